@@ -1,0 +1,29 @@
+//! The shared vocabulary of the house.
+//!
+//! Everything that more than one room has a word for lives here, once: revision numbers, repository paths,
+//! property lists, checksums, mergeinfo, dates, locks, and the error chain with Subversion's numbers. Values
+//! are canonical by construction: whoever holds an [`FsPath`] need not check it again.
+//!
+//! What is absent: I/O, clocks, randomness, and any other crate of the workspace.
+
+pub mod cancel;
+pub mod checksum;
+pub mod date;
+mod error;
+mod error_codes;
+pub mod hashdump;
+mod kind;
+mod lock;
+mod path;
+pub mod props;
+mod revnum;
+
+pub use cancel::Cancel;
+pub use date::Date;
+pub use error::{Error, Link, Result, ResultExt};
+pub use error_codes::Code;
+pub use kind::{Depth, NodeKind};
+pub use lock::Lock;
+pub use path::{FsPath, RelPath, is_component};
+pub use props::{PropChange, Props};
+pub use revnum::Revnum;
