@@ -1,1 +1,24 @@
-//! Placeholder while the house is laid.
+//! A repository as its owner sees it: filesystem, configuration, authorisation, hooks, and the questions that
+//! clients and administrators ask.
+//!
+//! [`Repository`] opens a directory with `format`, `conf/`, `db/`, `hooks/`. On top of the storage engine this crate
+//! knows which paths a user may read ([`access`], [`authz`]), what an update or a diff must send ([`report`]),
+//! what a revision did ([`replay`], [`dump`]), and how history is asked for ([`log`], [`history`], [`file_revs`],
+//! [`mergeinfo`], [`list`]).
+//!
+//! What is absent: sockets, protocols, terminals. Everything here is synchronous and takes its clock and its
+//! cancellation from the caller.
+
+pub mod access;
+pub mod authz;
+pub mod config;
+pub mod dump;
+pub mod dumpfile;
+pub mod file_revs;
+pub mod history;
+pub mod list;
+pub mod log;
+pub mod mergeinfo;
+pub mod replay;
+mod repo;
+pub mod report;

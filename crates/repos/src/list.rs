@@ -1,0 +1,1 @@
+//! Placeholder: owned by the helper 'query' (may become a folder with mod.rs).
