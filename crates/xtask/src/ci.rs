@@ -1,0 +1,24 @@
+//! Everything that a submission must pass, quickest first.
+
+use crate::run::run;
+
+/// Runs formatting, lints, tidy, all tests (interop among them), the golden check and a small benchmark.
+pub fn main() -> Result<(), String> {
+    run("cargo", &["fmt", "--all", "--check"])?;
+    run(
+        "cargo",
+        &[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--locked",
+            "--",
+            "-D",
+            "warnings",
+        ],
+    )?;
+    crate::tidy::main()?;
+    run("cargo", &["test", "--workspace", "--locked"])?;
+    crate::golden::main(&["--check".to_owned()])?;
+    crate::fuzz::smoke()
+}

@@ -1,0 +1,5 @@
+//! Placeholder.
+/// Placeholder.
+pub fn main(_rest: &[String]) -> Result<(), String> {
+    Ok(())
+}

@@ -1,0 +1,32 @@
+//! Runs other programs of the house and stops at the first that fails.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The root of the workspace.
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors()
+        .nth(2)
+        .expect("because crates/xtask lies two folders below the root")
+        .to_path_buf()
+}
+
+/// Runs a program at the workspace's root, its output going where ours goes.
+pub fn run(program: &str, args: &[&str]) -> Result<(), String> {
+    println!("+ {program} {}", args.join(" "));
+    let status = Command::new(program).args(args).current_dir(root()).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(format!("{program} {}: {status}", args.join(" "))),
+        Err(error) => Err(format!("cannot run {program}: {error}")),
+    }
+}
+
+/// True if the program can be started.
+pub fn exists(program: &str) -> bool {
+    Command::new(program)
+        .arg("--version")
+        .output()
+        .is_ok_and(|output| output.status.success())
+}

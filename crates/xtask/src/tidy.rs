@@ -1,0 +1,293 @@
+//! The rules of the house that no compiler knows.
+//!
+//! Each rule is a function from the tree to a list of complaints, so that `cargo xtask tidy` prints all of them and
+//! `cargo test` fails on any. What a rule forbids is in the tables at the end.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::run::root;
+
+/// Prints every complaint; fails if there is one.
+pub fn main() -> Result<(), String> {
+    let complaints = all();
+    for complaint in &complaints {
+        eprintln!("tidy: {complaint}");
+    }
+    if complaints.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("{} tidy complaints", complaints.len()))
+    }
+}
+
+fn all() -> Vec<String> {
+    let files = sources();
+    let mut out = Vec::new();
+    out.extend(missing_essays(&files));
+    out.extend(too_large(&files));
+    out.extend(unfinished(&files));
+    out.extend(io_where_none_belongs(&files));
+    out.extend(lint_excuses(&files));
+    out.extend(vague_names(&files));
+    out.extend(forbidden_edges());
+    out.extend(undocumented_dependencies());
+    out
+}
+
+/// One source file: path from the workspace's root, and text.
+struct Source {
+    path: PathBuf,
+    text: String,
+}
+
+impl Source {
+    fn shown(&self) -> std::path::Display<'_> {
+        self.path.display()
+    }
+
+    /// Lines before the unit tests.
+    fn product_lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.text
+            .lines()
+            .enumerate()
+            .take_while(|(_, line)| *line != "#[cfg(test)]")
+    }
+
+    fn is_test(&self) -> bool {
+        self.path.components().any(|c| c.as_os_str() == "tests") || self.path.ends_with("tests.rs")
+    }
+}
+
+fn missing_essays(files: &[Source]) -> Vec<String> {
+    let lacking = files
+        .iter()
+        .filter(|f| !f.text.starts_with("//!") && !f.text.starts_with("#!["));
+    lacking
+        .map(|f| format!("{}: does not start with a //! essay", f.shown()))
+        .collect()
+}
+
+fn too_large(files: &[Source]) -> Vec<String> {
+    let mut out = Vec::new();
+    for file in files.iter().filter(|f| !f.is_test()) {
+        let lines = file.product_lines().count();
+        if lines > MAX_LINES
+            && !LARGE_ON_PURPOSE
+                .iter()
+                .any(|(path, _)| Path::new(path) == file.path)
+        {
+            out.push(format!(
+                "{}: {lines} lines without tests, at most {MAX_LINES}",
+                file.shown()
+            ));
+        }
+    }
+    out
+}
+
+fn unfinished(files: &[Source]) -> Vec<String> {
+    let marks = [
+        "todo!(",
+        "unimplemented!(",
+        "#[ignore",
+        concat!("FIX", "ME"),
+        concat!("XX", "X"),
+    ];
+    let mut out = Vec::new();
+    for file in files.iter().filter(|f| !f.path.starts_with("crates/xtask")) {
+        for (number, line) in file.text.lines().enumerate() {
+            for mark in marks.iter().filter(|mark| line.contains(**mark)) {
+                out.push(format!("{}:{}: {mark}", file.shown(), number + 1));
+            }
+        }
+    }
+    out
+}
+
+fn io_where_none_belongs(files: &[Source]) -> Vec<String> {
+    let mut out = Vec::new();
+    for file in files
+        .iter()
+        .filter(|f| !f.is_test() && PURE.iter().any(|p| f.path.starts_with(p)))
+    {
+        for (number, line) in file.product_lines() {
+            let code = line.split("//").next().unwrap_or_default();
+            for name in IO_NAMES.iter().filter(|name| code.contains(**name)) {
+                out.push(format!(
+                    "{}:{}: {name} in a room without I/O",
+                    file.shown(),
+                    number + 1
+                ));
+            }
+        }
+    }
+    out
+}
+
+fn lint_excuses(files: &[Source]) -> Vec<String> {
+    let mut out = Vec::new();
+    for file in files.iter().filter(|f| !f.path.starts_with("crates/xtask")) {
+        for (number, line) in file.text.lines().enumerate() {
+            if line.trim_start().starts_with("#[allow(") || line.trim_start().starts_with("#![allow(") {
+                let at = number + 1;
+                out.push(format!(
+                    "{}:{at}: use #[expect(lint, reason = …)], not allow",
+                    file.shown()
+                ));
+            }
+        }
+    }
+    out
+}
+
+fn vague_names(files: &[Source]) -> Vec<String> {
+    let vague = ["util", "utils", "common", "misc", "manager", "helper", "helpers"];
+    let stem = |f: &&Source| f.path.file_stem().is_some_and(|s| vague.iter().any(|v| s == *v));
+    files
+        .iter()
+        .filter(stem)
+        .map(|f| format!("{}: says nothing by its name", f.shown()))
+        .collect()
+}
+
+fn forbidden_edges() -> Vec<String> {
+    let mut out = Vec::new();
+    let graph = match workspace_graph() {
+        Ok(graph) => graph,
+        Err(error) => return vec![error],
+    };
+    for (name, dependencies) in &graph {
+        let Some((_, allowed)) = EDGES.iter().find(|(from, _)| from == name) else {
+            out.push(format!("crate {name} is not in the table of allowed edges"));
+            continue;
+        };
+        for dependency in dependencies.iter().filter(|d| graph.contains_key(*d)) {
+            if !allowed.contains(&dependency.as_str()) && !allowed.contains(&"*") {
+                out.push(format!("crate {name} may not name {dependency}"));
+            }
+        }
+    }
+    out
+}
+
+/// Each crate of the workspace and what it depends on, development dependencies apart.
+fn workspace_graph() -> Result<BTreeMap<String, Vec<String>>, String> {
+    let output = Command::new("cargo")
+        .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
+        .current_dir(root())
+        .output()
+        .map_err(|e| format!("cannot run cargo metadata: {e}"))?;
+    let metadata: serde_json::Value =
+        serde_json::from_slice(&output.stdout).map_err(|e| format!("cargo metadata: {e}"))?;
+    let mut graph = BTreeMap::new();
+    for package in metadata["packages"].as_array().into_iter().flatten() {
+        let dependencies = package["dependencies"].as_array().into_iter().flatten();
+        let names = dependencies.filter(|d| d["kind"].as_str() != Some("dev"));
+        let names = names
+            .filter_map(|d| d["name"].as_str().map(str::to_owned))
+            .collect();
+        graph.insert(package["name"].as_str().unwrap_or_default().to_owned(), names);
+    }
+    Ok(graph)
+}
+
+fn undocumented_dependencies() -> Vec<String> {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap_or_default();
+    let decisions = fs::read_to_string(root().join("docs/decisions/dependencies.md")).unwrap_or_default();
+    let table = manifest
+        .split("[workspace.dependencies]")
+        .nth(1)
+        .unwrap_or_default();
+    let table = table.split("\n[").next().unwrap_or_default();
+    let names = table
+        .lines()
+        .filter(|l| !l.starts_with('#') && !l.contains("path = "));
+    let names = names.filter_map(|l| l.split_once(" =").map(|(name, _)| name));
+    let lacking = names.filter(|name| !decisions.contains(&format!("`{name}`")));
+    lacking
+        .map(|name| format!("docs/decisions/dependencies.md has no line about `{name}`"))
+        .collect()
+}
+
+fn sources() -> Vec<Source> {
+    let mut out = Vec::new();
+    collect(&root().join("crates"), &mut out);
+    collect(&root().join("fuzz/fuzz_targets"), &mut out);
+    out.sort_by(|a, b| a.path.cmp(&b.path));
+    out
+}
+
+fn collect(folder: &Path, out: &mut Vec<Source>) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            collect(&path, out);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            let text = fs::read_to_string(&path).unwrap_or_default();
+            let path = path.strip_prefix(root()).unwrap_or(&path).to_path_buf();
+            out.push(Source { path, text });
+        }
+    }
+}
+
+/// Longest file, unit tests apart.
+const MAX_LINES: usize = 500;
+
+/// Files that hold one idea which splitting would tear, each with the reason.
+const LARGE_ON_PURPOSE: &[(&str, &str)] = &[];
+
+/// Rooms without I/O.
+const PURE: &[&str] = &[
+    "crates/base/src",
+    "crates/delta/src",
+    "crates/diff/src",
+    "crates/wire/src",
+    "crates/fsfs/src/format",
+];
+
+const IO_NAMES: &[&str] = &[
+    "std::fs",
+    "std::net",
+    "SystemTime",
+    "Instant::now",
+    "std::env",
+    "std::process",
+];
+
+/// Who may name whom.
+const EDGES: &[(&str, &[&str])] = &[
+    ("base", &[]),
+    ("delta", &["base"]),
+    ("diff", &["base"]),
+    ("wire", &["base", "delta"]),
+    ("fsfs", &["base", "delta"]),
+    ("repos", &["base", "delta", "fsfs"]),
+    ("server", &["base", "delta", "diff", "repos", "wire"]),
+    ("ra", &["base", "delta", "repos", "wire"]),
+    ("wc", &["base", "delta", "diff"]),
+    ("client", &["base", "delta", "diff", "ra", "wc"]),
+    ("cli", &["*"]),
+    (
+        "testkit",
+        &["base", "delta", "diff", "fsfs", "repos", "wire", "server"],
+    ),
+    (
+        "bench",
+        &[
+            "base", "delta", "diff", "fsfs", "repos", "wire", "server", "testkit",
+        ],
+    ),
+    ("xtask", &["testkit"]),
+];
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_house_is_tidy() {
+        let complaints = super::all();
+        assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+    }
+}
