@@ -1,2 +1,95 @@
-//! Placeholder while the house is laid.
-fn main() {}
+//! Measures Sven beside Subversion: same machine, same data, one run.
+//!
+//! `cargo run -p bench --release -- read` makes the workloads, starts both servers in turn, runs the same stock
+//! client against each, and prints a table of medians, spreads and ratios with the server's CPU seconds and peak
+//! memory. Runs are paired (ours, theirs, ours, theirs, …), so that a machine whose speed drifts slows both; the
+//! ratio is the median of the pairs' ratios. Cells where we lose are printed like the others.
+//!
+//! Rivals are processes: nothing here links against them, and without them only our own columns fill.
+
+mod cells;
+mod measure;
+mod plot;
+mod read;
+mod rivals;
+mod table;
+mod workload;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(about = "Measures Sven beside Subversion")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Reading: verify, dump, export, log, list, blame
+    Read(Options),
+    /// Writes a generated history as a dump stream to standard output
+    Generate {
+        /// Revisions to generate
+        #[arg(default_value_t = 1000)]
+        revisions: u32,
+        /// Seed: equal seeds give equal streams
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
+}
+
+/// What to measure, and on what.
+#[derive(Args, Clone)]
+pub struct Options {
+    /// Sizes of the generated histories, in revisions
+    #[arg(long, value_delimiter = ',', default_values_t = [5000, 25000])]
+    revisions: Vec<u32>,
+    /// Counted pairs of runs for each cell
+    #[arg(long, default_value_t = 5)]
+    runs: usize,
+    /// Adds the history of N source releases of Django, fetched with pip
+    #[arg(long, value_name = "N")]
+    django: Option<usize>,
+    /// Adds the tree of Debian's linux-source-6.1 package
+    #[arg(long)]
+    linux: bool,
+    /// Only cells whose name contains this
+    #[arg(long)]
+    only: Option<String>,
+    /// A few hundred revisions and one pair: proves that the harness works
+    #[arg(long)]
+    quick: bool,
+    /// Seed of the generated histories
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Where workloads are kept between runs
+    #[arg(long, default_value = "bench-data")]
+    data: PathBuf,
+    /// Where tables and plots go
+    #[arg(long, default_value = "bench-results")]
+    results: PathBuf,
+    /// The sven binary (default: built beside this program)
+    #[arg(long)]
+    sven: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Read(options) => read::main(options),
+        Command::Generate { revisions, seed } => {
+            workload::history::write(&mut std::io::stdout().lock(), revisions, seed)
+                .map_err(|e| e.to_string())
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("bench: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Runs a process and tells what it cost: wall time, CPU seconds, peak memory.
+//!
+//! The numbers are the kernel's own accounting of the process (`/proc/<pid>/stat`, read after its end and before it
+//! is reaped). Peak memory is the kernel's high-water mark, sampled while the process lives, so a very short
+//! process may show none. Servers are measured from outside while a client works: CPU as a difference,
+//! children included.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
+/// What one run cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Cost {
+    /// Seconds from start to end.
+    pub wall: f64,
+    /// User and system seconds: of the tool itself, or of the server while its client ran.
+    pub cpu: f64,
+    /// Peak resident memory in MiB; of the server where there is one.
+    pub memory: f64,
+}
+
+/// Runs a command to its end, its output thrown away.
+///
+/// # Errors
+/// If it cannot start or fails.
+pub fn tool(command: &mut Command) -> Result<Cost, String> {
+    let started = Instant::now();
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|e| format!("{command:?}: {e}"))?;
+    let memory = watch(&child)?;
+    let wall = started.elapsed().as_secs_f64();
+    let cpu = cpu_of(child.id()).own;
+    let status = child.wait().map_err(|e| e.to_string())?;
+    if status.success() {
+        Ok(Cost { wall, cpu, memory })
+    } else {
+        Err(format!("{command:?}: {status}"))
+    }
+}
+
+/// Waits for the end of a child without reaping it; returns its peak memory in MiB.
+fn watch(child: &Child) -> Result<f64, String> {
+    let pid = Pid::from_child(child);
+    let mut peak = 0.0_f64;
+    let mut pause = Duration::from_micros(200);
+    loop {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        match waitid(WaitId::Pid(pid), options) {
+            Ok(Some(_)) => return Ok(peak),
+            Ok(None) => {}
+            Err(error) => return Err(format!("waitid: {error}")),
+        }
+        peak = peak.max(high_water(child.id()));
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(5));
+    }
+}
+
+/// A server process that is being measured.
+pub struct Server {
+    child: Child,
+}
+
+impl Server {
+    /// Takes over a started server.
+    pub fn new(child: Child) -> Self {
+        Server { child }
+    }
+
+    /// Runs a client against the server: wall time is the client's, CPU and memory the server's.
+    ///
+    /// # Errors
+    /// If the client cannot start or fails.
+    pub fn serve(&self, client: &mut Command) -> Result<Cost, String> {
+        let before = cpu_of(self.child.id()).tree();
+        let started = Instant::now();
+        let mut child = client
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|e| format!("{client:?}: {e}"))?;
+        let pid = Pid::from_child(&child);
+        let mut memory = 0.0_f64;
+        let mut living = 0.0_f64;
+        let mut pause = Duration::from_micros(200);
+        while let Ok(None) = waitid(
+            WaitId::Pid(pid),
+            WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG,
+        ) {
+            let (rss, cpu) = self.children();
+            memory = memory.max(high_water(self.child.id()) + rss);
+            living = living.max(cpu);
+            thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(5));
+        }
+        let wall = started.elapsed().as_secs_f64();
+        let status = child.wait().map_err(|e| e.to_string())?;
+        if !status.success() {
+            return Err(format!("{client:?}: {status}"));
+        }
+        // A forked child that has not been reaped yet is counted by the last look at it alive.
+        thread::sleep(Duration::from_millis(20));
+        let reaped = cpu_of(self.child.id()).tree() - before;
+        let left = self.children().1;
+        let cpu = if reaped >= living {
+            reaped + left
+        } else {
+            reaped + living.max(left)
+        };
+        Ok(Cost { wall, cpu, memory })
+    }
+
+    /// Resident MiB and CPU seconds of the server's living children, the largest and the sum.
+    fn children(&self) -> (f64, f64) {
+        let path = format!("/proc/{0}/task/{0}/children", self.child.id());
+        let list = fs::read_to_string(path).unwrap_or_default();
+        let pids = list.split_whitespace().filter_map(|p| p.parse().ok());
+        pids.fold((0.0, 0.0), |(rss, cpu), pid| {
+            (high_water(pid).max(rss), cpu + cpu_of(pid).own)
+        })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+struct Cpu {
+    own: f64,
+    reaped_children: f64,
+}
+
+impl Cpu {
+    fn tree(&self) -> f64 {
+        self.own + self.reaped_children
+    }
+}
+
+fn cpu_of(pid: u32) -> Cpu {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The command name may hold blanks; fields are counted after its closing parenthesis.
+    let after = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let field = |at: usize| {
+        after
+            .split_whitespace()
+            .nth(at)
+            .and_then(|f| f.parse::<f64>().ok())
+            .unwrap_or(0.0)
+    };
+    let ticks = rustix::param::clock_ticks_per_second() as f64;
+    Cpu {
+        own: (field(11) + field(12)) / ticks,
+        reaped_children: (field(13) + field(14)) / ticks,
+    }
+}
+
+fn high_water(pid: u32) -> f64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
+    line.and_then(|l| l.trim().trim_end_matches(" kB").parse::<f64>().ok())
+        .unwrap_or(0.0)
+        / 1024.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_process_shows_its_cpu_and_a_failing_one_is_an_error() {
+        let cost = tool(Command::new("sh").args(["-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"]));
+        let cost = cost.expect("because sh is there");
+        assert!(cost.cpu > 0.0 && cost.wall > 0.0);
+        assert!(tool(Command::new("sh").args(["-c", "exit 3"])).is_err());
+    }
+}

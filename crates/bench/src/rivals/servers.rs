@@ -1,0 +1,75 @@
+//! Starts the servers that are compared.
+
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Sven;
+use crate::measure::Server;
+
+/// How a server is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Ours, with a cache of 1024 MiB.
+    Sven,
+    /// Subversion's with threads and a cache of 1024 MiB.
+    SubversionTuned,
+    /// Subversion's as installed: a process for each connection, 16 MiB of cache.
+    SubversionInstalled,
+}
+
+/// A running server and the URL of its root.
+pub struct Running {
+    /// The process.
+    pub server: Server,
+    /// `svn://127.0.0.1:PORT`.
+    pub url: String,
+}
+
+/// Starts a server for the repositories below `root` and waits until it answers.
+///
+/// # Errors
+/// If it doesn't within ten seconds.
+pub fn start(kind: Kind, sven: &Sven, root: &Path) -> Result<Running, String> {
+    let port = free_port()?;
+    let mut command = match kind {
+        Kind::Sven => sven.command("svnserve"),
+        Kind::SubversionTuned | Kind::SubversionInstalled => Command::new("svnserve"),
+    };
+    command.args([
+        "-d",
+        "--foreground",
+        "--listen-host",
+        "127.0.0.1",
+        "--listen-port",
+    ]);
+    command.arg(port.to_string()).arg("-r").arg(root);
+    if kind != Kind::SubversionInstalled {
+        command.args(["-T", "-M", "1024"]);
+    }
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|e| format!("{command:?}: {e}"))?;
+    let server = Server::new(child);
+    let started = Instant::now();
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        if started.elapsed() > Duration::from_secs(10) {
+            return Err(format!("{command:?} does not listen"));
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    Ok(Running {
+        server,
+        url: format!("svn://127.0.0.1:{port}"),
+    })
+}
+
+fn free_port() -> Result<u16, String> {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(|e| e.to_string())?;
+    listener.local_addr().map(|a| a.port()).map_err(|e| e.to_string())
+}

@@ -1,0 +1,84 @@
+//! What is measured on: repositories made once and kept, each named after how it was made.
+//!
+//! (a) generated histories with the proportions of a real project, (b) the source releases of a real project, one
+//! revision each, (c) a real source tree. All are loaded by the incumbent, so that both sides read the same bytes.
+
+pub mod django;
+pub mod history;
+pub mod linux;
+mod quantiles;
+mod stream;
+mod text;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A repository to measure on.
+pub struct Workload {
+    /// Short name for tables.
+    pub name: String,
+    /// The repository.
+    pub repository: PathBuf,
+    /// The path that exports and logs start at.
+    pub trunk: &'static str,
+    /// A file with many revisions, for blame.
+    pub busy_file: Option<String>,
+}
+
+/// Returns `folder/name`, made by `make` in a temporary place if it is not there yet.
+fn cached(
+    folder: &Path,
+    name: &str,
+    make: impl FnOnce(&Path) -> Result<(), String>,
+) -> Result<PathBuf, String> {
+    let target = folder.join(name);
+    if target.join("format").exists() {
+        return Ok(target);
+    }
+    fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    let unfinished = folder.join(format!("{name}.unfinished"));
+    let _ = fs::remove_dir_all(&unfinished);
+    eprintln!("making {name} …");
+    make(&unfinished)?;
+    fs::rename(&unfinished, &target).map_err(|e| format!("{}: {e}", target.display()))?;
+    Ok(target)
+}
+
+/// Creates a repository and feeds it what `produce` writes, through the incumbent's `svnadmin load`.
+fn load(
+    repository: &Path,
+    produce: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>,
+) -> Result<(), String> {
+    run(Command::new("svnadmin").arg("create").arg(repository))?;
+    let mut loader = Command::new("svnadmin")
+        .args(["load", "-q", "--no-flush-to-disk", "-M", "512"])
+        .arg(repository)
+        .stdin(Stdio::piped())
+        .spawn()
+        .map_err(|e| format!("svnadmin load: {e}"))?;
+    let stdin = loader.stdin.take().ok_or("svnadmin load has no standard input")?;
+    let mut out = std::io::BufWriter::with_capacity(1 << 20, stdin);
+    let produced = produce(&mut out).and_then(|()| std::io::Write::flush(&mut out));
+    drop(out);
+    let status = loader.wait().map_err(|e| e.to_string())?;
+    produced.map_err(|e| format!("writing to svnadmin load: {e}"))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("svnadmin load: {status}"))
+    }
+}
+
+/// Runs a command to its end; its failure is an error that quotes what it said.
+pub fn run(command: &mut Command) -> Result<Vec<u8>, String> {
+    let output = command.output().map_err(|e| format!("{command:?}: {e}"))?;
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    Err(format!(
+        "{command:?}: {}: {}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr).trim()
+    ))
+}
