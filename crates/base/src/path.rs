@@ -257,7 +257,7 @@ fn components_are_canonical(text: &str) -> bool {
     !text.contains('\0') && text.split('/').all(|c| !c.is_empty() && c != "." && c != "..")
 }
 
-fn cmp_tree(a: &str, b: &str) -> Ordering {
+pub(crate) fn cmp_tree(a: &str, b: &str) -> Ordering {
     let key = |byte: &u8| if *byte == b'/' { 0u16 } else { u16::from(*byte) + 1 };
     a.as_bytes().iter().map(key).cmp(b.as_bytes().iter().map(key))
 }

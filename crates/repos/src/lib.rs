@@ -15,6 +15,7 @@ pub mod config;
 pub mod dump;
 pub mod dumpfile;
 pub mod file_revs;
+mod get;
 pub mod history;
 pub mod list;
 pub mod log;
@@ -22,3 +23,7 @@ pub mod mergeinfo;
 pub mod replay;
 mod repo;
 pub mod report;
+
+pub use fsfs::{Cache, ChangeKind, ChangedPath, FsInfo, TextReader};
+pub use get::{Dirent, DirentFields, File};
+pub use repo::{Repository, RevisionAccess};

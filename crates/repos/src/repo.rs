@@ -1,1 +1,249 @@
-//! Placeholder: owned by the helper 'query' (may become a folder with mod.rs).
+//! An opened repository: the directory with `format`, `conf/`, `db/` and `hooks/`.
+//!
+//! [`Repository`] is a cheap handle that many threads share. Opening reads `format` and hands `db/` to the storage
+//! engine; everything that clients ask about a revision starts here (see [`crate::get`] for nodes) or takes the
+//! handle as its first argument ([`crate::log`], [`crate::history`], …).
+//!
+//! What a user may see of a revision as a whole is decided here too: [`Repository::revision_access`].
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::{Code, Date, Depth, Error, FsPath, Lock, Props, Result, Revnum, props};
+use fsfs::{Cache, ChangeKind, ChangedPath, Fs, FsInfo};
+
+use crate::access::{Readable, Subtree};
+
+/// A repository, opened. Clones share everything.
+#[derive(Clone)]
+pub struct Repository(Arc<Inner>);
+
+struct Inner {
+    path: PathBuf,
+    fs: Fs,
+    format: u32,
+}
+
+/// How much of a revision a user may see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RevisionAccess {
+    /// Every changed path and copy source: all revision properties.
+    Full,
+    /// Some of them: author and date alone.
+    Partial,
+    /// None of them: no property.
+    None,
+}
+
+impl Repository {
+    /// Opens the repository whose top directory is `root`.
+    ///
+    /// # Errors
+    /// `REPOS_UNSUPPORTED_VERSION` unless the layout is 3 or 5; the system's error where `format` cannot be
+    /// read; what the engine says about `db/`.
+    pub fn open(root: &Path, cache: &Arc<Cache>) -> Result<Repository> {
+        let format = read_format(&root.join(FORMAT))?;
+        if !SUPPORTED.contains(&format) {
+            return Err(Error::new(
+                Code::REPOS_UNSUPPORTED_VERSION,
+                format!("Expected repository format '3' or '5'; found format '{format}'"),
+            ));
+        }
+        let fs = Fs::open(&root.join("db"), cache)?;
+        Ok(Repository(Arc::new(Inner {
+            path: root.to_owned(),
+            fs,
+            format,
+        })))
+    }
+
+    /// True if `path` looks like the top directory of a repository: a `format` file that holds 3 or 5.
+    pub fn is_repository(path: &Path) -> bool {
+        read_format(&path.join(FORMAT)).is_ok_and(|format| SUPPORTED.contains(&format))
+    }
+
+    /// The nearest repository at or above `path`.
+    pub fn find_upward(path: &Path) -> Option<PathBuf> {
+        path.ancestors()
+            .find(|dir| Self::is_repository(dir))
+            .map(Path::to_owned)
+    }
+
+    /// The top directory, as it was given to [`Repository::open`].
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// The storage engine.
+    pub fn fs(&self) -> &Fs {
+        &self.0.fs
+    }
+
+    /// The layout version of the directory: 3 or 5.
+    pub fn format(&self) -> u32 {
+        self.0.format
+    }
+
+    /// What there is to say about the storage.
+    pub fn fs_info(&self) -> Result<FsInfo> {
+        self.0.fs.info()
+    }
+
+    /// The UUID.
+    pub fn uuid(&self) -> String {
+        self.0.fs.uuid()
+    }
+
+    /// The youngest revision.
+    pub fn youngest(&self) -> Result<Revnum> {
+        self.0.fs.youngest()
+    }
+
+    /// The directory of the configuration files.
+    pub fn conf_dir(&self) -> PathBuf {
+        self.0.path.join("conf")
+    }
+
+    /// The directory of the hooks.
+    pub fn hooks_dir(&self) -> PathBuf {
+        self.0.path.join("hooks")
+    }
+
+    /// Whether all, some or none of what a revision changed may be read. A revision without changes is full.
+    pub fn revision_access(&self, rev: Revnum, readable: &dyn Readable) -> Result<RevisionAccess> {
+        if readable.subtree(&FsPath::root()) == Subtree::All {
+            return Ok(RevisionAccess::Full);
+        }
+        let changes = self.0.fs.root(rev)?.changed_paths()?;
+        Ok(changes_access(&changes, readable))
+    }
+
+    /// The properties of a revision that may be seen.
+    ///
+    /// # Errors
+    /// `FS_NO_SUCH_REVISION`.
+    pub fn revprops(&self, rev: Revnum, readable: &dyn Readable) -> Result<Props> {
+        let access = self.revision_access(rev, readable)?;
+        let all = self.0.fs.revprops(rev)?;
+        Ok(match access {
+            RevisionAccess::Full => Props::clone(&all),
+            RevisionAccess::Partial => all
+                .iter()
+                .filter(|(name, _)| seen_of_partial(name))
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect(),
+            RevisionAccess::None => Props::new(),
+        })
+    }
+
+    /// One property of a revision; `None` if it is not set or may not be seen.
+    ///
+    /// # Errors
+    /// `FS_NO_SUCH_REVISION`.
+    pub fn revprop(&self, rev: Revnum, name: &str, readable: &dyn Readable) -> Result<Option<Vec<u8>>> {
+        let visible = match self.revision_access(rev, readable)? {
+            RevisionAccess::Full => true,
+            RevisionAccess::Partial => seen_of_partial(name),
+            RevisionAccess::None => false,
+        };
+        let value = self.0.fs.revprops(rev)?.get(name).cloned();
+        Ok(value.filter(|_| visible))
+    }
+
+    /// The youngest revision whose date is not after `date`, 0 if there is none. Dates are taken to ascend.
+    pub fn dated_revision(&self, date: Date) -> Result<Revnum> {
+        let (mut low, mut high) = (0, self.youngest()?.0);
+        while low < high {
+            let middle = low + (high - low).div_ceil(2);
+            if self.revision_date(Revnum(middle))? <= date {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        Ok(Revnum(low))
+    }
+
+    /// The lock on `path`, if there is one that has not expired.
+    pub fn get_lock(&self, path: &FsPath) -> Result<Option<Lock>> {
+        self.0.fs.lock(path)
+    }
+
+    /// The locks at and below `path` within `depth` whose paths may be read.
+    pub fn locks(&self, path: &FsPath, depth: Depth, readable: &dyn Readable) -> Result<Vec<Lock>> {
+        let mut locks = self.0.fs.locks(path, depth)?;
+        locks.retain(|lock| readable.read(&lock.path));
+        Ok(locks)
+    }
+
+    fn revision_date(&self, rev: Revnum) -> Result<Date> {
+        match self.0.fs.revprops(rev)?.get(props::DATE) {
+            Some(text) => Date::parse(text),
+            None => Err(Error::new(
+                Code::FS_GENERAL,
+                format!("Failed to find time on revision {rev}"),
+            )),
+        }
+    }
+}
+
+/// True for the two properties that a partly readable revision still shows.
+pub(crate) fn seen_of_partial(name: &str) -> bool {
+    name == props::AUTHOR || name == props::DATE
+}
+
+/// [`Repository::revision_access`] of a revision whose changes are at hand.
+pub(crate) fn changes_access(changes: &[ChangedPath], readable: &dyn Readable) -> RevisionAccess {
+    let (mut seen, mut hidden) = (false, false);
+    for change in changes {
+        let source = match change.change {
+            ChangeKind::Add | ChangeKind::Replace => change.copyfrom.as_ref().map(|(_, path)| path),
+            ChangeKind::Modify | ChangeKind::Delete => None,
+        };
+        for path in std::iter::once(&change.path).chain(source) {
+            if readable.read(path) {
+                seen = true;
+            } else {
+                hidden = true;
+            }
+        }
+        if seen && hidden {
+            return RevisionAccess::Partial;
+        }
+    }
+    if hidden {
+        RevisionAccess::None
+    } else {
+        RevisionAccess::Full
+    }
+}
+
+/// Reads a file whose first line is a decimal number.
+fn read_format(path: &Path) -> Result<u32> {
+    let bytes = std::fs::read(path).map_err(|e| Error::io("Can't open file", path, &e))?;
+    let line = bytes.split(|b| *b == b'\n').next().unwrap_or_default();
+    if bytes.is_empty() {
+        return Err(Error::new(
+            APR_EOF,
+            format!("Can't read file '{}': End of file found", path.display()),
+        ));
+    }
+    let bad = || {
+        Error::new(
+            Code::BAD_VERSION_FILE_FORMAT,
+            format!("First line of '{}' contains non-digit", path.display()),
+        )
+    };
+    if line.is_empty() || !line.iter().all(u8::is_ascii_digit) {
+        return Err(bad());
+    }
+    std::str::from_utf8(line)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .ok_or_else(bad)
+}
+
+const FORMAT: &str = "format";
+const SUPPORTED: [u32; 2] = [3, 5];
+/// What the incumbent's portability library calls the end of a file.
+const APR_EOF: Code = Code(70014);
