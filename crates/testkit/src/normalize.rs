@@ -1,0 +1,79 @@
+//! Taking out of a tool's output what may rightly differ between two runs.
+
+/// Replaces each `from` by its `to`, longest first.
+pub fn replace(text: &str, pairs: &[(&str, &str)]) -> String {
+    let mut pairs: Vec<_> = pairs.iter().filter(|(from, _)| !from.is_empty()).collect();
+    pairs.sort_by_key(|(from, _)| std::cmp::Reverse(from.len()));
+    pairs
+        .into_iter()
+        .fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+}
+
+/// The lines, sorted: for output whose order is not defined (property lists, `lstxns`).
+pub fn sorted_lines(text: &str) -> Vec<&str> {
+    let mut lines: Vec<_> = text.lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// Masks every digit and letter of things shaped like UUIDs: `<uuid>`.
+pub fn mask_uuids(text: &str) -> String {
+    mask(text, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", "<uuid>")
+}
+
+/// Masks stored dates (`2026-11-21T19:24:27.317017Z`) and the long printed form: `<date>`.
+pub fn mask_dates(text: &str) -> String {
+    let text = mask(text, "9999-99-99T99:99:99.999999Z", "<date>");
+    mask(&text, "9999-99-99 99:99:99 +9999 (aaa, 99 aaa 9999)", "<date>")
+}
+
+/// Replaces what matches a shape: `9` a digit, `x` a hexadecimal digit, `a` a letter, anything else itself.
+fn mask(text: &str, shape: &str, by: &str) -> String {
+    let bytes = text.as_bytes();
+    let shape = shape.as_bytes();
+    let fits = |at: usize| {
+        bytes.get(at..at + shape.len()).is_some_and(|window| {
+            window.iter().zip(shape).all(|(byte, shape)| match shape {
+                b'9' => byte.is_ascii_digit(),
+                b'x' => byte.is_ascii_hexdigit(),
+                b'a' => byte.is_ascii_alphabetic(),
+                other => byte == other,
+            })
+        })
+    };
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    let mut copied = 0;
+    while at < bytes.len() {
+        if fits(at) {
+            out.push_str(&text[copied..at]);
+            out.push_str(by);
+            at += shape.len();
+            copied = at;
+        } else {
+            at += 1;
+        }
+    }
+    out.push_str(&text[copied..]);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_masked_wherever_they_stand() {
+        let text = "ü 1e720ca1-0000-4000-8000-00000000000f at 2026-11-21T19:24:27.317017Z.";
+        assert_eq!(mask_dates(&mask_uuids(text)), "ü <uuid> at <date>.");
+        assert_eq!(
+            mask_dates("Created: 2026-11-21 19:25:55 +0000 (Sat, 21 Nov 2026)"),
+            "Created: <date>"
+        );
+    }
+
+    #[test]
+    fn longer_texts_are_replaced_first() {
+        assert_eq!(replace("/a/b /a", &[("/a", "A"), ("/a/b", "AB")]), "AB A");
+    }
+}

@@ -1,0 +1,479 @@
+//! Repositories made by the real tools, of every format, layout, compression and packing state; made once, kept below
+//! `target/`.
+//!
+//! What comes out of [`build`] is shared by all tests: read it, never write to it. A test that changes a repository takes
+//! a [`Repo::copy`].
+
+use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
+
+use crate::history;
+use crate::stream::Stream;
+use crate::tool::{Tool, folder, scratch, svnadmin_version};
+
+/// What repository to make. Start from [`Spec::new`] and change what matters.
+#[derive(Clone, Debug, Hash)]
+pub struct Spec {
+    /// The name tests use in messages.
+    pub name: String,
+    /// Value of `--compatible-version`: "1.1" to "1.14".
+    pub compatible: &'static str,
+    /// `svnadmin upgrade`, and when.
+    pub upgrade: When,
+    /// Revisions a shard; `None` leaves what the tool chose (1000, or linear below 1.5); 0 makes it linear.
+    pub shard: Option<u32>,
+    /// `compression` in fsfs.conf; `None` leaves the default.
+    pub compression: Option<&'static str>,
+    /// `svnadmin pack`, and when.
+    pub pack: When,
+    /// `revprop-pack-size` in kilobytes and `compress-packed-revprops`.
+    pub packed_revprops: Option<(u32, bool)>,
+    /// More lines for fsfs.conf, as they stand there.
+    pub conf: String,
+    /// The content.
+    pub history: Stream,
+    /// Whether to lock some files (see [`LOCKED`]).
+    pub locks: bool,
+    /// Whether to leave an open transaction behind (see [`OPEN_TXN_LOG`]).
+    pub open_txn: bool,
+    /// Whether to change revision properties after everything else (splits packed ones).
+    pub revprop_edits: bool,
+}
+
+/// When something is done to the repository while it is filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum When {
+    /// Not at all.
+    Never,
+    /// While it is empty.
+    Before,
+    /// After half of the revisions.
+    Halfway,
+    /// After all of them.
+    After,
+}
+
+/// Files that `locks` locks if they are there: path, owner, comment, token.
+pub const LOCKED: [(&str, &str, &str, &str); 5] = [
+    (
+        "/trunk/big.txt",
+        "alice",
+        "Editing\nthe big one",
+        "opaquelocktoken:00000000-1111-4222-8333-000000000001",
+    ),
+    (
+        "/trunk/many/file-050.txt",
+        "bob",
+        "",
+        "opaquelocktoken:00000000-1111-4222-8333-000000000002",
+    ),
+    (
+        "/trunk/日本語/テスト.txt",
+        "c\u{e9}cile",
+        "\u{8a66}",
+        "opaquelocktoken:00000000-1111-4222-8333-000000000003",
+    ),
+    (
+        "/tags/c3.txt",
+        "alice",
+        "a tag",
+        "opaquelocktoken:00000000-1111-4222-8333-000000000004",
+    ),
+    (
+        "/iota",
+        "alice",
+        "the small one",
+        "opaquelocktoken:00000000-1111-4222-8333-000000000005",
+    ),
+];
+
+/// Log message of the transaction that `open_txn` leaves behind.
+pub const OPEN_TXN_LOG: &str = "An open transaction";
+
+/// A repository on disk.
+#[derive(Debug)]
+pub struct Repo {
+    path: PathBuf,
+    /// Keeps a copy's folder alive.
+    scratch: Option<tempfile::TempDir>,
+}
+
+impl Spec {
+    /// The rich history in a repository as the tool makes it by default for this version.
+    pub fn new(compatible: &'static str) -> Self {
+        Spec {
+            name: compatible.to_owned(),
+            compatible,
+            upgrade: When::Never,
+            shard: None,
+            compression: None,
+            pack: When::Never,
+            packed_revprops: None,
+            conf: String::new(),
+            history: history::rich(),
+            locks: false,
+            open_txn: false,
+            revprop_edits: false,
+        }
+    }
+
+    /// The small history (11 revisions of the Greek tree), otherwise as [`Spec::new`].
+    pub fn small(compatible: &'static str) -> Self {
+        Spec::new(compatible).with(history::small())
+    }
+
+    /// Another content.
+    pub fn with(mut self, history: Stream) -> Self {
+        self.history = history;
+        self
+    }
+
+    /// A name for messages.
+    pub fn named(mut self, name: &str) -> Self {
+        self.name = name.to_owned();
+        self
+    }
+
+    /// Revisions a shard (0: linear).
+    pub fn shard(mut self, revisions: u32) -> Self {
+        self.shard = Some(revisions);
+        self
+    }
+
+    /// `compression` in fsfs.conf.
+    pub fn compression(mut self, value: &'static str) -> Self {
+        self.compression = Some(value);
+        self
+    }
+
+    /// Packs.
+    pub fn pack(mut self, when: When) -> Self {
+        self.pack = when;
+        self
+    }
+
+    /// Upgrades to the newest format.
+    pub fn upgrade(mut self, when: When) -> Self {
+        self.upgrade = when;
+        self
+    }
+
+    /// Size in kilobytes and compression of packed revision properties.
+    pub fn packed_revprops(mut self, kilobytes: u32, compressed: bool) -> Self {
+        self.packed_revprops = Some((kilobytes, compressed));
+        self
+    }
+
+    /// Locks, an open transaction and late changes of revision properties.
+    pub fn busy(mut self) -> Self {
+        self.locks = true;
+        self.open_txn = true;
+        self.revprop_edits = true;
+        self
+    }
+}
+
+/// One repository of each kind that must read alike: formats 1 to 8, linear and sharded, packed, half packed and not,
+/// physical and logical, each compression, upgraded ones. The content is the same in all.
+pub fn matrix() -> Vec<Spec> {
+    let new = Spec::new;
+    vec![
+        new("1.3").named("f1"),
+        new("1.4").named("f2"),
+        new("1.5").shard(4).named("f3"),
+        new("1.5").shard(0).named("f3-linear"),
+        new("1.7").shard(7).named("f4"),
+        new("1.7").shard(4).pack(When::After).named("f4-packed"),
+        new("1.8")
+            .shard(5)
+            .pack(When::Halfway)
+            .packed_revprops(1, false)
+            .busy()
+            .named("f6-half-packed"),
+        new("1.8")
+            .shard(5)
+            .pack(When::After)
+            .packed_revprops(1, true)
+            .named("f6-packed"),
+        new("1.9").shard(7).named("f7"),
+        new("1.9")
+            .shard(7)
+            .pack(When::After)
+            .compression("none")
+            .named("f7-packed-uncompressed"),
+        new("1.14").busy().named("f8"),
+        new("1.14")
+            .shard(4)
+            .pack(When::Halfway)
+            .packed_revprops(1, true)
+            .busy()
+            .named("f8-half-packed"),
+        new("1.14")
+            .shard(16)
+            .pack(When::After)
+            .compression("zlib-9")
+            .busy()
+            .named("f8-packed-zlib"),
+        new("1.14").shard(3).compression("none").named("f8-uncompressed"),
+        new("1.8")
+            .shard(5)
+            .upgrade(When::Before)
+            .pack(When::Halfway)
+            .named("f8-physical"),
+        new("1.4").upgrade(When::Halfway).named("f2-to-f8-linear"),
+        new("1.3").upgrade(When::After).named("f1-to-f8"),
+        new("1.7")
+            .shard(4)
+            .pack(When::Halfway)
+            .upgrade(When::After)
+            .packed_revprops(1, true)
+            .named("f4-packed-to-f8"),
+    ]
+}
+
+/// Makes the repository, or finds it made already. Do not write to it.
+pub fn build(spec: &Spec) -> Repo {
+    let mut hasher = DefaultHasher::new();
+    (spec, svnadmin_version(), BUILDER).hash(&mut hasher);
+    let safe: String = spec
+        .name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    let path = folder("testkit-repos").join(format!("{safe}-{:016x}", hasher.finish()));
+    if !path.exists() {
+        // Tests run side by side: each builds its own, the first to rename it wins.
+        let making = tempfile::Builder::new()
+            .prefix("making-")
+            .tempdir_in(folder("testkit-repos"))
+            .expect("because target/ can be written");
+        let repo = making.path().join("repo");
+        make(spec, &repo);
+        let renamed = fs::rename(&repo, &path);
+        assert!(renamed.is_ok() || path.exists(), "can't keep {}", path.display());
+    }
+    Repo { path, scratch: None }
+}
+
+impl Repo {
+    /// Wraps a repository that is there already.
+    pub fn at(path: &Path) -> Repo {
+        Repo {
+            path: path.to_owned(),
+            scratch: None,
+        }
+    }
+
+    /// An empty repository of a test's own.
+    pub fn create(compatible: &str) -> Repo {
+        let scratch = scratch();
+        let path = scratch.path().join("repo");
+        Tool::new("svnadmin")
+            .args(["create", "--compatible-version", compatible])
+            .arg(&path)
+            .ok();
+        Repo {
+            path,
+            scratch: Some(scratch),
+        }
+    }
+
+    /// The repository's folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its `db` folder.
+    pub fn db(&self) -> PathBuf {
+        self.path.join("db")
+    }
+
+    /// Its `file://` URL.
+    pub fn url(&self) -> String {
+        format!("file://{}", self.path.display())
+    }
+
+    /// A copy that may be changed; it lasts as long as the value.
+    pub fn copy(&self) -> Repo {
+        let scratch = scratch();
+        let path = scratch.path().join("repo");
+        Tool::new("cp").arg("-a").arg(&self.path).arg(&path).ok();
+        Repo {
+            path,
+            scratch: Some(scratch),
+        }
+    }
+
+    /// True if it is a test's own and goes away with the value.
+    pub fn is_own(&self) -> bool {
+        self.scratch.is_some()
+    }
+
+    /// Youngest revision, by the real tool.
+    pub fn youngest(&self) -> u64 {
+        let out = Tool::new("svnlook").arg("youngest").arg(&self.path).ok().out();
+        out.trim().parse().expect("because svnlook prints a number")
+    }
+
+    /// Loads a dump stream with the real tool.
+    pub fn load(&self, stream: Vec<u8>) {
+        Tool::new("svnadmin")
+            .args(["load", "-q", "--no-flush-to-disk"])
+            .arg(&self.path)
+            .stdin(stream)
+            .ok();
+    }
+
+    /// Sets a revision property with the real tool, without hooks.
+    pub fn set_revprop(&self, rev: u64, name: &str, value: &[u8]) {
+        let file = tempfile::NamedTempFile::new().expect("because the temporary folder can be written");
+        fs::write(file.path(), value).expect("because it was just made");
+        Tool::new("svnadmin")
+            .args(["setrevprop", "-r", &rev.to_string()])
+            .arg(&self.path)
+            .arg(name)
+            .arg(file.path())
+            .ok();
+    }
+
+    /// Locks a file with the real tool.
+    pub fn lock(&self, path: &str, owner: &str, comment: &str, token: &str) {
+        let file = tempfile::NamedTempFile::new().expect("because the temporary folder can be written");
+        fs::write(file.path(), comment).expect("because it was just made");
+        let args = [Path::new(path), Path::new(owner), file.path(), Path::new(token)];
+        Tool::new("svnadmin").arg("lock").arg(&self.path).args(args).ok();
+    }
+
+    /// Leaves a transaction open: loads a stream that ends too early. Based on the youngest revision; its changes are those of
+    /// [`open_txn_stream`].
+    pub fn open_txn(&self) {
+        let out = Tool::new("svnadmin")
+            .args(["load", "-q", "--ignore-uuid"])
+            .arg(&self.path)
+            .stdin(open_txn_stream(self.youngest() + 1))
+            .run();
+        assert_ne!(out.code, 0, "the cut stream loaded: {out:?}");
+    }
+}
+
+/// A cut stream whose loading leaves a transaction behind. It touches names that no history has, and the root's properties.
+pub fn open_txn_stream(revision: u64) -> Vec<u8> {
+    let mut stream = Stream::new("00000000-0000-4000-8000-000000000000");
+    while stream.youngest() + 1 < revision {
+        stream.rev_with(&[]);
+    }
+    use crate::stream::{Content, Kind};
+    stream
+        .rev(OPEN_TXN_LOG)
+        .mkdirs(["open"])
+        .file("open/new.txt", history::lines(80, 5000))
+        .add(
+            Kind::File,
+            "open/props.txt",
+            Content::both(&[("color", b"open")], "short\n"),
+        )
+        .change(Kind::Dir, "", Content::props(&[("txn", b"on the root")]))
+        .file("open/last.txt", "this record will be cut\n");
+    let mut bytes = stream.part(revision, revision);
+    bytes.truncate(bytes.len() - 60);
+    bytes
+}
+
+fn make(spec: &Spec, path: &Path) {
+    let admin = |args: &[&str]| Tool::new("svnadmin").args(args).arg(path);
+    admin(&["create", "--compatible-version", spec.compatible]).ok();
+    let repo = Repo::at(path);
+    configure(spec, &repo);
+    let end = spec.history.youngest();
+    let half = end / 2;
+    let steps = [
+        (When::Before, None),
+        (When::Halfway, Some((0, half))),
+        (When::After, Some((half + 1, end))),
+    ];
+    for (moment, revisions) in steps {
+        if let Some((first, last)) = revisions {
+            repo.load(spec.history.part(first, last));
+        }
+        if spec.pack == moment {
+            admin(&["pack", "-q"]).ok();
+        }
+        if spec.upgrade == moment {
+            admin(&["upgrade"]).ok();
+        }
+    }
+    if spec.revprop_edits {
+        repo.set_revprop(3, "svn:log", b"Changed later");
+        repo.set_revprop(6, "svn:log", history::lines(90, 40).as_bytes());
+        repo.set_revprop(end, "custom:late", b"late\n");
+    }
+    if spec.locks {
+        for (path, owner, comment, token) in LOCKED {
+            if Tool::new("svnlook")
+                .arg("filesize")
+                .arg(repo.path())
+                .arg(path)
+                .run()
+                .code
+                == 0
+            {
+                repo.lock(path, owner, comment, token);
+            }
+        }
+    }
+    if spec.open_txn {
+        repo.open_txn();
+    }
+}
+
+/// Edits what only a fresh repository may have edited: the layout, before any shard but the first exists.
+fn configure(spec: &Spec, repo: &Repo) {
+    let db = repo.db();
+    if let Some(shard) = spec.shard {
+        let format = db.join("format");
+        let text = read(&format);
+        let from = "layout sharded 1000";
+        assert!(text.contains(from), "{} has no shards", spec.compatible);
+        let to = match shard {
+            0 => "layout linear".to_owned(),
+            n => format!("layout sharded {n}"),
+        };
+        overwrite(&format, text.replace(from, &to));
+        if shard == 0 {
+            for kind in ["revs", "revprops"] {
+                let dir = db.join(kind);
+                let moved = fs::rename(dir.join("0/0"), dir.join("r0"))
+                    .and_then(|()| fs::remove_dir(dir.join("0")))
+                    .and_then(|()| fs::rename(dir.join("r0"), dir.join("0")));
+                moved.unwrap_or_else(|e| panic!("can't make {} linear: {e}", dir.display()));
+            }
+        }
+    }
+    let mut conf = String::new();
+    if let Some(value) = spec.compression {
+        conf.push_str(&format!("[deltification]\ncompression = {value}\n"));
+    }
+    if let Some((kilobytes, compressed)) = spec.packed_revprops {
+        conf.push_str(&format!(
+            "[packed-revprops]\nrevprop-pack-size = {kilobytes}\ncompress-packed-revprops = {compressed}\n"
+        ));
+    }
+    conf.push_str(&spec.conf);
+    if !conf.is_empty() {
+        overwrite(&db.join("fsfs.conf"), conf);
+    }
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("can't read {}: {e}", path.display()))
+}
+
+/// Replaces a file that may be read-only.
+fn overwrite(path: &Path, text: String) {
+    drop(fs::remove_file(path));
+    fs::write(path, text).unwrap_or_else(|e| panic!("can't write {}: {e}", path.display()));
+}
+
+/// Raise it when the way of making changes without changing the [`Spec`].
+const BUILDER: u32 = 1;

@@ -1,0 +1,286 @@
+//! Running programs: theirs from `PATH`, ours from the build folder, both in the same clean environment.
+
+use std::ffi::{OsStr, OsString};
+use std::fmt;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+/// Whose program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// Subversion 1.14 as installed.
+    Theirs,
+    /// Our binary, started under the tool's name.
+    Ours,
+}
+
+impl Side {
+    /// Both, theirs first.
+    pub const BOTH: [Side; 2] = [Side::Theirs, Side::Ours];
+
+    /// Prepares a run of one of the tools (`svnadmin`, `svnlook`, …).
+    pub fn tool(self, name: &str) -> Tool {
+        match self {
+            Side::Theirs => Tool::new(name),
+            Side::Ours => Tool::new(personality(name)),
+        }
+    }
+}
+
+/// A program about to be run.
+#[derive(Clone, Debug)]
+pub struct Tool {
+    program: OsString,
+    args: Vec<OsString>,
+    envs: Vec<(OsString, OsString)>,
+    stdin: Vec<u8>,
+    dir: Option<PathBuf>,
+}
+
+impl Tool {
+    /// A program by name (looked up in `PATH`) or by path.
+    pub fn new(program: impl AsRef<OsStr>) -> Self {
+        Tool {
+            program: program.as_ref().to_owned(),
+            args: Vec::new(),
+            envs: Vec::new(),
+            stdin: Vec::new(),
+            dir: None,
+        }
+    }
+
+    /// Adds one argument.
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.args.push(arg.as_ref().to_owned());
+        self
+    }
+
+    /// Adds arguments.
+    pub fn args(mut self, args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        self.args.extend(args.into_iter().map(|a| a.as_ref().to_owned()));
+        self
+    }
+
+    /// Sets an environment variable.
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.envs.push((name.into(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// What the program reads on its standard input (nothing unless set).
+    pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.stdin = bytes.into();
+        self
+    }
+
+    /// Folder to run in.
+    pub fn dir(mut self, dir: &Path) -> Self {
+        self.dir = Some(dir.to_owned());
+        self
+    }
+
+    /// Runs to the end.
+    pub fn run(self) -> Output {
+        let shown = self.to_string();
+        let mut child = self
+            .command()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|e| panic!("can't run {shown}: {e}"));
+        let mut input = child.stdin.take().expect("because it was piped");
+        let bytes = self.stdin;
+        // A program that stops reading early is its own business: the broken pipe is not our failure.
+        let writer = std::thread::spawn(move || drop(input.write_all(&bytes)));
+        let output = child
+            .wait_with_output()
+            .unwrap_or_else(|e| panic!("can't wait for {shown}: {e}"));
+        writer.join().expect("because it cannot panic");
+        Output {
+            command: shown,
+            stdout: output.stdout,
+            stderr: output.stderr,
+            code: output.status.code().unwrap_or(-1),
+        }
+    }
+
+    /// Runs to the end and insists on exit code 0.
+    pub fn ok(self) -> Output {
+        self.run().expect_ok()
+    }
+
+    /// The bare command, for callers that wire the streams themselves.
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.args)
+            .env("LC_ALL", "C.UTF-8")
+            .env("TZ", "UTC")
+            .env("HOME", home())
+            .env_remove("SVN_EDITOR")
+            .env_remove("EDITOR")
+            .envs(self.envs.iter().map(|(k, v)| (k, v)));
+        if let Some(dir) = &self.dir {
+            command.current_dir(dir);
+        }
+        command
+    }
+}
+
+impl fmt::Display for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.program.to_string_lossy())?;
+        for arg in &self.args {
+            write!(f, " {}", arg.to_string_lossy())?;
+        }
+        Ok(())
+    }
+}
+
+/// What a program said.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Output {
+    /// The command line, for messages.
+    pub command: String,
+    /// Bytes of the standard output.
+    pub stdout: Vec<u8>,
+    /// Bytes of the standard error.
+    pub stderr: Vec<u8>,
+    /// Exit code; -1 if a signal ended it.
+    pub code: i32,
+}
+
+impl Output {
+    /// Panics unless the exit code is 0.
+    pub fn expect_ok(self) -> Self {
+        assert!(self.code == 0, "{self:?}");
+        self
+    }
+
+    /// Standard output as text.
+    pub fn out(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+
+    /// Standard error as text.
+    pub fn err(&self) -> String {
+        String::from_utf8_lossy(&self.stderr).into_owned()
+    }
+
+    /// The numbers of all `E160013:`-like marks on standard error, in order.
+    pub fn error_codes(&self) -> Vec<i32> {
+        let text = self.err();
+        let mut codes = Vec::new();
+        for word in text.split_ascii_whitespace() {
+            let digits = word.strip_prefix('E').and_then(|w| w.strip_suffix(':'));
+            if let Some(Ok(code)) = digits.filter(|d| d.len() == 6).map(str::parse) {
+                codes.push(code);
+            }
+        }
+        codes
+    }
+}
+
+impl fmt::Debug for Output {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 4000;
+        let cut = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN)]).into_owned();
+        writeln!(f, "{} -> exit {}", self.command, self.code)?;
+        writeln!(
+            f,
+            "--- stdout ({} bytes)\n{}",
+            self.stdout.len(),
+            cut(&self.stdout)
+        )?;
+        writeln!(
+            f,
+            "--- stderr ({} bytes)\n{}",
+            self.stderr.len(),
+            cut(&self.stderr)
+        )
+    }
+}
+
+/// Runs one of the incumbent's tools.
+pub fn run<A: AsRef<OsStr>>(tool: &str, args: &[A]) -> Output {
+    Tool::new(tool).args(args).run()
+}
+
+/// Path of our binary as one of the tools: a link named like the tool.
+pub fn personality(name: &str) -> PathBuf {
+    let folder = folder("testkit-links");
+    let link = folder.join(name);
+    if link.symlink_metadata().is_err() {
+        // Another process may make the same link at the same moment.
+        let made = std::os::unix::fs::symlink(sven(), &link);
+        assert!(
+            made.is_ok() || link.symlink_metadata().is_ok(),
+            "can't link {}",
+            link.display()
+        );
+    }
+    link
+}
+
+/// Our built binary: `$SVEN_BIN`, or `sven` in the build folder of the running test.
+pub fn sven() -> PathBuf {
+    if let Some(path) = std::env::var_os("SVEN_BIN") {
+        return path.into();
+    }
+    let path = profile_dir().join("sven");
+    assert!(
+        path.exists(),
+        "{} is missing: run `cargo build -p cli` first",
+        path.display()
+    );
+    path
+}
+
+/// True if our binary has been built: suites of lower crates skip what needs it.
+pub fn have_sven() -> bool {
+    std::env::var_os("SVEN_BIN").is_some() || profile_dir().join("sven").exists()
+}
+
+/// A fresh temporary folder, removed when dropped.
+pub fn scratch() -> tempfile::TempDir {
+    tempfile::Builder::new()
+        .prefix("sven-test-")
+        .tempdir()
+        .expect("because the temporary folder can be written")
+}
+
+/// A folder kept below `target/`, made if needed.
+pub fn folder(name: &str) -> PathBuf {
+    let path = profile_dir().join(name);
+    std::fs::create_dir_all(&path).expect("because target/ can be written");
+    path
+}
+
+/// `svnadmin`'s version: caches depend on it.
+pub fn svnadmin_version() -> &'static str {
+    static VERSION: OnceLock<String> = OnceLock::new();
+    VERSION.get_or_init(|| {
+        Tool::new("svnadmin")
+            .args(["--version", "-q"])
+            .ok()
+            .out()
+            .trim()
+            .to_owned()
+    })
+}
+
+/// `target/debug` or `target/release`: test programs live in its `deps`.
+fn profile_dir() -> PathBuf {
+    let exe = std::env::current_exe().expect("because the system knows what it runs");
+    let deps = exe.ancestors().find(|dir| dir.ends_with("deps"));
+    let dir = deps.and_then(Path::parent).or(exe.parent());
+    dir.expect("because a program is in a folder").to_owned()
+}
+
+/// A home folder without anyone's Subversion configuration in it.
+fn home() -> PathBuf {
+    folder("testkit-home")
+}

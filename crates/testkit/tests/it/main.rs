@@ -1,0 +1,85 @@
+//! The kit must make what it promises: one test for each kind of repository, by the real tool's own word.
+
+use testkit::repo::{Spec, When, build, matrix};
+use testkit::{Side, Tool};
+
+#[test]
+fn every_kind_of_repository_is_made_and_verifies() {
+    for spec in matrix() {
+        let repo = build(&spec);
+        Tool::new("svnadmin").args(["verify", "-q"]).arg(repo.path()).ok();
+        assert_eq!(repo.youngest(), spec.history.youngest(), "{}", spec.name);
+    }
+}
+
+#[test]
+fn all_kinds_hold_the_same_history() {
+    let mut first: Option<Vec<String>> = None;
+    for spec in matrix().iter().filter(|spec| !spec.revprop_edits) {
+        let dump = Tool::new("svnadmin")
+            .args(["dump", "-q"])
+            .arg(build(spec).path())
+            .ok()
+            .out();
+        // Formats below 4 know no SHA-1.
+        let lines: Vec<_> = dump
+            .lines()
+            .filter(|l| !l.contains("-sha1: "))
+            .map(str::to_owned)
+            .collect();
+        let first = first.get_or_insert_with(|| lines.clone());
+        assert!(*first == lines, "{} holds something else", spec.name);
+    }
+}
+
+#[test]
+fn a_busy_repository_has_locks_and_an_open_transaction() {
+    let repo = build(&Spec::new("1.14").busy());
+    let locks = Tool::new("svnadmin").arg("lslocks").arg(repo.path()).ok().out();
+    assert_eq!(locks.matches("Path: ").count(), 4, "{locks}");
+    let txns = Tool::new("svnadmin").arg("lstxns").arg(repo.path()).ok().out();
+    assert_eq!(txns.lines().count(), 1, "{txns}");
+    let changed = Tool::new("svnlook")
+        .args(["changed", "-t", txns.trim()])
+        .arg(repo.path())
+        .ok()
+        .out();
+    assert_eq!(
+        changed,
+        "_U  /\nA   open/\nA   open/new.txt\nA   open/props.txt\n"
+    );
+}
+
+#[test]
+fn a_copy_may_be_changed_and_goes_away() {
+    let repo = build(&Spec::small("1.8").shard(4).pack(When::After)).copy();
+    repo.set_revprop(2, "svn:log", b"changed");
+    assert_eq!(
+        Tool::new("svnlook")
+            .args(["log", "-r2"])
+            .arg(repo.path())
+            .ok()
+            .out(),
+        "changed\n"
+    );
+    let path = repo.path().to_owned();
+    drop(repo);
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_server_starts_and_stops() {
+    let repo = build(&Spec::small("1.14"));
+    let root = repo.path().parent().expect("because it is in a folder");
+    let name = repo
+        .path()
+        .file_name()
+        .expect("because it has a name")
+        .to_string_lossy()
+        .into_owned();
+    let server = testkit::server::Server::svnserve(Side::Theirs, root, &["-T"]);
+    let info = Tool::new("svn")
+        .args(["info", "--show-item", "revision", &server.url(&name)])
+        .ok();
+    assert_eq!(info.out().trim(), "11");
+}
