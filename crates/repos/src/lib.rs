@@ -17,6 +17,7 @@ pub mod dumpfile;
 pub mod file_revs;
 mod get;
 pub mod history;
+pub mod image;
 pub mod list;
 pub mod log;
 pub mod mergeinfo;

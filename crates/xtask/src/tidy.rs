@@ -280,7 +280,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "base", "delta", "diff", "fsfs", "repos", "wire", "server", "testkit",
         ],
     ),
-    ("xtask", &["testkit"]),
+    ("xtask", &["base"]),
 ];
 
 #[cfg(test)]
