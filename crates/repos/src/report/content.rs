@@ -1,0 +1,147 @@
+//! What the edit tells about one node: its entry properties, its own properties, its text.
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use base::{Result, Revnum, props};
+use delta::editor::{DirToken, Editor, FileToken};
+use fsfs::{Fs, Node};
+
+/// An open node of the edit.
+#[derive(Clone, Copy)]
+pub(super) enum Handle {
+    Dir(DirToken),
+    File(FileToken),
+}
+
+impl Handle {
+    fn change(self, editor: &mut dyn Editor, name: &str, value: Option<&[u8]>) -> Result<()> {
+        match self {
+            Handle::Dir(dir) => editor.change_dir_prop(dir, name, value),
+            Handle::File(file) => editor.change_file_prop(file, name, value),
+        }
+    }
+}
+
+/// Tells properties and texts; remembers what was read about revisions.
+pub(super) struct Content<'a> {
+    fs: &'a Fs,
+    uuid: String,
+    committed: HashMap<Revnum, Rc<Committed>>,
+}
+
+/// What every node that a revision made says about it.
+struct Committed {
+    rev: String,
+    date: Option<Vec<u8>>,
+    author: Option<Vec<u8>>,
+}
+
+impl<'a> Content<'a> {
+    pub fn new(fs: &'a Fs) -> Self {
+        Content {
+            fs,
+            uuid: fs.uuid(),
+            committed: HashMap::new(),
+        }
+    }
+
+    /// Tells the entry properties of `target`, that the client's lock is gone (`lock_is_gone`), and how its
+    /// properties differ from `source`'s.
+    pub fn props(
+        &mut self,
+        editor: &mut dyn Editor,
+        handle: Handle,
+        source: Option<&Node>,
+        target: &Node,
+        lock_is_gone: bool,
+    ) -> Result<()> {
+        self.entry_props(editor, handle, source.is_some(), target)?;
+        if lock_is_gone {
+            handle.change(editor, props::ENTRY_LOCK_TOKEN, None)?;
+        }
+        match source {
+            None if target.has_props() => {
+                for (name, value) in target.props()?.iter() {
+                    handle.change(editor, name, Some(value))?;
+                }
+            }
+            Some(source) if source.props_differ(target, false)? => {
+                let (old, new) = (source.props()?, target.props()?);
+                for (name, value) in new.iter().filter(|(name, value)| old.get(*name) != Some(value)) {
+                    handle.change(editor, name, Some(value))?;
+                }
+                for name in old.keys().filter(|name| !new.contains_key(*name)) {
+                    handle.change(editor, name, None)?;
+                }
+            }
+            None | Some(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Tells the text of `target` if it differs from `source`'s or if there is none.
+    pub fn text(
+        &self,
+        editor: &mut dyn Editor,
+        file: FileToken,
+        source: Option<&Node>,
+        target: &Node,
+        deltas: bool,
+    ) -> Result<()> {
+        let base = match source {
+            None => None,
+            Some(source) if source.text_differs(target, true)? => Some(source.md5()?),
+            Some(_) => return Ok(()),
+        };
+        editor.apply_textdelta(file, base.as_ref())?;
+        if deltas {
+            let windows = self.fs.text_delta(source, target, editor.accepts_encoded())?;
+            windows.drive(&mut |chunk| editor.text_chunk(file, chunk))?;
+        }
+        editor.text_end(file)
+    }
+
+    fn entry_props(
+        &mut self,
+        editor: &mut dyn Editor,
+        handle: Handle,
+        existed: bool,
+        target: &Node,
+    ) -> Result<()> {
+        let Some(rev) = target.created_rev() else {
+            return Ok(());
+        };
+        let committed = self.committed(rev)?;
+        handle.change(editor, props::ENTRY_COMMITTED_REV, Some(committed.rev.as_bytes()))?;
+        for (name, value) in [
+            (props::ENTRY_COMMITTED_DATE, &committed.date),
+            (props::ENTRY_LAST_AUTHOR, &committed.author),
+        ] {
+            if existed || value.is_some() {
+                handle.change(editor, name, value.as_deref())?;
+            }
+        }
+        handle.change(editor, props::ENTRY_UUID, Some(self.uuid.as_bytes()))
+    }
+
+    fn committed(&mut self, rev: Revnum) -> Result<Rc<Committed>> {
+        if let Some(known) = self.committed.get(&rev) {
+            return Ok(known.clone());
+        }
+        let revprops = self.fs.revprops(rev)?;
+        let committed = Rc::new(Committed {
+            rev: rev.to_string(),
+            date: revprops.get(props::DATE).cloned(),
+            author: revprops.get(props::AUTHOR).cloned(),
+        });
+        if self.committed.len() >= REMEMBERED {
+            self.committed.clear();
+        }
+        self.committed.insert(rev, committed.clone());
+        Ok(committed)
+    }
+}
+
+/// Revisions remembered before the memory is emptied.
+const REMEMBERED: usize = 4096;

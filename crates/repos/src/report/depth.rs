@@ -1,0 +1,77 @@
+//! Which entries of a directory a depth includes.
+//!
+//! Two depths meet at every directory: the one at which the client holds it, and the one that was asked for. The
+//! tables say what happens to an entry of the target that the client did not mention.
+
+use base::{Depth, NodeKind};
+
+/// What to do with an entry that was not reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Treatment {
+    /// Leave it out.
+    Ignore,
+    /// Compare it with the source's entry.
+    Compare,
+    /// The client does not have it: tell it whole.
+    New,
+}
+
+/// What to do with an unreported entry of `kind` in a directory that the client holds at `held`, where `requested` was
+/// asked for.
+pub(super) fn treatment(kind: NodeKind, held: Depth, requested: Depth) -> Treatment {
+    use Treatment::{Compare, Ignore, New};
+    let deep = requested >= Depth::Immediates;
+    match (kind == NodeKind::File, held) {
+        (true, Depth::Empty) if requested >= Depth::Files => New,
+        (true, Depth::Empty) => Ignore,
+        (true, _) if requested == Depth::Empty => Ignore,
+        (true, _) => Compare,
+        (false, Depth::Empty | Depth::Files) if deep => New,
+        (false, Depth::Empty | Depth::Files) => Ignore,
+        (false, _) if deep || requested == Depth::Unknown => Compare,
+        (false, _) => Ignore,
+    }
+}
+
+/// The depth that holds one level further down.
+pub(super) fn below(depth: Depth) -> Depth {
+    match depth {
+        Depth::Immediates => Depth::Empty,
+        Depth::Unknown | Depth::Exclude | Depth::Empty | Depth::Files | Depth::Infinity => depth,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows: held; columns: requested. `o` compare, `X` ignore, `U` new.
+    fn row(kind: NodeKind, held: Depth) -> String {
+        let columns = [
+            Depth::Unknown,
+            Depth::Empty,
+            Depth::Files,
+            Depth::Immediates,
+            Depth::Infinity,
+        ];
+        let letter = |requested| match treatment(kind, held, requested) {
+            Treatment::Ignore => 'X',
+            Treatment::Compare => 'o',
+            Treatment::New => 'U',
+        };
+        columns.map(letter).iter().collect()
+    }
+
+    #[test]
+    fn the_matrix_of_depths() {
+        let held = [Depth::Empty, Depth::Files, Depth::Immediates, Depth::Infinity];
+        assert_eq!(
+            held.map(|h| row(NodeKind::File, h)),
+            ["XXUUU", "oXooo", "oXooo", "oXooo"]
+        );
+        assert_eq!(
+            held.map(|h| row(NodeKind::Dir, h)),
+            ["XXXUU", "XXXUU", "oXXoo", "oXXoo"]
+        );
+    }
+}

@@ -1,0 +1,400 @@
+//! The walk over the client's state and the target revision, side by side.
+//!
+//! One [`Frame`] per open directory, on an explicit stack. A directory is told in three passes: the entries
+//! that the client reported, in its order; then deletions, before any addition, for receivers whose disk does not
+//! tell case apart; then the rest of the target's entries. The two entry lists are sorted, so the passes
+//! merge them and look nothing up.
+
+use std::collections::HashMap;
+
+use base::{Code, Depth, Error, FsPath, NodeKind, RelPath, Result, Revnum};
+use delta::editor::Editor;
+use fsfs::{DirEntry, Fs, Node, Root};
+
+use crate::access::{Readable, Subtree};
+use crate::repo::Repository;
+use crate::report::Options;
+use crate::report::content::{Content, Handle};
+use crate::report::depth::{Treatment, below, treatment};
+use crate::report::entry::Candidate;
+use crate::report::frame::{Frame, Pass, Source};
+use crate::report::state::{Cursor, Reported};
+
+/// Drives the whole edit.
+pub(super) fn drive(
+    repo: &Repository,
+    options: &Options,
+    readable: &dyn Readable,
+    cursor: Cursor,
+    editor: &mut dyn Editor,
+) -> Result<()> {
+    let fs = repo.fs();
+    let walk = Walk {
+        repo,
+        fs,
+        options,
+        readable,
+        cursor,
+        editor,
+        target: fs.root(options.target_rev)?,
+        sources: HashMap::new(),
+        content: Content::new(fs),
+    };
+    walk.run()
+}
+
+pub(super) struct Walk<'a> {
+    pub(super) repo: &'a Repository,
+    pub(super) fs: &'a Fs,
+    pub(super) options: &'a Options,
+    pub(super) readable: &'a dyn Readable,
+    pub(super) cursor: Cursor,
+    pub(super) editor: &'a mut dyn Editor,
+    pub(super) target: Root,
+    pub(super) sources: HashMap<Revnum, Root>,
+    pub(super) content: Content<'a>,
+}
+
+impl Walk<'_> {
+    fn run(mut self) -> Result<()> {
+        let options = self.options;
+        let source_path = options.anchor.join_str(&options.operand);
+        let target_path = options.switch_to.clone().unwrap_or_else(|| source_path.clone());
+        let first = self.cursor.take_exact(&options.operand)?;
+        let Some(first) = first.and_then(|entry| entry.reported) else {
+            return Err(super::invalid_top());
+        };
+        // A second entry with the same path replaces the first: the operand itself is switched or missing.
+        let top = match self.cursor.take_exact(&options.operand)? {
+            Some(second) => second.reported,
+            None => Some(first.clone()),
+        };
+        self.source_root(first.rev)?;
+        let new = self.target.try_node(&target_path)?;
+        let new_dir = match target_path.parent() {
+            Some(parent) if !options.operand.is_empty() => parent,
+            Some(_) | None => target_path.clone(),
+        };
+        if !self.readable.read(&new_dir) {
+            return Err(Error::new(
+                Code::AUTHZ_ROOT_UNREADABLE,
+                "Not authorized to open root of edit operation",
+            ));
+        }
+        let old = match &top {
+            Some(top) => {
+                let path = top.link.as_ref().unwrap_or(&source_path);
+                let node = self.source_root(top.rev)?.try_node(path)?;
+                node.map(|node| Source { rev: top.rev, node })
+            }
+            None => None,
+        };
+        if options.operand.is_empty() {
+            self.whole(first.rev, top.as_ref(), old, new, &target_path)?;
+        } else {
+            self.operand(first.rev, top.as_ref(), old, new, &new_dir)?;
+        }
+        self.editor.close_edit()
+    }
+
+    /// The anchor itself is what is worked on.
+    fn whole(
+        &mut self,
+        base: Revnum,
+        top: Option<&Reported>,
+        old: Option<Source>,
+        new: Option<Node>,
+        target_path: &FsPath,
+    ) -> Result<()> {
+        let Some(new) = new else {
+            let message = format!("Target path '{target_path}' does not exist");
+            return Err(Error::new(Code::FS_PATH_SYNTAX, message));
+        };
+        let directories = [Some(&new), old.as_ref().map(|old| &old.node)]
+            .iter()
+            .all(|node| node.is_some_and(|node| node.kind() == NodeKind::Dir));
+        let (Some(top), true) = (top, directories) else {
+            let message = "Cannot replace a directory from within";
+            return Err(Error::new(Code::FS_PATH_SYNTAX, message));
+        };
+        self.editor.set_target_revision(self.options.target_rev)?;
+        let token = self.editor.open_root(Some(base))?;
+        let compared = old.as_ref().filter(|_| !top.start_empty).map(|old| &old.node);
+        self.content
+            .props(self.editor, Handle::Dir(token), compared, &new, false)?;
+        let limits = (top.depth, self.options.depth);
+        let seen = self.readable.subtree(target_path);
+        let frame = Frame::new(token, RelPath::empty(), old, new, top.start_empty, limits, seen)?;
+        self.directories(frame)
+    }
+
+    /// One entry of the anchor is worked on; the anchor is only opened.
+    fn operand(
+        &mut self,
+        base: Revnum,
+        top: Option<&Reported>,
+        old: Option<Source>,
+        new: Option<Node>,
+        new_dir: &FsPath,
+    ) -> Result<()> {
+        self.editor.set_target_revision(self.options.target_rev)?;
+        let token = self.editor.open_root(Some(base))?;
+        let name = match &self.options.switch_to {
+            Some(path) => path.basename(),
+            None => &self.options.operand,
+        };
+        let new = match top.and_then(|top| top.link.as_ref()) {
+            Some(link) if self.options.switch_to.is_none() => self.target.try_node(link)?,
+            Some(_) | None => new,
+        };
+        let candidate = Candidate {
+            parent: token,
+            path: RelPath::parse(&self.options.operand)?,
+            old,
+            new,
+            new_dir,
+            name,
+            reported: top,
+            held: top.map_or(Depth::Infinity, |top| top.depth),
+            requested: self.options.depth,
+            seen: Subtree::Mixed,
+        };
+        if let Some(frame) = self.entry(candidate)? {
+            self.directories(frame)?;
+        }
+        self.editor.close_directory(token)
+    }
+
+    /// Tells a directory and all below it.
+    fn directories(&mut self, top: Frame) -> Result<()> {
+        let mut open = vec![top];
+        while let Some(mut frame) = open.pop() {
+            match self.advance(&mut frame)? {
+                Some(child) => open.extend([frame, child]),
+                None => {
+                    self.editor.close_directory(frame.token)?;
+                    self.cursor.skip_below(&frame.path)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on with a directory until one of its entries must be descended into, or to its end.
+    fn advance(&mut self, frame: &mut Frame) -> Result<Option<Frame>> {
+        if frame.requested == Depth::Empty {
+            return Ok(None);
+        }
+        loop {
+            match frame.pass {
+                Pass::Reported => match self.cursor.child_of(&frame.path)? {
+                    Some((name, entry)) => {
+                        let reported = entry.map(|entry| entry.reported);
+                        if let Some(child) = self.reported_child(frame, &name, reported)? {
+                            return Ok(Some(child));
+                        }
+                    }
+                    None => frame.pass = Pass::Deletions,
+                },
+                Pass::Deletions => {
+                    self.deletions(frame)?;
+                    frame.old_at = 0;
+                    frame.pass = Pass::Entries;
+                }
+                Pass::Entries => return self.entries(frame),
+            }
+        }
+    }
+
+    /// Deals with a child that the report mentions; `reported` is `None` if only something below it is mentioned.
+    fn reported_child(
+        &mut self,
+        frame: &mut Frame,
+        name: &str,
+        reported: Option<Option<Reported>>,
+    ) -> Result<Option<Frame>> {
+        let settled = frame.settled.get(name).copied().unwrap_or_default();
+        let (olds, news) = (frame.old.clone(), frame.new.clone());
+        let old = find(&olds, name).filter(|_| !settled.old);
+        let new = find(&news, name).filter(|_| !settled.new);
+        match &reported {
+            Some(None) => {
+                frame.settle(name, true, false);
+                return Ok(None);
+            }
+            Some(Some(reported)) if reported.depth == Depth::Exclude => {
+                // Gone from the target: the client still wants to know, so the old entry is left to be deleted.
+                let there = new.is_some();
+                frame.settle(name, there, there);
+                return Ok(None);
+            }
+            Some(Some(_)) | None => frame.settle(name, true, true),
+        }
+        let path = frame.path.join_str(name);
+        let is_dir = |entry: Option<&DirEntry>| entry.is_some_and(|e| e.kind == NodeKind::Dir);
+        if frame.requested == Depth::Files && (is_dir(old) || is_dir(new)) {
+            self.cursor.skip_below(&path)?;
+            return Ok(None);
+        }
+        let reported = reported.flatten();
+        let mut held = below(frame.held);
+        let source = match &reported {
+            Some(reported) => {
+                held = reported.depth;
+                self.reported_source(frame.source.as_ref(), name, reported, &path)?
+            }
+            None => match (&frame.source, old) {
+                (Some(source), Some(old)) => Some(source.child_of(old)?),
+                (Some(_), None) => return Err(no_such_working_path(&path)),
+                (None, _) => None,
+            },
+        };
+        let target = match (&reported, new) {
+            (Some(Reported { link: Some(link), .. }), _) if self.options.switch_to.is_none() => {
+                self.target.try_node(link)?
+            }
+            (_, Some(new)) => Some(frame.target.child_of(new)?),
+            (_, None) => None,
+        };
+        self.entry(Candidate {
+            parent: frame.token,
+            path,
+            old: source,
+            new: target,
+            new_dir: frame.target.path(),
+            name,
+            reported: reported.as_ref(),
+            held,
+            requested: below(frame.requested),
+            seen: frame.seen,
+        })
+    }
+
+    /// What the client has at a reported path.
+    fn reported_source(
+        &mut self,
+        dir: Option<&Source>,
+        name: &str,
+        reported: &Reported,
+        path: &RelPath,
+    ) -> Result<Option<Source>> {
+        let node = match (&reported.link, dir) {
+            (Some(link), _) => self.source_root(reported.rev)?.try_node(link)?,
+            (None, Some(dir)) if dir.rev == reported.rev && dir.node.kind() == NodeKind::Dir => {
+                dir.node.child(name)?
+            }
+            (None, Some(dir)) => {
+                let path = dir.node.path().join_str(name);
+                self.source_root(reported.rev)?.try_node(&path)?
+            }
+            (None, None) => {
+                self.source_root(reported.rev)?;
+                return Ok(None);
+            }
+        };
+        match node {
+            Some(node) => Ok(Some(Source {
+                rev: reported.rev,
+                node,
+            })),
+            None => Err(no_such_working_path(path)),
+        }
+    }
+
+    /// Deletes what the target does not have.
+    fn deletions(&mut self, frame: &mut Frame) -> Result<()> {
+        let Some(source) = &frame.source else {
+            return Ok(());
+        };
+        let mut at = 0;
+        for old in frame.old.iter() {
+            while frame.new.get(at).is_some_and(|new| new.name < old.name) {
+                at += 1;
+            }
+            let kept = frame.new.get(at).is_some_and(|new| new.name == old.name);
+            if kept || frame.settled(&old.name).old {
+                continue;
+            }
+            let ignored = match old.kind {
+                NodeKind::Dir => frame.held < Depth::Immediates || frame.requested == Depth::Files,
+                _ => frame.held < Depth::Files,
+            };
+            if !ignored {
+                let path = frame.path.join_str(&old.name);
+                let target = frame.target.path().join_str(&old.name);
+                self.delete(frame.token, &path, source.rev, &target, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on with the target's entries that the client did not mention.
+    fn entries(&mut self, frame: &mut Frame) -> Result<Option<Frame>> {
+        let news = frame.new.clone();
+        let olds = frame.old.clone();
+        let requested = below(frame.requested);
+        while let Some(new) = news.get(frame.new_at) {
+            frame.new_at += 1;
+            while olds.get(frame.old_at).is_some_and(|old| old.name < new.name) {
+                frame.old_at += 1;
+            }
+            let settled = frame.settled(&new.name);
+            let how = treatment(new.kind, frame.held, frame.requested);
+            if settled.new || how == Treatment::Ignore {
+                continue;
+            }
+            let old = olds
+                .get(frame.old_at)
+                .filter(|old| old.name == new.name && !settled.old && how == Treatment::Compare);
+            let held = below(frame.held);
+            if old.is_some_and(|old| old.id == new.id) && (requested <= held || new.kind == NodeKind::File) {
+                continue;
+            }
+            let old = match (old, &frame.source) {
+                (Some(old), Some(source)) => Some(source.child_of(old)?),
+                (_, _) => None,
+            };
+            let candidate = Candidate {
+                parent: frame.token,
+                path: frame.path.join_str(&new.name),
+                old,
+                new: Some(frame.target.child_of(new)?),
+                new_dir: frame.target.path(),
+                name: &new.name,
+                reported: None,
+                held,
+                requested,
+                seen: frame.seen,
+            };
+            if let Some(child) = self.entry(candidate)? {
+                return Ok(Some(child));
+            }
+        }
+        Ok(None)
+    }
+
+    fn source_root(&mut self, rev: Revnum) -> Result<&Root> {
+        if self.sources.len() >= SOURCE_ROOTS && !self.sources.contains_key(&rev) {
+            self.sources.clear();
+        }
+        match self.sources.entry(rev) {
+            std::collections::hash_map::Entry::Occupied(known) => Ok(known.into_mut()),
+            std::collections::hash_map::Entry::Vacant(new) => Ok(new.insert(self.fs.root(rev)?)),
+        }
+    }
+}
+
+fn find<'e>(entries: &'e [DirEntry], name: &str) -> Option<&'e DirEntry> {
+    let at = entries.binary_search_by(|entry| (*entry.name).cmp(name)).ok()?;
+    entries.get(at)
+}
+
+fn no_such_working_path(path: &RelPath) -> Error {
+    Error::new(
+        Code::FS_NOT_FOUND,
+        format!("Working copy path '{path}' does not exist in repository"),
+    )
+}
+
+/// Source revisions kept open: a mixed working copy goes back and forth between a few.
+const SOURCE_ROOTS: usize = 64;

@@ -1,0 +1,197 @@
+//! One entry of a directory: is it the same, changed, gone, new, or not to be seen.
+
+use base::{Depth, FsPath, NodeKind, RelPath, Result, Revnum};
+use delta::editor::{CopyFrom, DirToken};
+use fsfs::{Node, Relation};
+
+use crate::access::Subtree;
+use crate::history;
+use crate::report::content::Handle;
+use crate::report::drive::Walk;
+use crate::report::frame::{Frame, Source};
+use crate::report::state::Reported;
+
+/// An entry about to be compared.
+pub(super) struct Candidate<'c> {
+    pub parent: DirToken,
+    pub path: RelPath,
+    pub old: Option<Source>,
+    pub new: Option<Node>,
+    /// Directory of the target that has, or would have, the entry.
+    pub new_dir: &'c FsPath,
+    pub name: &'c str,
+    pub reported: Option<&'c Reported>,
+    pub held: Depth,
+    pub requested: Depth,
+    pub seen: Subtree,
+}
+
+impl Walk<'_> {
+    /// Tells one entry. Returns the frame of a directory to descend into.
+    pub(super) fn entry(&mut self, entry: Candidate<'_>) -> Result<Option<Frame>> {
+        let frame = self.compared(&entry)?;
+        if frame.is_none() {
+            self.cursor.skip_below(&entry.path)?;
+        }
+        Ok(frame)
+    }
+
+    fn compared(&mut self, entry: &Candidate<'_>) -> Result<Option<Frame>> {
+        let mut related = false;
+        if let (Some(old), Some(new)) = (&entry.old, &entry.new)
+            && old.node.kind() == new.kind()
+        {
+            let relation = old.node.relation(new);
+            if self.is_unchanged(&old.node, new, relation)?
+                && !self.cursor.has_below(&entry.path)
+                && (entry.requested <= entry.held || new.kind() == NodeKind::File)
+                && self.client_knows(entry.reported, new)?
+            {
+                return Ok(None);
+            }
+            related = relation != Relation::Unrelated || self.options.ignore_ancestry;
+        }
+        if let Some(old) = &entry.old
+            && !related
+        {
+            let link = entry.reported.and_then(|r| r.link.as_ref());
+            let target = match (&entry.new, link) {
+                (Some(new), _) => new.path().clone(),
+                (None, Some(link)) if self.options.switch_to.is_none() => link.clone(),
+                (None, _) => entry.new_dir.join_str(entry.name),
+            };
+            self.delete(entry.parent, &entry.path, old.rev, &target, entry.new.is_some())?;
+        }
+        let Some(new) = &entry.new else {
+            return Ok(None);
+        };
+        if entry.seen != Subtree::All && !self.readable.read(new.path()) {
+            match new.kind() {
+                NodeKind::Dir => self.editor.absent_directory(&entry.path, entry.parent)?,
+                _ => self.editor.absent_file(&entry.path, entry.parent)?,
+            }
+            return Ok(None);
+        }
+        let old = entry.old.as_ref().filter(|_| related);
+        match new.kind() {
+            NodeKind::Dir => self.open_directory(entry, old, new).map(Some),
+            _ => self.file(entry, old, new).map(|()| None),
+        }
+    }
+
+    fn open_directory(&mut self, entry: &Candidate<'_>, old: Option<&Source>, new: &Node) -> Result<Frame> {
+        let token = match old {
+            Some(old) => self
+                .editor
+                .open_directory(&entry.path, entry.parent, Some(old.rev))?,
+            None => self.editor.add_directory(&entry.path, entry.parent, None)?,
+        };
+        let start_empty = entry.reported.is_some_and(|r| r.start_empty);
+        let compared = old.filter(|_| !start_empty).map(|old| &old.node);
+        let gone = self.lock_is_gone(entry.reported, new)?;
+        self.content
+            .props(self.editor, Handle::Dir(token), compared, new, gone)?;
+        let seen = match entry.seen {
+            Subtree::All => Subtree::All,
+            Subtree::Mixed | Subtree::None => self.readable.subtree(new.path()),
+        };
+        let limits = (entry.held, entry.requested);
+        Frame::new(
+            token,
+            entry.path.clone(),
+            old.cloned(),
+            new.clone(),
+            start_empty,
+            limits,
+            seen,
+        )
+    }
+
+    fn file(&mut self, entry: &Candidate<'_>, old: Option<&Source>, new: &Node) -> Result<()> {
+        let mut copied = None;
+        let token = match old {
+            Some(old) => self.editor.open_file(&entry.path, entry.parent, Some(old.rev))?,
+            None => {
+                copied = self.copy_source(new)?;
+                let from = copied.as_ref().map(|source| CopyFrom {
+                    path: source.node.path().as_str(),
+                    rev: source.rev,
+                });
+                self.editor.add_file(&entry.path, entry.parent, from)?
+            }
+        };
+        let compared = old.or(copied.as_ref()).map(|source| &source.node);
+        let gone = self.lock_is_gone(entry.reported, new)?;
+        self.content
+            .props(self.editor, Handle::File(token), compared, new, gone)?;
+        let deltas = self.options.text_deltas;
+        self.content.text(self.editor, token, compared, new, deltas)?;
+        self.editor.close_file(token, Some(&new.md5()?))
+    }
+
+    /// Where an added file was copied from, if that may be told: the nearest copy must have made this very path.
+    fn copy_source(&mut self, new: &Node) -> Result<Option<Source>> {
+        if !self.options.send_copyfrom {
+            return Ok(None);
+        }
+        let Some((rev, path)) = new.closest_copy()? else {
+            return Ok(None);
+        };
+        if path != *new.path() {
+            return Ok(None);
+        }
+        let Some((rev, path)) = self.fs.root(rev)?.node(&path)?.copyfrom() else {
+            return Ok(None);
+        };
+        if !self.readable.read(&path) {
+            return Ok(None);
+        }
+        let node = self.fs.root(rev)?.node(&path)?;
+        Ok(Some(Source { rev, node }))
+    }
+
+    /// Tells a deletion and the revision in which it happened, as well as that can be known.
+    pub(super) fn delete(
+        &mut self,
+        parent: DirToken,
+        path: &RelPath,
+        source_rev: Revnum,
+        target: &FsPath,
+        is_there: bool,
+    ) -> Result<()> {
+        let target_rev = self.options.target_rev;
+        let (from, to) = (source_rev.min(target_rev), source_rev.max(target_rev));
+        let deleted = match history::deleted_rev(self.repo, target, from, to)? {
+            None if is_there => target_rev.prev(),
+            known => known,
+        };
+        self.editor.delete_entry(path, deleted, parent)
+    }
+
+    fn is_unchanged(&self, old: &Node, new: &Node, relation: Relation) -> Result<bool> {
+        Ok(match relation {
+            Relation::Same => true,
+            Relation::Related if new.kind() == NodeKind::File && !self.options.ignore_ancestry => {
+                !old.props_differ(new, true)? && !old.text_differs(new, true)?
+            }
+            Relation::Related | Relation::Unrelated => false,
+        })
+    }
+
+    /// True if an unchanged entry need not be told: the client has it all and its lock is good.
+    fn client_knows(&self, reported: Option<&Reported>, new: &Node) -> Result<bool> {
+        match reported {
+            None => Ok(true),
+            Some(reported) if reported.start_empty => Ok(false),
+            Some(_) => Ok(!self.lock_is_gone(reported, new)?),
+        }
+    }
+
+    fn lock_is_gone(&self, reported: Option<&Reported>, new: &Node) -> Result<bool> {
+        let Some(token) = reported.and_then(|r| r.lock_token.as_deref()) else {
+            return Ok(false);
+        };
+        let lock = self.fs.lock(new.path())?;
+        Ok(lock.is_none_or(|lock| *lock.token != *token))
+    }
+}

@@ -1,0 +1,106 @@
+//! An open directory of the walk.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use base::{Depth, RelPath, Result, Revnum};
+use delta::editor::DirToken;
+use fsfs::{DirEntry, Node};
+
+use crate::access::Subtree;
+
+/// What the client has somewhere.
+#[derive(Clone)]
+pub(super) struct Source {
+    pub rev: Revnum,
+    pub node: Node,
+}
+
+/// An open directory.
+pub(super) struct Frame {
+    pub token: DirToken,
+    pub path: RelPath,
+    pub source: Option<Source>,
+    pub target: Node,
+    pub old: Arc<[DirEntry]>,
+    pub new: Arc<[DirEntry]>,
+    pub old_at: usize,
+    pub new_at: usize,
+    pub pass: Pass,
+    pub settled: HashMap<Box<str>, Settled>,
+    pub held: Depth,
+    pub requested: Depth,
+    pub seen: Subtree,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum Pass {
+    Reported,
+    Deletions,
+    Entries,
+}
+
+/// What of a name the client's report has dealt with.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Settled {
+    pub old: bool,
+    pub new: bool,
+}
+
+impl Source {
+    pub fn child_of(&self, entry: &DirEntry) -> Result<Source> {
+        let node = self.node.child_of(entry)?;
+        Ok(Source { rev: self.rev, node })
+    }
+}
+
+impl Frame {
+    /// `limits`: the depth at which the client holds the directory, and the one asked for.
+    pub fn new(
+        token: DirToken,
+        path: RelPath,
+        source: Option<Source>,
+        target: Node,
+        start_empty: bool,
+        limits: (Depth, Depth),
+        seen: Subtree,
+    ) -> Result<Frame> {
+        let (held, requested) = limits;
+        let old = match &source {
+            Some(source) if !start_empty && requested != Depth::Empty => source.node.entries()?,
+            Some(_) | None => Arc::new([]),
+        };
+        let new = match requested {
+            Depth::Empty => Arc::new([]),
+            _ => target.entries()?,
+        };
+        Ok(Frame {
+            token,
+            path,
+            source,
+            target,
+            old,
+            new,
+            old_at: 0,
+            new_at: 0,
+            pass: Pass::Reported,
+            settled: HashMap::new(),
+            held,
+            requested,
+            seen,
+        })
+    }
+
+    pub fn settled(&self, name: &str) -> Settled {
+        if self.settled.is_empty() {
+            return Settled::default();
+        }
+        self.settled.get(name).copied().unwrap_or_default()
+    }
+
+    pub fn settle(&mut self, name: &str, old: bool, new: bool) {
+        let settled = self.settled.entry(name.into()).or_default();
+        settled.old |= old;
+        settled.new |= new;
+    }
+}

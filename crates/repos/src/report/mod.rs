@@ -1,0 +1,225 @@
+//! Reports: the client says what it has, the drive tells it what to change.
+//!
+//! `update`, `switch`, `status` and `diff` are one operation with different [`Options`]. The client describes its
+//! state as a list of paths ([`Report::set_path`] and its siblings): at which revision each part is, how deep, which parts
+//! are switched, missing or locked. [`Report::finish`] then walks that state (the *source*) and the target
+//! revision side by side and drives an [`Editor`] with the difference.
+//!
+//! * [`state`] keeps the client's list in the order it came, on disk beyond a limit, and reads it back once.
+//! * [`drive`] is the walk. It holds one [`frame`] per open directory and nothing else: no tree is ever in memory, and
+//!   deep trees cost no stack. [`entry`] decides about one entry.
+//! * [`content`] tells properties and texts of one node; [`depth`] knows which entries a depth includes.
+//!
+//! Wherever source and target are the same node-revision the walk stops, so an update costs what changed. A checkout
+//! has no source: texts pass from disk to the editor as they are stored if the editor takes them
+//! ([`Editor::accepts_encoded`]).
+
+mod content;
+mod depth;
+mod drive;
+mod entry;
+mod frame;
+mod state;
+
+use std::sync::Arc;
+
+use base::{Code, Depth, Error, FsPath, RelPath, Result, Revnum};
+use delta::editor::Editor;
+
+use crate::access::Readable;
+use crate::repo::Repository;
+use state::{Entry, Reported, State};
+
+/// What is asked for, before the client's state is known.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The revision that the edit leads to.
+    pub target_rev: Revnum,
+    /// The directory in which the edit is rooted.
+    pub anchor: FsPath,
+    /// The one entry of `anchor` to work on, or "" for `anchor` itself.
+    pub operand: String,
+    /// Switch and diff: the path that takes the place of `anchor` + `operand` in the target revision.
+    pub switch_to: Option<FsPath>,
+    /// False tells only the fact that a text changed.
+    pub text_deltas: bool,
+    /// How deep to go; [`Depth::Unknown`] follows the depths that the client reports.
+    pub depth: Depth,
+    /// Compares unrelated nodes at the same path instead of replacing one by the other.
+    pub ignore_ancestry: bool,
+    /// Tells where added files were copied from.
+    pub send_copyfrom: bool,
+}
+
+/// The client's state in the making.
+pub struct Report {
+    repo: Repository,
+    options: Options,
+    readable: Arc<dyn Readable>,
+    state: State,
+    failed: Option<Error>,
+    outcome: Outcome,
+}
+
+/// What a log line wants to know about a report.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// The revision of the first entry: what the client has at the top.
+    pub from_rev: Option<Revnum>,
+    /// True if the report was one entry that starts empty: a checkout or an export, not an update.
+    pub is_checkout: bool,
+}
+
+impl Report {
+    /// Starts a report.
+    ///
+    /// # Errors
+    /// `REPOS_BAD_ARGS` if the requested depth is `exclude`.
+    pub fn begin(repo: &Repository, options: Options, readable: Arc<dyn Readable>) -> Result<Report> {
+        if options.depth == Depth::Exclude {
+            return Err(Error::new(
+                Code::REPOS_BAD_ARGS,
+                "Request depth 'exclude' not supported",
+            ));
+        }
+        Ok(Report {
+            repo: repo.clone(),
+            options,
+            readable,
+            state: State::new(),
+            failed: None,
+            outcome: Outcome::default(),
+        })
+    }
+
+    /// The client has `path` (relative to the operand) at `rev`, as deep as `depth`. With `start_empty` it
+    /// has none of the entries that no later call mentions, nor any property.
+    ///
+    /// # Errors
+    /// `REPOS_BAD_ARGS` for an unknown depth, `REPOS_BAD_REVISION_REPORT` if the report does not begin with the
+    /// operand itself. Once a call failed all later ones do nothing, and [`Report::ready`] tells the error again.
+    pub fn set_path(
+        &mut self,
+        path: &RelPath,
+        rev: Revnum,
+        depth: Depth,
+        start_empty: bool,
+        lock_token: Option<&str>,
+    ) -> Result<()> {
+        let reported = Reported {
+            rev,
+            depth,
+            start_empty,
+            lock_token: lock_token.map(Into::into),
+            link: None,
+        };
+        self.add(path, Some(reported))
+    }
+
+    /// Like [`Report::set_path`], for a part that is switched to `target`.
+    ///
+    /// # Errors
+    /// As of `set_path`; `REPOS_BAD_ARGS` for the depth `exclude` too.
+    pub fn link_path(
+        &mut self,
+        path: &RelPath,
+        target: &FsPath,
+        rev: Revnum,
+        depth: Depth,
+        start_empty: bool,
+        lock_token: Option<&str>,
+    ) -> Result<()> {
+        if depth == Depth::Exclude {
+            let message = "Depth 'exclude' not supported for link";
+            return self.refuse(Error::new(Code::REPOS_BAD_ARGS, message));
+        }
+        let reported = Reported {
+            rev,
+            depth,
+            start_empty,
+            lock_token: lock_token.map(Into::into),
+            link: Some(target.clone()),
+        };
+        self.add(path, Some(reported))
+    }
+
+    /// The client does not have `path`, although it is in the revision of its parent.
+    ///
+    /// # Errors
+    /// As of `set_path`.
+    pub fn delete_path(&mut self, path: &RelPath) -> Result<()> {
+        self.add(path, None)
+    }
+
+    /// Tells whether the report is good and the target revision there; what fails here fails before the edit begins.
+    ///
+    /// # Errors
+    /// What one of the calls before failed with; `REPOS_BAD_REVISION_REPORT` for an empty report;
+    /// `FS_NO_SUCH_REVISION` for the target revision.
+    pub fn ready(&self) -> Result<()> {
+        if let Some(error) = &self.failed {
+            return Err(error.clone());
+        }
+        if self.state.is_empty() {
+            return Err(invalid_top());
+        }
+        self.repo.fs().root(self.options.target_rev).map(drop)
+    }
+
+    /// Drives `editor` from the reported state to the target, up to and including `close_edit`.
+    ///
+    /// # Errors
+    /// Those of [`Report::ready`]; then `FS_NO_SUCH_REVISION` for a reported revision, `FS_PATH_SYNTAX` if the target is
+    /// missing or no directory, `AUTHZ_ROOT_UNREADABLE`, `FS_NOT_FOUND` for a reported path that was never there,
+    /// and whatever the editor or the storage says. On an error the edit is left open: aborting it is up to the caller.
+    pub fn finish(self, editor: &mut dyn Editor) -> Result<Outcome> {
+        self.ready()?;
+        let cursor = self.state.into_cursor(&self.options.operand)?;
+        drive::drive(&self.repo, &self.options, &*self.readable, cursor, editor)?;
+        Ok(self.outcome)
+    }
+
+    fn add(&mut self, path: &RelPath, reported: Option<Reported>) -> Result<()> {
+        if self.failed.is_some() {
+            return Ok(());
+        }
+        if let Some(r) = reported.as_ref().filter(|r| r.depth == Depth::Unknown) {
+            let message = format!("Unsupported report depth '{}'", r.depth.word());
+            return self.refuse(Error::new(Code::REPOS_BAD_ARGS, message));
+        }
+        if self.state.is_empty() {
+            match &reported {
+                Some(r) if path.is_empty() && r.link.is_none() => {
+                    self.outcome.from_rev = Some(r.rev);
+                    self.outcome.is_checkout = r.start_empty;
+                }
+                _ => return self.refuse(invalid_top()),
+            }
+        } else {
+            self.outcome.is_checkout = false;
+        }
+        let entry = Entry {
+            path: path.as_str().into(),
+            reported,
+        };
+        match self.state.push(&entry) {
+            Ok(()) => Ok(()),
+            Err(error) => self.refuse(error),
+        }
+    }
+
+    fn refuse(&mut self, error: Error) -> Result<()> {
+        if self.failed.is_some() {
+            return Ok(());
+        }
+        self.failed = Some(error.clone());
+        Err(error)
+    }
+}
+
+fn invalid_top() -> Error {
+    Error::new(
+        Code::REPOS_BAD_REVISION_REPORT,
+        "Invalid report for top level of working copy",
+    )
+}
