@@ -1,0 +1,463 @@
+//! Items: finding where one ends, and reading it.
+//!
+//! An item is a number, a string, a word or a list of items; each is followed by whitespace. Reading has two steps.
+//! A [`Scanner`] is fed the growing receive buffer and says when a whole item is there; it resumes where it stopped,
+//! so an item that arrives byte by byte costs the same as one that arrives at once. Then [`Item::parse`] and [`Tuple`]
+//! walk over the finished bytes without copying: nothing a peer sends makes more memory than its own bytes.
+//!
+//! Whatever is announced (a string of 2^60 bytes) costs nothing until it arrives; who owns the buffer bounds it.
+
+use base::{Code, Error};
+
+/// How deep lists may nest.
+pub const MAX_DEPTH: u32 = 64;
+
+/// Longest word that is read, in characters.
+pub const MAX_WORD: usize = 24;
+
+/// Bytes that are no message of this protocol. Fatal for the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Malformed {
+    /// A byte that cannot start or continue an item.
+    Byte(u8),
+    /// A number above 2^64-1.
+    Overflow,
+    /// A word of more than [`MAX_WORD`] characters.
+    LongWord,
+    /// Lists nested deeper than [`MAX_DEPTH`].
+    Depth,
+    /// A tuple ends before an element that must be there.
+    Missing,
+    /// An element of another kind than the tuple has at that place.
+    Kind,
+    /// A word that is none of those possible at that place.
+    Word,
+    /// Text that must be UTF-8 and is not.
+    Text,
+}
+
+impl Malformed {
+    /// The number under which it is logged.
+    pub fn code(self) -> Code {
+        Code::RA_SVN_MALFORMED_DATA
+    }
+}
+
+impl From<Malformed> for Error {
+    fn from(what: Malformed) -> Error {
+        let detail = match what {
+            Malformed::Byte(byte) => format!("Malformed network data: unexpected byte 0x{byte:02x}"),
+            Malformed::Overflow => "Malformed network data: number is larger than maximum".to_owned(),
+            Malformed::LongWord => "Malformed network data: word is too long".to_owned(),
+            Malformed::Depth => "Malformed network data: items are nested too deeply".to_owned(),
+            Malformed::Missing => "Malformed network data: an element is missing".to_owned(),
+            Malformed::Kind => "Malformed network data: an element is of the wrong kind".to_owned(),
+            Malformed::Word => "Malformed network data: unknown word".to_owned(),
+            Malformed::Text => "Malformed network data: text is not UTF-8".to_owned(),
+        };
+        Error::new(what.code(), detail)
+    }
+}
+
+/// Finds the end of an item in a buffer that grows.
+#[derive(Clone, Debug, Default)]
+pub struct Scanner {
+    at: usize,
+    depth: u32,
+    /// Something other than leading whitespace was seen.
+    begun: bool,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum State {
+    #[default]
+    Between,
+    Number(u64),
+    Word(usize),
+    Body(u64),
+    /// An item has ended, its whitespace is missing.
+    Ended,
+}
+
+impl Scanner {
+    /// Looks for the end of the item that starts at `buf[0]`. `buf` must start with the bytes of the previous call
+    /// (if that answered `None`) and may have more behind them.
+    ///
+    /// Answers the length of the item with its whitespace, or `None` if more bytes are needed. After an answer or
+    /// an error the scanner is ready for another item.
+    ///
+    /// # Errors
+    /// If no continuation of `buf` can be an item.
+    pub fn scan(&mut self, buf: &[u8]) -> Result<Option<usize>, Malformed> {
+        match self.resume(buf) {
+            Ok(None) => Ok(None),
+            done => {
+                *self = Scanner::default();
+                done
+            }
+        }
+    }
+
+    /// How many more bytes the string that is being skipped still needs: a hint for the next read.
+    pub fn wanted(&self) -> u64 {
+        match self.state {
+            State::Body(left) => left,
+            _ => 0,
+        }
+    }
+
+    fn resume(&mut self, buf: &[u8]) -> Result<Option<usize>, Malformed> {
+        while let Some(&byte) = buf.get(self.at) {
+            self.state = match self.state {
+                State::Body(left) => {
+                    let here = (buf.len() - self.at) as u64;
+                    let step = left.min(here);
+                    self.at += step as usize;
+                    if step == left {
+                        self.state = State::Ended;
+                    } else {
+                        self.state = State::Body(left - step);
+                    }
+                    continue;
+                }
+                State::Between => self.start(byte)?,
+                State::Number(value) => match byte {
+                    b'0'..=b'9' => State::Number(push_digit(value, byte).ok_or(Malformed::Overflow)?),
+                    b':' if value == 0 => State::Ended,
+                    b':' => State::Body(value),
+                    _ => ended(byte)?,
+                },
+                State::Word(len) => match byte {
+                    b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' if len < MAX_WORD => State::Word(len + 1),
+                    b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' => return Err(Malformed::LongWord),
+                    _ => ended(byte)?,
+                },
+                State::Ended => ended(byte)?,
+            };
+            self.at += 1;
+            self.begun |= !is_space(byte);
+            if self.begun && self.depth == 0 && matches!(self.state, State::Between) {
+                return Ok(Some(self.at));
+            }
+        }
+        Ok(None)
+    }
+
+    fn start(&mut self, byte: u8) -> Result<State, Malformed> {
+        Ok(match byte {
+            b' ' | b'\n' => State::Between,
+            b'0'..=b'9' => State::Number(u64::from(byte - b'0')),
+            b'a'..=b'z' | b'A'..=b'Z' => State::Word(1),
+            b'(' => {
+                self.depth += 1;
+                if self.depth > MAX_DEPTH {
+                    return Err(Malformed::Depth);
+                }
+                State::Between
+            }
+            b')' if self.depth > 0 => {
+                self.depth -= 1;
+                State::Ended
+            }
+            _ => return Err(Malformed::Byte(byte)),
+        })
+    }
+}
+
+/// Bytes of whitespace before the first item.
+fn leading(buf: &[u8]) -> usize {
+    buf.iter().take_while(|b| is_space(**b)).count()
+}
+
+fn ended(byte: u8) -> Result<State, Malformed> {
+    if is_space(byte) {
+        Ok(State::Between)
+    } else {
+        Err(Malformed::Byte(byte))
+    }
+}
+
+fn is_space(byte: u8) -> bool {
+    byte == b' ' || byte == b'\n'
+}
+
+fn push_digit(value: u64, digit: u8) -> Option<u64> {
+    value.checked_mul(10)?.checked_add(u64::from(digit - b'0'))
+}
+
+/// One item, borrowed from the bytes of the message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item<'a> {
+    /// A number.
+    Number(u64),
+    /// A string: any bytes.
+    String(&'a [u8]),
+    /// A word.
+    Word(&'a str),
+    /// A list; its elements are read on demand.
+    List(Tuple<'a>),
+}
+
+impl<'a> Item<'a> {
+    /// Reads the item that `bytes` (as measured by [`Scanner::scan`]) holds.
+    ///
+    /// # Errors
+    /// If `bytes` are not a whole item.
+    pub fn parse(bytes: &'a [u8]) -> Result<Item<'a>, Malformed> {
+        Tuple { rest: bytes }.next_item()?.ok_or(Malformed::Missing)
+    }
+
+    /// The list's elements.
+    ///
+    /// # Errors
+    /// If this is no list.
+    pub fn list(self) -> Result<Tuple<'a>, Malformed> {
+        match self {
+            Item::List(tuple) => Ok(tuple),
+            _ => Err(Malformed::Kind),
+        }
+    }
+
+    /// The string's bytes.
+    ///
+    /// # Errors
+    /// If this is no string.
+    pub fn string(self) -> Result<&'a [u8], Malformed> {
+        match self {
+            Item::String(bytes) => Ok(bytes),
+            _ => Err(Malformed::Kind),
+        }
+    }
+}
+
+/// The elements of a list, taken one after the other as the shape of a message demands. Elements left over are
+/// ignored: later versions of the protocol append.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tuple<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Tuple<'a> {
+    /// Takes the next element, whatever it is; `None` at the end.
+    ///
+    /// # Errors
+    /// Only for bytes that no [`Scanner`] has passed.
+    pub fn next_item(&mut self) -> Result<Option<Item<'a>>, Malformed> {
+        let start = leading(self.rest);
+        let bytes = &self.rest[start..];
+        let Some(&first) = bytes.first() else {
+            self.rest = bytes;
+            return Ok(None);
+        };
+        let (item, rest) = match first {
+            b'0'..=b'9' => number_or_string(bytes)?,
+            b'(' => {
+                let end = Scanner::default().scan(bytes)?.ok_or(Malformed::Missing)?;
+                // The scanner has seen `(`, the elements, `)` and one whitespace.
+                let inner = bytes.get(1..end - 2).ok_or(Malformed::Missing)?;
+                (Item::List(Tuple { rest: inner }), &bytes[end..])
+            }
+            _ => {
+                let end = bytes.iter().position(|b| is_space(*b)).ok_or(Malformed::Missing)?;
+                let word = std::str::from_utf8(&bytes[..end]).map_err(|_| Malformed::Byte(first))?;
+                if !first.is_ascii_alphabetic() || word.len() > MAX_WORD {
+                    return Err(Malformed::Byte(first));
+                }
+                (Item::Word(word), &bytes[end + 1..])
+            }
+        };
+        self.rest = rest;
+        Ok(Some(item))
+    }
+
+    /// True if no element is left: an optional tail is absent.
+    pub fn is_empty(&self) -> bool {
+        leading(self.rest) == self.rest.len()
+    }
+
+    fn need(&mut self) -> Result<Item<'a>, Malformed> {
+        self.next_item()?.ok_or(Malformed::Missing)
+    }
+
+    /// Takes a number.
+    ///
+    /// # Errors
+    /// If the next element is missing or of another kind; so for all methods below.
+    pub fn number(&mut self) -> Result<u64, Malformed> {
+        match self.need()? {
+            Item::Number(number) => Ok(number),
+            _ => Err(Malformed::Kind),
+        }
+    }
+
+    /// Takes a string.
+    pub fn string(&mut self) -> Result<&'a [u8], Malformed> {
+        self.need()?.string()
+    }
+
+    /// Takes a string that is text.
+    pub fn text(&mut self) -> Result<&'a str, Malformed> {
+        std::str::from_utf8(self.string()?).map_err(|_| Malformed::Text)
+    }
+
+    /// Takes a word.
+    pub fn word(&mut self) -> Result<&'a str, Malformed> {
+        match self.need()? {
+            Item::Word(word) => Ok(word),
+            _ => Err(Malformed::Kind),
+        }
+    }
+
+    /// Takes `true` or `false`.
+    pub fn boolean(&mut self) -> Result<bool, Malformed> {
+        match self.word()? {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            _ => Err(Malformed::Word),
+        }
+    }
+
+    /// Takes a list.
+    pub fn list(&mut self) -> Result<Tuple<'a>, Malformed> {
+        self.need()?.list()
+    }
+
+    /// Takes a bracket that is empty or holds a number.
+    pub fn maybe_number(&mut self) -> Result<Option<u64>, Malformed> {
+        let mut bracket = self.list()?;
+        if bracket.is_empty() {
+            return Ok(None);
+        }
+        bracket.number().map(Some)
+    }
+
+    /// Takes a bracket that is empty or holds a string.
+    pub fn maybe_string(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
+        let mut bracket = self.list()?;
+        if bracket.is_empty() {
+            return Ok(None);
+        }
+        bracket.string().map(Some)
+    }
+
+    /// Takes a bracket that is empty or holds text.
+    pub fn maybe_text(&mut self) -> Result<Option<&'a str>, Malformed> {
+        let mut bracket = self.list()?;
+        if bracket.is_empty() {
+            return Ok(None);
+        }
+        bracket.text().map(Some)
+    }
+}
+
+fn number_or_string(bytes: &[u8]) -> Result<(Item<'_>, &[u8]), Malformed> {
+    let mut value = 0u64;
+    for (at, &byte) in bytes.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' => value = push_digit(value, byte).ok_or(Malformed::Overflow)?,
+            b':' => {
+                let rest = &bytes[at + 1..];
+                let len = usize::try_from(value).map_err(|_| Malformed::Missing)?;
+                let (body, rest) = rest.split_at_checked(len).ok_or(Malformed::Missing)?;
+                let rest = match rest.first() {
+                    Some(b) if is_space(*b) => &rest[1..],
+                    Some(b) => return Err(Malformed::Byte(*b)),
+                    None => return Err(Malformed::Missing),
+                };
+                return Ok((Item::String(body), rest));
+            }
+            b' ' | b'\n' => return Ok((Item::Number(value), &bytes[at + 1..])),
+            _ => return Err(Malformed::Byte(byte)),
+        }
+    }
+    Err(Malformed::Missing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scan_slowly(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
+        let mut scanner = Scanner::default();
+        for end in 0..bytes.len() {
+            if let Some(len) = scanner.scan(&bytes[..end])? {
+                return Ok(Some(len));
+            }
+        }
+        scanner.scan(bytes)
+    }
+
+    #[test]
+    fn an_item_ends_at_its_whitespace_however_it_arrives() {
+        for text in [
+            &b"( get-latest-rev ( ) ) "[..],
+            b"12 ",
+            b"3:( ( ",
+            b"0: ",
+            b"done\n",
+            b" \n( a ( 1 2:xy ) ) ",
+            b"( ) ",
+        ] {
+            assert_eq!(Scanner::default().scan(text), Ok(Some(text.len())), "{text:?}");
+            assert_eq!(scan_slowly(text), Ok(Some(text.len())), "{text:?}");
+            let more = [text, b"( x"].concat();
+            assert_eq!(Scanner::default().scan(&more), Ok(Some(text.len())));
+            for end in 0..text.len() {
+                assert_eq!(Scanner::default().scan(&text[..end]), Ok(None));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_item_is_refused() {
+        let deep = "( ".repeat(65);
+        let cases: [(&[u8], Malformed); 9] = [
+            (b") ", Malformed::Byte(b')')),
+            (b"\t", Malformed::Byte(b'\t')),
+            (b"12x", Malformed::Byte(b'x')),
+            (b"2:abc", Malformed::Byte(b'c')),
+            (b"wo_rd ", Malformed::Byte(b'_')),
+            (b"18446744073709551616 ", Malformed::Overflow),
+            (b"abcdefghijklmnopqrstuvwxy ", Malformed::LongWord),
+            (deep.as_bytes(), Malformed::Depth),
+            (b"( ))", Malformed::Byte(b')')),
+        ];
+        for (text, why) in cases {
+            assert_eq!(Scanner::default().scan(text), Err(why), "{text:?}");
+            assert_eq!(scan_slowly(text), Err(why), "{text:?}");
+        }
+        assert_eq!(Scanner::default().scan(b"abcdefghijklmnopqrstuvwx "), Ok(Some(25)));
+        let deepest = "( ".repeat(64) + &") ".repeat(64);
+        assert_eq!(Scanner::default().scan(deepest.as_bytes()), Ok(Some(256)));
+    }
+
+    #[test]
+    fn an_announced_length_costs_nothing() {
+        let mut scanner = Scanner::default();
+        assert_eq!(scanner.scan(b"18446744073709551615:ab"), Ok(None));
+        assert_eq!(scanner.wanted(), u64::MAX - 2);
+    }
+
+    #[test]
+    fn a_tuple_ignores_what_it_does_not_know() {
+        let bytes = b"( 7 ( ) ( 2:hi ) true ( 9 more ) extra ( ) 1:x ) ";
+        let mut tuple = Item::parse(bytes).and_then(Item::list).expect("a list");
+        assert_eq!(tuple.number(), Ok(7));
+        assert_eq!(tuple.maybe_number(), Ok(None));
+        assert_eq!(tuple.maybe_string(), Ok(Some(&b"hi"[..])));
+        assert_eq!(tuple.boolean(), Ok(true));
+        assert_eq!(tuple.maybe_number(), Ok(Some(9)));
+        assert!(!tuple.is_empty());
+        assert_eq!(tuple.number(), Err(Malformed::Kind));
+    }
+
+    #[test]
+    fn a_missing_element_is_not_a_wrong_one() {
+        let mut tuple = Item::parse(b"( 1 ) ").and_then(Item::list).expect("a list");
+        assert_eq!(tuple.word(), Err(Malformed::Kind));
+        assert_eq!(tuple.word(), Err(Malformed::Missing));
+        assert!(tuple.is_empty());
+        assert_eq!(Item::parse(b"5:abc ").map(|_| ()), Err(Malformed::Missing));
+    }
+}

@@ -1,0 +1,26 @@
+//! The `svn://` protocol: one long, ordered conversation of nested lists.
+//!
+//! From the bottom up: [`item`] finds where an item ends and reads it, [`write`] appends items, [`handshake`] opens the
+//! conversation, [`auth`] proves who is there, [`command`] is what a client may ask, [`report`] what it says about
+//! its working copy, [`response`] what comes back, [`edit`] how one tree's difference from another travels, in either
+//! direction.
+//!
+//! Messages are borrowed from the receive buffer where they are many or large (edits) and owned where they are few
+//! (commands). A malformed message is fatal for a connection, so [`Malformed`] says only what and where.
+
+pub mod auth;
+pub mod command;
+mod command_write;
+pub mod edit;
+mod edit_decode;
+mod edit_drive;
+pub mod handshake;
+pub mod item;
+pub mod report;
+pub mod response;
+pub mod write;
+
+pub use edit_decode::{Consumed, EditDecoder};
+pub use edit_drive::{EditDriver, Outlet};
+pub use item::{Item, Malformed, Scanner, Tuple};
+pub use write::Writer;
