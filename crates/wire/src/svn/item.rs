@@ -34,6 +34,10 @@ pub enum Malformed {
     Word,
     /// Text that must be UTF-8 and is not.
     Text,
+    /// A token that names nothing open, or something of the other kind.
+    Token,
+    /// A part of a text where no text was begun, or a second beginning.
+    Order,
 }
 
 impl Malformed {
@@ -54,6 +58,8 @@ impl From<Malformed> for Error {
             Malformed::Kind => "Malformed network data: an element is of the wrong kind".to_owned(),
             Malformed::Word => "Malformed network data: unknown word".to_owned(),
             Malformed::Text => "Malformed network data: text is not UTF-8".to_owned(),
+            Malformed::Token => "Invalid file or dir token during edit".to_owned(),
+            Malformed::Order => "Apply-textdelta already active, or not active".to_owned(),
         };
         Error::new(what.code(), detail)
     }

@@ -20,7 +20,7 @@ pub mod report;
 pub mod response;
 pub mod write;
 
-pub use edit_decode::{Consumed, EditDecoder};
-pub use edit_drive::{EditDriver, Outlet};
+pub use edit_decode::{Consumed, EditDecoder, EditFault};
+pub use edit_drive::{EditDriver, Outlet, write_revprops};
 pub use item::{Item, Malformed, Scanner, Tuple};
 pub use write::Writer;
