@@ -6,6 +6,7 @@
 //! What is absent: I/O, files, repositories. Everything works on slices and on windows of at most
 //! [`window::WINDOW_SIZE`] bytes, so no buffer grows with a file.
 
+mod apply;
 pub mod editor;
 pub mod svndiff;
 pub mod window;

@@ -1,22 +1,56 @@
-//! The svndiff format, versions 0, 1 and 2.
+//! The svndiff format, versions 0, 1 and 2: how deltas are stored and sent.
 //!
-//! (The delta helper completes this: incremental decoder, encoder.)
+//! A document is `SVN`, a version byte, and windows until its container ends. A window is five integers, an
+//! instruction section and a new-data section; versions 1 and 2 compress sections by zlib and LZ4. There are two
+//! ways in: [`EncodedWindow::parse`] for windows that lie in memory (files are read at random places), and
+//! [`Decoder`] for documents that arrive in pieces. Both hand out [`EncodedWindow`]s, which borrow their bytes;
+//! these can be passed on untouched, re-framed ([`EncodedWindow::write_as`]), applied without an instruction list
+//! ([`EncodedWindow::apply`]) or decoded ([`EncodedWindow::decode`]). The way out is [`write_header`] and
+//! [`write_window`].
+//!
+//! All lengths are checked before anything is allocated for them. What is absent: any idea of where a document
+//! ends, and full texts: nothing here holds more than one window.
 
-/// A window as stored: its header fields decoded, its two sections as they are on disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EncodedWindow<'a> {
-    /// svndiff version of the document it comes from: 0, 1 or 2.
-    pub version: u8,
-    /// Where the source view starts, bytes.
-    pub source_offset: u64,
-    /// Length of the source view, bytes.
-    pub source_len: u32,
-    /// Length of the target made, bytes.
-    pub target_len: u32,
-    /// The instruction section as stored (in versions 1 and 2 with its length prefix).
-    pub instructions: &'a [u8],
-    /// The new-data section as stored (in versions 1 and 2 with its length prefix).
-    pub new_data: &'a [u8],
-    /// The whole window as stored: header and both sections.
-    pub raw: &'a [u8],
+mod codec;
+mod encode;
+mod encoded;
+mod fault;
+mod instructions;
+mod stream;
+pub mod varint;
+
+pub use codec::Codec;
+pub use encode::{write_header, write_insertion, write_window};
+pub use encoded::{EncodedWindow, Parsed, WindowHeader};
+pub use fault::SvndiffError;
+pub use stream::Decoder;
+
+use crate::window::WINDOW_SIZE;
+
+/// Length of a document's header, bytes.
+pub const HEADER_LEN: usize = 4;
+
+/// The compression level of 1.14 where none is configured.
+pub const DEFAULT_LEVEL: u8 = 5;
+
+/// Longest instruction section, stored or expanded: an instruction a byte, with the longest integers.
+const MAX_INSTRUCTIONS: usize = WINDOW_SIZE * 21;
+
+/// Longest new-data section as stored.
+const MAX_STORED_NEW_DATA: usize = WINDOW_SIZE + varint::MAX_LEN;
+
+/// Reads the version from the front of a document.
+///
+/// # Errors
+/// E185000.
+pub fn parse_header(bytes: &[u8]) -> Result<Parsed<u8>, SvndiffError> {
+    let known = bytes.len().min(3);
+    if bytes[..known] != b"SVN"[..known] {
+        return Err(SvndiffError::Header);
+    }
+    match bytes.get(3) {
+        None => Ok(Parsed::Incomplete { need: HEADER_LEN }),
+        Some(version @ 0..=2) => Ok(Parsed::Complete(*version)),
+        Some(_) => Err(SvndiffError::Header),
+    }
 }

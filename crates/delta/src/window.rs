@@ -1,6 +1,11 @@
-//! A delta window with decoded instructions.
+//! A delta window with decoded instructions: how to make at most [`WINDOW_SIZE`] bytes of a target from a view of
+//! a source, the target's own beginning, and new data.
 //!
-//! (The delta helper completes this: apply, compose, checks.)
+//! A window may come from anywhere, so nothing about it is believed: [`Window::apply`] checks each instruction as
+//! it runs, [`Window::validate`] checks all of them without running any.
+
+use crate::apply::Applier;
+use crate::svndiff::SvndiffError;
 
 /// Largest target (and source) view of a window, in bytes.
 pub const WINDOW_SIZE: usize = 102_400;
@@ -29,6 +34,16 @@ pub enum Op {
     },
 }
 
+impl Op {
+    /// Bytes of target that the instruction makes.
+    #[expect(clippy::len_without_is_empty, reason = "no instruction is empty")]
+    pub fn len(self) -> u32 {
+        match self {
+            Op::Source { len, .. } | Op::Target { len, .. } | Op::New { len } => len,
+        }
+    }
+}
+
 /// A window: how to make the next piece of the target from a view of the source and new data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
@@ -42,4 +57,87 @@ pub struct Window {
     pub ops: Vec<Op>,
     /// What `New` instructions consume, in order.
     pub new_data: Vec<u8>,
+}
+
+impl Window {
+    /// Makes the window that inserts `text`, which has at most [`WINDOW_SIZE`] bytes.
+    pub fn insertion(text: &[u8]) -> Self {
+        debug_assert!(text.len() <= WINDOW_SIZE);
+        let len = text.len() as u32;
+        Window {
+            target_len: len,
+            ops: (len > 0).then_some(Op::New { len }).into_iter().collect(),
+            new_data: text.to_vec(),
+            ..Window::default()
+        }
+    }
+
+    /// True if the target depends on the source.
+    pub fn has_source_ops(&self) -> bool {
+        self.ops.iter().any(|op| matches!(op, Op::Source { .. }))
+    }
+
+    /// Appends the target that this window makes from `source_view` to `target`. `source_view` holds the
+    /// [`Window::source_len`] bytes of the source from [`Window::source_offset`] on; more are ignored.
+    ///
+    /// # Errors
+    /// Any [`SvndiffError`] of an instruction or a length; `target` is then as long as before.
+    pub fn apply(&self, source_view: &[u8], target: &mut Vec<u8>) -> Result<(), SvndiffError> {
+        let start = target.len();
+        let result = self.apply_from(source_view, target);
+        if result.is_err() {
+            target.truncate(start);
+        }
+        result
+    }
+
+    fn apply_from(&self, source_view: &[u8], target: &mut Vec<u8>) -> Result<(), SvndiffError> {
+        let view = &source_view[..source_view.len().min(self.source_len as usize)];
+        let mut applier = Applier::new(view, &self.new_data, target, self.target_len)?;
+        for op in &self.ops {
+            applier.run(*op)?;
+        }
+        applier.finish()
+    }
+
+    /// Checks everything that [`Window::apply`] checks, given a source view of [`Window::source_len`] bytes.
+    ///
+    /// # Errors
+    /// Any [`SvndiffError`] of an instruction or a length.
+    pub fn validate(&self) -> Result<(), SvndiffError> {
+        if self.source_len as usize > WINDOW_SIZE || self.target_len as usize > WINDOW_SIZE {
+            return Err(SvndiffError::TooLong);
+        }
+        let mut made = 0u32;
+        let mut taken = 0usize;
+        for (at, op) in self.ops.iter().enumerate() {
+            let at = at as u32;
+            let len = op.len();
+            if len == 0 {
+                return Err(SvndiffError::ZeroLength(at));
+            }
+            if len > self.target_len - made {
+                return Err(SvndiffError::TargetOverflow(at));
+            }
+            match *op {
+                Op::Source { offset, .. } if offset > self.source_len || len > self.source_len - offset => {
+                    return Err(SvndiffError::SourceOverflow(at));
+                }
+                Op::Target { offset, .. } if offset >= made => return Err(SvndiffError::TargetAhead(at)),
+                Op::New { .. } if len as usize > self.new_data.len() - taken => {
+                    return Err(SvndiffError::NewDataMissing(at));
+                }
+                Op::New { .. } => taken += len as usize,
+                Op::Source { .. } | Op::Target { .. } => {}
+            }
+            made += len;
+        }
+        if made != self.target_len {
+            return Err(SvndiffError::TargetShort);
+        }
+        if taken != self.new_data.len() {
+            return Err(SvndiffError::NewDataLeft);
+        }
+        Ok(())
+    }
 }

@@ -1,0 +1,100 @@
+//! Runs instructions into a target buffer: the inner loop that decoded and encoded windows share.
+
+use crate::svndiff::SvndiffError;
+use crate::window::{Op, WINDOW_SIZE};
+
+/// Makes one window's target at the end of a buffer. Every instruction is checked before it writes; after an
+/// error the buffer holds what was made so far, and the owner truncates it.
+pub(crate) struct Applier<'a> {
+    source: &'a [u8],
+    new_data: &'a [u8],
+    target: &'a mut Vec<u8>,
+    start: usize,
+    end: usize,
+    instruction: u32,
+}
+
+impl<'a> Applier<'a> {
+    /// `source` is the source view, `target_len` the bytes to append to `target`.
+    pub(crate) fn new(
+        source: &'a [u8],
+        new_data: &'a [u8],
+        target: &'a mut Vec<u8>,
+        target_len: u32,
+    ) -> Result<Self, SvndiffError> {
+        let target_len = target_len as usize;
+        if target_len > WINDOW_SIZE {
+            return Err(SvndiffError::TooLong);
+        }
+        target.reserve(target_len);
+        let start = target.len();
+        Ok(Applier {
+            source,
+            new_data,
+            target,
+            start,
+            end: start + target_len,
+            instruction: 0,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn run(&mut self, op: Op) -> Result<(), SvndiffError> {
+        let (Op::Source { len, .. } | Op::Target { len, .. } | Op::New { len }) = op;
+        let len = len as usize;
+        if len == 0 {
+            return Err(SvndiffError::ZeroLength(self.instruction));
+        }
+        if len > self.end - self.target.len() {
+            return Err(SvndiffError::TargetOverflow(self.instruction));
+        }
+        match op {
+            Op::Source { offset, .. } => {
+                let offset = offset as usize;
+                let Some(bytes) = self.source.get(offset..offset + len) else {
+                    return Err(SvndiffError::SourceOverflow(self.instruction));
+                };
+                self.target.extend_from_slice(bytes);
+            }
+            Op::Target { offset, .. } => {
+                let from = self.start + offset as usize;
+                if from >= self.target.len() {
+                    return Err(SvndiffError::TargetAhead(self.instruction));
+                }
+                repeat_within(self.target, from, len);
+            }
+            Op::New { .. } => {
+                let Some((bytes, rest)) = self.new_data.split_at_checked(len) else {
+                    return Err(SvndiffError::NewDataMissing(self.instruction));
+                };
+                self.target.extend_from_slice(bytes);
+                self.new_data = rest;
+            }
+        }
+        self.instruction += 1;
+        Ok(())
+    }
+
+    /// Checks that target and new data came out even.
+    pub(crate) fn finish(self) -> Result<(), SvndiffError> {
+        if self.target.len() != self.end {
+            return Err(SvndiffError::TargetShort);
+        }
+        if !self.new_data.is_empty() {
+            return Err(SvndiffError::NewDataLeft);
+        }
+        Ok(())
+    }
+}
+
+/// Appends `len` bytes of `buffer` from `from` on, as if byte by byte: where the range reaches the end of the
+/// buffer it goes on with what was just appended.
+fn repeat_within(buffer: &mut Vec<u8>, from: usize, len: usize) {
+    let mut left = len;
+    while left > 0 {
+        // Each round doubles what there is to copy; whole periods keep the pattern in step.
+        let piece = left.min(buffer.len() - from);
+        buffer.extend_from_within(from..from + piece);
+        left -= piece;
+    }
+}

@@ -1,0 +1,143 @@
+//! Writing documents and windows, as Subversion 1.14 writes them, and re-framing stored windows for a receiver
+//! that takes another version.
+
+use super::codec::{Codec, Section};
+use super::{EncodedWindow, SvndiffError, instructions, varint};
+use crate::window::{Op, WINDOW_SIZE, Window};
+
+/// Appends the four bytes that a document of `version` (0, 1 or 2) starts with.
+pub fn write_header(version: u8, out: &mut Vec<u8>) {
+    debug_assert!(version <= 2);
+    out.extend_from_slice(b"SVN");
+    out.push(version);
+}
+
+/// Appends `window` in the form of `version` (0, 1 or 2). `level` is zlib's, 0 to 9, and concerns version 1 only.
+///
+/// The window is written as it is: one that would not pass [`Window::validate`] makes a document that no one
+/// reads.
+pub fn write_window(window: &Window, version: u8, level: u8, codec: &mut Codec, out: &mut Vec<u8>) {
+    let mut ops = std::mem::take(&mut codec.instructions);
+    ops.clear();
+    for op in &window.ops {
+        instructions::write(*op, &mut ops);
+    }
+    let mut packed = std::mem::take(&mut codec.packed);
+    packed.clear();
+    codec.write_section(version, level, &ops, &mut packed);
+    let split = packed.len();
+    if version > 0 {
+        codec.write_section(version, level, &window.new_data, &mut packed);
+    }
+    let new_data = if version > 0 {
+        &packed[split..]
+    } else {
+        &window.new_data
+    };
+    let views = (window.source_offset, window.source_len, window.target_len);
+    write_parts(views, &packed[..split], new_data, out);
+    codec.instructions = ops;
+    codec.packed = packed;
+}
+
+/// Appends a window of one insertion: what [`write_window`] makes of [`Window::insertion`], without the window.
+/// `text` has at most [`WINDOW_SIZE`] bytes.
+pub fn write_insertion(text: &[u8], version: u8, level: u8, codec: &mut Codec, out: &mut Vec<u8>) {
+    debug_assert!(text.len() <= WINDOW_SIZE);
+    let mut ops = std::mem::take(&mut codec.instructions);
+    ops.clear();
+    let len = text.len() as u32;
+    if len > 0 {
+        instructions::write(Op::New { len }, &mut ops);
+    }
+    let mut packed = std::mem::take(&mut codec.packed);
+    packed.clear();
+    codec.write_section(version, level, &ops, &mut packed);
+    let split = packed.len();
+    if version > 0 {
+        codec.write_section(version, level, text, &mut packed);
+    }
+    let new_data = if version > 0 { &packed[split..] } else { text };
+    write_parts((0, 0, len), &packed[..split], new_data, out);
+    codec.instructions = ops;
+    codec.packed = packed;
+}
+
+impl EncodedWindow<'_> {
+    /// Appends this window in the form of `version` (0, 1 or 2), decoding only what must be: nothing for the same
+    /// version, and no section that is stored raw.
+    ///
+    /// # Errors
+    /// Any [`SvndiffError`] of a section; instructions are not looked into. `out` is then as long as before.
+    pub fn write_as(
+        &self,
+        version: u8,
+        level: u8,
+        codec: &mut Codec,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SvndiffError> {
+        if version == self.version {
+            out.extend_from_slice(self.raw);
+            return Ok(());
+        }
+        let (ops, new_data) = self.sections()?;
+        let mut packed = std::mem::take(&mut codec.packed);
+        packed.clear();
+        let result = self
+            .rewrite(ops, version, level, codec, &mut packed)
+            .and_then(|()| {
+                let split = packed.len();
+                self.rewrite(new_data, version, level, codec, &mut packed)?;
+                let views = (self.source_offset, self.source_len, self.target_len);
+                write_parts(views, &packed[..split], &packed[split..], out);
+                Ok(())
+            });
+        codec.packed = packed;
+        result
+    }
+
+    fn rewrite(
+        &self,
+        section: Section<'_>,
+        version: u8,
+        level: u8,
+        codec: &mut Codec,
+        out: &mut Vec<u8>,
+    ) -> Result<(), SvndiffError> {
+        match section {
+            // Between 1 and 2 a raw section is one that is short or gains nothing: both versions allow it.
+            Section::Raw(bytes) if self.version > 0 && version > 0 => {
+                varint::write(bytes.len() as u64, out);
+                out.extend_from_slice(bytes);
+            }
+            Section::Raw(bytes) => codec.write_section(version, level, bytes, out),
+            Section::Packed { .. } => {
+                let mut expanded = std::mem::take(&mut codec.new_data);
+                expanded.clear();
+                let result = codec.reading().0.expand(self.version, section, &mut expanded);
+                if result.is_ok() {
+                    codec.write_section(version, level, &expanded, out);
+                }
+                codec.new_data = expanded;
+                result?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn write_parts(
+    (source_offset, source_len, target_len): (u64, u32, u32),
+    instructions: &[u8],
+    new_data: &[u8],
+    out: &mut Vec<u8>,
+) {
+    out.reserve(super::WindowHeader::MAX_LEN + instructions.len() + new_data.len());
+    varint::write(source_offset, out);
+    varint::write(source_len.into(), out);
+    varint::write(target_len.into(), out);
+    varint::write(instructions.len() as u64, out);
+    varint::write(new_data.len() as u64, out);
+    out.extend_from_slice(instructions);
+    out.extend_from_slice(new_data);
+}

@@ -1,0 +1,8 @@
+//! Tests of the delta crate through its front door, in one binary.
+
+#![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
+
+mod arbitrary;
+mod golden;
+mod malformed;
+mod svndiff;
