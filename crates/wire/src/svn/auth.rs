@@ -30,7 +30,11 @@ impl<'a> AuthResponse<'a> {
 
     /// Writes the message.
     pub fn write(&self, out: &mut Vec<u8>) {
-        Writer(out).open().word(self.mechanism).maybe_string(self.token).close();
+        Writer(out)
+            .open()
+            .word(self.mechanism)
+            .maybe_string(self.token)
+            .close();
     }
 }
 
@@ -122,12 +126,17 @@ pub fn cram_check<'a>(
     challenge: &[u8],
     password_of: impl FnOnce(&str) -> Option<Vec<u8>>,
 ) -> Result<&'a str, CramRefusal> {
-    let space = answer.iter().rposition(|b| *b == b' ').ok_or(CramRefusal::Malformed)?;
+    let space = answer
+        .iter()
+        .rposition(|b| *b == b' ')
+        .ok_or(CramRefusal::Malformed)?;
     let digest = parse_digest(&answer[space + 1..]).ok_or(CramRefusal::Malformed)?;
     let user = std::str::from_utf8(&answer[..space]).map_err(|_| CramRefusal::UnknownUser)?;
     let password = password_of(user);
     let known = password.is_some();
-    let right = keyed(&password.unwrap_or_default(), challenge).verify_slice(&digest).is_ok();
+    let right = keyed(&password.unwrap_or_default(), challenge)
+        .verify_slice(&digest)
+        .is_ok();
     match (known, right) {
         (true, true) => Ok(user),
         (true, false) => Err(CramRefusal::WrongPassword),

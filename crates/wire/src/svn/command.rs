@@ -450,7 +450,10 @@ impl Fields {
 
     /// The words of this set.
     pub fn words(self) -> impl Iterator<Item = &'static str> {
-        Self::WORDS.into_iter().filter(move |(field, _)| self.has(*field)).map(|(_, word)| word)
+        Self::WORDS
+            .into_iter()
+            .filter(move |(field, _)| self.has(*field))
+            .map(|(_, word)| word)
     }
 
     fn parse(mut list: Tuple<'_>) -> Result<Self, Malformed> {
@@ -480,12 +483,19 @@ impl Command {
             "change-rev-prop" => Command::ChangeRevProp(ChangeRevProp {
                 rev: rev(p)?,
                 name: text(p)?,
-                value: if p.is_empty() { None } else { Some(p.string()?.to_vec()) },
+                value: if p.is_empty() {
+                    None
+                } else {
+                    Some(p.string()?.to_vec())
+                },
                 expect: None,
             }),
             "change-rev-prop2" => Command::ChangeRevProp(change_rev_prop2(p)?),
             "rev-proplist" => Command::RevPropList { rev: rev(p)? },
-            "rev-prop" => Command::RevProp { rev: rev(p)?, name: text(p)? },
+            "rev-prop" => Command::RevProp {
+                rev: rev(p)?,
+                name: text(p)?,
+            },
             "commit" => Command::Commit(commit(p)?),
             "get-file" => Command::GetFile(GetFile {
                 at: at_rev(p)?,
@@ -541,7 +551,11 @@ impl Command {
                 depth: tail_depth(p)?,
             }),
             "log" => Command::Log(log(p)?),
-            "get-locations" => Command::GetLocations { path: text(p)?, peg: rev(p)?, revs: revs(p)? },
+            "get-locations" => Command::GetLocations {
+                path: text(p)?,
+                peg: rev(p)?,
+                revs: revs(p)?,
+            },
             "get-location-segments" => Command::GetLocationSegments {
                 path: text(p)?,
                 peg: maybe_rev(p)?,
@@ -558,20 +572,40 @@ impl Command {
                 let path = text(p)?;
                 let comment = maybe_text(p)?;
                 let steal = p.boolean()?;
-                Command::Lock { target: LockTarget { path, rev: maybe_rev(p)? }, comment, steal }
+                Command::Lock {
+                    target: LockTarget {
+                        path,
+                        rev: maybe_rev(p)?,
+                    },
+                    comment,
+                    steal,
+                }
             }
             "lock-many" => Command::LockMany {
                 comment: maybe_text(p)?,
                 steal: p.boolean()?,
-                targets: each(p, |t| Ok(LockTarget { path: text(t)?, rev: maybe_rev(t)? }))?,
+                targets: each(p, |t| {
+                    Ok(LockTarget {
+                        path: text(t)?,
+                        rev: maybe_rev(t)?,
+                    })
+                })?,
             },
             "unlock" => Command::Unlock {
-                target: UnlockTarget { path: text(p)?, token: maybe_text(p)? },
+                target: UnlockTarget {
+                    path: text(p)?,
+                    token: maybe_text(p)?,
+                },
                 force: p.boolean()?,
             },
             "unlock-many" => Command::UnlockMany {
                 force: p.boolean()?,
-                targets: each(p, |t| Ok(UnlockTarget { path: text(t)?, token: maybe_text(t)? }))?,
+                targets: each(p, |t| {
+                    Ok(UnlockTarget {
+                        path: text(t)?,
+                        token: maybe_text(t)?,
+                    })
+                })?,
             },
             "get-lock" => Command::GetLock { path: text(p)? },
             "get-locks" => Command::GetLocks {
@@ -596,7 +630,11 @@ impl Command {
                 low_water_mark: rev(p)?,
                 send_deltas: p.boolean()?,
             },
-            "get-deleted-rev" => Command::GetDeletedRev { path: text(p)?, peg: rev(p)?, end: rev(p)? },
+            "get-deleted-rev" => Command::GetDeletedRev {
+                path: text(p)?,
+                peg: rev(p)?,
+                end: rev(p)?,
+            },
             "get-iprops" => Command::GetIprops(at_rev(p)?),
             "list" => Command::List(List {
                 at: at_rev(p)?,
@@ -616,12 +654,22 @@ fn change_rev_prop2(p: &mut Tuple<'_>) -> Result<ChangeRevProp, Malformed> {
     let mut expect = p.list()?;
     let dont_care = expect.boolean()?;
     let previous = tail(&mut expect, None, |t| Ok(Some(t.string()?.to_vec())))?;
-    Ok(ChangeRevProp { rev, name, value, expect: Some(ExpectedValue { dont_care, previous }) })
+    Ok(ChangeRevProp {
+        rev,
+        name,
+        value,
+        expect: Some(ExpectedValue { dont_care, previous }),
+    })
 }
 
 fn commit(p: &mut Tuple<'_>) -> Result<Commit, Malformed> {
     let message = text(p)?;
-    let mut commit = Commit { message, lock_tokens: Vec::new(), keep_locks: true, revprops: None };
+    let mut commit = Commit {
+        message,
+        lock_tokens: Vec::new(),
+        keep_locks: true,
+        revprops: None,
+    };
     if p.is_empty() {
         return Ok(commit);
     }
@@ -653,7 +701,16 @@ fn log(p: &mut Tuple<'_>) -> Result<Log, Malformed> {
     }
     // A limit beyond 31 bits is none.
     let limit = if limit > i32::MAX as u64 { 0 } else { limit };
-    Ok(Log { paths, start, end, changed_paths, strict, limit, include_merged, revprops })
+    Ok(Log {
+        paths,
+        start,
+        end,
+        changed_paths,
+        strict,
+        limit,
+        include_merged,
+        revprops,
+    })
 }
 
 fn text(p: &mut Tuple<'_>) -> Result<String, Malformed> {
@@ -673,7 +730,10 @@ fn maybe_rev(p: &mut Tuple<'_>) -> Result<Option<Revnum>, Malformed> {
 }
 
 fn at_rev(p: &mut Tuple<'_>) -> Result<AtRev, Malformed> {
-    Ok(AtRev { path: text(p)?, rev: maybe_rev(p)? })
+    Ok(AtRev {
+        path: text(p)?,
+        rev: maybe_rev(p)?,
+    })
 }
 
 fn tail_depth(p: &mut Tuple<'_>) -> Result<Option<Depth>, Malformed> {

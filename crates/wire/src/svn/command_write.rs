@@ -3,7 +3,8 @@
 use base::{Depth, Revnum};
 
 use super::command::{
-    AtRev, ChangeRevProp, Command, Commit, Diff, Fields, GetDir, GetFile, List, Log, LogRevprops, Status, Switch, Update,
+    AtRev, ChangeRevProp, Command, Commit, Diff, Fields, GetDir, GetFile, List, Log, LogRevprops, Status,
+    Switch, Update,
 };
 use super::write::Writer;
 
@@ -68,7 +69,9 @@ impl Command {
             Command::CheckPath(at) | Command::Stat(at) | Command::GetIprops(at) => at_rev(w, at),
             Command::GetMergeinfo(get) => {
                 strings(w, &get.paths);
-                w.maybe_number(number(get.rev)).word(&get.inherit).boolean(get.descendants);
+                w.maybe_number(number(get.rev))
+                    .word(&get.inherit)
+                    .boolean(get.descendants);
             }
             Command::Update(update) => write_update(w, update),
             Command::Switch(switch) => write_switch(w, switch),
@@ -82,32 +85,60 @@ impl Command {
                 }
                 w.close();
             }
-            Command::GetLocationSegments { path, peg, start, end } => {
+            Command::GetLocationSegments {
+                path,
+                peg,
+                start,
+                end,
+            } => {
                 w.string(path).maybe_number(number(*peg));
                 w.maybe_number(number(*start)).maybe_number(number(*end));
             }
-            Command::GetFileRevs { path, start, end, include_merged } => {
-                w.string(path).maybe_number(number(*start)).maybe_number(number(*end));
+            Command::GetFileRevs {
+                path,
+                start,
+                end,
+                include_merged,
+            } => {
+                w.string(path)
+                    .maybe_number(number(*start))
+                    .maybe_number(number(*end));
                 w.boolean(*include_merged);
             }
-            Command::Lock { target, comment, steal } => {
+            Command::Lock {
+                target,
+                comment,
+                steal,
+            } => {
                 w.string(&target.path).maybe_string(comment.as_ref());
                 w.boolean(*steal).maybe_number(number(target.rev));
             }
-            Command::LockMany { comment, steal, targets } => {
+            Command::LockMany {
+                comment,
+                steal,
+                targets,
+            } => {
                 w.maybe_string(comment.as_ref()).boolean(*steal).open();
                 for target in targets {
-                    w.open().string(&target.path).maybe_number(number(target.rev)).close();
+                    w.open()
+                        .string(&target.path)
+                        .maybe_number(number(target.rev))
+                        .close();
                 }
                 w.close();
             }
             Command::Unlock { target, force } => {
-                w.string(&target.path).maybe_string(target.token.as_ref()).boolean(*force);
+                w.string(&target.path)
+                    .maybe_string(target.token.as_ref())
+                    .boolean(*force);
             }
             Command::UnlockMany { force, targets } => {
                 w.boolean(*force).open();
                 for target in targets {
-                    w.open().string(&target.path).maybe_string(target.token.as_ref()).close();
+                    w.open()
+                        .string(&target.path)
+                        .maybe_string(target.token.as_ref())
+                        .close();
                 }
                 w.close();
             }
@@ -118,11 +149,23 @@ impl Command {
                     w.open().word(depth.word()).close();
                 }
             }
-            Command::Replay { rev, low_water_mark, send_deltas } => {
+            Command::Replay {
+                rev,
+                low_water_mark,
+                send_deltas,
+            } => {
                 w.number(rev.0).number(low_water_mark.0).boolean(*send_deltas);
             }
-            Command::ReplayRange { start, end, low_water_mark, send_deltas } => {
-                w.number(start.0).number(end.0).number(low_water_mark.0).boolean(*send_deltas);
+            Command::ReplayRange {
+                start,
+                end,
+                low_water_mark,
+                send_deltas,
+            } => {
+                w.number(start.0)
+                    .number(end.0)
+                    .number(low_water_mark.0)
+                    .boolean(*send_deltas);
             }
             Command::GetDeletedRev { path, peg, end } => _ = w.string(path).number(peg.0).number(end.0),
             Command::List(list) => write_list(w, list),
@@ -139,7 +182,9 @@ fn change_rev_prop(w: &mut Writer<'_>, change: &ChangeRevProp) {
             }
         }
         Some(expect) => {
-            w.maybe_string(change.value.as_ref()).open().boolean(expect.dont_care);
+            w.maybe_string(change.value.as_ref())
+                .open()
+                .boolean(expect.dont_care);
             if let Some(previous) = &expect.previous {
                 w.string(previous);
             }
@@ -165,7 +210,9 @@ fn write_commit(w: &mut Writer<'_>, commit: &Commit) {
 
 fn get_file(w: &mut Writer<'_>, get: &GetFile) {
     at_rev(w, &get.at);
-    w.boolean(get.want_props).boolean(get.want_contents).boolean(get.want_iprops);
+    w.boolean(get.want_props)
+        .boolean(get.want_contents)
+        .boolean(get.want_iprops);
 }
 
 fn get_dir(w: &mut Writer<'_>, get: &GetDir) {
@@ -176,28 +223,42 @@ fn get_dir(w: &mut Writer<'_>, get: &GetDir) {
 }
 
 fn write_update(w: &mut Writer<'_>, update: &Update) {
-    w.maybe_number(number(update.rev)).string(&update.target).boolean(update.recurse);
+    w.maybe_number(number(update.rev))
+        .string(&update.target)
+        .boolean(update.recurse);
     if let Some(depth) = update.depth {
-        w.word(depth.word()).boolean(update.send_copyfrom).boolean(update.ignore_ancestry);
+        w.word(depth.word())
+            .boolean(update.send_copyfrom)
+            .boolean(update.ignore_ancestry);
     }
 }
 
 fn write_switch(w: &mut Writer<'_>, switch: &Switch) {
-    w.maybe_number(number(switch.rev)).string(&switch.target).boolean(switch.recurse);
+    w.maybe_number(number(switch.rev))
+        .string(&switch.target)
+        .boolean(switch.recurse);
     w.string(&switch.url);
     if let Some(depth) = switch.depth {
-        w.word(depth.word()).boolean(switch.send_copyfrom).boolean(switch.ignore_ancestry);
+        w.word(depth.word())
+            .boolean(switch.send_copyfrom)
+            .boolean(switch.ignore_ancestry);
     }
 }
 
 fn write_status(w: &mut Writer<'_>, status: &Status) {
-    w.string(&status.target).boolean(status.recurse).maybe_number(number(status.rev));
+    w.string(&status.target)
+        .boolean(status.recurse)
+        .maybe_number(number(status.rev));
     write_depth(w, status.depth);
 }
 
 fn write_diff(w: &mut Writer<'_>, diff: &Diff) {
-    w.maybe_number(number(diff.rev)).string(&diff.target).boolean(diff.recurse);
-    w.boolean(diff.ignore_ancestry).string(&diff.url).boolean(diff.text_deltas);
+    w.maybe_number(number(diff.rev))
+        .string(&diff.target)
+        .boolean(diff.recurse);
+    w.boolean(diff.ignore_ancestry)
+        .string(&diff.url)
+        .boolean(diff.text_deltas);
     write_depth(w, diff.depth);
 }
 

@@ -15,28 +15,59 @@ pub type CopySource<'a> = (&'a str, Revnum);
 
 /// One message of an edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields are those of the Editor's calls, explained there")]
+#[expect(
+    missing_docs,
+    reason = "the fields are those of the Editor's calls, explained there"
+)]
 pub enum EditCommand<'a> {
     /// Names the revision that the edit leads to.
     TargetRev { rev: Revnum },
     /// Opens the root.
     OpenRoot { rev: Option<Revnum>, token: &'a [u8] },
     /// Deletes an entry.
-    DeleteEntry { path: &'a str, rev: Option<Revnum>, dir: &'a [u8] },
+    DeleteEntry {
+        path: &'a str,
+        rev: Option<Revnum>,
+        dir: &'a [u8],
+    },
     /// Adds a directory.
-    AddDir { path: &'a str, parent: &'a [u8], token: &'a [u8], copyfrom: Option<CopySource<'a>> },
+    AddDir {
+        path: &'a str,
+        parent: &'a [u8],
+        token: &'a [u8],
+        copyfrom: Option<CopySource<'a>>,
+    },
     /// Opens a directory.
-    OpenDir { path: &'a str, parent: &'a [u8], token: &'a [u8], rev: Option<Revnum> },
+    OpenDir {
+        path: &'a str,
+        parent: &'a [u8],
+        token: &'a [u8],
+        rev: Option<Revnum>,
+    },
     /// Changes a property of a directory.
-    ChangeDirProp { token: &'a [u8], name: &'a str, value: Option<&'a [u8]> },
+    ChangeDirProp {
+        token: &'a [u8],
+        name: &'a str,
+        value: Option<&'a [u8]>,
+    },
     /// Ends a directory.
     CloseDir { token: &'a [u8] },
     /// Tells of a directory that may not be seen.
     AbsentDir { path: &'a str, parent: &'a [u8] },
     /// Adds a file.
-    AddFile { path: &'a str, parent: &'a [u8], token: &'a [u8], copyfrom: Option<CopySource<'a>> },
+    AddFile {
+        path: &'a str,
+        parent: &'a [u8],
+        token: &'a [u8],
+        copyfrom: Option<CopySource<'a>>,
+    },
     /// Opens a file.
-    OpenFile { path: &'a str, parent: &'a [u8], token: &'a [u8], rev: Option<Revnum> },
+    OpenFile {
+        path: &'a str,
+        parent: &'a [u8],
+        token: &'a [u8],
+        rev: Option<Revnum>,
+    },
     /// Starts a text.
     ApplyTextdelta { token: &'a [u8], base_md5: Option<Md5> },
     /// Some bytes of a text's svndiff document.
@@ -44,7 +75,11 @@ pub enum EditCommand<'a> {
     /// Ends a text.
     TextdeltaEnd { token: &'a [u8] },
     /// Changes a property of a file.
-    ChangeFileProp { token: &'a [u8], name: &'a str, value: Option<&'a [u8]> },
+    ChangeFileProp {
+        token: &'a [u8],
+        name: &'a str,
+        value: Option<&'a [u8]>,
+    },
     /// Ends a file.
     CloseFile { token: &'a [u8], text_md5: Option<Md5> },
     /// Tells of a file that may not be seen.
@@ -67,36 +102,74 @@ impl<'a> EditCommand<'a> {
         let mut p = named.params;
         let p = &mut p;
         Ok(Some(match named.name {
-            "target-rev" => E::TargetRev { rev: Revnum(p.number()?) },
-            "open-root" => E::OpenRoot { rev: rev(p)?, token: p.string()? },
-            "delete-entry" => E::DeleteEntry { path: p.text()?, rev: rev(p)?, dir: p.string()? },
+            "target-rev" => E::TargetRev {
+                rev: Revnum(p.number()?),
+            },
+            "open-root" => E::OpenRoot {
+                rev: rev(p)?,
+                token: p.string()?,
+            },
+            "delete-entry" => E::DeleteEntry {
+                path: p.text()?,
+                rev: rev(p)?,
+                dir: p.string()?,
+            },
             "add-dir" => E::AddDir {
                 path: p.text()?,
                 parent: p.string()?,
                 token: p.string()?,
                 copyfrom: copyfrom(p)?,
             },
-            "open-dir" => E::OpenDir { path: p.text()?, parent: p.string()?, token: p.string()?, rev: rev(p)? },
-            "change-dir-prop" => {
-                E::ChangeDirProp { token: p.string()?, name: p.text()?, value: p.maybe_string()? }
-            }
+            "open-dir" => E::OpenDir {
+                path: p.text()?,
+                parent: p.string()?,
+                token: p.string()?,
+                rev: rev(p)?,
+            },
+            "change-dir-prop" => E::ChangeDirProp {
+                token: p.string()?,
+                name: p.text()?,
+                value: p.maybe_string()?,
+            },
             "close-dir" => E::CloseDir { token: p.string()? },
-            "absent-dir" => E::AbsentDir { path: p.text()?, parent: p.string()? },
+            "absent-dir" => E::AbsentDir {
+                path: p.text()?,
+                parent: p.string()?,
+            },
             "add-file" => E::AddFile {
                 path: p.text()?,
                 parent: p.string()?,
                 token: p.string()?,
                 copyfrom: copyfrom(p)?,
             },
-            "open-file" => E::OpenFile { path: p.text()?, parent: p.string()?, token: p.string()?, rev: rev(p)? },
-            "apply-textdelta" => E::ApplyTextdelta { token: p.string()?, base_md5: md5(p)? },
-            "textdelta-chunk" => E::TextdeltaChunk { token: p.string()?, chunk: p.string()? },
+            "open-file" => E::OpenFile {
+                path: p.text()?,
+                parent: p.string()?,
+                token: p.string()?,
+                rev: rev(p)?,
+            },
+            "apply-textdelta" => E::ApplyTextdelta {
+                token: p.string()?,
+                base_md5: md5(p)?,
+            },
+            "textdelta-chunk" => E::TextdeltaChunk {
+                token: p.string()?,
+                chunk: p.string()?,
+            },
             "textdelta-end" => E::TextdeltaEnd { token: p.string()? },
-            "change-file-prop" => {
-                E::ChangeFileProp { token: p.string()?, name: p.text()?, value: p.maybe_string()? }
-            }
-            "close-file" => E::CloseFile { token: p.string()?, text_md5: md5(p)? },
-            "absent-file" => E::AbsentFile { path: p.text()?, parent: p.string()? },
+            "change-file-prop" => E::ChangeFileProp {
+                token: p.string()?,
+                name: p.text()?,
+                value: p.maybe_string()?,
+            },
+            "close-file" => E::CloseFile {
+                token: p.string()?,
+                text_md5: md5(p)?,
+            },
+            "absent-file" => E::AbsentFile {
+                path: p.text()?,
+                parent: p.string()?,
+            },
             "close-edit" => E::CloseEdit,
             "abort-edit" => E::AbortEdit,
             "finish-replay" => E::FinishReplay,
@@ -113,26 +186,68 @@ impl<'a> EditCommand<'a> {
             E::TargetRev { rev } => _ = w.word("target-rev").open().number(rev.0),
             E::OpenRoot { rev, token } => _ = w.word("open-root").open().maybe_number(num(rev)).string(token),
             E::DeleteEntry { path, rev, dir } => {
-                w.word("delete-entry").open().string(path).maybe_number(num(rev)).string(dir);
+                w.word("delete-entry")
+                    .open()
+                    .string(path)
+                    .maybe_number(num(rev))
+                    .string(dir);
             }
-            E::AddDir { path, parent, token, copyfrom } => {
+            E::AddDir {
+                path,
+                parent,
+                token,
+                copyfrom,
+            } => {
                 w.word("add-dir").open().string(path).string(parent).string(token);
                 write_copyfrom(w, copyfrom);
             }
-            E::OpenDir { path, parent, token, rev } => {
-                w.word("open-dir").open().string(path).string(parent).string(token).maybe_number(num(rev));
+            E::OpenDir {
+                path,
+                parent,
+                token,
+                rev,
+            } => {
+                w.word("open-dir")
+                    .open()
+                    .string(path)
+                    .string(parent)
+                    .string(token)
+                    .maybe_number(num(rev));
             }
             E::ChangeDirProp { token, name, value } => {
-                w.word("change-dir-prop").open().string(token).string(name).maybe_string(value);
+                w.word("change-dir-prop")
+                    .open()
+                    .string(token)
+                    .string(name)
+                    .maybe_string(value);
             }
             E::CloseDir { token } => _ = w.word("close-dir").open().string(token),
             E::AbsentDir { path, parent } => _ = w.word("absent-dir").open().string(path).string(parent),
-            E::AddFile { path, parent, token, copyfrom } => {
-                w.word("add-file").open().string(path).string(parent).string(token);
+            E::AddFile {
+                path,
+                parent,
+                token,
+                copyfrom,
+            } => {
+                w.word("add-file")
+                    .open()
+                    .string(path)
+                    .string(parent)
+                    .string(token);
                 write_copyfrom(w, copyfrom);
             }
-            E::OpenFile { path, parent, token, rev } => {
-                w.word("open-file").open().string(path).string(parent).string(token).maybe_number(num(rev));
+            E::OpenFile {
+                path,
+                parent,
+                token,
+                rev,
+            } => {
+                w.word("open-file")
+                    .open()
+                    .string(path)
+                    .string(parent)
+                    .string(token)
+                    .maybe_number(num(rev));
             }
             E::ApplyTextdelta { token, base_md5 } => {
                 w.word("apply-textdelta").open().string(token);
@@ -143,7 +258,11 @@ impl<'a> EditCommand<'a> {
             }
             E::TextdeltaEnd { token } => _ = w.word("textdelta-end").open().string(token),
             E::ChangeFileProp { token, name, value } => {
-                w.word("change-file-prop").open().string(token).string(name).maybe_string(value);
+                w.word("change-file-prop")
+                    .open()
+                    .string(token)
+                    .string(name)
+                    .maybe_string(value);
             }
             E::CloseFile { token, text_md5 } => {
                 w.word("close-file").open().string(token);

@@ -70,7 +70,11 @@ impl EditDecoder {
     /// # Errors
     /// [`EditFault::Protocol`] for unknown tokens and texts out of order, [`EditFault::Refused`] for what the Editor says
     /// and for broken svndiff.
-    pub fn apply(&mut self, command: EditCommand<'_>, editor: &mut dyn Editor) -> Result<Consumed, EditFault> {
+    pub fn apply(
+        &mut self,
+        command: EditCommand<'_>,
+        editor: &mut dyn Editor,
+    ) -> Result<Consumed, EditFault> {
         use EditCommand as E;
         match command {
             E::TargetRev { rev } => editor.set_target_revision(rev)?,
@@ -82,13 +86,23 @@ impl EditDecoder {
                 let dir = self.dir(dir)?;
                 editor.delete_entry(&RelPath::canonicalize(path)?, rev, dir)?;
             }
-            E::AddDir { path, parent, token, copyfrom } => {
+            E::AddDir {
+                path,
+                parent,
+                token,
+                copyfrom,
+            } => {
                 let parent = self.dir(parent)?;
                 let from = copyfrom.map(|(path, rev)| CopyFrom { path, rev });
                 let dir = editor.add_directory(&RelPath::canonicalize(path)?, parent, from)?;
                 self.dirs.insert(token.to_vec(), dir);
             }
-            E::OpenDir { path, parent, token, rev } => {
+            E::OpenDir {
+                path,
+                parent,
+                token,
+                rev,
+            } => {
                 let parent = self.dir(parent)?;
                 let dir = editor.open_directory(&RelPath::canonicalize(path)?, parent, rev)?;
                 self.dirs.insert(token.to_vec(), dir);
@@ -105,13 +119,23 @@ impl EditDecoder {
                 let parent = self.dir(parent)?;
                 editor.absent_directory(&RelPath::canonicalize(path)?, parent)?;
             }
-            E::AddFile { path, parent, token, copyfrom } => {
+            E::AddFile {
+                path,
+                parent,
+                token,
+                copyfrom,
+            } => {
                 let parent = self.dir(parent)?;
                 let from = copyfrom.map(|(path, rev)| CopyFrom { path, rev });
                 let file = editor.add_file(&RelPath::canonicalize(path)?, parent, from)?;
                 self.open_file(token, file);
             }
-            E::OpenFile { path, parent, token, rev } => {
+            E::OpenFile {
+                path,
+                parent,
+                token,
+                rev,
+            } => {
                 let parent = self.dir(parent)?;
                 let file = editor.open_file(&RelPath::canonicalize(path)?, parent, rev)?;
                 self.open_file(token, file);
@@ -161,7 +185,13 @@ impl EditDecoder {
     }
 
     fn open_file(&mut self, token: &[u8], file: FileToken) {
-        self.files.insert(token.to_vec(), OpenFile { token: file, text: None });
+        self.files.insert(
+            token.to_vec(),
+            OpenFile {
+                token: file,
+                text: None,
+            },
+        );
     }
 
     fn chunk(&mut self, token: &[u8], chunk: &[u8], editor: &mut dyn Editor) -> Result<(), EditFault> {

@@ -168,13 +168,20 @@ impl<O: Outlet> Editor for EditDriver<'_, O> {
 
     fn open_root(&mut self, base: Option<Revnum>) -> Result<DirToken> {
         let dir = DirToken(self.token());
-        self.send(EditCommand::OpenRoot { rev: base, token: dir_token(dir, &mut [0; TOKEN_LEN]) })?;
+        self.send(EditCommand::OpenRoot {
+            rev: base,
+            token: dir_token(dir, &mut [0; TOKEN_LEN]),
+        })?;
         Ok(dir)
     }
 
     fn delete_entry(&mut self, path: &RelPath, rev: Option<Revnum>, parent: DirToken) -> Result<()> {
         let dir = &mut [0; TOKEN_LEN];
-        self.send(EditCommand::DeleteEntry { path, rev, dir: dir_token(parent, dir) })
+        self.send(EditCommand::DeleteEntry {
+            path,
+            rev,
+            dir: dir_token(parent, dir),
+        })
     }
 
     fn add_directory(
@@ -206,18 +213,27 @@ impl<O: Outlet> Editor for EditDriver<'_, O> {
 
     fn change_dir_prop(&mut self, dir: DirToken, name: &str, value: Option<&[u8]>) -> Result<()> {
         let token = &mut [0; TOKEN_LEN];
-        self.send(EditCommand::ChangeDirProp { token: dir_token(dir, token), name, value })
+        self.send(EditCommand::ChangeDirProp {
+            token: dir_token(dir, token),
+            name,
+            value,
+        })
     }
 
     fn close_directory(&mut self, dir: DirToken) -> Result<()> {
-        self.send(EditCommand::CloseDir { token: dir_token(dir, &mut [0; TOKEN_LEN]) })
+        self.send(EditCommand::CloseDir {
+            token: dir_token(dir, &mut [0; TOKEN_LEN]),
+        })
     }
 
     fn absent_directory(&mut self, path: &RelPath, parent: DirToken) -> Result<()> {
         if !self.absent_entries {
             return Ok(());
         }
-        self.send(EditCommand::AbsentDir { path, parent: dir_token(parent, &mut [0; TOKEN_LEN]) })
+        self.send(EditCommand::AbsentDir {
+            path,
+            parent: dir_token(parent, &mut [0; TOKEN_LEN]),
+        })
     }
 
     fn add_file(
@@ -249,7 +265,10 @@ impl<O: Outlet> Editor for EditDriver<'_, O> {
 
     fn apply_textdelta(&mut self, file: FileToken, base_md5: Option<&Md5>) -> Result<()> {
         let token = &mut [0; TOKEN_LEN];
-        self.send(EditCommand::ApplyTextdelta { token: file_token(file, token), base_md5: base_md5.copied() })
+        self.send(EditCommand::ApplyTextdelta {
+            token: file_token(file, token),
+            base_md5: base_md5.copied(),
+        })
     }
 
     fn accepts_encoded(&self) -> EncodedVersions {
@@ -263,7 +282,11 @@ impl<O: Outlet> Editor for EditDriver<'_, O> {
                 if version == window.version {
                     let mut name = [0; TOKEN_LEN];
                     let token = file_token(file, &mut name);
-                    EditCommand::TextdeltaChunk { token, chunk: window.raw }.write(self.outlet.buffer());
+                    EditCommand::TextdeltaChunk {
+                        token,
+                        chunk: window.raw,
+                    }
+                    .write(self.outlet.buffer());
                 } else {
                     self.encode(file, chunk, version)?;
                 }
@@ -279,24 +302,36 @@ impl<O: Outlet> Editor for EditDriver<'_, O> {
     fn text_end(&mut self, file: FileToken) -> Result<()> {
         self.begin_text(file, self.version);
         self.texts.retain(|(token, _)| *token != file);
-        self.send(EditCommand::TextdeltaEnd { token: file_token(file, &mut [0; TOKEN_LEN]) })
+        self.send(EditCommand::TextdeltaEnd {
+            token: file_token(file, &mut [0; TOKEN_LEN]),
+        })
     }
 
     fn change_file_prop(&mut self, file: FileToken, name: &str, value: Option<&[u8]>) -> Result<()> {
         let token = &mut [0; TOKEN_LEN];
-        self.send(EditCommand::ChangeFileProp { token: file_token(file, token), name, value })
+        self.send(EditCommand::ChangeFileProp {
+            token: file_token(file, token),
+            name,
+            value,
+        })
     }
 
     fn close_file(&mut self, file: FileToken, text_md5: Option<&Md5>) -> Result<()> {
         let token = &mut [0; TOKEN_LEN];
-        self.send(EditCommand::CloseFile { token: file_token(file, token), text_md5: text_md5.copied() })
+        self.send(EditCommand::CloseFile {
+            token: file_token(file, token),
+            text_md5: text_md5.copied(),
+        })
     }
 
     fn absent_file(&mut self, path: &RelPath, parent: DirToken) -> Result<()> {
         if !self.absent_entries {
             return Ok(());
         }
-        self.send(EditCommand::AbsentFile { path, parent: dir_token(parent, &mut [0; TOKEN_LEN]) })
+        self.send(EditCommand::AbsentFile {
+            path,
+            parent: dir_token(parent, &mut [0; TOKEN_LEN]),
+        })
     }
 
     fn close_edit(&mut self) -> Result<()> {

@@ -92,7 +92,10 @@ impl Capabilities {
 
     /// The words of this set, in the incumbent's order.
     pub fn words(self) -> impl Iterator<Item = &'static str> {
-        WORDS.iter().filter(move |(cap, _)| self.has(*cap)).map(|(_, w)| *w)
+        WORDS
+            .iter()
+            .filter(move |(cap, _)| self.has(*cap))
+            .map(|(_, w)| *w)
     }
 
     /// Writes a list of words.
@@ -130,7 +133,11 @@ pub struct Greeting {
 impl Greeting {
     /// The greeting of a server that speaks version 2.
     pub fn new(capabilities: Capabilities) -> Self {
-        Greeting { min_version: 2, max_version: 2, capabilities }
+        Greeting {
+            min_version: 2,
+            max_version: 2,
+            capabilities,
+        }
     }
 
     /// Writes the whole response.
@@ -151,7 +158,11 @@ impl Greeting {
         let max_version = params.number()?;
         params.list()?;
         let capabilities = Capabilities::parse(params.list()?)?;
-        Ok(Greeting { min_version, max_version, capabilities })
+        Ok(Greeting {
+            min_version,
+            max_version,
+            capabilities,
+        })
     }
 }
 
@@ -198,7 +209,13 @@ impl Hello {
                 client = tuple.maybe_text()?.map(str::to_owned);
             }
         }
-        Ok(Hello { version, capabilities, url, ra_client, client })
+        Ok(Hello {
+            version,
+            capabilities,
+            url,
+            ra_client,
+            client,
+        })
     }
 }
 
@@ -274,7 +291,11 @@ impl ReposInfo {
             true => Capabilities::NONE,
             false => Capabilities::parse(params.list()?)?,
         };
-        Ok(ReposInfo { uuid, root_url, capabilities })
+        Ok(ReposInfo {
+            uuid,
+            root_url,
+            capabilities,
+        })
     }
 }
 
@@ -306,7 +327,10 @@ mod tests {
         let hello = read(stock);
         assert_eq!(hello.capabilities, Capabilities::client());
         assert_eq!(hello.capabilities.svndiff_version(), 2);
-        assert_eq!(hello.ra_client.as_deref(), Some("SVN/1.14.2 (x86_64-pc-linux-gnu)"));
+        assert_eq!(
+            hello.ra_client.as_deref(),
+            Some("SVN/1.14.2 (x86_64-pc-linux-gnu)")
+        );
         let old = read(b"( 2 ( edit-pipeline what-is-this ) 9:svn://h/r ) ");
         assert_eq!((old.ra_client, old.client), (None, None));
         assert_eq!(old.capabilities, Capabilities::EDIT_PIPELINE);

@@ -265,7 +265,10 @@ impl<'a> Tuple<'a> {
                 (Item::List(Tuple { rest: inner }), &bytes[end..])
             }
             _ => {
-                let end = bytes.iter().position(|b| is_space(*b)).ok_or(Malformed::Missing)?;
+                let end = bytes
+                    .iter()
+                    .position(|b| is_space(*b))
+                    .ok_or(Malformed::Missing)?;
                 let word = std::str::from_utf8(&bytes[..end]).map_err(|_| Malformed::Byte(first))?;
                 if !first.is_ascii_alphabetic() || word.len() > MAX_WORD {
                     return Err(Malformed::Byte(first));
@@ -433,7 +436,10 @@ mod tests {
             assert_eq!(Scanner::default().scan(text), Err(why), "{text:?}");
             assert_eq!(scan_slowly(text), Err(why), "{text:?}");
         }
-        assert_eq!(Scanner::default().scan(b"abcdefghijklmnopqrstuvwx "), Ok(Some(25)));
+        assert_eq!(
+            Scanner::default().scan(b"abcdefghijklmnopqrstuvwx "),
+            Ok(Some(25))
+        );
         let deepest = "( ".repeat(64) + &") ".repeat(64);
         assert_eq!(Scanner::default().scan(deepest.as_bytes()), Ok(Some(256)));
     }

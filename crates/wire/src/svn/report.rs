@@ -57,7 +57,10 @@ impl<'a> ReportCommand<'a> {
     pub fn parse(named: Named<'a>) -> Result<Option<Self>, Malformed> {
         let mut p = named.params;
         Ok(Some(match named.name {
-            "set-path" => ReportCommand::SetPath { path: p.text()?, at: reported_at(&mut p)? },
+            "set-path" => ReportCommand::SetPath {
+                path: p.text()?,
+                at: reported_at(&mut p)?,
+            },
             "delete-path" => ReportCommand::DeletePath { path: p.text()? },
             "link-path" => ReportCommand::LinkPath {
                 path: p.text()?,
@@ -102,7 +105,12 @@ fn reported_at<'a>(p: &mut Tuple<'a>) -> Result<ReportedAt<'a>, Malformed> {
         true => Depth::Infinity,
         false => Depth::from_word(p.word()?.as_bytes()),
     };
-    Ok(ReportedAt { rev, start_empty, lock_token, depth })
+    Ok(ReportedAt {
+        rev,
+        start_empty,
+        lock_token,
+        depth,
+    })
 }
 
 fn write_at(w: &mut Writer<'_>, at: &ReportedAt<'_>) {

@@ -52,7 +52,12 @@ pub fn write_errors(w: &mut Writer<'_>, error: &Error) {
     for link in error.links() {
         // Numbers are signed in memory; on the wire there is no sign.
         let number = i64::from(link.code().0) as u64;
-        w.open().number(number).string(link.text()).string("").number(0).close();
+        w.open()
+            .number(number)
+            .string(link.text())
+            .string("")
+            .number(0)
+            .close();
     }
     w.close();
 }
@@ -91,8 +96,11 @@ pub fn parse_proplist(mut list: Tuple<'_>) -> Result<Props, Malformed> {
 
 /// Writes the five elements of a lock, without parentheses around them.
 pub fn write_lock(w: &mut Writer<'_>, lock: &Lock) {
-    w.string(lock.path.as_str()).string(&lock.token).string(&lock.owner);
-    w.maybe_string(lock.comment.as_ref()).string(lock.created.to_string());
+    w.string(lock.path.as_str())
+        .string(&lock.token)
+        .string(&lock.owner);
+    w.maybe_string(lock.comment.as_ref())
+        .string(lock.created.to_string());
     w.maybe_string(lock.expires.map(|date| date.to_string()));
 }
 
@@ -107,7 +115,15 @@ pub fn parse_lock(tuple: &mut Tuple<'_>) -> Result<Lock, Malformed> {
     let comment = tuple.maybe_text()?.map(str::to_owned);
     let created = date(tuple.string()?)?;
     let expires = tuple.maybe_string()?.map(date).transpose()?;
-    Ok(Lock { path, token, owner, comment, is_dav_comment: false, created, expires })
+    Ok(Lock {
+        path,
+        token,
+        owner,
+        comment,
+        is_dav_comment: false,
+        created,
+        expires,
+    })
 }
 
 fn date(text: &[u8]) -> Result<Date, Malformed> {
@@ -138,26 +154,47 @@ const NO_SIZE: u64 = u64::MAX;
 impl Dirent {
     /// Writes an entry of `get-dir`. Its brackets are never left out, and an empty date would crash old clients.
     pub fn write_entry(&self, w: &mut Writer<'_>, name: &str, fields: Fields) {
-        let kind = if fields.has(Fields::KIND) { self.kind } else { NodeKind::None };
+        let kind = if fields.has(Fields::KIND) {
+            self.kind
+        } else {
+            NodeKind::None
+        };
         let size = self.size.filter(|_| fields.has(Fields::SIZE)).unwrap_or(0);
-        let rev = if fields.has(Fields::CREATED_REV) { self.created_rev.0 } else { 0 };
-        let date = self.date.as_deref().filter(|_| fields.has(Fields::TIME)).unwrap_or(EPOCH);
+        let rev = if fields.has(Fields::CREATED_REV) {
+            self.created_rev.0
+        } else {
+            0
+        };
+        let date = self
+            .date
+            .as_deref()
+            .filter(|_| fields.has(Fields::TIME))
+            .unwrap_or(EPOCH);
         let author = self.author.as_deref().filter(|_| fields.has(Fields::LAST_AUTHOR));
         w.open().string(name).word(kind.word()).number(size);
-        w.boolean(self.has_props && fields.has(Fields::HAS_PROPS)).number(rev);
+        w.boolean(self.has_props && fields.has(Fields::HAS_PROPS))
+            .number(rev);
         w.maybe_string(Some(date)).maybe_string(author).close();
     }
 
     /// Writes the answer of `stat`.
     pub fn write_stat(&self, w: &mut Writer<'_>) {
-        w.open().word(self.kind.word()).number(self.size.unwrap_or(NO_SIZE));
+        w.open()
+            .word(self.kind.word())
+            .number(self.size.unwrap_or(NO_SIZE));
         w.boolean(self.has_props).number(self.created_rev.0);
-        w.maybe_string(self.date.as_ref()).maybe_string(self.author.as_ref()).close();
+        w.maybe_string(self.date.as_ref())
+            .maybe_string(self.author.as_ref())
+            .close();
     }
 
     /// Writes an entry of `list`; `path` is absolute in the repository.
     pub fn write_listed(&self, w: &mut Writer<'_>, path: &str, fields: Fields) {
-        let kind = if fields.has(Fields::KIND) { self.kind } else { NodeKind::Unknown };
+        let kind = if fields.has(Fields::KIND) {
+            self.kind
+        } else {
+            NodeKind::Unknown
+        };
         w.open().string(path).word(kind.word());
         if fields.with(Fields::KIND) != Fields::KIND {
             let wanted = |field| fields.has(field);
@@ -184,7 +221,14 @@ impl Dirent {
         let created_rev = Revnum(tuple.number()?);
         let date = tuple.maybe_text()?.map(str::to_owned);
         let author = tuple.maybe_text()?.map(str::to_owned);
-        Ok(Dirent { kind, size, has_props, created_rev, date, author })
+        Ok(Dirent {
+            kind,
+            size,
+            has_props,
+            created_rev,
+            date,
+            author,
+        })
     }
 }
 
@@ -209,13 +253,17 @@ impl LogChange<'_> {
     /// Writes it. The kind is a string here, unlike everywhere else.
     pub fn write(&self, w: &mut Writer<'_>) {
         let mut action = [0; 4];
-        w.open().string(self.path).word(self.action.encode_utf8(&mut action));
+        w.open()
+            .string(self.path)
+            .word(self.action.encode_utf8(&mut action));
         w.open();
         if let Some((path, rev)) = self.copyfrom {
             w.string(path).number(rev.0);
         }
         w.close().open();
-        w.string(self.kind.word()).boolean(self.text_mods).boolean(self.prop_mods);
+        w.string(self.kind.word())
+            .boolean(self.text_mods)
+            .boolean(self.prop_mods);
         w.close().close();
     }
 }
@@ -245,7 +293,9 @@ impl LogEntry<'_> {
         w.open().open();
         changes(w);
         w.close().number(self.rev.map_or(0, |rev| rev.0));
-        w.maybe_string(self.author).maybe_string(self.date).maybe_string(self.message);
+        w.maybe_string(self.author)
+            .maybe_string(self.date)
+            .maybe_string(self.message);
         w.boolean(self.has_children).boolean(self.rev.is_none());
         w.number(self.revprops.len() as u64).open();
         for (name, value) in &self.revprops {
@@ -314,9 +364,18 @@ mod tests {
             print(&|w| dirent.write_entry(w, "n", Fields::NONE)),
             "( 1:n none 0 false 0 ( 27:1970-01-01T00:00:00.000000Z ) ( ) ) "
         );
-        assert_eq!(print(&|w| dirent.write_stat(w)), "( dir 18446744073709551615 true 6 ( 1:D ) ( ) ) ");
-        assert_eq!(print(&|w| dirent.write_listed(w, "/n", Fields::KIND)), "( 2:/n dir ) ");
-        assert_eq!(print(&|w| dirent.write_listed(w, "/n", Fields::NONE)), "( 2:/n unknown ) ");
+        assert_eq!(
+            print(&|w| dirent.write_stat(w)),
+            "( dir 18446744073709551615 true 6 ( 1:D ) ( ) ) "
+        );
+        assert_eq!(
+            print(&|w| dirent.write_listed(w, "/n", Fields::KIND)),
+            "( 2:/n dir ) "
+        );
+        assert_eq!(
+            print(&|w| dirent.write_listed(w, "/n", Fields::NONE)),
+            "( 2:/n unknown ) "
+        );
         assert_eq!(
             print(&|w| dirent.write_listed(w, "/n", Fields::SIZE)),
             "( 2:/n unknown ( 18446744073709551615 ) ( ) ( ) ( ) ( ) ) "
