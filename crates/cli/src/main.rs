@@ -1,2 +1,121 @@
-//! Placeholder while the house is laid.
-fn main() {}
+//! `sven`: all of Subversion's server-side tools in one program.
+//!
+//! The name under which it is started decides which tool it is (`svnadmin`, `svnlook`, …: links made by `sven install-links`);
+//! started as `sven`, the first word does (`sven admin`, `sven svnadmin`). A tool takes the incumbent's arguments and prints
+//! the incumbent's output; help texts are ours.
+//!
+//! [`args`] reads argument lists, [`out`] speaks, [`locale`] knows the terminal's character set, [`progress`] shows long work.
+//! Each tool is a folder, each subcommand a file in it.
+
+mod args;
+mod install_links;
+mod locale;
+mod out;
+mod progress;
+mod svnadmin;
+mod svnlook;
+mod version;
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::ExitCode;
+
+use out::Out;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// One of the tools that this program can be.
+struct Personality {
+    /// The incumbent's name: of the link, and as first word.
+    name: &'static str,
+    /// The shorter first word.
+    word: &'static str,
+    /// What it is for, for `sven help`.
+    about: &'static str,
+    /// Runs it with the words after its name.
+    run: fn(Out, Vec<OsString>) -> ExitCode,
+}
+
+const PERSONALITIES: &[Personality] = &[
+    Personality {
+        name: "svnadmin",
+        word: "admin",
+        about: "administer a repository",
+        run: svnadmin::run,
+    },
+    Personality {
+        name: "svnlook",
+        word: "look",
+        about: "look into a repository",
+        run: svnlook::run,
+    },
+];
+
+fn main() -> ExitCode {
+    let mut argv = env::args_os();
+    let called = argv.next().unwrap_or_default();
+    let called = Path::new(&called).file_stem().unwrap_or_default().to_owned();
+    let argv: Vec<OsString> = argv.collect();
+    match PERSONALITIES.iter().find(|tool| called == tool.name) {
+        Some(tool) => (tool.run)(Out::new(tool.name), argv),
+        None => sven(argv),
+    }
+}
+
+/// The program under its own name.
+fn sven(mut argv: Vec<OsString>) -> ExitCode {
+    let mut out = Out::new("sven");
+    if argv.is_empty() {
+        out.complain("Type 'sven help' for usage.\n");
+        return ExitCode::FAILURE;
+    }
+    let word = argv.remove(0);
+    let word: &OsStr = &word;
+    if let Some(tool) = PERSONALITIES
+        .iter()
+        .find(|tool| word == tool.name || word == tool.word)
+    {
+        return (tool.run)(Out::new(format!("sven {}", tool.word)), argv);
+    }
+    let outcome = match word.to_str() {
+        Some("help" | "--help" | "-h" | "-?") => out.print(&usage()),
+        Some("--version") => {
+            let quiet = argv.iter().any(|word| word == "-q" || word == "--quiet");
+            out.print(&version::text("sven", quiet))
+        }
+        Some("install-links") => install_links::run(&mut out, &argv),
+        _ => {
+            let text = format!(
+                "Unknown subcommand: '{}'\nType 'sven help' for usage.\n",
+                word.to_string_lossy()
+            );
+            out.complain(&text);
+            return ExitCode::FAILURE;
+        }
+    };
+    out.finish(outcome.map(|()| ExitCode::SUCCESS))
+}
+
+fn usage() -> String {
+    let mut text = String::from(
+        "usage: sven TOOL [ARGS & OPTIONS ...]\n\
+         Subversion's server side in one program. Each tool takes the arguments of the tool of that name.\n\
+         'sven TOOL help' explains a tool, 'sven --version' tells the version.\n\nTools:\n",
+    );
+    for tool in PERSONALITIES {
+        text.push_str(&format!(
+            "   {:14} {}\n",
+            format!("{} ({})", tool.word, tool.name),
+            tool.about
+        ));
+    }
+    text.push_str("   install-links DIR  make the links in DIR that start sven under the tools' names\n\n");
+    text
+}
+
+/// The names of all the tools, for the links.
+fn tool_names() -> impl Iterator<Item = &'static str> {
+    PERSONALITIES.iter().map(|tool| tool.name)
+}

@@ -1,0 +1,122 @@
+//! The layout of help: general, on a subcommand, on an option.
+//!
+//! The texts are ours and live beside the options; the layout (and which options are listed) is the incumbent's.
+
+use std::fmt::Write as _;
+
+use clap::{Arg, Command};
+
+use super::getopt::takes_value;
+
+/// Finds a subcommand by its name or one of its aliases.
+pub fn find<'a>(command: &'a Command, name: &str) -> Option<&'a Command> {
+    command
+        .get_subcommands()
+        .find(|sub| sub.get_name() == name || sub.get_all_aliases().any(|alias| alias == name))
+}
+
+/// The list of subcommands, with the essay that `command` begins with.
+pub fn general(program: &str, command: &Command) -> String {
+    let mut text = format!("general usage: {program} SUBCOMMAND REPOS_PATH [ARGS & OPTIONS ...]\n");
+    if let Some(about) = command.get_long_about().or(command.get_about()) {
+        let _ = writeln!(text, "{about}");
+    }
+    let _ = writeln!(
+        text,
+        "'{program} help SUBCOMMAND' explains one subcommand, '{program} --version' tells the version.\n\nAvailable subcommands:"
+    );
+    for sub in command.get_subcommands() {
+        let _ = writeln!(text, "   {}", with_aliases(sub));
+    }
+    text.push('\n');
+    text
+}
+
+/// The help on one subcommand.
+pub fn subcommand(program: &str, sub: &Command) -> String {
+    let head = format!("{}: usage: ", with_aliases(sub));
+    let usage = sub.clone().render_usage().to_string();
+    let usage = usage.trim_start_matches("Usage:").trim();
+    let mut text = String::new();
+    for (at, line) in usage.lines().map(str::trim).enumerate() {
+        if at == 0 {
+            text.push_str(&head);
+        } else {
+            let _ = write!(text, "{:width$}", "", width = head.len());
+        }
+        let (number, line) = match line.split_once(". ") {
+            Some((number, line)) => (format!("{number}. "), line),
+            None => (String::new(), line),
+        };
+        let _ = writeln!(text, "{number}{program} {line}");
+    }
+    text.push('\n');
+    if let Some(about) = sub.get_long_about().or(sub.get_about()) {
+        let _ = writeln!(text, "{}", about.to_string().trim_end());
+    }
+    let options: Vec<&Arg> = sub.get_arguments().filter(|arg| !arg.is_positional()).collect();
+    if !options.is_empty() {
+        text.push_str("\nValid options:\n");
+        for arg in options {
+            text.push_str(&option_line(arg));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// How an option is written in help and complaints: `-r [--revision] ARG`.
+pub fn option_name(arg: &Arg) -> String {
+    let mut name = match (arg.get_short(), arg.get_long()) {
+        (Some(letter), Some(long)) => format!("-{letter} [--{long}]"),
+        (Some(letter), None) => format!("-{letter}"),
+        (None, long) => format!("--{}", long.unwrap_or_default()),
+    };
+    if takes_value(arg) {
+        name.push_str(" ARG");
+    }
+    name
+}
+
+/// One option with its explanation, wrapped. Lines that begin with a blank are kept as they are.
+pub fn option_line(arg: &Arg) -> String {
+    let mut text = format!("  {:24} : ", option_name(arg));
+    let help = arg
+        .get_long_help()
+        .or(arg.get_help())
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let mut column = text.len();
+    for line in help.lines() {
+        if line.starts_with(' ') {
+            let _ = write!(text, "\n{:INDENT$}{line}", "");
+            column = WIDTH;
+            continue;
+        }
+        for word in line.split_whitespace() {
+            let fresh = text.ends_with(": ");
+            if !fresh && column + 1 + word.len() > WIDTH {
+                let _ = write!(text, "\n{:INDENT$}{word}", "");
+                column = INDENT + word.len();
+            } else {
+                let gap = usize::from(!fresh);
+                let _ = write!(text, "{:gap$}{word}", "");
+                column += gap + word.len();
+            }
+        }
+    }
+    text.push('\n');
+    text
+}
+
+fn with_aliases(sub: &Command) -> String {
+    let aliases: Vec<&str> = sub.get_visible_aliases().collect();
+    if aliases.is_empty() {
+        sub.get_name().to_owned()
+    } else {
+        format!("{} ({})", sub.get_name(), aliases.join(", "))
+    }
+}
+
+const INDENT: usize = 29;
+const WIDTH: usize = 79;

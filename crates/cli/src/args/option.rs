@@ -1,0 +1,51 @@
+//! Options that several subcommands share, defined once.
+
+use base::{Code, Error, Result};
+use clap::Args;
+
+/// `-M`: how much memory the process may spend on its cache.
+#[derive(Clone, Copy, Debug, Args)]
+pub struct Memory {
+    /// spend at most ARG megabytes on the cache that all open repositories share
+    #[arg(id = "memory-cache-size", short = 'M', long = "memory-cache-size", value_parser = megabytes)]
+    megabytes: Option<u64>,
+}
+
+impl Memory {
+    /// Bytes for the cache: as given, or a quarter of the machine's memory up to 1 GiB.
+    pub fn budget(self) -> u64 {
+        match self.megabytes {
+            Some(megabytes) => megabytes.saturating_mul(1 << 20),
+            None => default_budget(),
+        }
+    }
+}
+
+/// A quarter of the machine's memory, at most 1 GiB.
+pub fn default_budget() -> u64 {
+    let info = rustix::system::sysinfo();
+    let total = u64::from(info.mem_unit).saturating_mul(info.totalram);
+    (total / 4).clamp(16 << 20, 1 << 30)
+}
+
+fn megabytes(text: &str) -> Result<u64> {
+    let number = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
+    let (minus, digits) = match number.as_bytes().first() {
+        Some(b'-') => (true, &number[1..]),
+        Some(b'+') => (false, &number[1..]),
+        _ => (false, number),
+    };
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(Error::new(
+            Code::INCORRECT_PARAMS,
+            format!("Could not convert '{text}' into a number"),
+        ));
+    }
+    match digits.parse() {
+        Ok(megabytes) if !minus || megabytes == 0 => Ok(megabytes),
+        _ => Err(Error::new(
+            Code::INCORRECT_PARAMS,
+            format!("Number '{text}' is out of range '[0, {}]'", u64::MAX),
+        )),
+    }
+}

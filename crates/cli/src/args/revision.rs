@@ -1,0 +1,138 @@
+//! Revisions as they are typed: `-r N`, `-r HEAD`, `-r {DATE}`, `-r A:B`.
+
+use base::{Code, Date, Error, Result, Revnum};
+
+use super::date;
+
+/// One end of a range, as typed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revision {
+    /// A number.
+    Number(Revnum),
+    /// The youngest revision.
+    Head,
+    /// The youngest revision at this time.
+    Date(Date),
+    /// What a working copy's text is based on; means nothing to a repository alone.
+    Base,
+    /// The revision of the last change.
+    Committed,
+    /// The one before the last change.
+    Previous,
+}
+
+/// The argument of `-r`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RevisionRange {
+    /// Before the colon, or the only one.
+    pub start: Revision,
+    /// After the colon.
+    pub end: Option<Revision>,
+}
+
+impl RevisionRange {
+    /// Reads the argument of `-r`.
+    ///
+    /// # Errors
+    /// `CL_ARG_PARSING_ERROR`, naming the whole argument.
+    pub fn parse(text: &str) -> Result<Self> {
+        let read = || {
+            let (start, rest) = first(text)?;
+            if rest.is_empty() {
+                return Some(RevisionRange { start, end: None });
+            }
+            let (end, rest) = first(rest.strip_prefix(':')?)?;
+            let end = Some(end);
+            rest.is_empty().then_some(RevisionRange { start, end })
+        };
+        read().ok_or_else(|| {
+            Error::new(
+                Code::CL_ARG_PARSING_ERROR,
+                format!("Syntax error in revision argument '{text}'"),
+            )
+        })
+    }
+}
+
+/// Reads the argument of `svnlook`'s `-r`: a C integer, nothing else. Nothing at all is revision 0.
+///
+/// # Errors
+/// `CL_ARG_PARSING_ERROR`.
+pub fn plain_number(text: &str) -> Result<Revnum> {
+    let digits = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);
+    let (minus, digits) = match digits.as_bytes().first() {
+        Some(b'-') => (true, &digits[1..]),
+        Some(b'+') => (false, &digits[1..]),
+        _ => (false, digits),
+    };
+    let number = match digits {
+        "" if text.is_empty() => Some(Revnum::ZERO),
+        _ => saturating(digits),
+    };
+    number
+        .filter(|number| !minus || *number == Revnum::ZERO)
+        .ok_or_else(|| Error::new(Code::CL_ARG_PARSING_ERROR, "Invalid revision number supplied"))
+}
+
+/// Takes one revision from the front and returns what follows it.
+fn first(text: &str) -> Option<(Revision, &str)> {
+    let text = text.trim_start_matches('r');
+    if let Some(braced) = text.strip_prefix('{') {
+        let (date, rest) = braced.split_once('}')?;
+        return Some((Revision::Date(date::parse(date)?), rest));
+    }
+    let end = text.find(':').unwrap_or(text.len());
+    let (word, rest) = text.split_at(end);
+    let revision = match word.to_ascii_lowercase().as_str() {
+        "head" => Revision::Head,
+        "base" => Revision::Base,
+        "committed" => Revision::Committed,
+        "prev" => Revision::Previous,
+        _ => Revision::Number(saturating(word)?),
+    };
+    Some((revision, rest))
+}
+
+/// Reads digits; a number too large for Subversion's type is its largest.
+fn saturating(digits: &str) -> Option<Revnum> {
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    Some(Revnum::parse(digits.as_bytes()).unwrap_or(Revnum::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges() {
+        let number = |n| Revision::Number(Revnum(n));
+        for (text, start, end) in [
+            ("5", number(5), None),
+            ("rr5", number(5), None),
+            ("r1:r2", number(1), Some(number(2))),
+            ("head:0", Revision::Head, Some(number(0))),
+            ("99999999999999999999", Revision::Number(Revnum::MAX), None),
+            ("PREV", Revision::Previous, None),
+        ] {
+            assert_eq!(RevisionRange::parse(text), Ok(RevisionRange { start, end }), "{text}");
+        }
+        for text in [
+            "", "+0", " 0", "-1", "R0", "0:", ":0", "1:2:3", "{}", "{2030-01-01", "0x",
+        ] {
+            assert!(RevisionRange::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn plain_numbers_are_c_integers() {
+        for (text, number) in [("", 0), (" 7", 7), ("+7", 7), ("-0", 0), ("007", 7)] {
+            assert_eq!(plain_number(text), Ok(Revnum(number)), "{text}");
+        }
+        assert_eq!(plain_number("99999999999999999999"), Ok(Revnum::MAX));
+        for text in ["HEAD", "r0", "-1", "0.5", "1:2", "-", " "] {
+            assert!(plain_number(text).is_err(), "{text}");
+        }
+    }
+}

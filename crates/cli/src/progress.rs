@@ -1,0 +1,56 @@
+//! Long work shows how far it is: a bar on a terminal, the incumbent's lines elsewhere.
+
+use std::io::{self, IsTerminal as _};
+use std::time::Duration;
+
+use base::Revnum;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// How a range of revisions is shown while it is worked on.
+pub enum Progress {
+    /// Nothing: the user asked for quiet.
+    Quiet,
+    /// The incumbent's lines, one a revision: nobody watches a terminal.
+    Lines,
+    /// A bar on standard error.
+    Bar(ProgressBar),
+}
+
+impl Progress {
+    /// For the work on `first..=last`. The lines go to standard output if `lines_on_stdout`: then the bar needs that to be a
+    /// terminal, too, or a script would miss them.
+    pub fn over(first: Revnum, last: Revnum, quiet: bool, lines_on_stdout: bool) -> Self {
+        if quiet {
+            return Progress::Quiet;
+        }
+        if !io::stderr().is_terminal() || (lines_on_stdout && !io::stdout().is_terminal()) {
+            return Progress::Lines;
+        }
+        let total = last.0.saturating_sub(first.0).saturating_add(1);
+        let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(5));
+        let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} ({per_sec}, {eta} left)");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.enable_steady_tick(Duration::from_millis(500));
+        Progress::Bar(bar)
+    }
+
+    /// One revision is done; returns true if the caller prints the incumbent's line for it.
+    pub fn done(&self, what: &str, revision: Revnum) -> bool {
+        match self {
+            Progress::Quiet => false,
+            Progress::Lines => true,
+            Progress::Bar(bar) => {
+                bar.set_message(format!("{what} r{revision}"));
+                bar.inc(1);
+                false
+            }
+        }
+    }
+
+    /// Takes the bar away, before a message or at the end.
+    pub fn clear(&self) {
+        if let Progress::Bar(bar) = self {
+            bar.finish_and_clear();
+        }
+    }
+}

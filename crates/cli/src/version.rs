@@ -1,0 +1,23 @@
+//! What `--version` says.
+//!
+//! Scripts read the number to learn what they may ask of a tool, so a tool answers with the version of Subversion whose
+//! behaviour it has; our own version stands beside it.
+
+/// The version of Subversion that the tools answer as.
+pub const COMPATIBLE: &str = "1.14.2";
+
+/// The text of `TOOL --version`; the number alone if `quiet`.
+pub fn text(tool: &str, quiet: bool) -> String {
+    let ours = env!("CARGO_PKG_VERSION");
+    match (tool, quiet) {
+        ("sven", true) => format!("{ours}\n"),
+        (_, true) => format!("{COMPATIBLE}\n"),
+        ("sven", false) => format!("sven, version {ours} (compatible with Subversion {COMPATIBLE})\n"),
+        (tool, false) => format!(
+            "{tool}, version {COMPATIBLE} (Sven {ours})\n\n\
+             Sven is free software under the Apache License, version 2.0.\n\n\
+             The following repository back-end (FS) modules are available:\n\n\
+             * fs_fs : Module for working with a plain file (FSFS) repository.\n\n"
+        ),
+    }
+}
