@@ -8,7 +8,10 @@
 //! Each tool is a folder, each subcommand a file in it.
 
 mod args;
+mod front;
 mod install_links;
+mod interrupt;
+mod local_path;
 mod locale;
 mod out;
 mod progress;

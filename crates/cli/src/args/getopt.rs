@@ -66,7 +66,10 @@ fn sort(
                 .ok_or_else(|| Refusal::InvalidOption(lossy(&word)))?;
             let value = match (takes_value(&table[option]), equals) {
                 (true, Some(at)) => Some(OsString::from_vec(long[at + 1..].to_vec())),
-                (true, None) => Some(argv.next().ok_or_else(|| Refusal::MissingArgument(lossy(&word)))?),
+                (true, None) => Some(
+                    argv.next()
+                        .ok_or_else(|| Refusal::MissingArgument(lossy(&word)))?,
+                ),
                 (false, Some(_)) => return Err(Refusal::ErroneousArgument(lossy(&word))),
                 (false, None) => None,
             };
@@ -134,7 +137,10 @@ pub fn takes_value(arg: &Arg) -> bool {
 }
 
 fn is_long(arg: &Arg, name: &str) -> bool {
-    arg.get_long() == Some(name) || arg.get_all_aliases().is_some_and(|aliases| aliases.contains(&name))
+    arg.get_long() == Some(name)
+        || arg
+            .get_all_aliases()
+            .is_some_and(|aliases| aliases.contains(&name))
 }
 
 fn is_short(arg: &Arg, letter: char) -> bool {

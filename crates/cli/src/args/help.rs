@@ -18,9 +18,7 @@ pub fn find<'a>(command: &'a Command, name: &str) -> Option<&'a Command> {
 /// The list of subcommands, with the essay that `command` begins with.
 pub fn general(program: &str, command: &Command) -> String {
     let mut text = format!("general usage: {program} SUBCOMMAND REPOS_PATH [ARGS & OPTIONS ...]\n");
-    if let Some(about) = command.get_long_about().or(command.get_about()) {
-        let _ = writeln!(text, "{about}");
-    }
+    text.push_str(&essay(command));
     let _ = writeln!(
         text,
         "'{program} help SUBCOMMAND' explains one subcommand, '{program} --version' tells the version.\n\nAvailable subcommands:"
@@ -51,9 +49,7 @@ pub fn subcommand(program: &str, sub: &Command) -> String {
         let _ = writeln!(text, "{number}{program} {line}");
     }
     text.push('\n');
-    if let Some(about) = sub.get_long_about().or(sub.get_about()) {
-        let _ = writeln!(text, "{}", about.to_string().trim_end());
-    }
+    text.push_str(&essay(sub));
     let options: Vec<&Arg> = sub.get_arguments().filter(|arg| !arg.is_positional()).collect();
     if !options.is_empty() {
         text.push_str("\nValid options:\n");
@@ -106,6 +102,36 @@ pub fn option_line(arg: &Arg) -> String {
         }
     }
     text.push('\n');
+    text
+}
+
+/// What a command says about itself, wrapped; paragraphs stay apart.
+fn essay(command: &Command) -> String {
+    let about = command.get_long_about().or(command.get_about());
+    let about = about.map(ToString::to_string).unwrap_or_default();
+    let mut text = String::new();
+    for (at, paragraph) in about.trim().split("\n\n").enumerate() {
+        if at > 0 {
+            text.push('\n');
+        }
+        let mut column = 0;
+        for word in paragraph.split_whitespace() {
+            if column > 0 && column + 1 + word.len() > WIDTH {
+                text.push('\n');
+                column = 0;
+            } else if column > 0 {
+                text.push(' ');
+                column += 1;
+            }
+            text.push_str(word);
+            column += word.len();
+        }
+        if !paragraph.ends_with(['.', ':']) {
+            // clap takes the full stop off a single sentence.
+            text.push('.');
+        }
+        text.push('\n');
+    }
     text
 }
 

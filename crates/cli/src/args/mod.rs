@@ -10,6 +10,7 @@
 pub mod date;
 mod getopt;
 pub mod help;
+pub mod operand;
 pub mod option;
 mod refusal;
 pub mod revision;
@@ -33,7 +34,9 @@ pub struct Tool {
     /// The words for options without a subcommand.
     pub no_subcommand: &'static str,
     /// Judges the first operand after the subcommand, before the options are judged.
-    pub repository: fn(subcommand: &str, first: Option<&OsStr>) -> Result<(), Refusal>,
+    pub repository: fn(first: Option<&OsStr>) -> Result<(), Refusal>,
+    /// Judges options that exclude each other whatever the subcommand; asks by clap id.
+    pub conflicts: fn(given: &dyn Fn(&str) -> bool) -> Result<(), Error>,
 }
 
 /// What a user asked for.
@@ -66,6 +69,7 @@ pub fn parse(tool: &Tool, argv: impl IntoIterator<Item = OsString>) -> Result<Re
         return Err(refusal);
     }
     let given = |id: &str| words.options.iter().any(|g| table[g.option].get_id() == id);
+    (tool.conflicts)(&given)?;
     let help = given(HELP);
     let name = if help {
         "help".to_owned()
@@ -88,7 +92,7 @@ pub fn parse(tool: &Tool, argv: impl IntoIterator<Item = OsString>) -> Result<Re
     };
     let canonical = subcommand.get_name();
     if canonical != "help" {
-        (tool.repository)(canonical, words.operands.front().map(OsString::as_os_str))?;
+        (tool.repository)(words.operands.front().map(OsString::as_os_str))?;
     }
     for option in words.options.iter().map(|g| &table[g.option]) {
         let id = option.get_id().as_str();
@@ -212,6 +216,11 @@ fn refused(error: clap::Error) -> Refusal {
         ));
     }
     Refusal::Failed(Error::new(Code::CL_ARG_PARSING_ERROR, error.to_string()))
+}
+
+/// What clap says when a definition and the words do not fit after all: a mistake of ours, not of the user.
+pub fn unreadable(error: clap::Error) -> Error {
+    Error::new(Code::CL_ARG_PARSING_ERROR, error.to_string())
 }
 
 const HELP: &str = "help";

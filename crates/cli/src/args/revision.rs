@@ -116,10 +116,24 @@ mod tests {
             ("99999999999999999999", Revision::Number(Revnum::MAX), None),
             ("PREV", Revision::Previous, None),
         ] {
-            assert_eq!(RevisionRange::parse(text), Ok(RevisionRange { start, end }), "{text}");
+            assert_eq!(
+                RevisionRange::parse(text),
+                Ok(RevisionRange { start, end }),
+                "{text}"
+            );
         }
         for text in [
-            "", "+0", " 0", "-1", "R0", "0:", ":0", "1:2:3", "{}", "{2030-01-01", "0x",
+            "",
+            "+0",
+            " 0",
+            "-1",
+            "R0",
+            "0:",
+            ":0",
+            "1:2:3",
+            "{}",
+            "{2030-01-01",
+            "0x",
         ] {
             assert!(RevisionRange::parse(text).is_err(), "{text}");
         }

@@ -1,0 +1,65 @@
+//! Operands: how many there may be, and what they are.
+
+use std::ffi::{OsStr, OsString};
+
+use base::{Code, Error, FsPath, Result};
+
+/// Puts the hint on top that a wrong use of a subcommand gets.
+pub fn misuse(program: &str, error: Error) -> Error {
+    error.context(format!("Try '{program} help' for more info"))
+}
+
+/// Refuses operands beyond the first `most`, in the tool's words.
+///
+/// # Errors
+/// `CL_ARG_PARSING_ERROR` with `message`.
+pub fn at_most(operands: &[OsString], most: usize, program: &str, message: &str) -> Result<()> {
+    if operands.len() <= most {
+        return Ok(());
+    }
+    Err(misuse(program, Error::new(Code::CL_ARG_PARSING_ERROR, message)))
+}
+
+/// Refuses fewer operands than `least`, in the tool's words.
+///
+/// # Errors
+/// `CL_INSUFFICIENT_ARGS` with `message`.
+pub fn at_least(operands: &[OsString], least: usize, program: &str, message: &str) -> Result<()> {
+    if operands.len() >= least {
+        return Ok(());
+    }
+    Err(misuse(program, Error::new(Code::CL_INSUFFICIENT_ARGS, message)))
+}
+
+/// Reads an operand as text.
+///
+/// # Errors
+/// `errno` 22 if it is not UTF-8, showing where.
+pub fn text(operand: &OsStr) -> Result<&str> {
+    use std::os::unix::ffi::OsStrExt as _;
+    operand.to_str().ok_or_else(|| not_utf8(operand.as_bytes()))
+}
+
+/// Reads an operand as a path in the repository, with or without its leading slash.
+///
+/// # Errors
+/// As [`text`]; `FS_PATH_SYNTAX` for `..`.
+pub fn fs_path(operand: &OsStr) -> Result<FsPath> {
+    FsPath::canonicalize(text(operand)?)
+}
+
+/// The incumbent's complaint about bytes that are not UTF-8: the last valid ones, the first invalid ones.
+fn not_utf8(bytes: &[u8]) -> Error {
+    let valid = std::str::from_utf8(bytes).map_or_else(|e| e.valid_up_to(), str::len);
+    let hex = |bytes: &[u8]| bytes.iter().map(|b| format!(" {b:02x}")).collect::<String>();
+    let shown = &bytes[valid.saturating_sub(24)..valid];
+    let wrong = &bytes[valid..(valid + 4).min(bytes.len())];
+    Error::new(
+        Code(22),
+        format!(
+            "Valid UTF-8 data\n(hex:{})\nfollowed by invalid UTF-8 sequence\n(hex:{})",
+            hex(shown),
+            hex(wrong)
+        ),
+    )
+}

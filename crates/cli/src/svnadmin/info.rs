@@ -1,0 +1,75 @@
+//! `svnadmin info`: what a repository is.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+
+use base::Result;
+
+use super::repository;
+use crate::local_path;
+use crate::out::Out;
+
+/// Prints what kind of repository is at REPOS_PATH: formats, layout, youngest
+/// revision, UUID.
+#[derive(clap::Args)]
+#[command(override_usage = "info REPOS_PATH")]
+pub struct Info {
+    operands: Vec<OsString>,
+}
+
+impl Info {
+    /// Runs it.
+    pub fn run(self, out: &mut Out) -> Result<()> {
+        let repository = repository::open(out, &self.operands)?;
+        let storage = repository.fs_info()?;
+        let youngest = repository.youngest()?;
+        let yes = |is| if is { "yes" } else { "no" };
+        let mut text = format!(
+            "Path: {}\nUUID: {}\nRevisions: {youngest}\nRepository Format: {}\nCompatible With Version: {}\n",
+            local_path::shown(repository.path()),
+            repository.uuid(),
+            repository.format(),
+            oldest_reader(storage.format, repository.format()),
+        );
+        if storage.format >= FIRST_WITH_MERGEINFO {
+            text.push_str("Repository Capability: mergeinfo\n");
+        }
+        let _ = writeln!(
+            text,
+            "Filesystem Type: fsfs\nFilesystem Format: {}\nFSFS Sharded: {}",
+            storage.format,
+            yes(storage.shard_size > 0)
+        );
+        if let Some(packed) = storage.min_unpacked_rev.0.checked_div(storage.shard_size) {
+            let complete = youngest.next().0 / storage.shard_size;
+            let _ = writeln!(
+                text,
+                "FSFS Shard Size: {}\nFSFS Shards Packed: {packed}/{complete}",
+                storage.shard_size
+            );
+        }
+        let _ = writeln!(
+            text,
+            "FSFS Logical Addressing: {}\nConfiguration File: {}\n",
+            yes(storage.logical_addressing),
+            repository.path().join("db/fsfs.conf").display()
+        );
+        out.print(&text)
+    }
+}
+
+/// The first Subversion that can read these formats.
+fn oldest_reader(filesystem: u32, layout: u32) -> &'static str {
+    match filesystem {
+        ..=1 if layout < 5 => "1.1.0",
+        ..=2 => "1.4.0",
+        3 => "1.5.0",
+        4 | 5 => "1.6.0",
+        6 => "1.8.0",
+        7 => "1.9.0",
+        _ => "1.10.0",
+    }
+}
+
+/// Filesystem format 3 counts mergeinfo.
+const FIRST_WITH_MERGEINFO: u32 = 3;

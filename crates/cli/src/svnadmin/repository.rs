@@ -1,0 +1,33 @@
+//! The repository that a subcommand works on.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use base::Result;
+use repos::{Cache, Repository};
+
+use crate::args::{operand, option};
+use crate::local_path;
+use crate::out::Out;
+
+/// The first operand as a path of the local disk.
+pub fn path(operands: &[OsString]) -> PathBuf {
+    local_path::canonical(operands.first().map(OsString::as_os_str).unwrap_or_default())
+}
+
+/// Opens the repository that the one operand names.
+///
+/// # Errors
+/// `CL_ARG_PARSING_ERROR` if there are more; what opening says.
+pub fn open(out: &Out, operands: &[OsString]) -> Result<Repository> {
+    open_with(out, operands, option::default_budget())
+}
+
+/// [`open`] with a cache of `budget` bytes.
+///
+/// # Errors
+/// See [`open`].
+pub fn open_with(out: &Out, operands: &[OsString], budget: u64) -> Result<Repository> {
+    operand::at_most(operands, 1, out.program(), "Too many arguments")?;
+    Repository::open(&path(operands), &Cache::new(budget))
+}

@@ -1,0 +1,88 @@
+//! `svnlook`: looks into a repository, at a revision or at a transaction that is not committed yet.
+//!
+//! Hook scripts live on it, so every byte of its output is the incumbent's. One file a subcommand; [`at`] is what
+//! most of them share: the repository, opened, and the tree they look at.
+
+mod at;
+mod uuid;
+mod youngest;
+
+use std::ffi::{OsStr, OsString};
+use std::process::ExitCode;
+
+use base::{Code, Error, Result};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+
+use crate::args::{self, Refusal, Tool};
+use crate::front;
+use crate::out::Out;
+
+/// Looks into a Subversion repository and changes nothing.
+/// A subcommand that takes '--revision' and '--transaction' looks at the
+/// youngest revision if it gets neither.
+#[derive(Parser)]
+#[command(name = "svnlook")]
+struct Cli {
+    #[command(subcommand)]
+    command: Look,
+}
+
+#[derive(Subcommand)]
+enum Look {
+    Help(Help),
+    Uuid(uuid::Uuid),
+    Youngest(youngest::Youngest),
+}
+
+/// Explains this program or some of its subcommands.
+#[derive(clap::Args)]
+#[command(visible_aliases = ["?", "h"], override_usage = "help [SUBCOMMAND...]")]
+struct Help {
+    topics: Vec<String>,
+}
+
+impl Look {
+    fn run(self, out: &mut Out) -> Result<()> {
+        match self {
+            Look::Help(_) => Ok(()),
+            Look::Uuid(this) => this.run(out),
+            Look::Youngest(this) => this.run(out),
+        }
+    }
+}
+
+const TOOL: Tool = Tool {
+    name: "svnlook",
+    command: Cli::command,
+    once: &[],
+    no_subcommand: "Subcommand argument required",
+    conflicts,
+    repository,
+};
+
+/// Runs the tool with the words after its name.
+pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
+    front::run(&TOOL, out, argv, |matches, out| {
+        Cli::from_arg_matches(&matches)
+            .map_err(args::unreadable)?
+            .command
+            .run(out)
+    })
+}
+
+fn conflicts(given: &dyn Fn(&str) -> bool) -> Result<()> {
+    if given("transaction") && given("revision") {
+        return Err(Error::new(
+            Code::CL_MUTUALLY_EXCLUSIVE_ARGS,
+            "The '--transaction' (-t) and '--revision' (-r) arguments cannot co-exist",
+        ));
+    }
+    Ok(())
+}
+
+fn repository(first: Option<&OsStr>) -> Result<(), Refusal> {
+    match first {
+        Some(_) => Ok(()),
+        None => Err(Refusal::Plain("Repository argument required".into())),
+    }
+}
