@@ -12,6 +12,7 @@ pub mod date;
 mod error;
 mod error_codes;
 pub mod hashdump;
+pub mod ini;
 mod kind;
 mod lock;
 pub mod mergeinfo;
