@@ -140,4 +140,30 @@ impl Window {
         }
         Ok(())
     }
+
+    /// Appends an instruction, merged with the last one where that does the same.
+    pub(crate) fn push_op(&mut self, op: Op) {
+        match (self.ops.last_mut(), op) {
+            (Some(Op::New { len }), Op::New { len: more }) => *len += more,
+            (
+                Some(Op::Source { offset, len }),
+                Op::Source {
+                    offset: next,
+                    len: more,
+                },
+            ) if *offset + *len == next => {
+                *len += more;
+            }
+            (
+                Some(Op::Target { offset, len }),
+                Op::Target {
+                    offset: next,
+                    len: more,
+                },
+            ) if *offset + *len == next => {
+                *len += more;
+            }
+            _ => self.ops.push(op),
+        }
+    }
 }

@@ -4,5 +4,6 @@
 
 mod arbitrary;
 mod golden;
+mod incumbent;
 mod malformed;
 mod svndiff;
