@@ -1,0 +1,140 @@
+//! Tells a copy as plain additions, where its source must not or cannot be named.
+//!
+//! The subtree is enumerated as it was in the copy's source, in Subversion's order; contents are those of the new tree.
+//! Changes that the revision made below the copy are thereby told too, and marked as consumed: a deleted
+//! entry is left out, a replaced one is enumerated where its replacement came from. Additions are not in the
+//! source; the walk over the changed paths comes to them later.
+
+use std::sync::Arc;
+
+use base::{FsPath, NodeKind, Result};
+use delta::editor::DirToken;
+use fsfs::{ChangeKind, ChangedPath, DirEntry, Node};
+
+use crate::replay::{Detail, Handle, Replay, hash_order, rel};
+
+/// A directory being enumerated.
+struct Level {
+    token: DirToken,
+    path: FsPath,
+    /// The directory in the source.
+    source: Node,
+    entries: Arc<[DirEntry]>,
+    order: std::vec::IntoIter<u32>,
+}
+
+impl Replay<'_> {
+    /// Tells the copy that `change` is about, and all below it.
+    pub(super) fn flatten(&mut self, change: &ChangedPath, parent: DirToken) -> Result<()> {
+        let path = &change.path;
+        let node = self.root.node(path)?;
+        if node.kind() != NodeKind::Dir {
+            let token = self.editor.add_file(&rel(path), parent, None)?;
+            match self.detail {
+                Detail::Deltas => self.prop_changes(Handle::File(token), None, &node)?,
+                Detail::Marks => self.editor.change_file_prop(token, "", None)?,
+                Detail::MarksAlone => return self.editor.close_file(token, None),
+            }
+            self.text(token, None, &node, self.detail == Detail::Deltas)?;
+            return self.editor.close_file(token, Some(&node.md5()?));
+        }
+        let token = self.editor.add_directory(&rel(path), parent, None)?;
+        self.enter(change, token)?;
+        let source = match &change.copyfrom {
+            Some((rev, source)) => self.root.fs().root(*rev)?.node(source)?,
+            None => node.clone(),
+        };
+        self.subtree(token, path, source, &node)?;
+        match self.detail {
+            Detail::Deltas => self.prop_changes(Handle::Dir(token), None, &node),
+            Detail::Marks => self.editor.change_dir_prop(token, "", None),
+            Detail::MarksAlone => Ok(()),
+        }
+    }
+
+    fn subtree(&mut self, token: DirToken, path: &FsPath, source: Node, node: &Node) -> Result<()> {
+        let mut open = vec![self.level(token, path.clone(), source, node)?];
+        while let Some(mut level) = open.pop() {
+            let mut deeper = None;
+            while deeper.is_none()
+                && let Some(at) = level.order.next()
+            {
+                deeper = self.entry(&level, &level.entries[at as usize])?;
+            }
+            match deeper {
+                Some(deeper) => open.extend([level, deeper]),
+                // The copy itself stays open: its additions are still to come.
+                None if open.is_empty() => {}
+                None => self.editor.close_directory(level.token)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the properties of an added directory and prepares to enumerate it.
+    fn level(&mut self, token: DirToken, path: FsPath, source: Node, node: &Node) -> Result<Level> {
+        if self.detail != Detail::MarksAlone && node.has_props() {
+            self.prop_changes(Handle::Dir(token), None, node)?;
+        }
+        let entries = match source.kind() {
+            NodeKind::Dir => source.entries()?,
+            _ => Arc::new([]),
+        };
+        let order = hash_order(entries.iter().map(|entry| entry.name.as_bytes()));
+        Ok(Level {
+            token,
+            path,
+            source,
+            entries,
+            order: order.into_iter(),
+        })
+    }
+
+    fn entry(&mut self, level: &Level, entry: &DirEntry) -> Result<Option<Level>> {
+        let path = level.path.join_str(&entry.name);
+        if !self.everything && !self.readable.read(&path) {
+            return Ok(None);
+        }
+        let change = self
+            .changes
+            .binary_search_by(|change| change.path.cmp(&path))
+            .ok();
+        if let Some(at) = change {
+            self.consumed.insert(at);
+        }
+        let change = change.map(|at| &self.changes[at]);
+        // A change that the base path filtered out may have deleted it, too.
+        let Some(node) = self.root.try_node(&path)? else {
+            return Ok(None);
+        };
+        if node.kind() != NodeKind::Dir {
+            self.whole_file(&path, level.token, &node)?;
+            return Ok(None);
+        }
+        let source = match change {
+            Some(ChangedPath {
+                change: ChangeKind::Replace | ChangeKind::Add,
+                copyfrom,
+                ..
+            }) => match copyfrom {
+                Some((rev, path)) => self.root.fs().root(*rev)?.node(path)?,
+                None => node.clone(),
+            },
+            Some(_) | None => level.source.child_of(entry)?,
+        };
+        let token = self.editor.add_directory(&rel(&path), level.token, None)?;
+        self.level(token, path, source, &node).map(Some)
+    }
+
+    fn whole_file(&mut self, path: &FsPath, parent: DirToken, node: &Node) -> Result<()> {
+        let token = self.editor.add_file(&rel(path), parent, None)?;
+        if self.detail == Detail::MarksAlone {
+            return self.editor.close_file(token, None);
+        }
+        if node.has_props() {
+            self.prop_changes(Handle::File(token), None, node)?;
+        }
+        self.text(token, None, node, true)?;
+        self.editor.close_file(token, Some(&node.md5()?))
+    }
+}

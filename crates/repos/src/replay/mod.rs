@@ -1,0 +1,426 @@
+//! Replays one revision: tells what it changed, from its list of changed paths alone.
+//!
+//! This is how `svnsync` and `svnrdump` see a revision, and how a dump is written. Paths are visited children directly
+//! after their parent; directories on the way are opened and closed. A copy is told as a copy if the
+//! receiver may know its source ([`Options`], [`Readable`]); otherwise [`flatten`] tells it as plain additions of
+//! the whole subtree, and the changes listed below it are taken in on the way.
+
+mod flatten;
+mod hash_order;
+
+use std::collections::HashSet;
+
+use base::{FsPath, NodeKind, RelPath, Result, Revnum};
+use delta::editor::{CopyFrom, DirToken, Editor, FileToken};
+use fsfs::{ChangeKind, ChangedPath, Node, Root};
+
+use crate::access::{Readable, Subtree};
+use crate::repo::Repository;
+
+pub(crate) use hash_order::hash_order;
+
+/// What the receiver wants to hear.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Only what concerns this path: changes at it, below it and above it. Copies from elsewhere are told as additions.
+    pub base_path: FsPath,
+    /// The oldest revision that the receiver knows: copies from older ones are told as additions.
+    pub low_water_mark: Option<Revnum>,
+    /// False tells only the fact of a change: a property without name and value, a text without windows. Additions
+    /// below a copy that is told as such carry their contents nevertheless.
+    pub send_deltas: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            base_path: FsPath::root(),
+            low_water_mark: None,
+            send_deltas: true,
+        }
+    }
+}
+
+/// Replays a revision of a repository; see [`replay_root`].
+///
+/// # Errors
+/// `FS_NO_SUCH_REVISION`, and as of `replay_root`.
+pub fn replay(
+    repo: &Repository,
+    rev: Revnum,
+    options: &Options,
+    readable: &dyn Readable,
+    editor: &mut dyn Editor,
+) -> Result<()> {
+    replay_root(&repo.fs().root(rev)?, options, readable, editor)
+}
+
+/// Drives `editor` through the changes of a revision or of a transaction. Paths are relative to the root of the repository
+/// whatever the base path is. The root is closed at the end, the edit is not: that is the caller's. If nothing that
+/// changed may be seen only the target revision is told.
+///
+/// # Errors
+/// Whatever the storage or the editor says; the edit is left open then.
+pub fn replay_root(
+    root: &Root,
+    options: &Options,
+    readable: &dyn Readable,
+    editor: &mut dyn Editor,
+) -> Result<()> {
+    let detail = match options.send_deltas {
+        true => Detail::Deltas,
+        false => Detail::Marks,
+    };
+    drive(root, options, detail, readable, editor)
+}
+
+/// How much is told of properties and texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// Everything.
+    Deltas,
+    /// The fact of a change; contents below a copy that is told as additions.
+    Marks,
+    /// The fact of a change, nowhere contents or digests: for a consumer that looks nodes up itself.
+    MarksAlone,
+}
+
+/// [`replay_root`] with a choice of detail.
+pub(crate) fn drive(
+    root: &Root,
+    options: &Options,
+    detail: Detail,
+    readable: &dyn Readable,
+    editor: &mut dyn Editor,
+) -> Result<()> {
+    editor.set_target_revision(root.base_revision())?;
+    let changes = root.changed_paths()?;
+    let everything = readable.subtree(&FsPath::root()) == Subtree::All;
+    let base = &options.base_path;
+    let mut visible: Vec<usize> = (0..changes.len())
+        .filter(|at| {
+            let path = &changes[*at].path;
+            (base.contains(path) || path.contains(base)) && (everything || readable.read(path))
+        })
+        .collect();
+    if visible.is_empty() {
+        return Ok(());
+    }
+    visible.sort_by(|a, b| changes[*a].path.cmp_tree(&changes[*b].path));
+    let token = editor.open_root(None)?;
+    let mut replay = Replay {
+        root,
+        previous: None,
+        options,
+        detail,
+        readable,
+        everything,
+        editor,
+        changes: &changes,
+        consumed: HashSet::new(),
+        open: vec![Open {
+            path: FsPath::root(),
+            token,
+        }],
+        copies: Vec::new(),
+    };
+    for at in visible {
+        replay.visit(at)?;
+    }
+    replay.close_all()
+}
+
+struct Replay<'a> {
+    root: &'a Root,
+    /// The tree before, once somebody asked for it.
+    previous: Option<Root>,
+    options: &'a Options,
+    detail: Detail,
+    readable: &'a dyn Readable,
+    /// Whether `readable` need not be asked at all.
+    everything: bool,
+    editor: &'a mut dyn Editor,
+    /// Sorted by path bytes.
+    changes: &'a [ChangedPath],
+    /// Changes that were told as part of an expanded copy.
+    consumed: HashSet<usize>,
+    open: Vec<Open>,
+    copies: Vec<Added>,
+}
+
+struct Open {
+    path: FsPath,
+    token: DirToken,
+}
+
+/// A directory that the revision added: what is below it was, before, at `source` or nowhere.
+struct Added {
+    path: FsPath,
+    source: Option<(Root, FsPath)>,
+}
+
+/// An open node of the edit.
+#[derive(Clone, Copy)]
+enum Handle {
+    Dir(DirToken),
+    File(FileToken),
+}
+
+impl Replay<'_> {
+    fn visit(&mut self, at: usize) -> Result<()> {
+        let change = &self.changes[at];
+        let path = &change.path;
+        while self.copies.last().is_some_and(|copy| !copy.path.contains(path)) {
+            self.copies.pop();
+        }
+        let Some(parent) = path.parent() else {
+            let token = self.open[0].token;
+            return self.dir_props(token, change, None);
+        };
+        let parent = self.open_to(&parent)?;
+        if self.consumed.contains(&at) {
+            return Ok(());
+        }
+        match change.change {
+            ChangeKind::Delete => self.delete(path, parent),
+            ChangeKind::Add => self.add(change, parent),
+            ChangeKind::Replace => {
+                self.delete(path, parent)?;
+                self.add(change, parent)
+            }
+            ChangeKind::Modify => self.modify(change, parent),
+        }
+    }
+
+    /// Closes and opens directories until `dir` is the innermost open one.
+    fn open_to(&mut self, dir: &FsPath) -> Result<DirToken> {
+        while let Some(last) = self.open.pop_if(|last| !last.path.contains(dir)) {
+            self.editor.close_directory(last.token)?;
+        }
+        let (mut at, mut token) = match self.open.last() {
+            Some(last) => (last.path.clone(), last.token),
+            None => unreachable!("because the root contains every path"),
+        };
+        let below = dir.rel_str_below(&at).unwrap_or_default().to_owned();
+        for name in below.split('/').filter(|name| !name.is_empty()) {
+            at = at.join_str(name);
+            token = self.editor.open_directory(&at.to_rel(), token, None)?;
+            self.open.push(Open {
+                path: at.clone(),
+                token,
+            });
+        }
+        Ok(token)
+    }
+
+    fn close_all(&mut self) -> Result<()> {
+        while let Some(open) = self.open.pop() {
+            self.editor.close_directory(open.token)?;
+        }
+        Ok(())
+    }
+
+    fn delete(&mut self, path: &FsPath, parent: DirToken) -> Result<()> {
+        if !self.everything {
+            let was = self.path_before(path);
+            if was.is_some_and(|was| !self.readable.read(&was)) {
+                return Ok(());
+            }
+        }
+        self.editor.delete_entry(&path.to_rel(), None, parent)
+    }
+
+    fn modify(&mut self, change: &ChangedPath, parent: DirToken) -> Result<()> {
+        let rel = change.path.to_rel();
+        match self.kind(change)? {
+            NodeKind::Dir => {
+                let token = self.editor.open_directory(&rel, parent, None)?;
+                self.open.push(Open {
+                    path: change.path.clone(),
+                    token,
+                });
+                let before = self.before(change)?;
+                self.dir_props(token, change, before.as_ref())
+            }
+            _ => {
+                let token = self.editor.open_file(&rel, parent, None)?;
+                let before = self.before(change)?;
+                self.file(token, change, before.as_ref())
+            }
+        }
+    }
+
+    fn add(&mut self, change: &ChangedPath, parent: DirToken) -> Result<()> {
+        let rel = change.path.to_rel();
+        let hidden = change.copyfrom.as_ref().is_some_and(|from| !self.may_know(from));
+        if hidden {
+            return self.flatten(change, parent);
+        }
+        let from = change.copyfrom.as_ref().map(|(rev, path)| CopyFrom {
+            path: path.as_str(),
+            rev: *rev,
+        });
+        match self.kind(change)? {
+            NodeKind::Dir => {
+                let token = self.editor.add_directory(&rel, parent, from)?;
+                self.enter(change, token)?;
+                let before = self.before(change)?;
+                self.dir_props(token, change, before.as_ref())
+            }
+            _ => {
+                let token = self.editor.add_file(&rel, parent, from)?;
+                let before = match (&change.copyfrom, self.detail) {
+                    (Some((rev, path)), Detail::Deltas) => Some(self.root.fs().root(*rev)?.node(path)?),
+                    (_, _) => None,
+                };
+                self.file(token, change, before.as_ref())
+            }
+        }
+    }
+
+    /// Remembers that an added directory is open and where its contents come from.
+    fn enter(&mut self, change: &ChangedPath, token: DirToken) -> Result<()> {
+        let path = &change.path;
+        self.open.push(Open {
+            path: path.clone(),
+            token,
+        });
+        let source = match &change.copyfrom {
+            Some((rev, source)) => Some((self.root.fs().root(*rev)?, source.clone())),
+            None => None,
+        };
+        self.copies.push(Added {
+            path: path.clone(),
+            source,
+        });
+        Ok(())
+    }
+
+    /// True if the receiver may be told of a copy's source.
+    fn may_know(&self, (rev, path): &(Revnum, FsPath)) -> bool {
+        self.options.base_path.contains(path)
+            && self.options.low_water_mark.is_none_or(|low| *rev >= low)
+            && (self.everything || self.readable.read(path))
+    }
+
+    /// The node that a change started from, looked up only where its contents will be compared.
+    fn before(&mut self, change: &ChangedPath) -> Result<Option<Node>> {
+        if self.detail != Detail::Deltas {
+            return Ok(None);
+        }
+        let Some(path) = self.path_before(&change.path) else {
+            return Ok(None);
+        };
+        if let Some(source) = self.copies.last().and_then(|copy| copy.source.as_ref()) {
+            return source.0.node(&path).map(Some);
+        }
+        let root = match &self.previous {
+            Some(root) => root,
+            None => {
+                let rev = match self.root.revision() {
+                    Some(rev) => rev.prev().unwrap_or(Revnum::ZERO),
+                    None => self.root.base_revision(),
+                };
+                self.previous.insert(self.root.fs().root(rev)?)
+            }
+        };
+        root.node(&path).map(Some)
+    }
+
+    /// Where `path` was before the revision: in the source of the copy around it, or in the same place; `None` below
+    /// an addition.
+    fn path_before(&self, path: &FsPath) -> Option<FsPath> {
+        let Some(copy) = self.copies.last() else {
+            return Some(path.clone());
+        };
+        let (_, source) = copy.source.as_ref()?;
+        Some(source.join_str(path.rel_str_below(&copy.path)?))
+    }
+
+    fn kind(&self, change: &ChangedPath) -> Result<NodeKind> {
+        match change.node_kind {
+            NodeKind::File | NodeKind::Dir => Ok(change.node_kind),
+            _ => Ok(self.root.node(&change.path)?.kind()),
+        }
+    }
+
+    fn dir_props(&mut self, token: DirToken, change: &ChangedPath, before: Option<&Node>) -> Result<()> {
+        if !change.prop_mod {
+            return Ok(());
+        }
+        if self.detail != Detail::Deltas {
+            return self.editor.change_dir_prop(token, "", None);
+        }
+        let looked_up = match before {
+            None if change.path.is_root() => self.before(change)?,
+            _ => None,
+        };
+        let node = self.root.node(&change.path)?;
+        self.prop_changes(Handle::Dir(token), before.or(looked_up.as_ref()), &node)
+    }
+
+    fn file(&mut self, token: FileToken, change: &ChangedPath, before: Option<&Node>) -> Result<()> {
+        if self.detail == Detail::MarksAlone {
+            return self.editor.close_file(token, None);
+        }
+        let node = self.root.node(&change.path)?;
+        if change.prop_mod {
+            match self.detail {
+                Detail::Deltas => self.prop_changes(Handle::File(token), before, &node)?,
+                Detail::Marks | Detail::MarksAlone => self.editor.change_file_prop(token, "", None)?,
+            }
+        }
+        if change.text_mod {
+            self.text(token, before, &node, self.detail == Detail::Deltas)?;
+        }
+        self.editor.close_file(token, Some(&node.md5()?))
+    }
+
+    fn prop_changes(&mut self, handle: Handle, before: Option<&Node>, node: &Node) -> Result<()> {
+        let old = match before {
+            Some(before) => Some(before.props()?),
+            None => None,
+        };
+        let new = node.props()?;
+        let had = |name: &str| old.as_ref().and_then(|old| old.get(name));
+        for (name, value) in new.iter().filter(|(name, value)| had(name) != Some(value)) {
+            self.prop(handle, name, Some(value))?;
+        }
+        for name in old.iter().flat_map(|old| old.keys()) {
+            if !new.contains_key(name) {
+                self.prop(handle, name, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn prop(&mut self, handle: Handle, name: &str, value: Option<&[u8]>) -> Result<()> {
+        match handle {
+            Handle::Dir(dir) => self.editor.change_dir_prop(dir, name, value),
+            Handle::File(file) => self.editor.change_file_prop(file, name, value),
+        }
+    }
+
+    /// Tells a text; without `windows` only that it changed.
+    fn text(&mut self, token: FileToken, before: Option<&Node>, node: &Node, windows: bool) -> Result<()> {
+        if !windows {
+            self.editor.apply_textdelta(token, None)?;
+            return self.editor.text_end(token);
+        }
+        let base = match before {
+            Some(before) => Some(before.md5()?),
+            None => None,
+        };
+        self.editor.apply_textdelta(token, base.as_ref())?;
+        let accepts = self.editor.accepts_encoded();
+        let stream = self.root.fs().text_delta(before, node, accepts)?;
+        let editor = &mut *self.editor;
+        stream.drive(&mut |chunk| editor.text_chunk(token, chunk))?;
+        self.editor.text_end(token)
+    }
+}
+
+/// The path of an edit that names a path of the repository.
+fn rel(path: &FsPath) -> RelPath {
+    path.to_rel()
+}
