@@ -1,13 +1,14 @@
 //! Differences: between two texts (svndiff windows) and between two trees (the Editor).
 //!
 //! Text side: [`window`] holds decoded instructions and applies them, [`svndiff`] is the stored and transmitted
-//! form, [`xdelta`] makes a window out of two pieces of text, [`text_delta`] windows out of two streams. Tree side:
-//! [`editor`].
+//! form, [`xdelta`] makes a window out of two pieces of text, [`text_delta`] windows out of two streams,
+//! [`compose`] one window out of two. Tree side: [`editor`].
 //!
 //! What is absent: I/O, files, repositories. Everything works on slices and on windows of at most
 //! [`window::WINDOW_SIZE`] bytes, so no buffer grows with a file.
 
 mod apply;
+pub mod compose;
 pub mod editor;
 pub mod svndiff;
 pub mod text_delta;

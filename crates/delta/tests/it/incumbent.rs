@@ -20,7 +20,9 @@ fn deltas_of_edited_texts_are_subversions_bytes() {
     };
     let (cases, seed) = (number("SVEN_DELTA_CASES", 300), number("SVEN_DELTA_SEED", 1));
     let mut random = Random(seed);
-    let pairs: Vec<_> = (0..cases as usize).map(|case| edited_pair(case, &mut random)).collect();
+    let pairs: Vec<_> = (0..cases as usize)
+        .map(|case| edited_pair(case, &mut random))
+        .collect();
     let dir = std::env::temp_dir().join(format!("sven-delta-{}-{seed}", std::process::id()));
     let theirs = their_deltas(&dir, &pairs);
     std::fs::remove_dir_all(&dir).unwrap();
@@ -156,7 +158,9 @@ impl Random {
             let lines: Vec<Vec<u8>> = (0..count)
                 .map(|_| {
                     let len = 1 + self.below(90);
-                    let mut line: Vec<u8> = (0..len).map(|_| (self.below(letters) as u8).wrapping_add(b' ')).collect();
+                    let mut line: Vec<u8> = (0..len)
+                        .map(|_| (self.below(letters) as u8).wrapping_add(b' '))
+                        .collect();
                     line.push(b'\n');
                     line
                 })
@@ -176,7 +180,7 @@ fn edited_pair(case: usize, random: &mut Random) -> (Vec<u8>, Vec<u8>) {
     let lengths = [0, 10, 63, 64, 65, 127, 128, 129, 200, 700, 3_000, 9_000, 40_000];
     let mut len = lengths[random.below(lengths.len())];
     len += random.below(len / 2 + 2);
-    if case % 40 == 0 {
+    if case.is_multiple_of(40) {
         len = 90_000 + random.below(250_000);
     }
     let letters = [1, 2, 3, 10, 90, 256][random.below(6)];

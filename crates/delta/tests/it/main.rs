@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod arbitrary;
+mod compose;
 mod golden;
 mod incumbent;
 mod malformed;
