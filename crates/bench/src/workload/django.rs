@@ -25,9 +25,12 @@ pub fn workload(data: &Path, count: usize) -> Result<Workload, String> {
     })
 }
 
+/// Fetches source archives, oldest first, until there are `count`. Releases that this machine's Python cannot even
+/// read the metadata of are passed over.
 fn fetch(folder: &Path, count: usize) -> Result<Vec<PathBuf>, String> {
     fs::create_dir_all(folder).map_err(|e| e.to_string())?;
-    let listing = run(Command::new("pip").args(["index", "versions", "Django"]))?;
+    let pip = pip(folder)?;
+    let listing = run(Command::new(&pip).args(["index", "versions", "Django"]))?;
     let listing = String::from_utf8_lossy(&listing).into_owned();
     let line = listing
         .lines()
@@ -45,20 +48,21 @@ fn fetch(folder: &Path, count: usize) -> Result<Vec<PathBuf>, String> {
         let target = folder.join(version);
         if !target.is_dir() {
             let wanted = format!("Django=={version}");
-            let fetched = run(Command::new("pip")
-                .args([
-                    "download",
-                    "-q",
-                    "--no-deps",
-                    "--no-binary",
-                    ":all:",
-                    "--no-build-isolation",
-                    &wanted,
-                    "-d",
-                ])
+            let options = [
+                "download",
+                "-q",
+                "--no-deps",
+                "--no-binary",
+                ":all:",
+                "--no-build-isolation",
+            ];
+            let fetched = run(Command::new(&pip)
+                .args(options)
+                .arg(&wanted)
+                .arg("-d")
                 .arg(&target));
-            // pip may fail to read the metadata of an old release after it has stored the archive.
-            if fetched.is_err() && !target.is_dir() {
+            if fetched.is_err() {
+                let _ = fs::remove_dir(&target);
                 continue;
             }
         }
@@ -73,6 +77,17 @@ fn fetch(folder: &Path, count: usize) -> Result<Vec<PathBuf>, String> {
     } else {
         Ok(archives)
     }
+}
+
+/// A pip whose environment has what the metadata of old releases is made with.
+fn pip(folder: &Path) -> Result<PathBuf, String> {
+    let venv = folder.with_file_name("django-venv");
+    let pip = venv.join("bin/pip");
+    if !pip.exists() {
+        run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+        run(Command::new(&pip).args(["install", "-q", "setuptools<80", "wheel"]))?;
+    }
+    Ok(pip)
 }
 
 fn write(out: &mut dyn std::io::Write, archives: &[PathBuf]) -> Result<(), String> {
