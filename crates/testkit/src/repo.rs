@@ -345,40 +345,67 @@ impl Repo {
         Tool::new("svnadmin").arg("lock").arg(&self.path).args(args).ok();
     }
 
-    /// Leaves a transaction open: loads a stream that ends too early. Based on the youngest revision; its changes are those of
-    /// [`open_txn_stream`].
+    /// Leaves a transaction open: a commit whose pre-commit hook kills the program that commits. It adds below `/open` (a text of
+    /// several windows, properties, a copy of the youngest root), sets a property on the root, and edits, copies and deletes files
+    /// of the rich or the small history.
     pub fn open_txn(&self) {
-        let out = Tool::new("svnadmin")
-            .args(["load", "-q", "--ignore-uuid"])
+        let folder = scratch();
+        let long = folder.path().join("long");
+        let short = folder.path().join("short");
+        fs::write(&long, history::lines(80, 5000)).expect("because the folder can be written");
+        fs::write(&short, "short\n").expect("because the folder can be written");
+        let hook = self.path.join("hooks/pre-commit");
+        fs::write(&hook, "#!/bin/sh\nkill -9 $PPID\n").expect("because the repository can be written");
+        Tool::new("chmod").arg("+x").arg(&hook).ok();
+        let put = |mucc: Tool, file: &Path, to: &str| mucc.arg("put").arg(file).arg(to);
+        let mut mucc = Tool::new("svnmucc")
+            .args([
+                "--non-interactive",
+                "--no-auth-cache",
+                "-u",
+                "alice",
+                "-m",
+                OPEN_TXN_LOG,
+                "-U",
+            ])
+            .arg(self.url())
+            .args(["mkdir", "open"]);
+        mucc = put(mucc, &long, "open/new.txt");
+        mucc = put(mucc, &short, "open/props.txt");
+        mucc = mucc
+            .args(["propset", "color", "open", "open/props.txt"])
+            .args(["propset", "txn", "on the root", "."])
+            .args(["cp", "HEAD", ".", "open/copy"]);
+        for [edited, copied, deleted] in OPEN_TXN_FILES {
+            if self.has_file(edited) {
+                mucc = put(mucc, &short, edited)
+                    .args(["cp", "HEAD", copied, "open/copy.txt"])
+                    .args(["rm", deleted])
+                    .args(["propset", "copied", "and changed", "open/copy.txt"]);
+            }
+        }
+        let out = mucc.run();
+        fs::remove_file(&hook).expect("because it was just made");
+        assert_eq!(out.code, -1, "the commit was not killed: {out:?}");
+    }
+
+    /// True if the youngest revision has this file.
+    pub fn has_file(&self, path: &str) -> bool {
+        Tool::new("svnlook")
+            .arg("filesize")
             .arg(&self.path)
-            .stdin(open_txn_stream(self.youngest() + 1))
-            .run();
-        assert_ne!(out.code, 0, "the cut stream loaded: {out:?}");
+            .arg(path)
+            .run()
+            .code
+            == 0
     }
 }
 
-/// A cut stream whose loading leaves a transaction behind. It touches names that no history has, and the root's properties.
-pub fn open_txn_stream(revision: u64) -> Vec<u8> {
-    let mut stream = Stream::new("00000000-0000-4000-8000-000000000000");
-    while stream.youngest() + 1 < revision {
-        stream.rev_with(&[]);
-    }
-    use crate::stream::{Content, Kind};
-    stream
-        .rev(OPEN_TXN_LOG)
-        .mkdirs(["open"])
-        .file("open/new.txt", history::lines(80, 5000))
-        .add(
-            Kind::File,
-            "open/props.txt",
-            Content::both(&[("color", b"open")], "short\n"),
-        )
-        .change(Kind::Dir, "", Content::props(&[("txn", b"on the root")]))
-        .file("open/last.txt", "this record will be cut\n");
-    let mut bytes = stream.part(revision, revision);
-    bytes.truncate(bytes.len() - 60);
-    bytes
-}
+/// Files that the open transaction edits, copies and deletes, in the rich and the small history.
+const OPEN_TXN_FILES: [[&str; 3]; 2] = [
+    ["trunk/hello.txt", "trunk/big.txt", "trunk/a-b"],
+    ["A/D/gamma", "A/mu", "iota"],
+];
 
 fn make(spec: &Spec, path: &Path) {
     let admin = |args: &[&str]| Tool::new("svnadmin").args(args).arg(path);
@@ -410,14 +437,7 @@ fn make(spec: &Spec, path: &Path) {
     }
     if spec.locks {
         for (path, owner, comment, token) in LOCKED {
-            if Tool::new("svnlook")
-                .arg("filesize")
-                .arg(repo.path())
-                .arg(path)
-                .run()
-                .code
-                == 0
-            {
+            if repo.has_file(path) {
                 repo.lock(path, owner, comment, token);
             }
         }
@@ -476,4 +496,4 @@ fn overwrite(path: &Path, text: String) {
 }
 
 /// Raise it when the way of making changes without changing the [`Spec`].
-const BUILDER: u32 = 1;
+const BUILDER: u32 = 2;

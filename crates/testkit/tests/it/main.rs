@@ -44,10 +44,15 @@ fn a_busy_repository_has_locks_and_an_open_transaction() {
         .arg(repo.path())
         .ok()
         .out();
-    assert_eq!(
-        changed,
-        "_U  /\nA   open/\nA   open/new.txt\nA   open/props.txt\n"
-    );
+    let expected = "_U  /\nA   open/\nA   open/copy/\nA   open/copy.txt\nA   open/new.txt\nA   open/props.txt\n\
+        D   trunk/a-b\nU   trunk/hello.txt\n";
+    assert_eq!(changed, expected);
+    let log = Tool::new("svnlook")
+        .args(["log", "-t", txns.trim()])
+        .arg(repo.path())
+        .ok()
+        .out();
+    assert_eq!(log.trim(), testkit::repo::OPEN_TXN_LOG);
 }
 
 #[test]
