@@ -1,0 +1,186 @@
+//! From the rules of a file to the rights of one user in one repository.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use super::rights::{Below, Node, Rights, Tree, UserRights};
+use super::rules::{Authz, Rule, Step, Who, index};
+
+/// A rule that says something about the user.
+struct Applicable {
+    /// In the tree of all paths.
+    node: u32,
+    /// Position in the file, from 1.
+    rank: u32,
+    rights: Rights,
+}
+
+impl Authz {
+    pub(super) fn compile(&self, repository: Option<&str>, user: Option<&str>) -> UserRights {
+        let meant = self.principals_of(user);
+        let rights_by = |rank: u32| {
+            let rule: &Rule = &self.rules[rank as usize];
+            let range = rule.entries.start as usize..rule.entries.end as usize;
+            let matching = self.entries[range].iter().filter(|e| meant[e.principal as usize]);
+            let rights = matching.map(|e| e.rights).max()?;
+            Some(Applicable {
+                node: rule.node,
+                rank: rank + 1,
+                rights,
+            })
+        };
+        let specific = repository.and_then(|name| self.specific.get(name.as_bytes()));
+        let mut rules: Vec<Applicable> =
+            specific.into_iter().flatten().filter_map(|rank| rights_by(*rank)).collect();
+        let preferred: HashSet<u32> = rules.iter().map(|rule| rule.node).collect();
+        let mut max = rules.iter().map(|rule| rule.rights).max();
+        for rule in self.general.iter().filter_map(|rank| rights_by(*rank)) {
+            // Also of those that a rule with the repository's name hides: so the incumbent.
+            max = max.max(Some(rule.rights));
+            if !preferred.contains(&rule.node) {
+                rules.push(rule);
+            }
+        }
+        rules.sort_unstable_by_key(|rule| rule.node);
+        self.drop_repetitions(&mut rules);
+        UserRights::new(
+            Arc::clone(&self.paths),
+            self.tree(&rules),
+            max.unwrap_or_default(),
+        )
+    }
+
+    /// For each principal, whether an entry about it is about this user.
+    fn principals_of(&self, user: Option<&str>) -> Vec<bool> {
+        let groups = user.map(|name| self.groups.of_user(name.as_bytes()));
+        let matches = |who: &Who| match (who, user, &groups) {
+            (Who::Everybody, ..) => Some(true),
+            (Who::Anonymous, ..) => Some(user.is_none()),
+            (Who::Authenticated, ..) => Some(user.is_some()),
+            (Who::User(name), Some(user), _) => Some(name == user.as_bytes()),
+            (Who::Group(id), _, Some(groups)) => Some(groups[*id as usize]),
+            // Users and groups say nothing about anonymous, not even inverted.
+            (Who::User(_), None, _) | (Who::Group(_), _, None) | (Who::Nobody, ..) => None,
+        };
+        let meant = |p: &super::rules::Principal| matches(&p.who).is_some_and(|yes| yes != p.inverted);
+        self.principals.iter().map(meant).collect()
+    }
+
+    /// Drops the rules that grant what is inherited anyway. `rules` are sorted by node, so parents come first. With
+    /// wildcards nothing is dropped: what a rule overrides then depends on the path that is asked for.
+    fn drop_repetitions(&self, rules: &mut Vec<Applicable>) {
+        let nodes = &self.paths.nodes;
+        // Rights at the nodes that were met so far; `None`: the path has a wildcard.
+        let mut at: HashMap<u32, Option<Rights>> = HashMap::from([(0, Some(Rights::None))]);
+        let mut keep = Vec::with_capacity(rules.len());
+        for rule in rules.iter() {
+            let mut way = Vec::new();
+            let mut node = rule.node;
+            while !at.contains_key(&node) {
+                way.push(node);
+                node = nodes[node as usize].parent;
+            }
+            let mut inherited = at[&node];
+            for node in way.into_iter().rev() {
+                if !matches!(nodes[node as usize].step, Step::Root | Step::Name(_)) {
+                    inherited = None;
+                }
+                at.insert(node, inherited);
+            }
+            let Some(inherited) = inherited else {
+                return;
+            };
+            keep.push(inherited != rule.rights);
+            at.insert(rule.node, Some(rule.rights));
+        }
+        let mut keep = keep.into_iter();
+        rules.retain(|_| keep.next().unwrap_or(true));
+    }
+
+    /// The tree that holds `rules` (sorted by node) and what leads to them.
+    fn tree(&self, rules: &[Applicable]) -> Tree {
+        let paths = &self.paths.nodes;
+        let mut needed: Vec<u32> = vec![0];
+        let mut seen: HashSet<u32> = HashSet::from([0]);
+        for rule in rules {
+            let mut node = rule.node;
+            while seen.insert(node) {
+                needed.push(node);
+                node = paths[node as usize].parent;
+            }
+        }
+        // Ascending: parents before children.
+        needed.sort_unstable();
+        let new: HashMap<u32, u32> = needed.iter().copied().zip(0..).collect();
+        let mut nodes = vec![Node::default(); needed.len()];
+        for rule in rules {
+            let node = &mut nodes[new[&rule.node] as usize];
+            node.rank = rule.rank;
+            node.rights = rule.rights;
+        }
+        let mut names: Vec<(u32, u32, u32)> = Vec::new();
+        let mut patterns: Vec<(u32, u32, u32)> = Vec::new();
+        for (at, old) in needed.iter().enumerate().skip(1) {
+            let at = index(at);
+            let parent = new[&paths[*old as usize].parent];
+            match paths[*old as usize].step {
+                Step::Root => {}
+                Step::Name(name) => names.push((parent, name, at)),
+                Step::Pattern(pattern) => patterns.push((parent, pattern, at)),
+                Step::Any => nodes[parent as usize].any = at,
+                Step::Deep => {
+                    nodes[parent as usize].deep = at;
+                    nodes[at as usize].is_deep = true;
+                }
+            }
+        }
+        names.sort_unstable();
+        patterns.sort_unstable();
+        let ranges = |edges: &[(u32, u32, u32)], set: &mut dyn FnMut(u32, std::ops::Range<u32>)| {
+            let mut start = 0;
+            for same in edges.chunk_by(|a, b| a.0 == b.0) {
+                let end = start + same.len();
+                set(same[0].0, index(start)..index(end));
+                start = end;
+            }
+        };
+        ranges(&names, &mut |node, range| nodes[node as usize].names = range);
+        ranges(&patterns, &mut |node, range| nodes[node as usize].patterns = range);
+        for at in (1..nodes.len()).rev() {
+            let parent = new[&paths[needed[at] as usize].parent] as usize;
+            let child = &nodes[at];
+            let below = child.below.with(child.rank, child.rights);
+            nodes[parent].below = nodes[parent].below.merge(below);
+        }
+        let without_parent = |edges: Vec<(u32, u32, u32)>| -> Box<[(u32, u32)]> {
+            edges.into_iter().map(|(_, label, node)| (label, node)).collect()
+        };
+        Tree {
+            nodes: nodes.into(),
+            names: without_parent(names),
+            patterns: without_parent(patterns),
+        }
+    }
+}
+
+impl Below {
+    /// Adds a rule; rank 0 is none.
+    fn with(self, rank: u32, rights: Rights) -> Below {
+        let grants = |needed: Rights| if rights >= needed { rank } else { 0 };
+        self.merge(Below {
+            grants_read: grants(Rights::Read),
+            grants_write: grants(Rights::Write),
+            denies_read: rank - grants(Rights::Read),
+            denies_write: rank - grants(Rights::Write),
+        })
+    }
+
+    fn merge(self, other: Below) -> Below {
+        Below {
+            grants_read: self.grants_read.max(other.grants_read),
+            grants_write: self.grants_write.max(other.grants_write),
+            denies_read: self.denies_read.max(other.denies_read),
+            denies_write: self.denies_write.max(other.denies_write),
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Groups and aliases: who belongs to what.
+//!
+//! Definitions are collected while the file is read and resolved at its end, for they may come in any order.
+//! Membership is kept as it was written, user to groups and group to groups, and followed upward when a user's
+//! rights are compiled: nested groups are never multiplied out.
+
+use std::collections::{BTreeMap, HashMap};
+
+use base::{Code, Error, Result};
+
+use crate::config::shown;
+
+/// The sections `[groups]` and `[aliases]`, as written.
+#[derive(Debug, Default)]
+pub(super) struct Definitions {
+    /// By name without `&`.
+    aliases: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// By name without `@`: the list of members.
+    groups: BTreeMap<Vec<u8>, Vec<u8>>,
+}
+
+impl Definitions {
+    /// Adds an alias.
+    ///
+    /// # Errors
+    /// `AUTHZ_INVALID_CONFIG` for a bad or repeated name.
+    pub(super) fn add_alias(&mut self, name: &[u8], user: &[u8]) -> Result<()> {
+        check_name("Alias", name)?;
+        match self.aliases.insert(name.to_vec(), user.to_vec()) {
+            None => Ok(()),
+            Some(_) => Err(invalid(format!("Can't override definition of alias '&{}'", shown(name)))),
+        }
+    }
+
+    /// Adds a group.
+    ///
+    /// # Errors
+    /// `AUTHZ_INVALID_CONFIG` for a bad or repeated name.
+    pub(super) fn add_group(&mut self, name: &[u8], members: &[u8]) -> Result<()> {
+        check_name("Group", name)?;
+        match self.groups.insert(name.to_vec(), members.to_vec()) {
+            None => Ok(()),
+            Some(_) => Err(invalid(format!("Can't override definition of group '@{}'", shown(name)))),
+        }
+    }
+
+    /// True if no group is defined.
+    pub(super) fn has_no_groups(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    /// Who the alias `name` (without `&`) stands for.
+    ///
+    /// # Errors
+    /// `AUTHZ_INVALID_CONFIG` if it is not defined.
+    pub(super) fn alias(&self, name: &[u8]) -> Result<&[u8]> {
+        let user = self.aliases.get(name);
+        user.map(|u| &**u).ok_or_else(|| invalid(format!("Alias '&{}' was never defined", shown(name))))
+    }
+
+    /// Follows all references between groups.
+    ///
+    /// # Errors
+    /// `AUTHZ_INVALID_CONFIG` for undefined members and for groups that contain themselves.
+    pub(super) fn resolve(&self) -> Result<Groups> {
+        let ids: HashMap<Vec<u8>, u32> = self.groups.keys().cloned().zip(0..).collect();
+        let lists: Vec<Vec<&[u8]>> = self.groups.values().map(|list| members(list)).collect();
+        let mut groups = Groups {
+            ids,
+            users: HashMap::new(),
+            within: vec![Vec::new(); lists.len()],
+            empty: vec![true; lists.len()],
+        };
+        let mut state = vec![State::New; lists.len()];
+        for first in 0..lists.len() {
+            // Depth first, with a stack of (group, members seen): nesting may be as deep as the file is long.
+            let mut open = match state[first] {
+                State::New => vec![(first, 0)],
+                State::Open | State::Done => continue,
+            };
+            state[first] = State::Open;
+            while let Some((group, next)) = open.pop() {
+                let Some(member) = lists[group].get(next) else {
+                    state[group] = State::Done;
+                    if let Some((parent, _)) = open.last() {
+                        groups.empty[*parent] &= groups.empty[group];
+                    }
+                    continue;
+                };
+                open.push((group, next + 1));
+                let id = u32::try_from(group).map_err(|_| invalid("Too many groups".into()))?;
+                match member.split_first() {
+                    Some((b'@', name)) => {
+                        let Some(&inner) = groups.ids.get(name) else {
+                            return Err(invalid(format!("Undefined group '@{}'", shown(name))));
+                        };
+                        groups.within[inner as usize].push(id);
+                        match state[inner as usize] {
+                            State::New => {
+                                state[inner as usize] = State::Open;
+                                open.push((inner as usize, 0));
+                            }
+                            State::Open => {
+                                let name = shown(name);
+                                return Err(invalid(format!("Recursive definition of group '@{name}'")));
+                            }
+                            State::Done => groups.empty[group] &= groups.empty[inner as usize],
+                        }
+                    }
+                    first => {
+                        let user = match first {
+                            Some((b'&', alias)) => self.alias(alias)?,
+                            _ => member,
+                        };
+                        groups.users.entry(user.to_vec()).or_default().push(id);
+                        groups.empty[group] = false;
+                    }
+                }
+            }
+        }
+        Ok(groups)
+    }
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    New,
+    Open,
+    Done,
+}
+
+/// All groups, resolved.
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    ids: HashMap<Vec<u8>, u32>,
+    /// The groups that name a user.
+    users: HashMap<Vec<u8>, Vec<u32>>,
+    /// The groups that name a group.
+    within: Vec<Vec<u32>>,
+    empty: Vec<bool>,
+}
+
+impl Groups {
+    /// The group called `name` (without `@`).
+    pub(super) fn id(&self, name: &[u8]) -> Option<u32> {
+        self.ids.get(name).copied()
+    }
+
+    /// True if the group has no members, not even indirect ones.
+    pub(super) fn is_empty(&self, id: u32) -> bool {
+        self.empty[id as usize]
+    }
+
+    /// For each group, whether `user` belongs to it.
+    pub(super) fn of_user(&self, user: &[u8]) -> Vec<bool> {
+        let mut belongs = vec![false; self.within.len()];
+        let mut todo: Vec<u32> = self.users.get(user).cloned().unwrap_or_default();
+        while let Some(group) = todo.pop() {
+            if !std::mem::replace(&mut belongs[group as usize], true) {
+                todo.extend(&self.within[group as usize]);
+            }
+        }
+        belongs
+    }
+}
+
+/// Splits a list at its commas; white space and empty members fall away.
+fn members(list: &[u8]) -> Vec<&[u8]> {
+    list.split(|b| *b == b',').map(crate::config::trim).filter(|m| !m.is_empty()).collect()
+}
+
+fn check_name(kind: &str, name: &[u8]) -> Result<()> {
+    let bad = match name.first() {
+        // The incumbent prints a NUL byte here, which ends its message.
+        None => String::new(),
+        Some(b @ (b'@' | b'$' | b'&' | b'*' | b'~')) => format!("{}'", char::from(*b)),
+        Some(_) => return Ok(()),
+    };
+    Err(invalid(format!("{kind} name '{}' may not begin with '{bad}", shown(name))))
+}
+
+/// An error in an authz file.
+pub(super) fn invalid(message: String) -> Error {
+    Error::new(Code::AUTHZ_INVALID_CONFIG, message)
+}

@@ -1,0 +1,398 @@
+//! From the text of an authz file to its rules.
+//!
+//! Mistakes within a line are found as it is read, in the order of the file; references to groups and aliases are
+//! followed at the end, groups before rules. Texts and precedence are the incumbent's.
+
+use std::collections::{HashMap, HashSet};
+
+use base::{Code, Error, Result, ResultExt};
+use parking_lot::Mutex;
+
+use super::groups::{Definitions, Groups, invalid};
+use super::pattern::{Segment, normalise};
+use super::rights::Rights;
+use super::rules::{Authz, Entry, PathsBuilder, Principal, Rule, Who, index};
+use crate::config::{self, Listener, MAX_FILE, is_space, shown};
+
+pub(super) fn parse(text: &[u8], groups: Option<&[u8]>) -> Result<Authz> {
+    check_size(text)?;
+    let mut reader = Reader::new();
+    config::parse(text, &mut reader)?;
+    reader.close_rule();
+    if let Some(text) = groups {
+        check_size(text)?;
+        if !reader.definitions.has_no_groups() {
+            return Err(invalid(
+                "Authz file cannot contain any groups when global groups are being used.".into(),
+            ));
+        }
+        let mut groups = GroupsReader {
+            definitions: &mut reader.definitions,
+            seen: false,
+        };
+        config::parse(text, &mut groups)?;
+    }
+    reader.finish()
+}
+
+fn check_size(text: &[u8]) -> Result<()> {
+    if text.len() as u64 > MAX_FILE {
+        let message = format!("The file is larger than {MAX_FILE} bytes");
+        return Err(Error::new(Code::MALFORMED_FILE, message));
+    }
+    Ok(())
+}
+
+struct Reader {
+    definitions: Definitions,
+    seen: HashSet<Vec<u8>>,
+    open: Open,
+    paths: PathsBuilder,
+    rules: Vec<Rule>,
+    entries: Vec<Entry>,
+    general: Vec<u32>,
+    specific: HashMap<Vec<u8>, Vec<u32>>,
+    /// The section that already describes (repository, path).
+    described: HashMap<(Option<Vec<u8>>, u32), Vec<u8>>,
+    /// Names of entries as written: the index is the principal's number.
+    principals: Vec<Vec<u8>>,
+    principal_ids: HashMap<Vec<u8>, u32>,
+}
+
+/// The section that is being read.
+enum Open {
+    Groups,
+    Aliases,
+    Rule { name: Vec<u8>, node: u32, entries: u32 },
+}
+
+impl Listener for Reader {
+    fn section(&mut self, name: &[u8]) -> Result<()> {
+        self.close_rule();
+        if self.seen.contains(name) {
+            return Err(invalid(format!(
+                "Section appears more than once in the authz file: [{}]",
+                shown(name)
+            )));
+        }
+        self.open = match name {
+            b"groups" => Open::Groups,
+            b"aliases" => Open::Aliases,
+            _ => self.open_rule(name)?,
+        };
+        self.seen.insert(name.to_vec());
+        Ok(())
+    }
+
+    fn option(&mut self, name: &[u8], value: &[u8]) -> Result<()> {
+        match &self.open {
+            Open::Groups => self.definitions.add_group(name, value),
+            Open::Aliases => self.definitions.add_alias(name, value),
+            Open::Rule { name: section, .. } => {
+                check_principal(name)?;
+                let rights = rights(value, name, section)?;
+                let principals = &mut self.principals;
+                let known = self.principal_ids.get(name).copied();
+                let principal = known.unwrap_or_else(|| {
+                    let new = index(principals.len());
+                    principals.push(name.to_vec());
+                    self.principal_ids.insert(name.to_vec(), new);
+                    new
+                });
+                self.entries.push(Entry { principal, rights });
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Reader {
+    fn new() -> Self {
+        Reader {
+            definitions: Definitions::default(),
+            seen: HashSet::new(),
+            open: Open::Aliases,
+            paths: PathsBuilder::new(),
+            rules: Vec::new(),
+            entries: Vec::new(),
+            general: Vec::new(),
+            specific: HashMap::new(),
+            described: HashMap::new(),
+            principals: Vec::new(),
+            principal_ids: HashMap::new(),
+        }
+    }
+
+    fn open_rule(&mut self, name: &[u8]) -> Result<Open> {
+        let Header {
+            repository,
+            path,
+            glob,
+        } = header(name)?;
+        let node = self.paths.node(&segments(path, glob, name)?);
+        let repository = repository.map(<[u8]>::to_vec);
+        let key = (repository, node);
+        if let Some(other) = self.described.get(&key) {
+            return Err(invalid(format!(
+                "Section [{}] describes the same rule as section [{}]",
+                shown(name),
+                shown(other)
+            )));
+        }
+        let rank = index(self.rules.len());
+        match &key.0 {
+            Some(repository) => self.specific.entry(repository.clone()).or_default().push(rank),
+            None => self.general.push(rank),
+        }
+        self.described.insert(key, name.to_vec());
+        let entries = index(self.entries.len());
+        // Its end is not known yet: `close_rule` sets it.
+        self.rules.push(Rule {
+            node,
+            entries: entries..entries,
+        });
+        Ok(Open::Rule {
+            name: name.to_vec(),
+            node,
+            entries,
+        })
+    }
+
+    fn close_rule(&mut self) {
+        if let Open::Rule { node, entries, .. } = self.open
+            && let Some(rule) = self.rules.last_mut()
+        {
+            let end = index(self.entries.len());
+            *rule = Rule {
+                node,
+                entries: entries..end,
+            };
+        }
+    }
+
+    fn finish(self) -> Result<Authz> {
+        let groups = self.definitions.resolve()?;
+        let mut known: Vec<Option<Principal>> = vec![None; self.principals.len()];
+        let mut warnings = Vec::new();
+        for rule in &self.rules {
+            let range = rule.entries.start as usize..rule.entries.end as usize;
+            let mut entries: Vec<u32> = self.entries[range].iter().map(|e| e.principal).collect();
+            // The incumbent looks at the entries of a section in the order of their names, once each.
+            entries.sort_unstable_by_key(|p| &self.principals[*p as usize]);
+            entries.dedup();
+            for id in entries {
+                let name = &self.principals[id as usize];
+                let principal = match &mut known[id as usize] {
+                    Some(principal) => principal,
+                    unknown => unknown.insert(principal(name, &self.definitions, &groups)?),
+                };
+                if principal.who == Who::Nobody {
+                    let name = shown(name.strip_prefix(b"~").unwrap_or(name));
+                    let message = format!("Ignoring access entry for empty group '{name}'");
+                    warnings.push(invalid(message));
+                }
+            }
+        }
+        let nobody = Principal {
+            who: Who::Nobody,
+            inverted: false,
+        };
+        Ok(Authz {
+            paths: self.paths.finish(),
+            rules: self.rules,
+            entries: self.entries,
+            general: self.general,
+            specific: self.specific,
+            principals: known.into_iter().map(|p| p.unwrap_or_else(|| nobody.clone())).collect(),
+            groups,
+            warnings,
+            compiled: Mutex::default(),
+        })
+    }
+}
+
+/// Reads the groups file.
+struct GroupsReader<'d> {
+    definitions: &'d mut Definitions,
+    seen: bool,
+}
+
+impl Listener for GroupsReader<'_> {
+    fn section(&mut self, name: &[u8]) -> Result<()> {
+        if name != b"groups" {
+            return Err(invalid(format!(
+                "Section is not valid in the global group file: [{}]",
+                shown(name)
+            )));
+        }
+        if std::mem::replace(&mut self.seen, true) {
+            return Err(invalid(
+                "Section appears more than once in the global groups file: [groups]".into(),
+            ));
+        }
+        Ok(())
+    }
+
+    fn option(&mut self, name: &[u8], value: &[u8]) -> Result<()> {
+        self.definitions.add_group(name, value)
+    }
+}
+
+/// A rule's section header, taken apart.
+struct Header<'a> {
+    repository: Option<&'a [u8]>,
+    path: &'a [u8],
+    glob: bool,
+}
+
+/// `/path`, `repository:/path`, `:glob:/path` or `:glob:repository:/path`.
+fn header(name: &[u8]) -> Result<Header<'_>> {
+    let empty_repository = || {
+        let message = format!("Empty repository name in authz rule [{}]", shown(name));
+        Err(invalid(message))
+    };
+    let not_valid = || {
+        let message = format!("Section is not valid in the authz file: [{}]", shown(name));
+        Err(invalid(message))
+    };
+    let mut rest = name;
+    let mut glob = false;
+    if let Some(typed) = name.strip_prefix(b":") {
+        let Some(end) = typed.iter().position(|b| *b == b':') else {
+            return empty_repository();
+        };
+        if &typed[..end] != b"glob" {
+            return Err(invalid(format!(
+                "Invalid type token '{}' in authz rule [{}]",
+                shown(&typed[..end]),
+                shown(name)
+            )));
+        }
+        glob = true;
+        rest = &typed[end + 1..];
+    }
+    let (repository, path) = match rest.iter().position(|b| matches!(b, b':' | b'/')) {
+        Some(0) if rest[0] == b':' => return empty_repository(),
+        Some(0) => (None, rest),
+        _ => match rest.iter().position(|b| *b == b':') {
+            Some(end) => (Some(&rest[..end]), &rest[end + 1..]),
+            None => return not_valid(),
+        },
+    };
+    if path.starts_with(b"/") {
+        Ok(Header {
+            repository,
+            path,
+            glob,
+        })
+    } else {
+        not_valid()
+    }
+}
+
+/// The components of a rule's path.
+fn segments(path: &[u8], glob: bool, section: &[u8]) -> Result<Vec<Segment>> {
+    // The incumbent takes whatever begins with two slashes for the root.
+    if path == b"/" || path.starts_with(b"//") {
+        return Ok(Vec::new());
+    }
+    let mut out = Vec::new();
+    for segment in path.split(|b| *b == b'/').skip(1) {
+        let wrong = match segment {
+            b"" => "Found empty name in authz rule path",
+            b"." => "Found '.' in authz rule path",
+            b".." => "Found '..' in authz rule path",
+            _ => {
+                out.push(if glob {
+                    Segment::glob(segment)
+                } else {
+                    Segment::Literal(segment.to_vec())
+                });
+                continue;
+            }
+        };
+        return Err(invalid(wrong.into())).context(|| {
+            format!(
+                "Non-canonical path '{}' in authz rule [{}]",
+                shown(path),
+                shown(section)
+            )
+        });
+    }
+    Ok(normalise(out))
+}
+
+/// Finds fault with the name of an entry, as far as it can be judged by itself.
+fn check_principal(name: &[u8]) -> Result<()> {
+    let (inverted, rest) = match name.strip_prefix(b"~") {
+        Some(rest) => (true, rest),
+        None => (false, name),
+    };
+    let fault = match rest.first() {
+        Some(b'~') => "has more than one inversion; double negatives are not permitted",
+        Some(b'*') if rest.len() > 1 => "is not valid; it must be a single '*'",
+        Some(b'*') if inverted => "will never match",
+        Some(b'$') if rest != b"$anonymous" && rest != b"$authenticated" => {
+            return Err(invalid(format!(
+                "Access entry token '{}' is not valid; should be '$anonymous' or '$authenticated'",
+                shown(name)
+            )));
+        }
+        _ => return Ok(()),
+    };
+    Err(invalid(format!("Access entry '{}' {fault}", shown(name))))
+}
+
+/// Whom a checked name means.
+fn principal(name: &[u8], definitions: &Definitions, groups: &Groups) -> Result<Principal> {
+    let (inverted, rest) = match name.strip_prefix(b"~") {
+        Some(rest) => (true, rest),
+        None => (false, name),
+    };
+    let who = match rest.split_first() {
+        Some((b'*', _)) => Who::Everybody,
+        Some((b'$', b"anonymous")) => Who::Anonymous,
+        Some((b'$', _)) => Who::Authenticated,
+        Some((b'@', group)) => match groups.id(group) {
+            Some(id) if groups.is_empty(id) => Who::Nobody,
+            Some(id) => Who::Group(id),
+            None => {
+                let message = format!("Access entry refers to undefined group '{}'", shown(rest));
+                return Err(invalid(message));
+            }
+        },
+        Some((b'&', alias)) => Who::User(definitions.alias(alias)?.to_vec()),
+        _ => Who::User(rest.to_vec()),
+    };
+    Ok(Principal { who, inverted })
+}
+
+/// What an entry grants.
+fn rights(value: &[u8], entry: &[u8], section: &[u8]) -> Result<Rights> {
+    let (mut read, mut write) = (false, false);
+    for &b in value {
+        match b {
+            b'r' => read = true,
+            b'w' => write = true,
+            b if is_space(b) => {}
+            b => {
+                return Err(invalid(format!(
+                    "The access mode '{}' in access entry '{}' of rule [{}] is not valid",
+                    shown(&[b]),
+                    shown(entry),
+                    shown(section)
+                )));
+            }
+        }
+    }
+    match (read, write) {
+        (true, true) => Ok(Rights::Write),
+        (true, false) => Ok(Rights::Read),
+        (false, false) => Ok(Rights::None),
+        (false, true) => Err(invalid(format!(
+            "Write-only access entry '{}' of rule [{}] is not valid",
+            shown(entry),
+            shown(section)
+        ))),
+    }
+}

@@ -1,0 +1,216 @@
+//! A parsed authz file, and the compiled rights made from it.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use base::{Error, Result};
+use parking_lot::Mutex;
+
+use super::groups::Groups;
+use super::pattern::{Pattern, Segment};
+use super::rights::{Rights, UserRights};
+
+/// A parsed authz file. Immutable, but for the rights that it remembers having compiled.
+pub struct Authz {
+    pub(super) paths: Arc<Paths>,
+    /// In the order of the file: the index is the rule's rank.
+    pub(super) rules: Vec<Rule>,
+    /// The rules' entries, one after another.
+    pub(super) entries: Vec<Entry>,
+    /// Indices of the rules without a repository's name.
+    pub(super) general: Vec<u32>,
+    /// Indices of the rules of each repository.
+    pub(super) specific: HashMap<Vec<u8>, Vec<u32>>,
+    pub(super) principals: Vec<Principal>,
+    pub(super) groups: Groups,
+    pub(super) warnings: Vec<Error>,
+    pub(super) compiled: Mutex<HashMap<Asker, Arc<UserRights>>>,
+}
+
+/// (repository, user)
+pub(super) type Asker = (Option<Box<str>>, Option<Box<str>>);
+
+/// One section with a path.
+#[derive(Debug)]
+pub(super) struct Rule {
+    /// Its path, in [`Paths`].
+    pub(super) node: u32,
+    /// Its entries: a range of `Authz::entries`.
+    pub(super) entries: std::ops::Range<u32>,
+}
+
+/// One line of a section.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    /// In `Authz::principals`.
+    pub(super) principal: u32,
+    pub(super) rights: Rights,
+}
+
+/// Whom an entry is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Principal {
+    pub(super) who: Who,
+    /// Written with `~`: about those who do not match.
+    pub(super) inverted: bool,
+}
+
+/// Whom an entry names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Who {
+    Everybody,
+    Anonymous,
+    Authenticated,
+    User(Vec<u8>),
+    Group(u32),
+    /// An empty group: such entries are ignored.
+    Nobody,
+}
+
+impl Authz {
+    /// Parses an authz file and, where groups are kept apart, the groups file.
+    ///
+    /// # Errors
+    /// `AUTHZ_INVALID_CONFIG`, or `MALFORMED_FILE` with `line N: …`. No link says which file: the incumbent names the authz
+    /// file in either case, and each of its programs in other words.
+    pub fn parse(text: &[u8], groups: Option<&[u8]>) -> Result<Self> {
+        super::parse::parse(text, groups)
+    }
+
+    /// What the administrator should be told, though the file is valid: `Ignoring access entry for empty group '@g'`.
+    pub fn warnings(&self) -> &[Error] {
+        &self.warnings
+    }
+
+    /// The rights of `user` (`None` or an empty name: anonymous) in the repository with this name (`None`: only
+    /// general rules apply). Compiled once, then shared.
+    pub fn rights(&self, repository: Option<&str>, user: Option<&str>) -> Arc<UserRights> {
+        let user = user.filter(|name| !name.is_empty());
+        // A repository without rules of its own needs no rights of its own.
+        let repository = repository.filter(|name| self.specific.contains_key(name.as_bytes()));
+        let asker = (repository.map(Into::into), user.map(Into::into));
+        if let Some(known) = self.compiled.lock().get(&asker) {
+            return Arc::clone(known);
+        }
+        // Compiled without the lock held: two connections may do the same work, none waits for another's.
+        let rights = Arc::new(self.compile(repository, user));
+        let mut compiled = self.compiled.lock();
+        if compiled.len() >= MAX_COMPILED {
+            compiled.clear();
+        }
+        Arc::clone(compiled.entry(asker).or_insert(rights))
+    }
+}
+
+impl fmt::Debug for Authz {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Authz({} rules)", self.rules.len())
+    }
+}
+
+/// The paths of all rules as one tree. Parents have smaller indices than their children; 0 is the root.
+#[derive(Debug)]
+pub(super) struct Paths {
+    pub(super) nodes: Vec<PathNode>,
+    names: HashMap<Box<[u8]>, u32>,
+    pub(super) patterns: Vec<Pattern>,
+}
+
+/// A node of [`Paths`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PathNode {
+    pub(super) parent: u32,
+    pub(super) step: Step,
+}
+
+/// The last component of a node's path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Step {
+    /// Of the root alone.
+    Root,
+    Name(u32),
+    Any,
+    Deep,
+    Pattern(u32),
+}
+
+impl Paths {
+    /// The number of a component that some rule names.
+    pub(super) fn name(&self, text: &[u8]) -> Option<u32> {
+        self.names.get(text).copied()
+    }
+}
+
+/// Builds [`Paths`].
+pub(super) struct PathsBuilder {
+    paths: Paths,
+    children: HashMap<(u32, Step), u32>,
+    patterns: HashMap<Pattern, u32>,
+}
+
+impl PathsBuilder {
+    pub(super) fn new() -> Self {
+        PathsBuilder {
+            paths: Paths {
+                nodes: vec![PathNode {
+                    parent: 0,
+                    step: Step::Root,
+                }],
+                names: HashMap::new(),
+                patterns: Vec::new(),
+            },
+            children: HashMap::new(),
+            patterns: HashMap::new(),
+        }
+    }
+
+    /// The node of a path, made if need be.
+    pub(super) fn node(&mut self, path: &[Segment]) -> u32 {
+        path.iter().fold(0, |parent, segment| {
+            let step = self.step(segment);
+            let nodes = &mut self.paths.nodes;
+            *self.children.entry((parent, step)).or_insert_with(|| {
+                nodes.push(PathNode { parent, step });
+                index(nodes.len() - 1)
+            })
+        })
+    }
+
+    fn step(&mut self, segment: &Segment) -> Step {
+        match segment {
+            Segment::Any => Step::Any,
+            Segment::Deep => Step::Deep,
+            Segment::Literal(text) => {
+                let names = &mut self.paths.names;
+                let known = names.get(&**text).copied();
+                Step::Name(known.unwrap_or_else(|| {
+                    let new = index(names.len());
+                    names.insert(text.as_slice().into(), new);
+                    new
+                }))
+            }
+            Segment::Pattern(pattern) => {
+                let all = &mut self.paths.patterns;
+                let id = self.patterns.entry(pattern.clone()).or_insert_with(|| {
+                    all.push(pattern.clone());
+                    index(all.len() - 1)
+                });
+                Step::Pattern(*id)
+            }
+        }
+    }
+
+    pub(super) fn finish(self) -> Arc<Paths> {
+        Arc::new(self.paths)
+    }
+}
+
+/// A position in one of this file's lists. They cannot reach 2^32: a file has at most 2^26 bytes
+/// ([`crate::config::MAX_FILE`], held by [`Authz::parse`]).
+pub(super) fn index(at: usize) -> u32 {
+    u32::try_from(at).expect("because no list is longer than the file has bytes")
+}
+
+/// How many users' rights are remembered: with more, all are forgotten and made anew.
+const MAX_COMPILED: usize = 8192;

@@ -1,0 +1,214 @@
+//! Where an authz or groups file is: on disk, or inside a repository.
+//!
+//! Files on disk are read here. What is inside a repository is fetched by the caller, who knows how to open one
+//! ([`FetchRevisioned`]): always the youngest revision. `^/path` means something only beside a repository;
+//! [`Source::within`] makes it a URL.
+
+use std::path::{Path, PathBuf};
+
+use base::{Code, Error, Result};
+
+use crate::config::{read_limited, shown};
+
+/// The place of an authz or groups file.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Source {
+    /// A file on disk.
+    File(PathBuf),
+    /// `^/path`: in the repository that is served. Holds what follows the `^`.
+    InRepository(Vec<u8>),
+    /// `file:///…` (or, to be refused on use, any other URL): in some repository on this machine.
+    Url(Vec<u8>),
+}
+
+/// Fetches the text of a file in the youngest revision of a repository. Its argument is the path of a `file://` URL,
+/// URI-decoded: the repository is the nearest one at or above it, the rest is the path inside.
+///
+/// The answer is `None` if there is no such repository or path, or if it is not a file.
+pub type FetchRevisioned<'a> = dyn Fn(&[u8]) -> Result<Option<Vec<u8>>> + 'a;
+
+impl Source {
+    /// Understands what a configuration file says; relative names are relative to `folder`.
+    pub fn new(name: &[u8], folder: &Path) -> Self {
+        if let Some(path) = name.strip_prefix(b"^").filter(|rest| rest.starts_with(b"/")) {
+            Source::InRepository(path.to_vec())
+        } else if is_url(name) {
+            Source::Url(name.to_vec())
+        } else {
+            Source::File(crate::config::located(name, folder))
+        }
+    }
+
+    /// The source as seen from the repository at `root`: `^/path` becomes a URL.
+    pub fn within(&self, root: &Path) -> Source {
+        match self {
+            Source::InRepository(path) => {
+                let mut url = b"file://".to_vec();
+                encode(&bytes_of(root), b"%", &mut url);
+                let path = path.strip_suffix(b"/").unwrap_or(path);
+                encode(path, b"", &mut url);
+                Source::Url(url)
+            }
+            Source::File(_) | Source::Url(_) => self.clone(),
+        }
+    }
+
+    /// The source as messages show it.
+    pub fn shown(&self) -> String {
+        match self {
+            Source::File(path) => path.display().to_string(),
+            Source::InRepository(path) => format!("^{}", shown(path)),
+            Source::Url(url) => shown(url),
+        }
+    }
+
+    /// Reads the text.
+    ///
+    /// # Errors
+    /// `ILLEGAL_TARGET` `'X' is not a file`; the system's number; `RA_ILLEGAL_URL` for a URL that is not
+    /// `file://`; what `fetch` says.
+    pub fn load(&self, fetch: &FetchRevisioned<'_>) -> Result<Vec<u8>> {
+        let found = match self {
+            Source::File(path) if path.is_file() => Some(read_limited(path)?),
+            Source::File(_) => None,
+            // Nobody said in which repository.
+            Source::InRepository(_) => None,
+            Source::Url(url) => fetch(&decode(local_path_of(url)?))?,
+        };
+        found.ok_or_else(|| Error::new(Code::ILLEGAL_TARGET, format!("'{}' is not a file", self.shown())))
+    }
+}
+
+/// The path in a `file://` URL, still URI-encoded.
+fn local_path_of(url: &[u8]) -> Result<&[u8]> {
+    let illegal = |what: &str| {
+        let message = format!("Local URL '{}' {what}", shown(url));
+        Err(Error::new(Code::RA_ILLEGAL_URL, message))
+    };
+    let Some(rest) = url.strip_prefix(b"file://") else {
+        return illegal("does not contain 'file://' prefix");
+    };
+    let path = rest.strip_prefix(b"localhost").unwrap_or(rest);
+    match path.first() {
+        Some(b'/') => Ok(path),
+        Some(_) => illegal("contains unsupported hostname"),
+        None => illegal("contains only a hostname, no path"),
+    }
+}
+
+/// Appends `text`, URI-encoding what a URL's path cannot hold and the bytes in `also`.
+fn encode(text: &[u8], also: &[u8], out: &mut Vec<u8>) {
+    for &b in text {
+        let plain = b.is_ascii_alphanumeric() || b"!$%&'()*+,-./:=@_~".contains(&b);
+        if plain && !also.contains(&b) {
+            out.push(b);
+        } else {
+            out.extend_from_slice(format!("%{b:02X}").as_bytes());
+        }
+    }
+}
+
+/// Undoes URI-encoding; a `%` that begins nothing stays.
+fn decode(text: &[u8]) -> Vec<u8> {
+    let digit = |at: usize| text.get(at).and_then(|b| char::from(*b).to_digit(16));
+    let mut out = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(&b) = text.get(at) {
+        match (b, digit(at + 1), digit(at + 2)) {
+            (b'%', Some(high), Some(low)) => {
+                out.push(u8::try_from(high * 16 + low).unwrap_or(b'%'));
+                at += 3;
+            }
+            _ => {
+                out.push(b);
+                at += 1;
+            }
+        }
+    }
+    out
+}
+
+#[cfg(unix)]
+fn bytes_of(path: &Path) -> Vec<u8> {
+    use std::os::unix::ffi::OsStrExt;
+    path.as_os_str().as_bytes().to_vec()
+}
+
+#[cfg(not(unix))]
+fn bytes_of(path: &Path) -> Vec<u8> {
+    path.to_string_lossy().replace('\\', "/").into_bytes()
+}
+
+/// `scheme://` with a scheme of letters, digits, `+`, `-`, `.`.
+fn is_url(name: &[u8]) -> bool {
+    let scheme = name.iter().position(|b| !b.is_ascii_alphanumeric() && !b"+-.".contains(b));
+    scheme.is_some_and(|end| end > 0 && name[end..].starts_with(b"://"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds() {
+        let source = |name: &str| Source::new(name.as_bytes(), Path::new("/r/conf"));
+        assert_eq!(source("authz"), Source::File("/r/conf/authz".into()));
+        assert_eq!(source(""), Source::File("/r/conf".into()));
+        assert_eq!(source("/a//b"), Source::File("/a/b".into()));
+        assert_eq!(source("^x"), Source::File("/r/conf/^x".into()));
+        assert_eq!(source("^/x"), Source::InRepository(b"/x".to_vec()));
+        assert_eq!(source("file:///x/y"), Source::Url(b"file:///x/y".to_vec()));
+        assert_eq!(source("file:/x"), Source::File("/r/conf/file:/x".into()));
+    }
+
+    #[test]
+    fn inside_a_repository() {
+        let within = |name: &str| Source::new(name.as_bytes(), Path::new("/c")).within(Path::new("/r/a%b"));
+        assert_eq!(
+            within("^/sp ace").shown(),
+            "file:///r/a%25b/sp%20ace"
+        );
+        assert_eq!(within("^/sp%20ace").shown(), "file:///r/a%25b/sp%20ace");
+        assert_eq!(within("^/").shown(), "file:///r/a%25b");
+        assert_eq!(within("x").shown(), "/c/x");
+        let asked = std::cell::RefCell::new(Vec::new());
+        let fetch = |path: &[u8]| {
+            asked.borrow_mut().extend_from_slice(path);
+            Ok(Some(b"text".to_vec()))
+        };
+        assert_eq!(within("^/sp ace%").load(&fetch).ok().as_deref(), Some(&b"text"[..]));
+        assert_eq!(asked.into_inner(), b"/r/a%b/sp ace%");
+    }
+
+    #[test]
+    fn refusals() {
+        let refused = |name: &[u8]| {
+            let source = Source::new(name, Path::new("/nosuch"));
+            let e = source.load(&|_| Ok(None)).expect_err("there is none");
+            (e.code(), e.message())
+        };
+        assert_eq!(
+            refused(b"authz"),
+            (Code::ILLEGAL_TARGET, "'/nosuch/authz' is not a file".into())
+        );
+        assert_eq!(refused(b"/"), (Code::ILLEGAL_TARGET, "'/' is not a file".into()));
+        assert_eq!(
+            refused(b"^/x"),
+            (Code::ILLEGAL_TARGET, "'^/x' is not a file".into())
+        );
+        assert_eq!(
+            refused(b"http://foo/x"),
+            (
+                Code::RA_ILLEGAL_URL,
+                "Local URL 'http://foo/x' does not contain 'file://' prefix".into()
+            )
+        );
+        assert_eq!(
+            refused(b"file://host/x"),
+            (
+                Code::RA_ILLEGAL_URL,
+                "Local URL 'file://host/x' contains unsupported hostname".into()
+            )
+        );
+    }
+}

@@ -1,1 +1,0 @@
-//! Placeholder: owned by the helper 'authz' (may become a folder with mod.rs).

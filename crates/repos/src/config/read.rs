@@ -1,0 +1,99 @@
+//! Reading whole small files, and noticing that one has changed.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
+
+use base::{Code, Error, Result};
+
+/// What must differ when a file has been replaced or rewritten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileStamp {
+    identity: (u64, u64),
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl FileStamp {
+    /// The stamp of the file at `path`, links followed; `None` if there is none.
+    ///
+    /// # Errors
+    /// The system's number.
+    pub(crate) fn of(path: &Path) -> Result<Option<FileStamp>> {
+        match fs::metadata(path) {
+            Ok(meta) => Ok(Some(Self::from_metadata(&meta))),
+            Err(e) if e.kind() == io::ErrorKind::NotFound || e.kind() == io::ErrorKind::NotADirectory => Ok(None),
+            Err(e) => Err(Error::io("Can't open file", path, &e)),
+        }
+    }
+
+    #[cfg(unix)]
+    fn from_metadata(meta: &fs::Metadata) -> FileStamp {
+        use std::os::unix::fs::MetadataExt;
+        FileStamp {
+            identity: (meta.dev(), meta.ino()),
+            size: meta.size(),
+            modified: (meta.mtime(), meta.mtime_nsec()),
+            changed: (meta.ctime(), meta.ctime_nsec()),
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn from_metadata(meta: &fs::Metadata) -> FileStamp {
+        let modified = meta
+            .modified()
+            .ok()
+            .and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok())
+            .unwrap_or_default();
+        let modified = (
+            i64::try_from(modified.as_secs()).unwrap_or(i64::MAX),
+            i64::from(modified.subsec_nanos()),
+        );
+        FileStamp {
+            identity: (0, 0),
+            size: meta.len(),
+            modified,
+            changed: modified,
+        }
+    }
+
+    /// True if equal stamps prove equal contents. Where a filesystem keeps whole seconds only, two writes of the
+    /// same size within one second look alike.
+    pub(crate) fn is_fine_grained(&self) -> bool {
+        self.modified.1 != 0 || self.changed.1 != 0
+    }
+}
+
+/// Reads a file of at most [`MAX_FILE`] bytes.
+///
+/// # Errors
+/// The system's number with `Can't open file` or, under a link that names the file, `Can't read file`;
+/// `MALFORMED_FILE` if it is larger.
+pub(crate) fn read_limited(path: &Path) -> Result<Vec<u8>> {
+    let file = File::open(path).map_err(|e| Error::io("Can't open file", path, &e))?;
+    let mut text = Vec::new();
+    let read = file.take(MAX_FILE + 1).read_to_end(&mut text);
+    let in_file = || format!("Error while parsing config file: {}:", path.display());
+    read.map_err(|e| Error::io("Can't read file", path, &e).context(in_file()))?;
+    if text.len() as u64 > MAX_FILE {
+        let message = format!("The file is larger than {MAX_FILE} bytes");
+        return Err(Error::new(Code::MALFORMED_FILE, message).context(in_file()));
+    }
+    Ok(text)
+}
+
+/// `bytes` as text for a message: what is not UTF-8 becomes `?\FF`, as the incumbent shows it.
+pub(crate) fn shown(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        out.push_str(chunk.valid());
+        for b in chunk.invalid() {
+            out.push_str(&format!("?\\{b:02X}"));
+        }
+    }
+    out
+}
+
+/// Far beyond any configuration that was ever written, small enough for memory.
+pub(crate) const MAX_FILE: u64 = 64 << 20;

@@ -1,0 +1,219 @@
+//! `svnserve.conf`: who may come in, and where the other files are.
+//!
+//! Relative file names are relative to the directory of this file. The realm's default (the repository's
+//! UUID) is the server's to fill in.
+
+use std::borrow::Cow;
+use std::path::{Component, Path, PathBuf};
+
+use base::{Code, Error, Result};
+
+use super::values::{Case, Values};
+use crate::authz::Source;
+
+/// What one kind of user may do at most. Ordered: each includes those before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    /// Nothing.
+    #[default]
+    None,
+    /// Read.
+    Read,
+    /// Read and write.
+    Write,
+}
+
+/// How user names are folded before they are looked up in the authz file. They stay as they are elsewhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UsernameCase {
+    /// Not at all.
+    #[default]
+    AsIs,
+    /// ASCII letters to capitals.
+    Upper,
+    /// ASCII letters to small ones.
+    Lower,
+}
+
+/// A server's configuration: of one repository, or of all (`--config-file`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerConf {
+    /// `anon-access`: of users without a name.
+    pub anon_access: Access,
+    /// `auth-access`: of users who have logged in.
+    pub auth_access: Access,
+    /// `password-db`.
+    pub password_db: Option<PathBuf>,
+    /// `authz-db`.
+    pub authz_db: Option<Source>,
+    /// `groups-db`; means something only beside `authz_db`.
+    pub groups_db: Option<Source>,
+    /// `realm`; its default is the repository's UUID.
+    pub realm: Option<Vec<u8>>,
+    /// `force-username-case`.
+    pub username_case: UsernameCase,
+    /// `hooks-env`; its default is `hooks-env` in the repository's `conf`.
+    pub hooks_env: Option<PathBuf>,
+}
+
+impl Default for ServerConf {
+    /// What holds without a file: anybody may read.
+    fn default() -> Self {
+        ServerConf {
+            anon_access: Access::Read,
+            auth_access: Access::Write,
+            password_db: None,
+            authz_db: None,
+            groups_db: None,
+            realm: None,
+            username_case: UsernameCase::AsIs,
+            hooks_env: None,
+        }
+    }
+}
+
+impl ServerConf {
+    /// Reads the file at `path`.
+    ///
+    /// # Errors
+    /// The system's number (also if there is no such file), `MALFORMED_FILE`, `BAD_CONFIG_VALUE`.
+    pub fn read(path: &Path) -> Result<Self> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Self::from_values(&Values::read(path, Case::Ignored)?, folder)
+    }
+
+    /// Takes the settings from parsed `values`; relative names are relative to `folder`.
+    ///
+    /// # Errors
+    /// `BAD_CONFIG_VALUE`, also for `use-sasl = true`: there is no SASL here.
+    pub fn from_values(values: &Values, folder: &Path) -> Result<Self> {
+        let general = |option: &str| values.get(b"general", option.as_bytes());
+        let access = |option: &str, default| -> Result<Access> {
+            Ok(match general(option)?.as_deref() {
+                None => default,
+                Some(b"write") => Access::Write,
+                Some(b"read") => Access::Read,
+                Some(_) => Access::None,
+            })
+        };
+        let file = |option: &str| -> Result<Option<PathBuf>> {
+            Ok(general(option)?.map(|name| located(&name, folder)))
+        };
+        let source = |option: &str| -> Result<Option<Source>> {
+            Ok(general(option)?.map(|name| Source::new(&name, folder)))
+        };
+        if values.flag("sasl", "use-sasl", false)? {
+            return Err(Error::new(
+                Code::BAD_CONFIG_VALUE,
+                "Config error: '[sasl] use-sasl' is set, but this server does not support SASL",
+            ));
+        }
+        Ok(ServerConf {
+            anon_access: access("anon-access", Access::Read)?,
+            auth_access: access("auth-access", Access::Write)?,
+            password_db: file("password-db")?,
+            authz_db: source("authz-db")?,
+            groups_db: source("groups-db")?,
+            realm: general("realm")?.map(Cow::into_owned),
+            username_case: match general("force-username-case")?.as_deref() {
+                Some(b"upper") => UsernameCase::Upper,
+                Some(b"lower") => UsernameCase::Lower,
+                _ => UsernameCase::AsIs,
+            },
+            hooks_env: file("hooks-env")?,
+        })
+    }
+}
+
+impl UsernameCase {
+    /// The name under which authz rules know `user`.
+    pub fn fold(self, user: &str) -> Cow<'_, str> {
+        match self {
+            UsernameCase::AsIs => Cow::Borrowed(user),
+            UsernameCase::Upper => Cow::Owned(user.to_ascii_uppercase()),
+            UsernameCase::Lower => Cow::Owned(user.to_ascii_lowercase()),
+        }
+    }
+}
+
+/// A file name in a configuration file, relative to `folder`; doubled slashes and `.` dropped, `..` kept.
+pub(crate) fn located(name: &[u8], folder: &Path) -> PathBuf {
+    let joined = folder.join(path_of(name));
+    joined.components().filter(|c| *c != Component::CurDir).collect()
+}
+
+#[cfg(unix)]
+fn path_of(name: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    PathBuf::from(std::ffi::OsStr::from_bytes(name))
+}
+
+#[cfg(not(unix))]
+fn path_of(name: &[u8]) -> PathBuf {
+    PathBuf::from(String::from_utf8_lossy(name).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn conf(text: &str) -> Result<ServerConf> {
+        let values = Values::parse(text.as_bytes(), Case::Ignored)?;
+        ServerConf::from_values(&values, Path::new("/r/conf"))
+    }
+
+    #[test]
+    fn an_empty_file_says_what_no_file_says() {
+        assert_eq!(conf("").ok(), Some(ServerConf::default()));
+        assert_eq!(
+            conf("[General]\n[SASL]\nuse-sasl=off\nmin-encryption=x").ok(),
+            Some(ServerConf::default())
+        );
+    }
+
+    #[test]
+    fn access_words_are_exact_and_all_others_mean_none() {
+        for (word, expected) in [
+            ("read", Access::Read),
+            ("write", Access::Write),
+            ("none", Access::None),
+            ("READ", Access::None),
+            ("foo", Access::None),
+            ("", Access::None),
+        ] {
+            let conf = conf(&format!("[GENERAL]\nANON-ACCESS = {word}\nauth-access={word}")).expect("valid");
+            assert_eq!((conf.anon_access, conf.auth_access), (expected, expected), "{word}");
+        }
+        assert!(Access::None < Access::Read && Access::Read < Access::Write);
+    }
+
+    #[test]
+    fn files_are_beside_the_configuration() {
+        let conf = conf(
+            "[general]\npassword-db = %(dir)s//./passwd\nauthz-db = ^/a\ngroups-db = g\nhooks-env = /e\ndir = ../x\n\
+             realm = My Realm\n",
+        )
+        .expect("valid");
+        assert_eq!(conf.password_db.as_deref(), Some(Path::new("/r/conf/../x/passwd")));
+        assert_eq!(conf.authz_db, Some(Source::new(b"^/a", Path::new("/"))));
+        assert_eq!(conf.groups_db, Some(Source::File("/r/conf/g".into())));
+        assert_eq!(conf.hooks_env.as_deref(), Some(Path::new("/e")));
+        assert_eq!(conf.realm.as_deref(), Some(&b"My Realm"[..]));
+    }
+
+    #[test]
+    fn username_case_takes_small_letters_only() {
+        for (word, expected) in [("upper", "AB"), ("lower", "ab"), ("UPPER", "aB"), ("none", "aB")] {
+            let conf = conf(&format!("[general]\nforce-username-case={word}")).expect("valid");
+            assert_eq!(conf.username_case.fold("aB"), expected, "{word}");
+        }
+    }
+
+    #[test]
+    fn sasl_is_refused() {
+        for text in ["[sasl]\nuse-sasl=true", "[sasl]\nuse-sasl=foo", "[sasl]\nuse-sasl="] {
+            let e = conf(text).expect_err("no SASL");
+            assert_eq!(e.code(), Code::BAD_CONFIG_VALUE);
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The values of a configuration file, by section and name, with `%(name)s` expanded when they are read.
+//!
+//! Each kind of file says whether case matters in names ([`Case`]). Expansion is bounded ([`MAX_EXPANSION`],
+//! [`MAX_DEPTH`]): a small file cannot unfold into a large one.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::path::Path;
+
+use base::{Code, Error, Result, ResultExt};
+use memchr::memmem;
+
+use super::ini::{Listener, parse};
+use super::read::{read_limited, shown};
+
+/// Does case matter in the names of sections and options? (ASCII case only.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Case {
+    /// `[General]` is not `[general]`: hooks-env and authz files.
+    Sensitive,
+    /// `[General]` is `[general]`: svnserve.conf and passwd.
+    Ignored,
+}
+
+/// A parsed configuration file.
+#[derive(Debug)]
+pub struct Values {
+    case: Case,
+    sections: Vec<Section>,
+    by_name: HashMap<Vec<u8>, usize>,
+}
+
+#[derive(Debug)]
+struct Section {
+    /// As first written.
+    name: Vec<u8>,
+    /// Name as first written, value as last written.
+    options: Vec<(Vec<u8>, Vec<u8>)>,
+    by_name: HashMap<Vec<u8>, usize>,
+}
+
+impl Values {
+    /// Parses the text of a file.
+    ///
+    /// # Errors
+    /// `MALFORMED_FILE` with `line N: …`.
+    pub fn parse(text: &[u8], case: Case) -> Result<Self> {
+        let mut values = Values {
+            case,
+            sections: Vec::new(),
+            by_name: HashMap::new(),
+        };
+        parse(text, &mut Collector { values: &mut values, open: 0 })?;
+        Ok(values)
+    }
+
+    /// Reads and parses a file.
+    ///
+    /// # Errors
+    /// The system's number if it cannot be read; what [`Values::parse`] says under a link that names the file.
+    pub fn read(path: &Path, case: Case) -> Result<Self> {
+        Self::parse_file(&read_limited(path)?, path, case)
+    }
+
+    /// Parses what was read from `path`.
+    pub(crate) fn parse_file(text: &[u8], path: &Path, case: Case) -> Result<Self> {
+        Self::parse(text, case).context(|| format!("Error while parsing config file: {}:", path.display()))
+    }
+
+    /// The names of the sections, in the order of the file.
+    pub fn sections(&self) -> impl Iterator<Item = &[u8]> {
+        self.sections.iter().map(|s| &*s.name)
+    }
+
+    /// The options of a section in the order of the file, expanded; none if there is no such section.
+    pub fn options(&self, section: &[u8]) -> impl Iterator<Item = (&[u8], Result<Cow<'_, [u8]>>)> {
+        let found = self.section(section);
+        let options = found.map_or(&[][..], |s| &self.sections[s].options);
+        options.iter().enumerate().map(move |(at, (name, _))| {
+            let value = self.expanded((found.unwrap_or_default(), at));
+            (&**name, value)
+        })
+    }
+
+    /// The expanded value of an option; `None` if it is not there.
+    ///
+    /// # Errors
+    /// `BAD_CONFIG_VALUE` if it would expand beyond all bounds.
+    pub fn get(&self, section: &[u8], option: &[u8]) -> Result<Option<Cow<'_, [u8]>>> {
+        let Some(section) = self.section(section) else {
+            return Ok(None);
+        };
+        match self.option(section, option) {
+            Some(found) => self.expanded((section, found)).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The truth of an option: true/yes/on/1 or false/no/off/0 in any case; `default` if it is not there.
+    ///
+    /// # Errors
+    /// `BAD_CONFIG_VALUE` for any other word.
+    pub fn flag(&self, section: &str, option: &str, default: bool) -> Result<bool> {
+        let Some(value) = self.get(section.as_bytes(), option.as_bytes())? else {
+            return Ok(default);
+        };
+        match &*value.to_ascii_lowercase() {
+            b"true" | b"yes" | b"on" | b"1" => Ok(true),
+            b"false" | b"no" | b"off" | b"0" => Ok(false),
+            _ => Err(Error::new(
+                Code::BAD_CONFIG_VALUE,
+                format!(
+                    "Config error: invalid boolean value '{}' for '[{section}] {option}'",
+                    shown(&value)
+                ),
+            )),
+        }
+    }
+
+    fn fold<'n>(&self, name: &'n [u8]) -> Cow<'n, [u8]> {
+        match self.case {
+            Case::Ignored if name.iter().any(u8::is_ascii_uppercase) => Cow::Owned(name.to_ascii_lowercase()),
+            Case::Ignored | Case::Sensitive => Cow::Borrowed(name),
+        }
+    }
+
+    fn section(&self, name: &[u8]) -> Option<usize> {
+        self.by_name.get(&*self.fold(name)).copied()
+    }
+
+    fn option(&self, section: usize, name: &[u8]) -> Option<usize> {
+        self.sections[section].by_name.get(&*self.fold(name)).copied()
+    }
+
+    fn expanded(&self, at: Place) -> Result<Cow<'_, [u8]>> {
+        let raw = self.raw(at);
+        if memmem::find(raw, b"%(").is_none() {
+            return Ok(Cow::Borrowed(raw));
+        }
+        let mut expansion = Expansion {
+            values: self,
+            done: HashMap::new(),
+            total: 0,
+        };
+        match expansion.expand(at, 0) {
+            Ok(value) => Ok(Cow::Owned(value)),
+            // As the incumbent: a value that needs itself is empty.
+            Err(Stop::Cycle) => Ok(Cow::Borrowed(b"")),
+            Err(Stop::TooLarge) => Err(Error::new(
+                Code::BAD_CONFIG_VALUE,
+                format!(
+                    "Config error: the references in '[{}] {}' expand too far",
+                    shown(&self.sections[at.0].name),
+                    shown(&self.sections[at.0].options[at.1].0),
+                ),
+            )),
+        }
+    }
+
+    fn raw(&self, (section, option): Place) -> &[u8] {
+        &self.sections[section].options[option].1
+    }
+
+    /// Where a reference made in `section` leads to.
+    fn referenced(&self, section: usize, name: &[u8]) -> Option<Place> {
+        if let Some(option) = self.option(section, name) {
+            return Some((section, option));
+        }
+        if self.sections[section].name.eq_ignore_ascii_case(b"DEFAULT") {
+            return None;
+        }
+        let default = self.section(b"DEFAULT")?;
+        Some((default, self.option(default, name)?))
+    }
+}
+
+/// (section, option), as indices.
+type Place = (usize, usize);
+
+/// Why an expansion ended early.
+enum Stop {
+    Cycle,
+    TooLarge,
+}
+
+struct Expansion<'v> {
+    values: &'v Values,
+    /// `None` while it is being expanded.
+    done: HashMap<Place, Option<Vec<u8>>>,
+    total: usize,
+}
+
+impl Expansion<'_> {
+    fn expand(&mut self, at: Place, depth: usize) -> Result<Vec<u8>, Stop> {
+        if depth > MAX_DEPTH {
+            return Err(Stop::TooLarge);
+        }
+        self.done.insert(at, None);
+        let mut rest = self.values.raw(at);
+        let mut out = Vec::new();
+        while let Some(start) = memmem::find(rest, b"%(") {
+            let Some(len) = memmem::find(&rest[start + 2..], b")s") else {
+                break;
+            };
+            self.append(&mut out, &rest[..start])?;
+            let end = start + 2 + len + 2;
+            match self.values.referenced(at.0, &rest[start + 2..start + 2 + len]) {
+                None => self.append(&mut out, &rest[start..end])?,
+                Some(other) => {
+                    let value = match self.done.get(&other) {
+                        Some(Some(value)) => value.clone(),
+                        Some(None) => return Err(Stop::Cycle),
+                        None => self.expand(other, depth + 1)?,
+                    };
+                    self.append(&mut out, &value)?;
+                }
+            }
+            rest = &rest[end..];
+        }
+        self.append(&mut out, rest)?;
+        self.done.insert(at, Some(out.clone()));
+        Ok(out)
+    }
+
+    fn append(&mut self, out: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Stop> {
+        self.total = self.total.saturating_add(bytes.len());
+        if self.total > MAX_EXPANSION {
+            return Err(Stop::TooLarge);
+        }
+        out.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+struct Collector<'v> {
+    values: &'v mut Values,
+    open: usize,
+}
+
+impl Listener for Collector<'_> {
+    fn section(&mut self, name: &[u8]) -> Result<()> {
+        let folded = self.values.fold(name).into_owned();
+        let sections = &mut self.values.sections;
+        self.open = *self.values.by_name.entry(folded).or_insert_with(|| {
+            sections.push(Section {
+                name: name.to_vec(),
+                options: Vec::new(),
+                by_name: HashMap::new(),
+            });
+            sections.len() - 1
+        });
+        Ok(())
+    }
+
+    fn option(&mut self, name: &[u8], value: &[u8]) -> Result<()> {
+        let folded = self.values.fold(name).into_owned();
+        let section = &mut self.values.sections[self.open];
+        let known = section.by_name.get(&folded).copied();
+        match known {
+            Some(at) => section.options[at].1 = value.to_vec(),
+            None => {
+                section.by_name.insert(folded, section.options.len());
+                section.options.push((name.to_vec(), value.to_vec()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// References within references.
+const MAX_DEPTH: usize = 64;
+/// Bytes copied to expand one value.
+const MAX_EXPANSION: usize = 1 << 20;
+
+#[cfg(test)]
+#[path = "values_tests.rs"]
+mod tests;
