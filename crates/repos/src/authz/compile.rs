@@ -30,8 +30,11 @@ impl Authz {
             })
         };
         let specific = repository.and_then(|name| self.specific.get(name.as_bytes()));
-        let mut rules: Vec<Applicable> =
-            specific.into_iter().flatten().filter_map(|rank| rights_by(*rank)).collect();
+        let mut rules: Vec<Applicable> = specific
+            .into_iter()
+            .flatten()
+            .filter_map(|rank| rights_by(*rank))
+            .collect();
         let preferred: HashSet<u32> = rules.iter().map(|rule| rule.node).collect();
         let mut max = rules.iter().map(|rule| rule.rights).max();
         for rule in self.general.iter().filter_map(|rank| rights_by(*rank)) {
@@ -145,7 +148,9 @@ impl Authz {
             }
         };
         ranges(&names, &mut |node, range| nodes[node as usize].names = range);
-        ranges(&patterns, &mut |node, range| nodes[node as usize].patterns = range);
+        ranges(&patterns, &mut |node, range| {
+            nodes[node as usize].patterns = range
+        });
         for at in (1..nodes.len()).rev() {
             let parent = new[&paths[needed[at] as usize].parent] as usize;
             let child = &nodes[at];

@@ -28,7 +28,10 @@ impl Definitions {
         check_name("Alias", name)?;
         match self.aliases.insert(name.to_vec(), user.to_vec()) {
             None => Ok(()),
-            Some(_) => Err(invalid(format!("Can't override definition of alias '&{}'", shown(name)))),
+            Some(_) => Err(invalid(format!(
+                "Can't override definition of alias '&{}'",
+                shown(name)
+            ))),
         }
     }
 
@@ -40,7 +43,10 @@ impl Definitions {
         check_name("Group", name)?;
         match self.groups.insert(name.to_vec(), members.to_vec()) {
             None => Ok(()),
-            Some(_) => Err(invalid(format!("Can't override definition of group '@{}'", shown(name)))),
+            Some(_) => Err(invalid(format!(
+                "Can't override definition of group '@{}'",
+                shown(name)
+            ))),
         }
     }
 
@@ -55,7 +61,8 @@ impl Definitions {
     /// `AUTHZ_INVALID_CONFIG` if it is not defined.
     pub(super) fn alias(&self, name: &[u8]) -> Result<&[u8]> {
         let user = self.aliases.get(name);
-        user.map(|u| &**u).ok_or_else(|| invalid(format!("Alias '&{}' was never defined", shown(name))))
+        user.map(|u| &**u)
+            .ok_or_else(|| invalid(format!("Alias '&{}' was never defined", shown(name))))
     }
 
     /// Follows all references between groups.
@@ -166,7 +173,10 @@ impl Groups {
 
 /// Splits a list at its commas; white space and empty members fall away.
 fn members(list: &[u8]) -> Vec<&[u8]> {
-    list.split(|b| *b == b',').map(crate::config::trim).filter(|m| !m.is_empty()).collect()
+    list.split(|b| *b == b',')
+        .map(crate::config::trim)
+        .filter(|m| !m.is_empty())
+        .collect()
 }
 
 fn check_name(kind: &str, name: &[u8]) -> Result<()> {
@@ -176,7 +186,10 @@ fn check_name(kind: &str, name: &[u8]) -> Result<()> {
         Some(b @ (b'@' | b'$' | b'&' | b'*' | b'~')) => format!("{}'", char::from(*b)),
         Some(_) => return Ok(()),
     };
-    Err(invalid(format!("{kind} name '{}' may not begin with '{bad}", shown(name))))
+    Err(invalid(format!(
+        "{kind} name '{}' may not begin with '{bad}",
+        shown(name)
+    )))
 }
 
 /// An error in an authz file.

@@ -45,7 +45,10 @@ pub fn fuzz_authz(text: &[u8], groups: Option<&[u8]>, path: &base::FsPath) {
         for repository in [None, Some("r")] {
             let rights = authz.rights(repository, user);
             let recursive = rights.allows(path, Required::Read, true);
-            assert!(!recursive || rights.read(path), "recursive includes the path itself");
+            assert!(
+                !recursive || rights.read(path),
+                "recursive includes the path itself"
+            );
             assert!(!recursive || rights.subtree(path) == Subtree::All);
             assert!(rights.rights(path) <= rights.max_rights() || rights.rights(path) == Rights::None);
         }

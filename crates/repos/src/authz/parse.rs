@@ -203,7 +203,10 @@ impl Reader {
             entries: self.entries,
             general: self.general,
             specific: self.specific,
-            principals: known.into_iter().map(|p| p.unwrap_or_else(|| nobody.clone())).collect(),
+            principals: known
+                .into_iter()
+                .map(|p| p.unwrap_or_else(|| nobody.clone()))
+                .collect(),
             groups,
             warnings,
             compiled: Mutex::default(),

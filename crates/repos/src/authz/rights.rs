@@ -205,7 +205,9 @@ impl UserRights {
     fn below(&self, walk: &Walk, required: Required) -> Subtree {
         let nodes = || walk.set.nodes().iter().map(|at| &self.tree.nodes[*at as usize]);
         // The last rule that matches at every depth from here on.
-        let reaching = nodes().filter(|node| node.is_deep && node.rank != 0).max_by_key(|n| n.rank);
+        let reaching = nodes()
+            .filter(|node| node.is_deep && node.rank != 0)
+            .max_by_key(|n| n.rank);
         // A rule for every child: what is inherited from here reaches nobody.
         let covers = |node: &Node| node.any != 0 && self.tree.nodes[node.any as usize].rank != 0;
         let inherited = match reaching {

@@ -141,7 +141,9 @@ fn bytes_of(path: &Path) -> Vec<u8> {
 
 /// `scheme://` with a scheme of letters, digits, `+`, `-`, `.`.
 fn is_url(name: &[u8]) -> bool {
-    let scheme = name.iter().position(|b| !b.is_ascii_alphanumeric() && !b"+-.".contains(b));
+    let scheme = name
+        .iter()
+        .position(|b| !b.is_ascii_alphanumeric() && !b"+-.".contains(b));
     scheme.is_some_and(|end| end > 0 && name[end..].starts_with(b"://"))
 }
 
@@ -164,10 +166,7 @@ mod tests {
     #[test]
     fn inside_a_repository() {
         let within = |name: &str| Source::new(name.as_bytes(), Path::new("/c")).within(Path::new("/r/a%b"));
-        assert_eq!(
-            within("^/sp ace").shown(),
-            "file:///r/a%25b/sp%20ace"
-        );
+        assert_eq!(within("^/sp ace").shown(), "file:///r/a%25b/sp%20ace");
         assert_eq!(within("^/sp%20ace").shown(), "file:///r/a%25b/sp%20ace");
         assert_eq!(within("^/").shown(), "file:///r/a%25b");
         assert_eq!(within("x").shown(), "/c/x");
@@ -176,7 +175,10 @@ mod tests {
             asked.borrow_mut().extend_from_slice(path);
             Ok(Some(b"text".to_vec()))
         };
-        assert_eq!(within("^/sp ace%").load(&fetch).ok().as_deref(), Some(&b"text"[..]));
+        assert_eq!(
+            within("^/sp ace%").load(&fetch).ok().as_deref(),
+            Some(&b"text"[..])
+        );
         assert_eq!(asked.into_inner(), b"/r/a%b/sp ace%");
     }
 

@@ -1,1 +1,228 @@
-//! Placeholder while compiling.
+//! One copy of each configuration file for the whole process, renewed when the file changes.
+//!
+//! Connections ask for the parsed value when they begin and keep it. A question costs a look at the file's stamp
+//! (identity, size, times); only if that has changed, or proves nothing, is the file read again, and only if its
+//! contents differ is it parsed again. So an edit counts for the next connection, a connection keeps the
+//! configuration with which it began, and a broken file is an error for new connections alone: errors are never
+//! remembered.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::{Code, Result, ResultExt};
+use parking_lot::Mutex;
+
+use super::hooks_env::HooksEnv;
+use super::passwd::Passwords;
+use super::read::{FileStamp, read_limited};
+use super::svnserve_conf::ServerConf;
+use super::values::{Case, Values};
+use crate::authz::{Authz, FetchRevisioned, Source};
+
+/// The configuration files that are in use. Share one among all connections.
+#[derive(Default)]
+pub struct ConfigCache {
+    servers: Files<PathBuf, ServerConf>,
+    passwords: Files<PathBuf, Passwords>,
+    hooks_envs: Files<PathBuf, HooksEnv>,
+    authzs: Files<AuthzFiles, Authz>,
+}
+
+/// The files that make up one set of rules.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AuthzFiles {
+    /// `authz-db`
+    pub authz: Source,
+    /// `groups-db`
+    pub groups: Option<Source>,
+}
+
+impl AuthzFiles {
+    /// What `conf` says, for the repository at `root`; `None` if it has no path-based authorisation.
+    pub fn of(conf: &ServerConf, root: &Path) -> Option<Self> {
+        Some(AuthzFiles {
+            authz: conf.authz_db.as_ref()?.within(root),
+            groups: conf.groups_db.as_ref().map(|source| source.within(root)),
+        })
+    }
+}
+
+impl ConfigCache {
+    /// The server configuration in the file at `path`; what holds without a file if there is none.
+    ///
+    /// # Errors
+    /// As [`ServerConf::read`]. Clients are told all links.
+    pub fn server(&self, path: &Path) -> Result<Arc<ServerConf>> {
+        match FileStamp::of(path)? {
+            None => Ok(Arc::default()),
+            Some(_) => self.server_required(path),
+        }
+    }
+
+    /// The server configuration in the file at `path`, which must be there (`--config-file`).
+    ///
+    /// # Errors
+    /// As [`ServerConf::read`].
+    pub fn server_required(&self, path: &Path) -> Result<Arc<ServerConf>> {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        self.servers.one(path, |text| {
+            ServerConf::from_values(&Values::parse_file(text, path, Case::Ignored)?, folder)
+        })
+    }
+
+    /// The passwords in the file at `path`; `None` if this process may not read it, as the incumbent: then nobody
+    /// can log in with one.
+    ///
+    /// # Errors
+    /// `AUTHN_FAILED` without a message of its own, which is all that a client may be told, above the cause, which is for
+    /// the log.
+    pub fn passwords(&self, path: &Path) -> Result<Option<Arc<Passwords>>> {
+        let read = self.passwords.one(path, |text| {
+            Passwords::from_values(&Values::parse_file(text, path, Case::Ignored)?)
+        });
+        match read {
+            Ok(passwords) => Ok(Some(passwords)),
+            Err(e) if e.code() == PERMISSION_DENIED => Ok(None),
+            Err(e) => Err(e.wrap_bare(Code::AUTHN_FAILED)),
+        }
+    }
+
+    /// The hook environments in the file at `path`; none if there is no such file.
+    ///
+    /// # Errors
+    /// As [`HooksEnv::read`].
+    pub fn hooks_env(&self, path: &Path) -> Result<Arc<HooksEnv>> {
+        match FileStamp::of(path)? {
+            None => Ok(Arc::default()),
+            Some(_) => self.hooks_envs.one(path, |text| {
+                HooksEnv::from_values(&Values::parse_file(text, path, Case::Sensitive)?)
+            }),
+        }
+    }
+
+    /// The rules in `files`. What is inside a repository is fetched each time, but parsed again only if it differs.
+    ///
+    /// # Errors
+    /// `AUTHZ_INVALID_CONFIG` without a message of its own, which is all that a client may be told, above the cause, which
+    /// is for the log. [`Authz::warnings`] are for the log, too.
+    pub fn authz(&self, files: &AuthzFiles, fetch: &FetchRevisioned<'_>) -> Result<Arc<Authz>> {
+        let read = || {
+            let authz = files.authz.load(fetch)?;
+            let groups = files
+                .groups
+                .as_ref()
+                .map(|source| source.load(fetch))
+                .transpose()?;
+            Ok(vec![Some(authz), groups])
+        };
+        let parse = |texts: &[Option<Vec<u8>>]| {
+            let mut texts = texts.iter().map(Option::as_deref);
+            let authz = texts.next().flatten().unwrap_or_default();
+            Authz::parse(authz, texts.next().flatten())
+                .context(|| format!("Error while parsing config file: '{}':", files.authz.shown()))
+        };
+        let stamps = || {
+            let of = |source: &Source| match source {
+                Source::File(path) => FileStamp::of(path).ok().flatten(),
+                Source::InRepository(_) | Source::Url(_) => None,
+            };
+            let authz = of(&files.authz)?;
+            Some(match &files.groups {
+                None => vec![authz],
+                Some(groups) => vec![authz, of(groups)?],
+            })
+        };
+        self.authzs
+            .get(files, stamps, read, parse)
+            .map_err(|e| e.wrap_bare(Code::AUTHZ_INVALID_CONFIG))
+    }
+}
+
+impl std::fmt::Debug for ConfigCache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ConfigCache")
+    }
+}
+
+/// Parsed files of one kind.
+struct Files<K, T> {
+    known: Mutex<HashMap<K, Known<T>>>,
+}
+
+struct Known<T> {
+    /// `None` where stamps prove nothing.
+    stamps: Option<Vec<FileStamp>>,
+    texts: Arc<Vec<Option<Vec<u8>>>>,
+    value: Arc<T>,
+}
+
+impl<K, T> Default for Files<K, T> {
+    fn default() -> Self {
+        Files {
+            known: Mutex::default(),
+        }
+    }
+}
+
+impl<T> Files<PathBuf, T> {
+    fn one(&self, path: &Path, parse: impl Fn(&[u8]) -> Result<T>) -> Result<Arc<T>> {
+        self.get(
+            &path.to_owned(),
+            || Some(vec![FileStamp::of(path).ok()??]),
+            || Ok(vec![Some(read_limited(path)?)]),
+            |texts| parse(texts.first().and_then(Option::as_deref).unwrap_or_default()),
+        )
+    }
+}
+
+impl<K: Hash + Eq + Clone, T> Files<K, T> {
+    fn get(
+        &self,
+        key: &K,
+        stamps: impl Fn() -> Option<Vec<FileStamp>>,
+        read: impl Fn() -> Result<Vec<Option<Vec<u8>>>>,
+        parse: impl Fn(&[Option<Vec<u8>>]) -> Result<T>,
+    ) -> Result<Arc<T>> {
+        // Taken before the file is read: if it changes in between, the stamp is too old and the next look reads again.
+        let now = stamps().filter(|stamps| stamps.iter().all(FileStamp::is_fine_grained));
+        let known = {
+            let known = self.known.lock();
+            match known.get(key) {
+                Some(entry) if now.is_some() && entry.stamps == now => return Ok(Arc::clone(&entry.value)),
+                Some(entry) => Some((Arc::clone(&entry.texts), Arc::clone(&entry.value))),
+                None => None,
+            }
+        };
+        let texts = read()?;
+        let (texts, value) = match known {
+            Some((old, value)) if *old == texts => (old, value),
+            _ => {
+                let value = Arc::new(parse(&texts)?);
+                (Arc::new(texts), value)
+            }
+        };
+        let mut known = self.known.lock();
+        if known.len() >= MAX_KNOWN {
+            known.clear();
+        }
+        let entry = Known {
+            stamps: now,
+            texts,
+            value: Arc::clone(&value),
+        };
+        known.insert(key.clone(), entry);
+        Ok(value)
+    }
+}
+
+/// How many files of a kind are remembered: with more, all are forgotten and read anew.
+const MAX_KNOWN: usize = 4096;
+
+/// `EACCES`
+const PERMISSION_DENIED: Code = Code(13);
+
+#[cfg(test)]
+#[path = "cache_tests.rs"]
+mod tests;

@@ -26,7 +26,10 @@ pub(crate) trait Listener {
 /// `MALFORMED_FILE` with `line N: …`, or what the listener returns.
 pub(crate) fn parse(text: &[u8], listener: &mut dyn Listener) -> Result<()> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-    let mut lines = Lines { rest: text, number: 0 };
+    let mut lines = Lines {
+        rest: text,
+        number: 0,
+    };
     let mut in_section = false;
     while let Some(line) = lines.next() {
         match classify(line) {

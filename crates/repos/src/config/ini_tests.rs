@@ -92,7 +92,10 @@ fn mistakes_name_their_line() {
         "line 4: Comment must start in the first column"
     );
     assert_eq!(heard("[/]\nx y"), "line 2: Option must end with ':' or '='");
-    assert_eq!(heard("[/]\nx=r\n[/a]\nx"), "line 4: Option must end with ':' or '='");
+    assert_eq!(
+        heard("[/]\nx=r\n[/a]\nx"),
+        "line 4: Option must end with ':' or '='"
+    );
     assert_eq!(heard("[/]\n\x0cx=q\n"), "line 2: Option expected");
 }
 

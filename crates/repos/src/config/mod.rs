@@ -18,7 +18,7 @@
 //!
 //! What is absent: defaults that depend on a repository (the realm), sockets, and any notion of a user.
 
-
+mod cache;
 mod hooks_env;
 mod ini;
 mod passwd;
@@ -26,15 +26,15 @@ mod read;
 mod svnserve_conf;
 mod values;
 
-
+pub use cache::{AuthzFiles, ConfigCache};
 pub use hooks_env::{HooksEnv, Variable};
 pub use passwd::Passwords;
-pub use svnserve_conf::{Access, ServerConf, UsernameCase};
 pub(crate) use svnserve_conf::located;
+pub use svnserve_conf::{Access, ServerConf, UsernameCase};
 pub use values::{Case, Values};
 
 pub(crate) use ini::{Listener, is_space, parse, trim};
-pub(crate) use read::{FileStamp, MAX_FILE, read_limited, shown};
+pub(crate) use read::{MAX_FILE, read_limited, shown};
 
 /// Parses `text` as the dialect and throws the events away: the entry of the fuzz target.
 #[doc(hidden)]

@@ -23,7 +23,9 @@ impl FileStamp {
     pub(crate) fn of(path: &Path) -> Result<Option<FileStamp>> {
         match fs::metadata(path) {
             Ok(meta) => Ok(Some(Self::from_metadata(&meta))),
-            Err(e) if e.kind() == io::ErrorKind::NotFound || e.kind() == io::ErrorKind::NotADirectory => Ok(None),
+            Err(e) if e.kind() == io::ErrorKind::NotFound || e.kind() == io::ErrorKind::NotADirectory => {
+                Ok(None)
+            }
             Err(e) => Err(Error::io("Can't open file", path, &e)),
         }
     }

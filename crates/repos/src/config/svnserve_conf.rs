@@ -182,7 +182,11 @@ mod tests {
             ("", Access::None),
         ] {
             let conf = conf(&format!("[GENERAL]\nANON-ACCESS = {word}\nauth-access={word}")).expect("valid");
-            assert_eq!((conf.anon_access, conf.auth_access), (expected, expected), "{word}");
+            assert_eq!(
+                (conf.anon_access, conf.auth_access),
+                (expected, expected),
+                "{word}"
+            );
         }
         assert!(Access::None < Access::Read && Access::Read < Access::Write);
     }
@@ -194,7 +198,10 @@ mod tests {
              realm = My Realm\n",
         )
         .expect("valid");
-        assert_eq!(conf.password_db.as_deref(), Some(Path::new("/r/conf/../x/passwd")));
+        assert_eq!(
+            conf.password_db.as_deref(),
+            Some(Path::new("/r/conf/../x/passwd"))
+        );
         assert_eq!(conf.authz_db, Some(Source::new(b"^/a", Path::new("/"))));
         assert_eq!(conf.groups_db, Some(Source::File("/r/conf/g".into())));
         assert_eq!(conf.hooks_env.as_deref(), Some(Path::new("/e")));
@@ -211,7 +218,11 @@ mod tests {
 
     #[test]
     fn sasl_is_refused() {
-        for text in ["[sasl]\nuse-sasl=true", "[sasl]\nuse-sasl=foo", "[sasl]\nuse-sasl="] {
+        for text in [
+            "[sasl]\nuse-sasl=true",
+            "[sasl]\nuse-sasl=foo",
+            "[sasl]\nuse-sasl=",
+        ] {
             let e = conf(text).expect_err("no SASL");
             assert_eq!(e.code(), Code::BAD_CONFIG_VALUE);
         }

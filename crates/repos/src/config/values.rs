@@ -50,7 +50,13 @@ impl Values {
             sections: Vec::new(),
             by_name: HashMap::new(),
         };
-        parse(text, &mut Collector { values: &mut values, open: 0 })?;
+        parse(
+            text,
+            &mut Collector {
+                values: &mut values,
+                open: 0,
+            },
+        )?;
         Ok(values)
     }
 

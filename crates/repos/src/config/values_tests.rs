@@ -51,7 +51,11 @@ fn case_matters_where_it_should() {
     let all = |section: &[u8]| -> Vec<String> {
         let shown = |(n, v): (&[u8], Result<Cow<'_, [u8]>>)| {
             let value = v.expect("within bounds");
-            format!("{}={}", String::from_utf8_lossy(n), String::from_utf8_lossy(&value))
+            format!(
+                "{}={}",
+                String::from_utf8_lossy(n),
+                String::from_utf8_lossy(&value)
+            )
         };
         values.options(section).map(shown).collect()
     };
