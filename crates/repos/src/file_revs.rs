@@ -1,12 +1,19 @@
 //! The revisions of one file, each as a difference from the one before: what `blame` reads.
+//!
+//! First the places are collected, as (path, revision) pairs: the file's history, and, if asked for, that of the files
+//! that were merged into it, and into those. Then they are sent, oldest first, with differences between neighbours as they
+//! are sent. Only the pairs are held in memory, never a text.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use base::props::PropChange;
-use base::{Code, Error, FsPath, Props, Result, Revnum};
+use base::props::{self, PropChange};
+use base::{Cancel, Code, Error, FsPath, NodeKind, Props, Result, Revnum};
 use delta::editor::{EncodedVersions, TextChunk};
+use fsfs::{Fs, Node};
 
 use crate::access::Readable;
+use crate::log::merged_changes;
 use crate::repo::Repository;
 
 /// One revision of the file.
@@ -48,7 +55,8 @@ pub trait Sink {
 ///
 /// # Errors
 /// `FS_NO_SUCH_REVISION`; `FS_NOT_FILE` if there is no such file in the younger revision; `UNSUPPORTED_FEATURE` for
-/// merged revisions youngest first.
+/// merged revisions youngest first; whatever `sink` returns.
+#[expect(clippy::too_many_arguments, reason = "the request has this many parts")]
 pub fn run(
     repo: &Repository,
     path: &FsPath,
@@ -57,7 +65,145 @@ pub fn run(
     include_merged: bool,
     readable: &dyn Readable,
     sink: &mut dyn Sink,
+    cancel: &Cancel,
 ) -> Result<()> {
-    let _ = (repo, path, start, end, include_merged, readable, sink);
-    Err(Error::bare(Code::UNSUPPORTED_FEATURE))
+    let fs = repo.fs();
+    let youngest = repo.youngest()?;
+    let (start, end) = (start.unwrap_or(youngest), end.unwrap_or(youngest));
+    let (old, young) = (start.min(end), start.max(end));
+    if include_merged && start > end {
+        return Err(Error::bare(Code::UNSUPPORTED_FEATURE));
+    }
+    if fs.root(young)?.kind(path)? != NodeKind::File {
+        return Err(Error::new(
+            Code::FS_NOT_FILE,
+            format!("'{path}' is not a file in revision {young}"),
+        ));
+    }
+    let mut finder = Finder {
+        fs,
+        readable,
+        cancel,
+        seen: include_merged.then(HashSet::new),
+    };
+    let mut places = finder.line(path, young, old, false)?;
+    if include_merged {
+        finder.add_merged(&mut places)?;
+    }
+    if start <= end {
+        places.reverse();
+    }
+    let mut previous: Option<Node> = None;
+    for place in &places {
+        cancel.check()?;
+        let node = fs.root(place.rev)?.node(&place.path)?;
+        send(fs, place, &node, previous.as_ref(), include_merged, sink)?;
+        previous = Some(node);
+    }
+    Ok(())
+}
+
+/// A file in a revision that changed it.
+#[derive(Clone, Debug)]
+struct Place {
+    path: FsPath,
+    rev: Revnum,
+    merged: bool,
+}
+
+struct Finder<'a> {
+    fs: &'a Fs,
+    readable: &'a dyn Readable,
+    cancel: &'a Cancel,
+    /// Places found so far, if merged ones are wanted.
+    seen: Option<HashSet<(FsPath, Revnum)>>,
+}
+
+impl Finder<'_> {
+    /// Follows one line of history down to the last change at or before `old`, youngest first.
+    fn line(&mut self, path: &FsPath, young: Revnum, old: Revnum, merged: bool) -> Result<Vec<Place>> {
+        let mut history = self.fs.root(young)?.node(path)?.history()?;
+        let mut line = Vec::new();
+        while let Some((rev, path)) = history.prev(true)? {
+            self.cancel.check()?;
+            if !self.readable.read(&path) {
+                break;
+            }
+            if let Some(seen) = &mut self.seen
+                && !seen.insert((path.clone(), rev))
+            {
+                break;
+            }
+            line.push(Place { path, rev, merged });
+            if rev <= old {
+                break;
+            }
+        }
+        Ok(line)
+    }
+
+    /// Adds what was merged into `places`, and into that, and sorts all youngest first.
+    fn add_merged(&mut self, places: &mut Vec<Place>) -> Result<()> {
+        let mut done = 0;
+        while done < places.len() {
+            let place = places[done].clone();
+            done += 1;
+            let changes = merged_changes(self.fs, place.rev, std::slice::from_ref(&place.path))?;
+            for (source, ranges) in changes.added.iter() {
+                let Some(source) = source.to_path() else {
+                    continue;
+                };
+                for range in ranges.ranges() {
+                    if self.is_file(&source, range.end)? {
+                        places.extend(self.line(&source, range.end, range.start, true)?);
+                    }
+                }
+            }
+        }
+        places.sort_by(|a, b| b.rev.cmp(&a.rev));
+        Ok(())
+    }
+
+    fn is_file(&self, path: &FsPath, rev: Revnum) -> Result<bool> {
+        match self.fs.root(rev) {
+            Ok(root) => Ok(root.kind(path)? == NodeKind::File),
+            Err(e) if e.code() == Code::FS_NO_SUCH_REVISION => Ok(false),
+            Err(e) => Err(e),
+        }
+    }
+}
+
+/// Sends one place as a difference from the one sent before.
+fn send(
+    fs: &Fs,
+    place: &Place,
+    node: &Node,
+    previous: Option<&Node>,
+    include_merged: bool,
+    sink: &mut dyn Sink,
+) -> Result<()> {
+    let own = node.props()?;
+    let prop_changes = match previous {
+        Some(previous) => props::diff(&*previous.props()?, &own),
+        None => props::diff(&Props::new(), &own),
+    };
+    let has_delta = match previous {
+        None => true,
+        Some(previous) if include_merged && previous.path() != node.path() => true,
+        Some(previous) => previous.text_differs(node, false)?,
+    };
+    sink.revision(&FileRev {
+        path: &place.path,
+        rev: place.rev,
+        revprops: fs.revprops(place.rev)?,
+        prop_changes: &prop_changes,
+        merged: place.merged,
+        has_delta,
+    })?;
+    if has_delta {
+        fs.text_delta(previous, node, sink.accepts_encoded())?
+            .drive(&mut |chunk| sink.text_chunk(chunk))?;
+        sink.text_end()?;
+    }
+    Ok(())
 }

@@ -1,6 +1,11 @@
 //! Where a node was in other revisions.
+//!
+//! A node's line of history leads back through its copies: from the copy's destination to its source, with a gap of
+//! revisions between them in which the node was nowhere. [`previous_location`] makes one such step; everything here
+//! is made of these steps.
 
 use base::{Code, Error, FsPath, Result, Revnum};
+use fsfs::{Fs, Node, Relation};
 
 use crate::access::Readable;
 use crate::repo::Repository;
@@ -16,7 +21,7 @@ pub struct Segment {
     pub path: Option<FsPath>,
 }
 
-/// Where the node `path`@`peg` was in each of `revs`; revisions in which it was nowhere are left out.
+/// Where the node `path`@`peg` was in each of `revs`, youngest first; revisions in which it was nowhere are left out.
 ///
 /// # Errors
 /// `FS_NOT_FOUND` if `path` is not in `peg`, or not in one of `revs` younger than it; `AUTHZ_UNREADABLE`;
@@ -28,8 +33,59 @@ pub fn locations(
     revs: &[Revnum],
     readable: &dyn Readable,
 ) -> Result<Vec<(Revnum, FsPath)>> {
-    let _ = (repo, path, peg, revs, readable);
-    Err(Error::bare(Code::UNSUPPORTED_FEATURE))
+    let fs = repo.fs();
+    fs.root(peg)?.node(path)?;
+    let mut revs = revs.to_vec();
+    revs.sort_unstable_by(|a, b| b.cmp(a));
+    revs.dedup();
+    let mut rest = &revs[..];
+
+    // Begin at the youngest revision in which the same path still is the same node; it may have moved in between.
+    let mut at = peg;
+    while let [youngest, older @ ..] = rest {
+        if *youngest <= peg {
+            break;
+        }
+        if leads_back_to(fs, path, *youngest, peg)? {
+            at = *youngest;
+            break;
+        }
+        rest = older;
+    }
+
+    let mut path = path.clone();
+    check_readable(&path, readable)?;
+    let mut found = Vec::with_capacity(rest.len());
+    while !rest.is_empty()
+        && let Some(copy) = previous_location(&fs.root(at)?.node(&path)?)?
+    {
+        while let [rev, older @ ..] = rest
+            && *rev >= copy.appeared
+        {
+            found.push((*rev, path.clone()));
+            rest = older;
+        }
+        while let [rev, older @ ..] = rest
+            && *rev > copy.rev
+        {
+            rest = older;
+        }
+        (path, at) = (copy.path, copy.rev);
+        if !readable.read(&path) {
+            return Ok(found);
+        }
+    }
+    if rest.is_empty() {
+        return Ok(found);
+    }
+    let node = fs.root(at)?.node(&path)?;
+    for rev in rest {
+        match fs.root(*rev)?.try_node(&path)? {
+            Some(older) if node.relation(&older) != Relation::Unrelated => found.push((*rev, path.clone())),
+            _ => break,
+        }
+    }
+    Ok(found)
 }
 
 /// Sends where `path`@`peg` was between `start` and `end` (`None`: the youngest, the youngest, 0), youngest first.
@@ -45,15 +101,155 @@ pub fn location_segments(
     readable: &dyn Readable,
     sink: &mut dyn FnMut(Segment) -> Result<()>,
 ) -> Result<()> {
-    let _ = (repo, path, peg, start, end, readable, sink);
-    Err(Error::bare(Code::UNSUPPORTED_FEATURE))
+    let youngest = repo.youngest()?;
+    let (peg, start) = (peg.unwrap_or(youngest), start.unwrap_or(youngest));
+    let end = end.unwrap_or(Revnum::ZERO);
+    for (younger, older, what) in [
+        (start, peg, "start revision must not be younger than peg"),
+        (end, start, "end revision must not be younger than start"),
+    ] {
+        if younger > older {
+            return Err(Error::new(
+                Code::FS_NO_SUCH_REVISION,
+                format!("Get-location-segments {what} revision"),
+            ));
+        }
+    }
+    check_readable(path, readable)?;
+    segments(repo.fs(), path, peg, &mut |segment| {
+        if segment.path.as_ref().is_some_and(|path| !readable.read(path)) || segment.end < end {
+            return Ok(false);
+        }
+        if segment.start <= start {
+            sink(Segment {
+                start: segment.start.max(end),
+                end: segment.end.min(start),
+                path: segment.path,
+            })?;
+        }
+        Ok(true)
+    })
 }
 
-/// The revision after `start` and up to `end` in which the node that `path` is in `start` was deleted or replaced.
+/// Walks the whole line of history of `path`@`peg` as segments, youngest first, while `visit` says so.
+pub(crate) fn segments(
+    fs: &Fs,
+    path: &FsPath,
+    peg: Revnum,
+    visit: &mut dyn FnMut(Segment) -> Result<bool>,
+) -> Result<()> {
+    let (mut path, mut at) = (path.clone(), peg);
+    loop {
+        let node = fs.root(at)?.node(&path)?;
+        let copy = previous_location(&node)?;
+        let start = match &copy {
+            Some(copy) => copy.appeared,
+            None => node.origin_rev()?,
+        };
+        let segment = Segment {
+            start,
+            end: at,
+            path: Some(path),
+        };
+        if !visit(segment)? {
+            return Ok(());
+        }
+        let Some(copy) = copy else {
+            return Ok(());
+        };
+        if copy.rev.next() < copy.appeared {
+            let gap = Segment {
+                start: copy.rev.next(),
+                end: copy.appeared.prev().unwrap_or_default(),
+                path: None,
+            };
+            if !visit(gap)? {
+                return Ok(());
+            }
+        }
+        (path, at) = (copy.path, copy.rev);
+    }
+}
+
+/// The revision after `start` and up to `end` in which the node that `path` is in `start` was deleted or replaced
+/// (with the two exchanged if `end` is the older one).
 ///
 /// # Errors
 /// `FS_NO_SUCH_REVISION`.
 pub fn deleted_rev(repo: &Repository, path: &FsPath, start: Revnum, end: Revnum) -> Result<Option<Revnum>> {
-    let _ = (repo, path, start, end);
-    Err(Error::bare(Code::UNSUPPORTED_FEATURE))
+    let fs = repo.fs();
+    let (start, end) = (start.min(end), start.max(end));
+    let end_root = fs.root(end)?;
+    let Some(node) = fs.root(start)?.try_node(path)? else {
+        return Ok(None);
+    };
+    let mut alive = start;
+    let same_line = |other: Option<Node>, alive: Revnum| -> Result<bool> {
+        let Some(other) = other else {
+            return Ok(false);
+        };
+        if node.relation(&other) == Relation::Unrelated {
+            return Ok(false);
+        }
+        Ok(other.closest_copy()?.is_none_or(|(rev, _)| rev <= alive))
+    };
+    if start == end || same_line(end_root.try_node(path)?, alive)? {
+        return Ok(None);
+    }
+    let mut gone = end;
+    while gone.0 - alive.0 > 1 {
+        let middle = Revnum(alive.0 + (gone.0 - alive.0) / 2);
+        if same_line(fs.root(middle)?.try_node(path)?, alive)? {
+            alive = middle;
+        } else {
+            gone = middle;
+        }
+    }
+    Ok(Some(gone))
+}
+
+/// The copy by which a node came to where it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Previous {
+    /// Revision of the copy: the first one with the node at its present path.
+    pub appeared: Revnum,
+    /// Where the node was copied from.
+    pub path: FsPath,
+    /// The revision it was copied from.
+    pub rev: Revnum,
+}
+
+/// Finds the youngest copy, of the node itself or of a directory above it, that brought `node` to its path.
+pub(crate) fn previous_location(node: &Node) -> Result<Option<Previous>> {
+    let Some((appeared, destination)) = node.closest_copy()? else {
+        return Ok(None);
+    };
+    let Some(below) = node.path().relative_to(&destination) else {
+        return Ok(None);
+    };
+    let copy = node.fs().root(appeared)?.node(&destination)?;
+    Ok(copy.copyfrom().map(|(rev, source)| Previous {
+        appeared,
+        path: source.join(&below),
+        rev,
+    }))
+}
+
+/// True if `path` in the revision `young` has `path`@`peg` in its history.
+fn leads_back_to(fs: &Fs, path: &FsPath, young: Revnum, peg: Revnum) -> Result<bool> {
+    let mut history = fs.root(young)?.node(path)?.history()?;
+    while let Some((rev, at)) = history.prev(true)? {
+        if rev <= peg {
+            return Ok(at == *path);
+        }
+    }
+    Ok(false)
+}
+
+fn check_readable(path: &FsPath, readable: &dyn Readable) -> Result<()> {
+    if readable.read(path) {
+        Ok(())
+    } else {
+        Err(Error::bare(Code::AUTHZ_UNREADABLE))
+    }
 }

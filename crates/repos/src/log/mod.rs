@@ -1,14 +1,28 @@
 //! The log: which revisions changed something, and what.
 //!
-//! [`run`] sends entries youngest first, or oldest first if `start` is older than `end`.
+//! [`run`] sends entries youngest first, or oldest first if `start` is older than `end`. Three ways lead there:
+//! the log of the root is a plain scan over revision numbers; the log of paths follows each path's history
+//! ([`trace`]) and always takes the youngest revision that any of them has next, so nothing but the present position of each
+//! path is held; with `include_merged` the revisions that a merge brought in follow it ([`merged`]).
+//! Oldest first, the numbers of the revisions are collected before anything is sent.
+//!
+//! What an entry shows of a revision is decided in [`entry`], after who may read what.
 
-use std::sync::Arc;
-
-use base::{Cancel, Code, Error, FsPath, Props, Result, Revnum, props};
-use fsfs::ChangedPath;
+use base::{Cancel, Code, Error, FsPath, Result, Revnum};
 
 use crate::access::Readable;
-use crate::repo::{Repository, RevisionAccess};
+use crate::repo::Repository;
+
+mod entry;
+mod merged;
+mod nested;
+mod trace;
+
+pub use entry::LogEntry;
+pub(crate) use merged::changes as merged_changes;
+
+use entry::Entries;
+use trace::Traces;
 
 /// What to log.
 #[derive(Clone, Debug, Default)]
@@ -41,63 +55,88 @@ pub enum Revprops {
     Names(Vec<String>),
 }
 
-/// One entry of the log.
-#[derive(Clone, Debug)]
-pub struct LogEntry<'a> {
-    /// The revision; `None` ends the entries below the last one with `has_children`.
-    pub rev: Option<Revnum>,
-    /// What it changed, sorted by path; empty if that was not asked for.
-    pub changes: &'a [ChangedPath],
-    /// Entries that it merged follow, until one without a revision.
-    pub has_children: bool,
-    /// It is here because a merge of it was undone.
-    pub subtractive_merge: bool,
-    revprops: Option<Arc<Props>>,
-    access: RevisionAccess,
-    wanted: &'a Revprops,
-}
-
-impl LogEntry<'_> {
-    /// One revision property; `None` if it is not set, was not asked for or may not be seen.
-    pub fn prop(&self, name: &str) -> Option<&[u8]> {
-        let props = self.revprops.as_ref().filter(|_| self.shows(name))?;
-        props.get(name).map(Vec::as_slice)
-    }
-
-    /// All revision properties that were asked for and may be seen, sorted by name.
-    pub fn props(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        let set = self.revprops.iter().flat_map(|props| props.iter());
-        set.filter(|(name, _)| self.shows(name))
-            .map(|(name, value)| (name.as_str(), value.as_slice()))
-    }
-
-    fn shows(&self, name: &str) -> bool {
-        let visible = match self.access {
-            RevisionAccess::Full => true,
-            RevisionAccess::Partial => name == props::AUTHOR || name == props::DATE,
-            RevisionAccess::None => false,
-        };
-        visible
-            && match self.wanted {
-                Revprops::All => true,
-                Revprops::Names(names) => names.iter().any(|wanted| wanted == name),
-            }
-    }
-}
+/// Receives the entries.
+pub type Sink<'a> = dyn FnMut(&LogEntry<'_>) -> Result<()> + 'a;
 
 /// Sends the log to `sink`.
 ///
 /// # Errors
-/// `FS_NO_SUCH_REVISION`, `FS_NOT_FOUND` for a path that is not in the younger of the two revisions,
+/// `FS_NO_SUCH_REVISION`; `FS_NOT_FOUND` for a path that is not in the younger of the two revisions,
 /// `AUTHZ_UNREADABLE` for one that may not be read there; whatever `sink` returns.
 pub fn run(
     repo: &Repository,
     options: &Options,
     readable: &dyn Readable,
-    sink: &mut dyn FnMut(&LogEntry<'_>) -> Result<()>,
+    sink: &mut Sink<'_>,
     cancel: &Cancel,
 ) -> Result<()> {
-    let _ = (repo, options, readable, sink);
-    cancel.check()?;
-    Err(Error::bare(Code::UNSUPPORTED_FEATURE))
+    let youngest = repo.youngest()?;
+    let start = options.start.unwrap_or(youngest);
+    let end = options.end.unwrap_or(youngest);
+    for rev in [start, end] {
+        if rev > youngest {
+            return Err(Error::new(
+                Code::FS_NO_SUCH_REVISION,
+                format!("No such revision {rev}"),
+            ));
+        }
+    }
+    let span = Span {
+        old: start.min(end),
+        young: start.max(end),
+        descending: start >= end,
+    };
+    let root = [FsPath::root()];
+    let paths = if options.paths.is_empty() {
+        &root[..]
+    } else {
+        &options.paths
+    };
+    let mut entries = Entries::new(repo, options, readable, sink, cancel);
+    if options.include_merged {
+        return nested::run(&mut entries, paths, span);
+    }
+    let limit = match options.limit {
+        0 => usize::MAX,
+        limit => usize::try_from(limit).unwrap_or(usize::MAX),
+    };
+    if let [path] = paths
+        && path.is_root()
+    {
+        let revs = span.old.0..=span.young.0;
+        return if span.descending {
+            revs.rev()
+                .take(limit)
+                .try_for_each(|rev| entries.send(Revnum(rev)))
+        } else {
+            revs.take(limit).try_for_each(|rev| entries.send(Revnum(rev)))
+        };
+    }
+    let mut traces = Traces::open(repo.fs(), paths, span.young, span.old, options.strict, readable)?;
+    if span.descending {
+        let mut left = limit;
+        while left > 0
+            && let Some(rev) = traces.next(cancel)?
+        {
+            entries.send(rev)?;
+            left -= 1;
+        }
+        return Ok(());
+    }
+    let mut revs = Vec::new();
+    while let Some(rev) = traces.next(cancel)? {
+        revs.push(rev);
+    }
+    revs.iter()
+        .rev()
+        .take(limit)
+        .try_for_each(|rev| entries.send(*rev))
+}
+
+/// A stretch of revisions and the direction in which it is sent.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    old: Revnum,
+    young: Revnum,
+    descending: bool,
 }

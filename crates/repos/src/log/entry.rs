@@ -1,0 +1,187 @@
+//! One entry of the log: what it shows, to whom.
+
+use std::sync::Arc;
+
+use base::{Cancel, FsPath, NodeKind, Props, Result, Revnum};
+use fsfs::{ChangeKind, ChangedPath, Root};
+
+use super::{Options, Revprops, Sink};
+use crate::access::{Readable, Subtree};
+use crate::repo::{Repository, RevisionAccess, changes_access, seen_of_partial};
+
+/// One entry of the log.
+#[derive(Clone, Debug)]
+pub struct LogEntry<'a> {
+    /// The revision; `None` ends the entries below the last one with `has_children`.
+    pub rev: Option<Revnum>,
+    /// What it changed, sorted by path; empty if that was not asked for.
+    pub changes: &'a [ChangedPath],
+    /// Entries that it merged follow, until one without a revision.
+    pub has_children: bool,
+    /// It is here because a merge of it was undone.
+    pub subtractive_merge: bool,
+    revprops: Option<Arc<Props>>,
+    access: RevisionAccess,
+    wanted: &'a Revprops,
+}
+
+impl LogEntry<'_> {
+    /// One revision property; `None` if it is not set, was not asked for or may not be seen.
+    pub fn prop(&self, name: &str) -> Option<&[u8]> {
+        let props = self.revprops.as_ref().filter(|_| self.shows(name))?;
+        props.get(name).map(Vec::as_slice)
+    }
+
+    /// All revision properties that were asked for and may be seen, sorted by name.
+    pub fn props(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        let set = self.revprops.iter().flat_map(|props| props.iter());
+        set.filter(|(name, _)| self.shows(name))
+            .map(|(name, value)| (name.as_str(), value.as_slice()))
+    }
+
+    fn shows(&self, name: &str) -> bool {
+        let visible = match self.access {
+            RevisionAccess::Full => true,
+            RevisionAccess::Partial => seen_of_partial(name),
+            RevisionAccess::None => false,
+        };
+        visible
+            && match self.wanted {
+                Revprops::All => true,
+                Revprops::Names(names) => names.iter().any(|wanted| wanted == name),
+            }
+    }
+}
+
+/// Makes entries and sends them.
+pub(super) struct Entries<'a, 's> {
+    pub(super) repo: &'a Repository,
+    pub(super) options: &'a Options,
+    pub(super) readable: &'a dyn Readable,
+    pub(super) cancel: &'a Cancel,
+    sink: &'a mut Sink<'s>,
+    /// Everything may be read.
+    all: bool,
+}
+
+impl<'a, 's> Entries<'a, 's> {
+    pub(super) fn new(
+        repo: &'a Repository,
+        options: &'a Options,
+        readable: &'a dyn Readable,
+        sink: &'a mut Sink<'s>,
+        cancel: &'a Cancel,
+    ) -> Self {
+        Entries {
+            repo,
+            options,
+            readable,
+            cancel,
+            sink,
+            all: readable.subtree(&FsPath::root()) == Subtree::All,
+        }
+    }
+
+    /// Sends an ordinary entry.
+    pub(super) fn send(&mut self, rev: Revnum) -> Result<()> {
+        self.send_marked(rev, false, false)
+    }
+
+    /// Sends an entry with its marks.
+    pub(super) fn send_marked(
+        &mut self,
+        rev: Revnum,
+        has_children: bool,
+        subtractive_merge: bool,
+    ) -> Result<()> {
+        self.cancel.check()?;
+        let fs = self.repo.fs();
+        let mut access = RevisionAccess::Full;
+        let mut visible = Visible::None;
+        if self.options.changed_paths || !self.all {
+            let root = fs.root(rev)?;
+            let changes = root.changed_paths()?;
+            if !self.all {
+                access = changes_access(&changes, self.readable);
+            }
+            if self.options.changed_paths {
+                visible = self.visible(&root, changes, access)?;
+            }
+        }
+        let nothing_asked = matches!(&self.options.revprops, Revprops::Names(names) if names.is_empty());
+        let revprops = match access {
+            RevisionAccess::None => None,
+            _ if nothing_asked => None,
+            _ => Some(fs.revprops(rev)?),
+        };
+        (self.sink)(&LogEntry {
+            rev: Some(rev),
+            changes: visible.as_slice(),
+            has_children,
+            subtractive_merge,
+            revprops,
+            access,
+            wanted: &self.options.revprops,
+        })
+    }
+
+    /// Ends the entries below the last one that has children.
+    pub(super) fn end_children(&mut self) -> Result<()> {
+        (self.sink)(&LogEntry {
+            rev: None,
+            changes: &[],
+            has_children: false,
+            subtractive_merge: false,
+            revprops: None,
+            access: RevisionAccess::None,
+            wanted: &self.options.revprops,
+        })
+    }
+
+    /// What may be seen of the changes; without copying them if that is all of them as they are stored.
+    fn visible(&self, root: &Root, changes: Arc<[ChangedPath]>, access: RevisionAccess) -> Result<Visible> {
+        let complete = changes.iter().all(|c| c.node_kind != NodeKind::Unknown);
+        if access == RevisionAccess::Full && complete {
+            return Ok(Visible::Stored(changes));
+        }
+        let mut seen = Vec::with_capacity(changes.len());
+        for change in changes.iter().filter(|c| self.all || self.readable.read(&c.path)) {
+            let mut change = change.clone();
+            change
+                .copyfrom
+                .take_if(|(_, source)| !self.all && !self.readable.read(source));
+            if change.node_kind == NodeKind::Unknown {
+                change.node_kind = kind_of(root, &change)?;
+            }
+            seen.push(change);
+        }
+        Ok(Visible::Chosen(seen))
+    }
+}
+
+enum Visible {
+    None,
+    Stored(Arc<[ChangedPath]>),
+    Chosen(Vec<ChangedPath>),
+}
+
+impl Visible {
+    fn as_slice(&self) -> &[ChangedPath] {
+        match self {
+            Visible::None => &[],
+            Visible::Stored(changes) => changes,
+            Visible::Chosen(changes) => changes,
+        }
+    }
+}
+
+/// Looks up a kind that old formats do not record.
+fn kind_of(root: &Root, change: &ChangedPath) -> Result<NodeKind> {
+    match change.change {
+        ChangeKind::Delete => match root.base_revision().prev() {
+            Some(before) => root.fs().root(before)?.kind(&change.path),
+            None => Ok(NodeKind::Unknown),
+        },
+        ChangeKind::Modify | ChangeKind::Add | ChangeKind::Replace => root.kind(&change.path),
+    }
+}

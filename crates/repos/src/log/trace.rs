@@ -1,0 +1,139 @@
+//! Following the histories of several paths at once, youngest revision first.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use base::{Cancel, Code, Error, FsPath, Result, Revnum};
+use fsfs::{Fs, History};
+
+use crate::access::Readable;
+
+/// The histories of some paths between two revisions.
+pub(super) struct Traces<'a> {
+    traces: Vec<Trace>,
+    /// The youngest revision on top, with the number of its trace.
+    next: BinaryHeap<(Revnum, Reverse<usize>)>,
+    old: Revnum,
+    strict: bool,
+    readable: &'a dyn Readable,
+}
+
+struct Trace {
+    history: History,
+    path: FsPath,
+}
+
+impl<'a> Traces<'a> {
+    /// Starts at `paths` in `young`; ends at `old`, and if `strict` at copies.
+    ///
+    /// # Errors
+    /// `FS_NOT_FOUND`, `AUTHZ_UNREADABLE`.
+    pub(super) fn open(
+        fs: &Fs,
+        paths: &[FsPath],
+        young: Revnum,
+        old: Revnum,
+        strict: bool,
+        readable: &'a dyn Readable,
+    ) -> Result<Self> {
+        let mut traces = Self::new(old, strict, readable);
+        for path in paths {
+            traces.add(fs, path, young)?;
+        }
+        Ok(traces)
+    }
+
+    /// Like [`Traces::open`], but paths that are not there are left out.
+    pub(super) fn open_existing(
+        fs: &Fs,
+        paths: &[FsPath],
+        young: Revnum,
+        old: Revnum,
+        strict: bool,
+        readable: &'a dyn Readable,
+    ) -> Result<Self> {
+        let mut traces = Self::new(old, strict, readable);
+        for path in paths {
+            match traces.add(fs, path, young) {
+                Err(e) if MISSING.contains(&e.code()) => {}
+                done => done?,
+            }
+        }
+        Ok(traces)
+    }
+
+    fn new(old: Revnum, strict: bool, readable: &'a dyn Readable) -> Self {
+        Traces {
+            traces: Vec::new(),
+            next: BinaryHeap::new(),
+            old,
+            strict,
+            readable,
+        }
+    }
+
+    fn add(&mut self, fs: &Fs, path: &FsPath, young: Revnum) -> Result<()> {
+        if !self.readable.read(path) {
+            return Err(Error::bare(Code::AUTHZ_UNREADABLE));
+        }
+        let Some(node) = fs.root(young)?.try_node(path)? else {
+            return Err(Error::new(
+                Code::FS_NOT_FOUND,
+                format!("File not found: revision {young}, path '{path}'"),
+            ));
+        };
+        self.traces.push(Trace {
+            history: node.history()?,
+            path: path.clone(),
+        });
+        self.step(self.traces.len() - 1)
+    }
+
+    /// The next older revision in which any of the paths changed.
+    pub(super) fn next(&mut self, cancel: &Cancel) -> Result<Option<Revnum>> {
+        self.next_with(cancel, &mut |_| {})
+    }
+
+    /// Like [`Traces::next`]; shows all paths still followed as they are named in that revision.
+    pub(super) fn next_with(
+        &mut self,
+        cancel: &Cancel,
+        paths: &mut dyn FnMut(Vec<FsPath>),
+    ) -> Result<Option<Revnum>> {
+        cancel.check()?;
+        let Some((rev, _)) = self.next.peek().copied() else {
+            return Ok(None);
+        };
+        let mut shown: Vec<(usize, FsPath)> = Vec::new();
+        let followed = self.next.iter().map(|(_, Reverse(at))| *at);
+        shown.extend(followed.map(|at| (at, self.traces[at].path.clone())));
+        shown.sort_by_key(|(at, _)| *at);
+        paths(shown.into_iter().map(|(_, path)| path).collect());
+        while let Some((next, Reverse(at))) = self.next.peek().copied()
+            && next == rev
+        {
+            self.next.pop();
+            self.step(at)?;
+        }
+        Ok(Some(rev))
+    }
+
+    /// Moves one trace to its next older change, if it has one to show.
+    fn step(&mut self, at: usize) -> Result<()> {
+        let trace = &mut self.traces[at];
+        if let Some((rev, path)) = trace.history.prev(!self.strict)?
+            && rev >= self.old
+            && self.readable.read(&path)
+        {
+            trace.path = path;
+            self.next.push((rev, Reverse(at)));
+        }
+        Ok(())
+    }
+}
+
+const MISSING: [Code; 3] = [
+    Code::FS_NOT_FOUND,
+    Code::FS_NOT_DIRECTORY,
+    Code::FS_NO_SUCH_REVISION,
+];
