@@ -1,0 +1,332 @@
+//! Writes a repository as a dump stream, byte for byte as `svnadmin dump` does.
+//!
+//! Each revision is a revision record and the node records of its changes. Which nodes, and in which order, the replay
+//! says ([`nodes`]); the first revision of a dump that begins in the middle is a whole tree ([`tree`]); what a
+//! record holds is in [`record`]; a [`Filter`] leaves paths out.
+//!
+//! Revisions do not depend on each other, so several are made at once, each into memory, and put out in order
+//! ([`pipeline`]). One that outgrows its share of memory is given up by its worker and made again straight into
+//! the output: texts pass in pieces, so a file of any size takes no more memory than a small one.
+
+mod filter;
+mod nodes;
+mod pipeline;
+mod record;
+mod spool;
+mod tree;
+
+use std::io::{self, Write};
+use std::num::NonZero;
+use std::thread;
+
+use base::{Cancel, Code, Error, Result, Revnum};
+
+use crate::access::{Everything, Readable};
+use crate::dumpfile;
+use crate::replay::{self, Detail};
+use crate::repo::Repository;
+use nodes::NodePrinter;
+use record::Printer;
+
+pub use filter::{Filter, Rule};
+
+/// What to dump, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The first revision; `None` is 0.
+    pub start: Option<Revnum>,
+    /// The last revision; `None` is the youngest.
+    pub end: Option<Revnum>,
+    /// The first revision holds only what it changed, not the whole tree.
+    pub incremental: bool,
+    /// Texts and properties are told as differences (version 3 of the format).
+    pub deltas: bool,
+    /// Paths to leave out.
+    pub filter: Option<Filter>,
+}
+
+/// Hears how a dump goes on.
+pub trait Observer {
+    /// A revision was written.
+    fn dumped(&mut self, rev: Revnum);
+
+    /// Something may get in the way of loading the dump. `number` and `text` are those that `svnadmin` prints:
+    /// `WARNING 0x<number>: <text>`.
+    fn warning(&mut self, number: u16, text: &str);
+}
+
+/// Dumps `repo` to `out`. What `out` gets does not depend on the number of processors.
+///
+/// # Errors
+/// `REPOS_BAD_ARGS` for a range that is reversed or not there, `AUTHZ_ROOT_UNREADABLE` if a filter hides the root of
+/// a whole tree, `CANCELLED`; what the storage says, and what `out` says. Everything before the failure was written.
+pub fn dump(
+    repo: &Repository,
+    options: &Options,
+    out: &mut dyn Write,
+    observer: &mut dyn Observer,
+    cancel: &Cancel,
+) -> Result<()> {
+    let job = Job::new(repo, options, false)?;
+    job.run(out, observer, cancel)
+}
+
+/// Dumps the revision properties alone: a stream of revision records. Only the range of `options` is looked at.
+///
+/// # Errors
+/// As [`dump`].
+pub fn dump_revprops(
+    repo: &Repository,
+    options: &Options,
+    out: &mut dyn Write,
+    observer: &mut dyn Observer,
+    cancel: &Cancel,
+) -> Result<()> {
+    let options = Options {
+        start: options.start,
+        end: options.end,
+        ..Options::default()
+    };
+    let job = Job::new(repo, &options, true)?;
+    job.run(out, observer, cancel)
+}
+
+/// What is written and is worth a warning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Warning {
+    OldSource { rev: Revnum },
+    OldMergeinfo,
+}
+
+struct Job<'a> {
+    repo: &'a Repository,
+    start: Revnum,
+    end: Revnum,
+    incremental: bool,
+    deltas: bool,
+    revprops_only: bool,
+    readable: &'a dyn Readable,
+}
+
+/// A revision in memory.
+struct Piece {
+    bytes: Vec<u8>,
+    warnings: Vec<Warning>,
+    ended: Ended,
+}
+
+enum Ended {
+    Well,
+    Failed(Error),
+    /// It is larger than its share: nothing of this piece is of use.
+    TooLarge,
+}
+
+impl<'a> Job<'a> {
+    fn new(repo: &'a Repository, options: &'a Options, revprops_only: bool) -> Result<Self> {
+        let youngest = repo.youngest()?;
+        let start = options.start.unwrap_or(Revnum::ZERO);
+        let end = options.end.unwrap_or(youngest);
+        let refuse = |message| Err(Error::new(Code::REPOS_BAD_ARGS, message));
+        if start > end {
+            return refuse(format!(
+                "Start revision {start} is greater than end revision {end}"
+            ));
+        }
+        if end > youngest {
+            return refuse(format!(
+                "End revision {end} is invalid (youngest revision is {youngest})"
+            ));
+        }
+        Ok(Job {
+            repo,
+            start,
+            end,
+            incremental: options.incremental,
+            deltas: options.deltas,
+            revprops_only,
+            readable: match &options.filter {
+                Some(filter) => filter,
+                None => &Everything,
+            },
+        })
+    }
+
+    fn run(&self, out: &mut dyn Write, observer: &mut dyn Observer, cancel: &Cancel) -> Result<()> {
+        let mut head = Vec::new();
+        let version = if self.deltas { 3 } else { 2 };
+        dumpfile::write_start(&mut head, version, &self.repo.uuid());
+        out.write_all(&head).map_err(|e| write_error(&e))?;
+        let mut notes = Notes::new(self.start, observer);
+        let count = self.end.0 - self.start.0 + 1;
+        let threads = thread::available_parallelism().map_or(1, NonZero::get);
+        if threads == 1 || count == 1 {
+            for rev in self.start.0..=self.end.0 {
+                cancel.check()?;
+                self.print_noted(Revnum(rev), out, &mut notes)?;
+            }
+        } else {
+            let work = |number| self.piece(Revnum(self.start.0 + number));
+            let size = |piece: &Piece| piece.bytes.capacity() + size_of::<Piece>();
+            pipeline::run(count, threads, BUDGET, work, size, |number, piece| {
+                cancel.check()?;
+                let rev = Revnum(self.start.0 + number);
+                if let Ended::TooLarge = piece.ended {
+                    return self.print_noted(rev, out, &mut notes);
+                }
+                out.write_all(&piece.bytes).map_err(|e| write_error(&e))?;
+                notes.warn(&piece.warnings);
+                if let Ended::Failed(error) = piece.ended {
+                    return Err(error);
+                }
+                notes.observer.dumped(rev);
+                Ok(())
+            })?;
+        }
+        out.flush().map_err(|e| write_error(&e))?;
+        notes.close();
+        Ok(())
+    }
+
+    /// Makes a revision in memory.
+    fn piece(&self, rev: Revnum) -> Piece {
+        let mut sink = Bounded::default();
+        let mut printer = Printer::new(&mut sink, self.start);
+        let result = self.print(rev, &mut printer);
+        let warnings = std::mem::take(&mut printer.warnings);
+        let ended = match result {
+            Ok(()) => Ended::Well,
+            Err(_) if sink.overflowed => {
+                sink.bytes = Vec::new();
+                Ended::TooLarge
+            }
+            Err(error) => Ended::Failed(error),
+        };
+        Piece {
+            bytes: sink.bytes,
+            warnings,
+            ended,
+        }
+    }
+
+    /// Makes a revision straight into the output.
+    fn print_noted(&self, rev: Revnum, out: &mut dyn Write, notes: &mut Notes<'_>) -> Result<()> {
+        let mut printer = Printer::new(out, self.start);
+        let result = self.print(rev, &mut printer);
+        notes.warn(&printer.warnings);
+        result?;
+        notes.observer.dumped(rev);
+        Ok(())
+    }
+
+    fn print(&self, rev: Revnum, printer: &mut Printer<'_>) -> Result<()> {
+        let props = self.repo.revprops(rev, self.readable)?;
+        let mut record = Vec::new();
+        dumpfile::write_revision(&mut record, rev, &props);
+        printer.raw(&record)?;
+        if rev == Revnum::ZERO || self.revprops_only {
+            return Ok(());
+        }
+        let fs = self.repo.fs();
+        if rev == self.start && !self.incremental {
+            return tree::print(printer, fs, rev, self.readable);
+        }
+        printer.deltas = self.deltas;
+        let root = fs.root(rev)?;
+        let mut editor = NodePrinter::new(printer, root.clone());
+        let options = replay::Options::default();
+        replay::drive(&root, &options, Detail::MarksAlone, self.readable, &mut editor)
+    }
+}
+
+/// Passes warnings on and remembers which kinds there were.
+struct Notes<'a> {
+    oldest: Revnum,
+    observer: &'a mut dyn Observer,
+    old_source: bool,
+    old_mergeinfo: bool,
+}
+
+impl<'a> Notes<'a> {
+    fn new(oldest: Revnum, observer: &'a mut dyn Observer) -> Self {
+        Notes {
+            oldest,
+            observer,
+            old_source: false,
+            old_mergeinfo: false,
+        }
+    }
+
+    fn warn(&mut self, warnings: &[Warning]) {
+        let oldest = self.oldest;
+        for warning in warnings {
+            match warning {
+                Warning::OldSource { rev } => {
+                    self.old_source = true;
+                    let text = format!(
+                        "Referencing data in revision {rev}, which is older than the oldest dumped revision \
+                         (r{oldest}).  Loading this dump into an empty repository will fail."
+                    );
+                    self.observer.warning(OLD_SOURCE, &text);
+                }
+                Warning::OldMergeinfo => {
+                    self.old_mergeinfo = true;
+                    let text = format!(
+                        "Mergeinfo referencing revision(s) prior to the oldest dumped revision (r{oldest}). \
+                         Loading this dump may result in invalid mergeinfo."
+                    );
+                    self.observer.warning(OLD_MERGEINFO, &text);
+                }
+            }
+        }
+    }
+
+    /// Sums up, after the last revision.
+    fn close(self) {
+        if self.old_source {
+            let text =
+                "The range of revisions dumped contained references to copy sources outside that range.";
+            self.observer.warning(OLD_SOURCE, text);
+        }
+        if self.old_mergeinfo {
+            let text = "The range of revisions dumped contained mergeinfo which reference revisions outside that \
+                        range.";
+            self.observer.warning(OLD_MERGEINFO, text);
+        }
+    }
+}
+
+/// Memory that refuses to grow beyond a revision's share.
+#[derive(Default)]
+struct Bounded {
+    bytes: Vec<u8>,
+    overflowed: bool,
+}
+
+impl Write for Bounded {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.bytes.len() + bytes.len() > SHARE {
+            self.overflowed = true;
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// An error of the dump's output.
+fn write_error(error: &io::Error) -> Error {
+    Error::os(error, "Write error")
+}
+
+const OLD_SOURCE: u16 = 0x0000;
+const OLD_MERGEINFO: u16 = 0x0001;
+
+/// Bytes of one revision that may be in memory.
+const SHARE: usize = 4 << 20;
+/// Bytes of finished revisions that may wait for their turn.
+const BUDGET: usize = 32 << 20;

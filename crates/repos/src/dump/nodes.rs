@@ -1,0 +1,303 @@
+//! The editor that turns a replayed revision into node records.
+//!
+//! It takes from the replay what happened to which path, and looks the nodes up itself: what a record holds depends on
+//! stored representations, not on contents. Deletions wait until their directory is closed, unless an addition
+//! makes them replacements.
+
+use std::collections::BTreeSet;
+
+use base::checksum::Md5;
+use base::{Code, Error, FsPath, RelPath, Result, Revnum};
+use delta::editor::{CopyFrom, DirToken, Editor, FileToken, TextChunk};
+use fsfs::{Node, Root};
+
+use crate::dump::record::{Change, Printer};
+use crate::dumpfile::Action;
+
+/// Prints the node records of one revision.
+pub(super) struct NodePrinter<'p, 'o> {
+    printer: &'p mut Printer<'o>,
+    root: Root,
+    /// The open directories, outermost first; a token is a position in it.
+    open: Vec<Dir>,
+}
+
+struct Dir {
+    path: FsPath,
+    printed: bool,
+    node: Looked,
+    compared: Looked,
+    deleted: BTreeSet<FsPath>,
+}
+
+/// A node that is looked up when it is first needed.
+enum Looked {
+    /// There is nothing to look up.
+    Nowhere,
+    /// At this path of this tree.
+    At(Root, FsPath),
+    /// The entry of the same name in the outer directory's.
+    InParent,
+    Found(Node),
+}
+
+/// Which of a directory's two nodes.
+#[derive(Clone, Copy)]
+enum Which {
+    New,
+    Compared,
+}
+
+impl<'p, 'o> NodePrinter<'p, 'o> {
+    pub fn new(printer: &'p mut Printer<'o>, root: Root) -> Self {
+        NodePrinter {
+            printer,
+            root,
+            open: Vec::new(),
+        }
+    }
+
+    fn dir(&mut self, token: DirToken) -> Result<&mut Dir> {
+        self.open.get_mut(token.0 as usize).ok_or_else(misdriven)
+    }
+
+    fn push(&mut self, dir: Dir) -> Result<DirToken> {
+        let token = u32::try_from(self.open.len()).map_err(|_| misdriven())?;
+        self.open.push(dir);
+        Ok(DirToken(token))
+    }
+
+    /// The node of an open directory in the new tree, or the one it is compared with.
+    fn looked_up(&mut self, depth: usize, which: Which) -> Result<Option<Node>> {
+        let mut from = depth;
+        let mut node = loop {
+            let dir = self.open.get(from).ok_or_else(misdriven)?;
+            match dir.looked(which) {
+                Looked::Nowhere => return Ok(None),
+                Looked::Found(node) => break node.clone(),
+                Looked::At(root, path) => break root.node(path)?,
+                Looked::InParent => from = from.checked_sub(1).ok_or_else(misdriven)?,
+            }
+        };
+        *self.open[from].looked_mut(which) = Looked::Found(node.clone());
+        for dir in &mut self.open[from + 1..=depth] {
+            let name = dir.path.basename();
+            node = match node.child(name)? {
+                Some(child) => child,
+                None => node.root().node(&node.path().join_str(name))?,
+            };
+            *dir.looked_mut(which) = Looked::Found(node.clone());
+        }
+        Ok(Some(node))
+    }
+
+    /// The entry of an open directory that `path` names.
+    fn entry(&mut self, parent: DirToken, path: &RelPath, which: Which) -> Result<Option<Node>> {
+        let Some(dir) = self.looked_up(parent.0 as usize, which)? else {
+            return Ok(None);
+        };
+        match dir.child(path.basename())? {
+            Some(node) => Ok(Some(node)),
+            // Asking for the whole path gives the right error.
+            None => dir.root().node(&dir.path().join_str(path.basename())).map(Some),
+        }
+    }
+
+    /// Prints an addition. Returns the source of its copy.
+    fn added(
+        &mut self,
+        path: &RelPath,
+        parent: DirToken,
+        copyfrom: Option<CopyFrom<'_>>,
+    ) -> Result<Option<(Root, FsPath)>> {
+        let node = self.entry(parent, path, Which::New)?.ok_or_else(misdriven)?;
+        let full = FsPath::root().join(path);
+        let replaces = self.dir(parent)?.deleted.remove(&*full);
+        let Some(from) = copyfrom else {
+            self.printer.node(&Change {
+                path: &full,
+                action: if replaces { Action::Replace } else { Action::Add },
+                node: &node,
+                compared: None,
+                copyfrom: None,
+            })?;
+            return Ok(None);
+        };
+        if replaces {
+            self.printer.delete(&full, true)?;
+        }
+        let source_path = FsPath::parse(from.path)?;
+        let source_root = self.root.fs().root(from.rev)?;
+        let source = source_root.node(&source_path)?;
+        self.printer.node(&Change {
+            path: &full,
+            action: Action::Add,
+            node: &node,
+            compared: Some(&source),
+            copyfrom: Some((from.rev, &source_path)),
+        })?;
+        Ok(Some((source_root, source_path)))
+    }
+}
+
+impl Dir {
+    fn looked(&self, which: Which) -> &Looked {
+        match which {
+            Which::New => &self.node,
+            Which::Compared => &self.compared,
+        }
+    }
+
+    fn looked_mut(&mut self, which: Which) -> &mut Looked {
+        match which {
+            Which::New => &mut self.node,
+            Which::Compared => &mut self.compared,
+        }
+    }
+}
+
+impl Editor for NodePrinter<'_, '_> {
+    fn set_target_revision(&mut self, _rev: Revnum) -> Result<()> {
+        Ok(())
+    }
+
+    fn open_root(&mut self, _base: Option<Revnum>) -> Result<DirToken> {
+        let rev = self.root.revision().and_then(Revnum::prev);
+        let before = self.root.fs().root(rev.ok_or_else(misdriven)?)?;
+        self.push(Dir {
+            path: FsPath::root(),
+            printed: false,
+            node: Looked::At(self.root.clone(), FsPath::root()),
+            compared: Looked::At(before, FsPath::root()),
+            deleted: BTreeSet::new(),
+        })
+    }
+
+    fn delete_entry(&mut self, path: &RelPath, _rev: Option<Revnum>, parent: DirToken) -> Result<()> {
+        self.dir(parent)?.deleted.insert(FsPath::root().join(path));
+        Ok(())
+    }
+
+    fn add_directory(
+        &mut self,
+        path: &RelPath,
+        parent: DirToken,
+        copyfrom: Option<CopyFrom<'_>>,
+    ) -> Result<DirToken> {
+        let source = self.added(path, parent, copyfrom)?;
+        self.push(Dir {
+            path: FsPath::root().join(path),
+            printed: true,
+            node: Looked::InParent,
+            compared: match source {
+                Some((root, path)) => Looked::At(root, path),
+                None => Looked::Nowhere,
+            },
+            deleted: BTreeSet::new(),
+        })
+    }
+
+    fn open_directory(
+        &mut self,
+        path: &RelPath,
+        parent: DirToken,
+        _base: Option<Revnum>,
+    ) -> Result<DirToken> {
+        self.dir(parent)?;
+        self.push(Dir {
+            path: FsPath::root().join(path),
+            printed: false,
+            node: Looked::InParent,
+            compared: Looked::InParent,
+            deleted: BTreeSet::new(),
+        })
+    }
+
+    fn change_dir_prop(&mut self, dir: DirToken, _name: &str, _value: Option<&[u8]>) -> Result<()> {
+        if std::mem::replace(&mut self.dir(dir)?.printed, true) {
+            return Ok(());
+        }
+        let depth = dir.0 as usize;
+        let node = self.looked_up(depth, Which::New)?.ok_or_else(misdriven)?;
+        let compared = self.looked_up(depth, Which::Compared)?;
+        self.printer.node(&Change {
+            path: &self.open[depth].path,
+            action: Action::Change,
+            node: &node,
+            compared: compared.as_ref(),
+            copyfrom: None,
+        })
+    }
+
+    fn close_directory(&mut self, dir: DirToken) -> Result<()> {
+        let closed = self.open.pop().filter(|_| self.open.len() == dir.0 as usize);
+        for path in closed.ok_or_else(misdriven)?.deleted {
+            self.printer.delete(&path, false)?;
+        }
+        Ok(())
+    }
+
+    fn absent_directory(&mut self, _path: &RelPath, _parent: DirToken) -> Result<()> {
+        Ok(())
+    }
+
+    fn add_file(
+        &mut self,
+        path: &RelPath,
+        parent: DirToken,
+        copyfrom: Option<CopyFrom<'_>>,
+    ) -> Result<FileToken> {
+        self.added(path, parent, copyfrom)?;
+        Ok(FileToken(0))
+    }
+
+    fn open_file(&mut self, path: &RelPath, parent: DirToken, _base: Option<Revnum>) -> Result<FileToken> {
+        let node = self.entry(parent, path, Which::New)?.ok_or_else(misdriven)?;
+        let compared = self.entry(parent, path, Which::Compared)?;
+        self.printer.node(&Change {
+            path: &FsPath::root().join(path),
+            action: Action::Change,
+            node: &node,
+            compared: compared.as_ref(),
+            copyfrom: None,
+        })?;
+        Ok(FileToken(0))
+    }
+
+    fn apply_textdelta(&mut self, _file: FileToken, _base_md5: Option<&Md5>) -> Result<()> {
+        Ok(())
+    }
+
+    fn text_chunk(&mut self, _file: FileToken, _chunk: TextChunk<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn text_end(&mut self, _file: FileToken) -> Result<()> {
+        Ok(())
+    }
+
+    fn change_file_prop(&mut self, _file: FileToken, _name: &str, _value: Option<&[u8]>) -> Result<()> {
+        Ok(())
+    }
+
+    fn close_file(&mut self, _file: FileToken, _text_md5: Option<&Md5>) -> Result<()> {
+        Ok(())
+    }
+
+    fn absent_file(&mut self, _path: &RelPath, _parent: DirToken) -> Result<()> {
+        Ok(())
+    }
+
+    fn close_edit(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn abort_edit(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The replay is ours and calls in order; a consumer says so rather than panic.
+fn misdriven() -> Error {
+    Error::new(Code::INCORRECT_PARAMS, "Editor was driven out of order")
+}

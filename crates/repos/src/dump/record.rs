@@ -1,0 +1,227 @@
+//! Prints node records: headers, property section, text.
+
+use std::borrow::Cow;
+use std::io::Write;
+
+use base::hashdump::{self, Terminator};
+use base::mergeinfo::Mergeinfo;
+use base::{FsPath, NodeKind, Props, Result, Revnum, props};
+use delta::editor::{EncodedVersions, TextChunk};
+use delta::svndiff::{self, Codec};
+use fsfs::Node;
+
+use crate::dump::spool::Spool;
+use crate::dump::{Warning, write_error};
+use crate::dumpfile::{Action, NodeHeaders};
+
+/// Prints records of one revision after the other to `out`.
+pub(super) struct Printer<'o> {
+    out: &'o mut dyn Write,
+    /// Whether texts and properties are told as differences where there is something to differ from.
+    pub deltas: bool,
+    /// The first revision of the dump.
+    oldest: Revnum,
+    /// What was worth a warning so far.
+    pub warnings: Vec<Warning>,
+    headers: Vec<u8>,
+    section: Vec<u8>,
+    chunk: Vec<u8>,
+    spool: Spool,
+    codec: Codec,
+}
+
+/// A node to print.
+pub(super) struct Change<'a> {
+    pub path: &'a FsPath,
+    pub action: Action,
+    pub node: &'a Node,
+    /// What properties and text are compared with: equal ones are left out.
+    pub compared: Option<&'a Node>,
+    /// The source of a copy, which is then also what is compared.
+    pub copyfrom: Option<(Revnum, &'a FsPath)>,
+}
+
+impl<'o> Printer<'o> {
+    pub fn new(out: &'o mut dyn Write, oldest: Revnum) -> Self {
+        Printer {
+            out,
+            deltas: false,
+            oldest,
+            warnings: Vec::new(),
+            headers: Vec::new(),
+            section: Vec::new(),
+            chunk: Vec::new(),
+            spool: Spool::default(),
+            codec: Codec::new(),
+        }
+    }
+
+    /// Prints bytes as they are.
+    pub fn raw(&mut self, bytes: &[u8]) -> Result<()> {
+        self.out.write_all(bytes).map_err(|e| write_error(&e))
+    }
+
+    /// Prints a deletion. One that makes room for a copy is followed by one empty line less than any other.
+    pub fn delete(&mut self, path: &FsPath, for_a_copy: bool) -> Result<()> {
+        let headers = NodeHeaders {
+            path: Cow::Borrowed(path.rel_str()),
+            action: Some(Action::Delete),
+            ..NodeHeaders::default()
+        };
+        self.headers.clear();
+        headers.write(&mut self.headers);
+        self.headers
+            .extend_from_slice(if for_a_copy { b"\n" } else { b"\n\n" });
+        self.out.write_all(&self.headers).map_err(|e| write_error(&e))
+    }
+
+    /// Prints a node that is there after the revision.
+    pub fn node(&mut self, change: &Change<'_>) -> Result<()> {
+        let node = change.node;
+        let is_file = node.kind() != NodeKind::Dir;
+        let mut headers = NodeHeaders {
+            path: Cow::Borrowed(change.path.rel_str()),
+            kind: Some(node.kind()),
+            action: Some(change.action),
+            ..NodeHeaders::default()
+        };
+        if let Some((rev, path)) = change.copyfrom {
+            headers.copyfrom = Some((rev, Cow::Borrowed(path.rel_str())));
+            if let Some(source) = change.compared.filter(|_| is_file) {
+                headers.copy_source_md5 = known_md5(source)?;
+                headers.copy_source_sha1 = known_sha1(source);
+            }
+            if rev < self.oldest {
+                self.warnings.push(Warning::OldSource { rev });
+            }
+        }
+        let with_props = match change.compared {
+            Some(compared) => node.props_key() != compared.props_key(),
+            None => true,
+        };
+        let with_text = is_file
+            && match change.compared {
+                Some(compared) => node.text_key() != compared.text_key(),
+                None => true,
+            };
+        if with_props {
+            headers.prop_delta = self.prop_section(node, change.compared)?;
+            headers.prop_length = Some(self.section.len() as u64);
+        }
+        if with_text {
+            headers.content_md5 = known_md5(node)?;
+            headers.content_sha1 = known_sha1(node);
+            headers.text_length = Some(match self.deltas {
+                false => node.size()?,
+                true => {
+                    headers.text_delta = true;
+                    if let Some(compared) = change.compared {
+                        headers.delta_base_md5 = known_md5(compared)?;
+                        headers.delta_base_sha1 = known_sha1(compared);
+                    }
+                    self.text_delta(node, change.compared)?;
+                    self.spool.len()
+                }
+            });
+        }
+        if with_props || with_text {
+            headers.content_length =
+                Some(headers.prop_length.unwrap_or(0) + headers.text_length.unwrap_or(0));
+        }
+        self.headers.clear();
+        headers.write(&mut self.headers);
+        self.headers.push(b'\n');
+        if with_props {
+            self.headers.extend_from_slice(&self.section);
+        }
+        self.out.write_all(&self.headers).map_err(|e| write_error(&e))?;
+        match (with_text, self.deltas) {
+            (true, true) => self.spool.copy_to(self.out)?,
+            (true, false) => self.text(node)?,
+            (false, _) => {}
+        }
+        self.raw(if with_props || with_text { b"\n\n" } else { b"\n" })
+    }
+
+    /// Fills `section`; returns whether it tells differences.
+    fn prop_section(&mut self, node: &Node, compared: Option<&Node>) -> Result<bool> {
+        let new = node.props()?;
+        if self.oldest > Revnum(1) && refers_to_older(&new, self.oldest) {
+            self.warnings.push(Warning::OldMergeinfo);
+        }
+        self.section.clear();
+        let Some(compared) = compared.filter(|_| self.deltas) else {
+            hashdump::write_props(&mut self.section, &new, Terminator::PropsEnd);
+            return Ok(false);
+        };
+        let old = compared.props()?;
+        for (name, value) in new.iter().filter(|(name, value)| old.get(*name) != Some(value)) {
+            hashdump::write_entry(&mut self.section, name.as_bytes(), value);
+        }
+        for name in old.keys().filter(|name| !new.contains_key(*name)) {
+            hashdump::write_delete(&mut self.section, name.as_bytes());
+        }
+        hashdump::write(&mut self.section, [], Terminator::PropsEnd);
+        Ok(true)
+    }
+
+    fn text(&mut self, node: &Node) -> Result<()> {
+        if !node.has_text() {
+            return Ok(());
+        }
+        let mut reader = node.reader()?;
+        self.chunk.resize(CHUNK, 0);
+        loop {
+            let length = reader.read_some(&mut self.chunk)?;
+            if length == 0 {
+                return Ok(());
+            }
+            self.out
+                .write_all(&self.chunk[..length])
+                .map_err(|e| write_error(&e))?;
+        }
+    }
+
+    /// Fills the spool. Stored windows are only re-framed: dump streams hold version 0.
+    fn text_delta(&mut self, node: &Node, compared: Option<&Node>) -> Result<()> {
+        let Printer { spool, codec, .. } = self;
+        spool.clear();
+        svndiff::write_header(0, spool.buffer());
+        if !node.has_text() {
+            return Ok(());
+        }
+        let windows = node.fs().text_delta(compared, node, EncodedVersions::up_to(2))?;
+        windows.drive(&mut |chunk| {
+            match chunk {
+                TextChunk::Decoded(window) => svndiff::write_window(window, 0, 0, codec, spool.buffer()),
+                TextChunk::Encoded(window) => window.write_as(0, 0, codec, spool.buffer())?,
+            }
+            spool.settle()
+        })
+    }
+}
+
+fn known_md5(node: &Node) -> Result<Option<base::checksum::Md5>> {
+    match node.has_text() {
+        true => node.md5().map(Some),
+        false => Ok(None),
+    }
+}
+
+fn known_sha1(node: &Node) -> Option<base::checksum::Sha1> {
+    node.sha1().filter(|_| node.has_text())
+}
+
+/// True if the mergeinfo names a revision older than `oldest`. What is no mergeinfo names nothing.
+fn refers_to_older(props: &Props, oldest: Revnum) -> bool {
+    let mergeinfo = props.get(props::MERGEINFO).map(|text| Mergeinfo::parse(text));
+    let Some(Ok(mergeinfo)) = mergeinfo else {
+        return false;
+    };
+    mergeinfo
+        .iter()
+        .flat_map(|(_, ranges)| ranges.ranges())
+        .any(|range| range.start.next() < oldest)
+}
+
+const CHUNK: usize = 100 * 1024;

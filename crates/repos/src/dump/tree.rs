@@ -1,0 +1,89 @@
+//! Prints a whole tree as additions: the first revision of a dump that does not begin at the beginning.
+
+use std::sync::Arc;
+
+use base::{Code, Error, FsPath, NodeKind, Result, Revnum};
+use fsfs::{DirEntry, Fs, Node};
+
+use crate::access::{Readable, Subtree};
+use crate::dump::record::{Change, Printer};
+use crate::dumpfile::Action;
+use crate::replay::hash_order;
+
+/// A directory whose entries are being printed.
+struct Level {
+    node: Node,
+    entries: Arc<[DirEntry]>,
+    order: std::vec::IntoIter<u32>,
+    seen: Subtree,
+}
+
+/// Prints the tree of `rev`, parents before children, siblings in the incumbent's order.
+pub(super) fn print(printer: &mut Printer<'_>, fs: &Fs, rev: Revnum, readable: &dyn Readable) -> Result<()> {
+    let root_path = FsPath::root();
+    if !readable.read(&root_path) {
+        return Err(Error::new(
+            Code::AUTHZ_ROOT_UNREADABLE,
+            "Unable to open root of edit",
+        ));
+    }
+    let root = fs.root(rev)?.root_node()?;
+    root_props(printer, fs, rev, &root)?;
+    let seen = readable.subtree(&root_path);
+    let mut open = vec![Level::new(root, seen)?];
+    while let Some(mut level) = open.pop() {
+        let Some(at) = level.order.next() else {
+            continue;
+        };
+        let entry = &level.entries[at as usize];
+        let node = level.node.child_of(entry)?;
+        let visible = level.seen == Subtree::All || readable.read(node.path());
+        let seen = match level.seen {
+            Subtree::All => Subtree::All,
+            Subtree::Mixed | Subtree::None => readable.subtree(node.path()),
+        };
+        open.push(level);
+        if !visible {
+            continue;
+        }
+        printer.node(&Change {
+            path: node.path(),
+            action: Action::Add,
+            node: &node,
+            compared: None,
+            copyfrom: None,
+        })?;
+        if node.kind() == NodeKind::Dir {
+            open.push(Level::new(node, seen)?);
+        }
+    }
+    Ok(())
+}
+
+/// The root has a record if it has properties; but they are printed only if this very revision set them.
+fn root_props(printer: &mut Printer<'_>, fs: &Fs, rev: Revnum, root: &Node) -> Result<()> {
+    if !root.has_props() || root.props()?.is_empty() {
+        return Ok(());
+    }
+    let before = fs.root(rev.prev().unwrap_or(rev))?.root_node()?;
+    printer.node(&Change {
+        path: &FsPath::root(),
+        action: Action::Change,
+        node: root,
+        compared: Some(&before),
+        copyfrom: None,
+    })
+}
+
+impl Level {
+    fn new(node: Node, seen: Subtree) -> Result<Level> {
+        let entries = node.entries()?;
+        let order = hash_order(entries.iter().map(|entry| entry.name.as_bytes()));
+        Ok(Level {
+            node,
+            entries,
+            order: order.into_iter(),
+            seen,
+        })
+    }
+}

@@ -1,1 +1,0 @@
-//! Placeholder: owned by the helper 'report' (may become a folder with mod.rs).

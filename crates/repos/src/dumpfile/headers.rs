@@ -1,0 +1,122 @@
+//! The headers of records, as values.
+
+use std::borrow::Cow;
+
+use base::checksum::{Md5, Sha1};
+use base::{NodeKind, Revnum};
+
+/// The headers of one record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// The UUID of the repository.
+    Uuid(String),
+    /// A revision: the node records up to the next one belong to it.
+    Revision(RevisionHeaders),
+    /// A change of one node.
+    Node(Box<NodeHeaders<'static>>),
+}
+
+/// The headers of a revision record.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RevisionHeaders {
+    /// The number that the revision had where it was dumped.
+    pub rev: Revnum,
+    /// Bytes of the property section; `None` if there is none.
+    pub prop_length: Option<u64>,
+    /// Bytes of all content.
+    pub content_length: Option<u64>,
+}
+
+/// What happened to a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It was modified.
+    Change,
+    /// It appeared, empty or as a copy.
+    Add,
+    /// It went.
+    Delete,
+    /// It went and another appeared in its place.
+    Replace,
+}
+
+impl Action {
+    /// The word in the stream.
+    pub fn word(self) -> &'static str {
+        match self {
+            Action::Change => "change",
+            Action::Add => "add",
+            Action::Delete => "delete",
+            Action::Replace => "replace",
+        }
+    }
+
+    /// Reads a word; `None` if it is no action.
+    pub fn from_word(word: &[u8]) -> Option<Self> {
+        Some(match word {
+            b"change" => Action::Change,
+            b"add" => Action::Add,
+            b"delete" => Action::Delete,
+            b"replace" => Action::Replace,
+            _ => return None,
+        })
+    }
+}
+
+/// The headers of a node record. Unknown ones are not kept; lengths count bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeHeaders<'a> {
+    /// The path as it stands there: `svnadmin` writes no leading slash, and nothing for the root.
+    pub path: Cow<'a, str>,
+    /// What kind the node is after the change; `None` if it was not said or is no kind that a repository holds.
+    pub kind: Option<NodeKind>,
+    /// What happened; `None` if it was not said or is not known.
+    pub action: Option<Action>,
+    /// The source of a copy.
+    pub copyfrom: Option<(Revnum, Cow<'a, str>)>,
+    /// Digest of the text of the copy's source.
+    pub copy_source_md5: Option<Md5>,
+    /// Digest of the text of the copy's source.
+    pub copy_source_sha1: Option<Sha1>,
+    /// True if the property section tells differences.
+    pub prop_delta: bool,
+    /// True if the text section is svndiff.
+    pub text_delta: bool,
+    /// Digest of the text that the svndiff is based on.
+    pub delta_base_md5: Option<Md5>,
+    /// Digest of the text that the svndiff is based on.
+    pub delta_base_sha1: Option<Sha1>,
+    /// Digest of the resulting text.
+    pub content_md5: Option<Md5>,
+    /// Digest of the resulting text.
+    pub content_sha1: Option<Sha1>,
+    /// Bytes of the property section; `None` if there is none.
+    pub prop_length: Option<u64>,
+    /// Bytes of the text section; `None` if there is none.
+    pub text_length: Option<u64>,
+    /// Bytes of all content.
+    pub content_length: Option<u64>,
+}
+
+/// Names of headers.
+pub(super) mod name {
+    pub const VERSION: &str = "SVN-fs-dump-format-version";
+    pub const UUID: &str = "UUID";
+    pub const REVISION: &str = "Revision-number";
+    pub const PATH: &str = "Node-path";
+    pub const KIND: &str = "Node-kind";
+    pub const ACTION: &str = "Node-action";
+    pub const COPYFROM_REV: &str = "Node-copyfrom-rev";
+    pub const COPYFROM_PATH: &str = "Node-copyfrom-path";
+    pub const COPY_SOURCE_MD5: &str = "Text-copy-source-md5";
+    pub const COPY_SOURCE_SHA1: &str = "Text-copy-source-sha1";
+    pub const PROP_DELTA: &str = "Prop-delta";
+    pub const TEXT_DELTA: &str = "Text-delta";
+    pub const DELTA_BASE_MD5: &str = "Text-delta-base-md5";
+    pub const DELTA_BASE_SHA1: &str = "Text-delta-base-sha1";
+    pub const CONTENT_MD5: &str = "Text-content-md5";
+    pub const CONTENT_SHA1: &str = "Text-content-sha1";
+    pub const PROP_LENGTH: &str = "Prop-content-length";
+    pub const TEXT_LENGTH: &str = "Text-content-length";
+    pub const CONTENT_LENGTH: &str = "Content-length";
+}

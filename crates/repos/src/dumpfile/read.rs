@@ -1,0 +1,3 @@
+//! Reading streams.
+/// Takes a stream apart.
+pub struct Reader;
