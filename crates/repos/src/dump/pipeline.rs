@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn order_is_kept_whatever_the_pieces_take() {
         let work = |n: u64| {
-            if n % 7 == 0 {
+            if n.is_multiple_of(7) {
                 thread::yield_now();
             }
             vec![0u8; (n % 13) as usize * 100]

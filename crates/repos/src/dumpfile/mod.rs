@@ -8,9 +8,13 @@
 //! What is absent: repositories. [`crate::dump`] decides what is written.
 
 mod headers;
+mod parse;
 mod read;
 mod write;
 
 pub use headers::{Action, NodeHeaders, Record, RevisionHeaders};
 pub use read::Reader;
 pub use write::{write_revision, write_start};
+
+#[cfg(test)]
+mod tests;

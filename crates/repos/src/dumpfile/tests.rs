@@ -1,0 +1,260 @@
+//! Tests of the codec alone; streams of the real tool are in `tests/it/dump.rs`.
+
+use proptest::prelude::*;
+
+use super::*;
+use base::checksum::{Md5, Sha1};
+use base::{Code, NodeKind, PropChange, Props, Revnum};
+
+/// What a stream says: records with their properties and texts.
+type Told = Vec<(Record, Vec<PropChange>, Option<Vec<u8>>)>;
+
+fn read_all(stream: &[u8]) -> base::Result<Told> {
+    let mut reader = Reader::open(stream)?;
+    let mut told = Vec::new();
+    while let Some(record) = reader.next_record()? {
+        let mut props = Vec::new();
+        while let Some(prop) = reader.next_prop()? {
+            props.push(prop);
+        }
+        let mut text = reader.text_left()?.map(|_| Vec::new());
+        let mut piece = [0; 7];
+        loop {
+            let length = reader.read_text(&mut piece)?;
+            if length == 0 {
+                break;
+            }
+            text.get_or_insert_default().extend_from_slice(&piece[..length]);
+        }
+        told.push((record, props, text));
+    }
+    Ok(told)
+}
+
+fn refused(stream: impl AsRef<[u8]>) -> Code {
+    read_all(stream.as_ref()).expect_err("must be refused").code()
+}
+
+const START: &str = "SVN-fs-dump-format-version: 2\n\n";
+
+#[test]
+fn what_is_no_stream_is_refused() {
+    assert_eq!(refused(""), Code::INCOMPLETE_DATA);
+    assert_eq!(refused("SVN-fs-dump-format-version: 2"), Code::INCOMPLETE_DATA);
+    assert_eq!(refused("hello\n"), Code::STREAM_MALFORMED_DATA);
+    let long = format!("SVN-fs-dump-format-version: 2{}\n", " ".repeat(60));
+    assert_eq!(refused(long), Code::STREAM_MALFORMED_DATA);
+    assert_eq!(
+        refused("SVN-fs-dump-format-version: 4\n"),
+        Code::STREAM_MALFORMED_DATA
+    );
+    assert!(
+        read_all(b"SVN-fs-dump-format-version: 2\n")
+            .expect("empty")
+            .is_empty()
+    );
+    assert!(
+        read_all(b"SVN-fs-dump-format-version:2\n")
+            .expect("no space")
+            .is_empty()
+    );
+}
+
+#[test]
+fn malformed_records_have_the_incumbents_codes() {
+    for (record, code) in [
+        ("Foo: bar\n\n", Code::STREAM_MALFORMED_DATA),
+        ("Foobar\n\n", Code::STREAM_MALFORMED_DATA),
+        ("Revision-number: 1", Code::INCOMPLETE_DATA),
+        ("Revision-number: 1\r\n\r\n", Code::INCORRECT_PARAMS),
+        (
+            "Revision-number: 1\nProp-content-length: 20\nContent-length: 10\n\n",
+            Code::STREAM_MALFORMED_DATA,
+        ),
+        (
+            "Revision-number: 1\nProp-content-length: 10\n\nPROPS",
+            Code::STREAM_MALFORMED_DATA,
+        ),
+        (
+            "Revision-number: 1\nProp-content-length: 14\n\nXYZ\nPROPS-END\n",
+            Code::STREAM_MALFORMED_DATA,
+        ),
+        (
+            "Revision-number: 1\nProp-content-length: 16\n\nD 1\nx\nPROPS-END\n",
+            Code::STREAM_MALFORMED_DATA,
+        ),
+        (
+            "Revision-number: 1\nProp-content-length: 99999\n\nK 9999\nx\n",
+            Code::INCOMPLETE_DATA,
+        ),
+        (
+            "Revision-number: 1\nProp-content-length: 18446744073709551615\n\n",
+            Code::INCORRECT_PARAMS,
+        ),
+        (
+            "Node-path: a\nProp-content-length: 9223372036854775807\nText-content-length: 9223372036854775807\n\n",
+            Code::STREAM_MALFORMED_DATA,
+        ),
+        (
+            "Node-path: a\nText-content-length: 20\n\nab\n\n",
+            Code::INCOMPLETE_DATA,
+        ),
+        ("Node-path: a\nText-content-md5: zz\n\n", Code::BAD_CHECKSUM_PARSE),
+    ] {
+        assert_eq!(refused(format!("{START}{record}")), code, "{record}");
+    }
+    let path = [START.as_bytes(), b"Node-path: a\xff\n\n"].concat();
+    assert_eq!(refused(path), Code::FS_PATH_SYNTAX);
+}
+
+#[test]
+fn a_header_block_may_end_with_the_stream() {
+    let told = read_all(format!("{START}Revision-number: 1\n").as_bytes()).expect("complete");
+    assert!(matches!(&told[0].0, Record::Revision(headers) if headers.rev == Revnum(1)));
+}
+
+#[test]
+fn empty_lines_and_lines_of_space_between_records_are_passed() {
+    let told = read_all(
+        format!("{START}\n  x y\n\t\nRevision-number: 5\nRevision-number: 1\n\n \nUUID: u\n\n").as_bytes(),
+    );
+    let told = told.expect("readable");
+    assert!(matches!(&told[0].0, Record::Revision(headers) if headers.rev == Revnum(1)));
+    assert_eq!(told[1].0, Record::Uuid("u".into()));
+}
+
+#[test]
+fn the_oldest_streams_have_text_after_the_properties() {
+    let record = "Node-path: a\nNode-kind: file\nNode-action: add\nContent-length: 14\n\nPROPS-END\ntext\n\n";
+    let old = read_all(format!("SVN-fs-dump-format-version: 1\n\n{record}").as_bytes()).expect("version 1");
+    assert_eq!(old[0].2.as_deref(), Some(&b"text"[..]));
+    let new = read_all(format!("{START}{record}").as_bytes()).expect("version 2");
+    assert_eq!(new[0].2, None);
+    let empty = record.replace("14", "10").replace("text", "");
+    let old = read_all(format!("SVN-fs-dump-format-version: 1\n\n{empty}").as_bytes()).expect("version 1");
+    assert_eq!(old[0].2.as_deref(), Some(&b""[..]));
+}
+
+#[test]
+fn what_is_not_read_is_skipped() {
+    let stream = format!(
+        "{START}Node-path: a\nProp-content-length: 22\nText-content-length: 4\nContent-length: 31\n\n\
+         K 1\nk\nV 1\nv\nPROPS-END\ntextEXTRA\n\nRevision-number: 2\n\n"
+    );
+    let mut reader = Reader::open(stream.as_bytes()).expect("a stream");
+    assert!(matches!(
+        reader.next_record().expect("readable"),
+        Some(Record::Node(_))
+    ));
+    assert!(reader.next_prop().expect("readable").is_some());
+    let next = reader.next_record().expect("readable");
+    assert!(matches!(next, Some(Record::Revision(headers)) if headers.rev == Revnum(2)));
+    assert_eq!(reader.next_record().expect("readable"), None);
+}
+
+fn node() -> impl Strategy<Value = NodeHeaders<'static>> {
+    let md5 = || proptest::option::of(any::<[u8; 16]>().prop_map(Md5));
+    let sha1 = || proptest::option::of(any::<[u8; 20]>().prop_map(Sha1));
+    let kinds = proptest::option::of(prop_oneof![Just(NodeKind::File), Just(NodeKind::Dir)]);
+    let actions = proptest::option::of(prop_oneof![
+        Just(Action::Change),
+        Just(Action::Add),
+        Just(Action::Delete),
+        Just(Action::Replace)
+    ]);
+    let copyfrom = proptest::option::of((0u64..1 << 62, "[^\n]{0,20}"));
+    (
+        ("[^\n]{0,20}", kinds, actions, copyfrom),
+        (md5(), sha1(), any::<bool>(), any::<bool>()),
+        (md5(), sha1(), md5(), sha1()),
+    )
+        .prop_map(|((path, kind, action, copyfrom), a, b)| NodeHeaders {
+            path: path.into(),
+            kind,
+            action,
+            copyfrom: copyfrom.map(|(rev, path)| (Revnum(rev), path.into())),
+            copy_source_md5: a.0,
+            copy_source_sha1: a.1,
+            prop_delta: a.2,
+            text_delta: a.3,
+            delta_base_md5: b.0,
+            delta_base_sha1: b.1,
+            content_md5: b.2,
+            content_sha1: b.3,
+            ..NodeHeaders::default()
+        })
+}
+
+fn content() -> impl Strategy<Value = (Option<Vec<PropChange>>, Option<Vec<u8>>)> {
+    let value = proptest::option::of(proptest::collection::vec(any::<u8>(), 0..40));
+    let props = proptest::collection::vec(("[a-zé\n]{0,9}", value), 0..4);
+    (
+        proptest::option::of(props),
+        proptest::option::of(proptest::collection::vec(any::<u8>(), 0..300)),
+    )
+}
+
+proptest! {
+    #[test]
+    fn nodes_come_back_as_they_were_written(nodes in proptest::collection::vec((node(), content()), 0..6)) {
+        let mut stream = Vec::new();
+        write_start(&mut stream, 3, "a-uuid");
+        write_revision(&mut stream, Revnum(7), &Props::from([("p".into(), b"v".to_vec())]));
+        let mut expected: Told = vec![
+            (Record::Uuid("a-uuid".into()), vec![], None),
+            (
+                Record::Revision(RevisionHeaders {
+                    rev: Revnum(7),
+                    prop_length: Some(22),
+                    content_length: Some(22),
+                }),
+                vec![("p".into(), Some(b"v".to_vec()))],
+                None,
+            ),
+        ];
+        for (mut headers, (props, text)) in nodes {
+            let mut section = Vec::new();
+            for (name, value) in props.iter().flatten() {
+                match value {
+                    Some(value) => base::hashdump::write_entry(&mut section, name.as_bytes(), value),
+                    None => base::hashdump::write_delete(&mut section, name.as_bytes()),
+                }
+            }
+            if props.is_some() {
+                section.extend_from_slice(b"PROPS-END\n");
+                headers.prop_length = Some(section.len() as u64);
+            }
+            headers.text_length = text.as_ref().map(|text| text.len() as u64);
+            if props.is_some() || text.is_some() {
+                section.extend_from_slice(text.as_deref().unwrap_or_default());
+                headers.content_length = Some(section.len() as u64);
+            }
+            headers.write(&mut stream);
+            stream.push(b'\n');
+            stream.extend_from_slice(&section);
+            stream.extend_from_slice(b"\n\n");
+            expected.push((Record::Node(Box::new(headers)), props.unwrap_or_default(), text));
+        }
+        prop_assert_eq!(read_all(&stream).expect("what was written"), expected);
+    }
+
+    #[test]
+    fn garbage_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        let _ = read_all(&[START.as_bytes(), &bytes].concat());
+    }
+
+    #[test]
+    fn damage_never_panics(at in 0usize..200, byte in any::<u8>(), cut in 0usize..260) {
+        let mut stream = format!(
+            "{START}Revision-number: 1\nProp-content-length: 22\nContent-length: 22\n\n\
+             K 1\nk\nV 1\nv\nPROPS-END\n\nNode-path: a\nNode-kind: file\nNode-action: add\n\
+             Prop-content-length: 16\nText-content-length: 4\nContent-length: 20\n\nD 1\nx\nPROPS-END\ntext\n\n"
+        )
+        .into_bytes();
+        if let Some(place) = stream.get_mut(at) {
+            *place = byte;
+        }
+        stream.truncate(cut);
+        let _ = read_all(&stream);
+    }
+}
