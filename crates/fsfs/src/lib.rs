@@ -7,5 +7,6 @@
 //! What is absent: users, hooks, authorisation, sockets, and any opinion about what a client should see.
 
 mod api;
+mod format;
 
 pub use api::*;

@@ -1,0 +1,122 @@
+//! The footer of a revision or pack file with logical addressing: where its two indexes start and what they hash to.
+//!
+//! `<l2p offset> <md5> <p2l offset> <md5>`, then one byte with the length of this text, the file's last.
+
+use base::checksum::Md5;
+
+use super::decode_error;
+use super::number::parse_decimal;
+
+decode_error! {
+    /// Why a footer is not usable.
+    FooterError {
+        Length => FS_CORRUPT, "Invalid revision footer: bad length";
+        L2pOffset => FS_CORRUPT, "Invalid L2P offset in r0 footer";
+        P2lOffset => FS_CORRUPT, "Invalid P2L offset in r0 footer";
+        L2pChecksum => FS_CORRUPT, "Invalid L2P checksum in revision footer";
+        P2lChecksum => FS_CORRUPT, "Invalid P2L checksum in revision footer";
+        Extra => FS_CORRUPT, "Invalid revision footer: something follows it";
+    }
+}
+
+/// A parsed footer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Footer {
+    /// Start of the L2P index = length of the item area.
+    pub(crate) l2p_offset: u64,
+    pub(crate) l2p_md5: Md5,
+    /// Start of the P2L index = end of the L2P index.
+    pub(crate) p2l_offset: u64,
+    pub(crate) p2l_md5: Md5,
+    /// Start of the footer = end of the P2L index.
+    pub(crate) footer_offset: u64,
+}
+
+/// A footer and its length byte are never longer.
+pub(crate) const MAX_FOOTER: usize = 256;
+
+impl Footer {
+    /// Reads the footer at the end of `tail`, the last bytes of a file of `file_len` bytes.
+    pub(crate) fn parse(tail: &[u8], file_len: u64) -> Result<Self, FooterError> {
+        let (&length, rest) = tail.split_last().ok_or(FooterError::Length)?;
+        let start = rest
+            .len()
+            .checked_sub(usize::from(length))
+            .ok_or(FooterError::Length)?;
+        let footer_offset = file_len
+            .checked_sub(1 + u64::from(length))
+            .ok_or(FooterError::Length)?;
+        let mut fields = rest[start..].split(|&b| b == b' ');
+        let l2p_offset = fields
+            .next()
+            .and_then(parse_decimal)
+            .ok_or(FooterError::L2pOffset)?;
+        let l2p_md5 = fields
+            .next()
+            .and_then(Md5::parse_hex)
+            .ok_or(FooterError::L2pChecksum)?;
+        let p2l_offset = fields
+            .next()
+            .and_then(parse_decimal)
+            .ok_or(FooterError::P2lOffset)?;
+        let p2l_md5 = fields
+            .next()
+            .and_then(Md5::parse_hex)
+            .ok_or(FooterError::P2lChecksum)?;
+        if fields.next().is_some() {
+            return Err(FooterError::Extra);
+        }
+        if l2p_offset >= p2l_offset {
+            return Err(FooterError::L2pOffset);
+        }
+        if p2l_offset >= footer_offset {
+            return Err(FooterError::P2lOffset);
+        }
+        Ok(Footer {
+            l2p_offset,
+            l2p_md5,
+            p2l_offset,
+            p2l_md5,
+            footer_offset,
+        })
+    }
+
+    /// Appends the footer and its length byte.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        let text = format!(
+            "{} {} {} {}",
+            self.l2p_offset, self.l2p_md5, self.p2l_offset, self.p2l_md5
+        );
+        out.extend_from_slice(text.as_bytes());
+        // Two digests and two 64-bit numbers take at most 107 bytes.
+        out.push(text.len() as u8);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REAL: &[u8] = b"809 b981925895ff8d8083d6423753c32461 843 f5ae084d04cb3227c1cdb9e2c84a4975I";
+
+    #[test]
+    fn a_real_footer_round_trips() {
+        let footer = Footer::parse(REAL, 1007).expect("valid");
+        assert_eq!(
+            (footer.l2p_offset, footer.p2l_offset, footer.footer_offset),
+            (809, 843, 933)
+        );
+        let mut out = Vec::new();
+        footer.encode(&mut out);
+        assert_eq!(out, REAL);
+    }
+
+    #[test]
+    fn offsets_outside_the_file_are_refused() {
+        assert_eq!(Footer::parse(REAL, 900), Err(FooterError::P2lOffset));
+        assert_eq!(Footer::parse(b"", 0), Err(FooterError::Length));
+        assert_eq!(Footer::parse(b"abcd", 4), Err(FooterError::Length));
+        let swapped = b"843 b981925895ff8d8083d6423753c32461 809 f5ae084d04cb3227c1cdb9e2c84a4975I";
+        assert_eq!(Footer::parse(swapped, 1007), Err(FooterError::L2pOffset));
+    }
+}

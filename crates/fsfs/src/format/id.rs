@@ -1,0 +1,264 @@
+//! Node-revision IDs and transaction names.
+//!
+//! `<node-id>.<copy-id>.<tail>`: the node-id names a line of history, the copy-id a branch of it, the tail says where
+//! the node-revision is stored: `r<revision>/<item>` once committed, `t<transaction>` before. To find a
+//! node-revision only the tail is needed (in a transaction: all three).
+
+use std::fmt;
+
+use base::Revnum;
+
+use super::decode_error;
+use super::number::{parse_base36, parse_decimal, push_base36};
+
+decode_error! {
+    /// Why some text is no ID.
+    IdError {
+        Id => FS_MALFORMED_NODEREV_ID, "Malformed node revision ID string";
+        Txn => FS_MALFORMED_TXN_ID, "Malformed TXN name";
+    }
+}
+
+/// A node-id or a copy-id.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct IdPart {
+    /// Revision that created it, 0 for the plain form; [`IN_TXN`] for one assigned in a transaction.
+    rev: u64,
+    number: u64,
+}
+
+const IN_TXN: u64 = u64::MAX;
+
+impl IdPart {
+    /// The node-id and copy-id of the root directory.
+    pub(crate) const ROOT: IdPart = IdPart { rev: 0, number: 0 };
+
+    /// A part assigned in revision `rev`; revision 0 stands for the form without a revision.
+    pub(crate) fn permanent(number: u64, rev: Revnum) -> Self {
+        IdPart { rev: rev.0, number }
+    }
+
+    /// A part assigned in a transaction (`_n`).
+    pub(crate) fn temporary(number: u64) -> Self {
+        IdPart { rev: IN_TXN, number }
+    }
+
+    /// True for `_n`.
+    pub(crate) fn is_temporary(self) -> bool {
+        self.rev == IN_TXN
+    }
+
+    /// Revision that assigned it: `None` in a transaction, 0 where it is not recorded.
+    pub(crate) fn revision(self) -> Option<Revnum> {
+        (!self.is_temporary()).then_some(Revnum(self.rev))
+    }
+
+    fn parse(text: &[u8]) -> Option<Self> {
+        if let Some(number) = text.strip_prefix(b"_") {
+            return Some(Self::temporary(parse_base36(number)?));
+        }
+        match text.iter().position(|&b| b == b'-') {
+            None => Some(IdPart {
+                rev: 0,
+                number: parse_base36(text)?,
+            }),
+            Some(dash) => Some(IdPart {
+                number: parse_base36(&text[..dash])?,
+                rev: Revnum::parse(&text[dash + 1..])?.0,
+            }),
+        }
+    }
+}
+
+impl fmt::Display for IdPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        if self.is_temporary() {
+            text.push('_');
+        }
+        push_base36(&mut text, self.number);
+        f.write_str(&text)?;
+        if self.is_temporary() || self.rev == 0 {
+            Ok(())
+        } else {
+            write!(f, "-{}", self.rev)
+        }
+    }
+}
+
+impl fmt::Debug for IdPart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Name of a transaction: `<base revision>-<number in base 36>`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct TxnId {
+    /// Revision that it was begun on.
+    pub(crate) base: Revnum,
+    /// Its sequence number.
+    pub(crate) number: u64,
+}
+
+impl TxnId {
+    /// Reads a name.
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, IdError> {
+        let dash = text.iter().position(|&b| b == b'-').ok_or(IdError::Txn)?;
+        Ok(TxnId {
+            base: Revnum::parse(&text[..dash]).ok_or(IdError::Txn)?,
+            number: parse_base36(&text[dash + 1..]).ok_or(IdError::Txn)?,
+        })
+    }
+}
+
+impl fmt::Display for TxnId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut text = String::new();
+        push_base36(&mut text, self.number);
+        write!(f, "{}-{text}", self.base)
+    }
+}
+
+impl fmt::Debug for TxnId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Where a node-revision is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Tail {
+    /// In a revision, at an item (byte offset or item number).
+    Rev(Revnum, u64),
+    /// In a transaction.
+    Txn(TxnId),
+}
+
+/// Node-revision ID; `Display` prints `0-1.0.r3/6`.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeRevId {
+    pub(crate) node: IdPart,
+    pub(crate) copy: IdPart,
+    pub(crate) tail: Tail,
+}
+
+impl NodeRevId {
+    /// Reads an ID.
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, IdError> {
+        Self::parse_parts(text).ok_or(IdError::Id)
+    }
+
+    fn parse_parts(text: &[u8]) -> Option<Self> {
+        let dot = text.iter().position(|&b| b == b'.')?;
+        let (node, rest) = (IdPart::parse(&text[..dot])?, &text[dot + 1..]);
+        let dot = rest.iter().position(|&b| b == b'.')?;
+        let (copy, tail) = (IdPart::parse(&rest[..dot])?, &rest[dot + 1..]);
+        let tail = match tail.split_first()? {
+            (b'r', place) => {
+                let slash = place.iter().position(|&b| b == b'/')?;
+                Tail::Rev(
+                    Revnum::parse(&place[..slash])?,
+                    parse_decimal(&place[slash + 1..])?,
+                )
+            }
+            (b't', txn) => Tail::Txn(TxnId::parse(txn).ok()?),
+            _ => return None,
+        };
+        Some(NodeRevId { node, copy, tail })
+    }
+
+    /// True if both belong to one line of history. Node-ids assigned in a transaction are comparable only within it.
+    pub(crate) fn is_related(&self, other: &NodeRevId) -> bool {
+        self.node == other.node && (!self.node.is_temporary() || self.tail == other.tail)
+    }
+
+    /// The transaction, for an uncommitted node-revision.
+    pub(crate) fn txn(&self) -> Option<TxnId> {
+        match self.tail {
+            Tail::Txn(txn) => Some(txn),
+            Tail::Rev(..) => None,
+        }
+    }
+
+    /// The revision, for a committed node-revision.
+    pub(crate) fn rev(&self) -> Option<Revnum> {
+        match self.tail {
+            Tail::Rev(rev, _) => Some(rev),
+            Tail::Txn(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for NodeRevId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.", self.node, self.copy)?;
+        match self.tail {
+            Tail::Rev(rev, item) => write!(f, "r{rev}/{item}"),
+            Tail::Txn(txn) => write!(f, "t{txn}"),
+        }
+    }
+}
+
+impl fmt::Debug for NodeRevId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn every_form_prints_as_it_was_read() {
+        for text in [
+            "0.0.r0/2",
+            "0-1.0-3.r3/3",
+            "_5.0.t0-0",
+            "2-2._0.t6-6",
+            "5.3.r7/1234",
+            "z.0.t12-1b",
+        ] {
+            let id = NodeRevId::parse(text.as_bytes()).expect("a real ID");
+            assert_eq!(id.to_string(), text);
+        }
+        let id = NodeRevId::parse(b"5-0.0.r1/2").expect("revision 0 may be written");
+        assert_eq!(id.to_string(), "5.0.r1/2");
+    }
+
+    #[test]
+    fn malformed_ids_are_refused() {
+        for bad in [
+            "",
+            "0.0",
+            "0.0.",
+            "0.0.x1/2",
+            "0.0.r1",
+            "0.0.r/2",
+            "0.0.r-1/2",
+            "A.0.r1/2",
+            "0.0.t1",
+            "0.0.r1/2 ",
+        ] {
+            assert_eq!(NodeRevId::parse(bad.as_bytes()), Err(IdError::Id), "{bad}");
+        }
+    }
+
+    #[test]
+    fn temporary_node_ids_are_related_only_inside_their_transaction() {
+        let id = |text: &str| NodeRevId::parse(text.as_bytes()).expect("an ID");
+        assert!(id("1-2.0.r2/4").is_related(&id("1-2.5-7.t8-8")));
+        assert!(!id("_1.0.t8-8").is_related(&id("_1.0.t8-9")));
+        assert!(id("_1.0.t8-8").is_related(&id("_1._1.t8-8")));
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_never_panics(bytes: Vec<u8>) {
+            let _ = NodeRevId::parse(&bytes);
+            let _ = TxnId::parse(&bytes);
+        }
+    }
+}

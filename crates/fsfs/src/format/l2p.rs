@@ -1,0 +1,368 @@
+//! The L2P index: (revision, item number) to offset in the file.
+//!
+//! A header with a table of pages, then the pages. Each revision has its own pages; each page restarts its delta
+//! coding, so pages are decoded alone. Stored values are offset + 1; 0 marks an unused number.
+
+use base::Revnum;
+
+use super::decode_error;
+use super::number::{push_int, push_uint, take_int, take_uint};
+
+decode_error! {
+    /// Why an L2P index is not usable.
+    L2pError {
+        Prefix => FS_INDEX_CORRUPTION, "Index data does not start with the L2P prefix";
+        Truncated => FS_INDEX_CORRUPTION, "L2P index data ends early";
+        FirstRevision => FS_INDEX_CORRUPTION, "Index rev / pack file revision numbers do not match";
+        PageSize => FS_INDEX_CORRUPTION, "L2P index page size is not a power of two";
+        RevisionCount => FS_INDEX_CORRUPTION, "Invalid number of revisions in L2P index";
+        PageCount => FS_INDEX_CORRUPTION, "Invalid number of pages in L2P index";
+        EmptyRevision => FS_INDEX_CORRUPTION, "Revision with no L2P index pages";
+        EmptyPage => FS_INDEX_CORRUPTION, "Empty L2P index page";
+        PageEntries => FS_INDEX_CORRUPTION, "L2P index page exceeds the maximum number of entries";
+        PageLength => FS_INDEX_CORRUPTION, "L2P index pages do not fill the index";
+        PageData => FS_INDEX_CORRUPTION, "L2P index page contains invalid data";
+        Revision => FS_INDEX_REVISION, "Revision not covered by item index";
+        Item => FS_INDEX_OVERFLOW, "Item index too large in revision";
+    }
+}
+
+/// What every L2P index starts with.
+pub(crate) const PREFIX: &[u8] = b"L2P-INDEX\n";
+
+/// The header: which page describes which items.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct L2pHeader {
+    pub(crate) first_rev: Revnum,
+    /// Entries that a page can have.
+    pub(crate) page_size: u64,
+    /// First page of each revision, and one more: the number of pages.
+    rev_pages: Vec<u32>,
+    pub(crate) pages: Vec<L2pPage>,
+}
+
+/// Where a page is and how many entries it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct L2pPage {
+    /// Offset from the start of the index, bytes.
+    pub(crate) offset: u64,
+    /// Bytes.
+    pub(crate) length: u32,
+    pub(crate) entries: u32,
+}
+
+/// What a file's index must agree with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expect {
+    /// First revision in the file.
+    pub(crate) first_rev: Revnum,
+    /// Revisions in the file: 1, or those of a shard.
+    pub(crate) rev_count: u64,
+    /// Bytes of the whole index.
+    pub(crate) index_len: u64,
+}
+
+impl L2pHeader {
+    /// Reads the header at the front of `input`; `None` if more bytes are needed.
+    pub(crate) fn parse(input: &[u8], expect: Expect) -> Result<Option<Self>, L2pError> {
+        let whole = input.len() as u64 >= expect.index_len;
+        match Self::parse_some(input, expect) {
+            Err(L2pError::Truncated) if !whole => Ok(None),
+            Err(e) => Err(e),
+            Ok(header) => Ok(Some(header)),
+        }
+    }
+
+    fn parse_some(input: &[u8], expect: Expect) -> Result<Self, L2pError> {
+        let mut rest = match input.strip_prefix(PREFIX) {
+            Some(rest) => rest,
+            None if PREFIX.starts_with(input) => return Err(L2pError::Truncated),
+            None => return Err(L2pError::Prefix),
+        };
+        let mut number = |rest: &mut &[u8]| match take_uint(rest) {
+            Some(number) => Ok(number),
+            None if rest.len() < 10 => Err(L2pError::Truncated),
+            None => Err(L2pError::PageData),
+        };
+        if number(&mut rest)? != expect.first_rev.0 {
+            return Err(L2pError::FirstRevision);
+        }
+        let page_size = number(&mut rest)?;
+        if !page_size.is_power_of_two() {
+            return Err(L2pError::PageSize);
+        }
+        let rev_count = number(&mut rest)?;
+        if rev_count != expect.rev_count {
+            return Err(L2pError::RevisionCount);
+        }
+        let page_count = number(&mut rest)?;
+        // Each page takes two bytes in this table alone: the index's length bounds what is allocated.
+        if page_count < rev_count || page_count > expect.index_len / 2 || page_count > u64::from(u32::MAX) {
+            return Err(L2pError::PageCount);
+        }
+        let mut rev_pages = Vec::with_capacity(rev_count as usize + 1);
+        let mut first_page = 0u64;
+        for _ in 0..rev_count {
+            rev_pages.push(first_page as u32);
+            let pages = number(&mut rest)?;
+            if pages == 0 {
+                return Err(L2pError::EmptyRevision);
+            }
+            first_page = first_page
+                .checked_add(pages)
+                .filter(|&n| n <= page_count)
+                .ok_or(L2pError::PageCount)?;
+        }
+        if first_page != page_count {
+            return Err(L2pError::PageCount);
+        }
+        rev_pages.push(page_count as u32);
+        let mut pages = Vec::with_capacity(page_count as usize);
+        let mut offset = 0u64;
+        for _ in 0..page_count {
+            let length = number(&mut rest)?;
+            let entries = number(&mut rest)?;
+            if length == 0 || entries == 0 {
+                return Err(L2pError::EmptyPage);
+            }
+            // Every entry takes at least one byte.
+            if entries > page_size || entries > length {
+                return Err(L2pError::PageEntries);
+            }
+            let length = u32::try_from(length).map_err(|_| L2pError::PageLength)?;
+            pages.push(L2pPage {
+                offset,
+                length,
+                entries: entries as u32,
+            });
+            offset = offset
+                .checked_add(u64::from(length))
+                .ok_or(L2pError::PageLength)?;
+        }
+        let data_start = (input.len() - rest.len()) as u64;
+        for page in &mut pages {
+            page.offset += data_start;
+        }
+        if data_start.checked_add(offset) != Some(expect.index_len) {
+            return Err(L2pError::PageLength);
+        }
+        Ok(L2pHeader {
+            first_rev: expect.first_rev,
+            page_size,
+            rev_pages,
+            pages,
+        })
+    }
+
+    /// Number of revisions covered.
+    pub(crate) fn rev_count(&self) -> u64 {
+        self.rev_pages.len() as u64 - 1
+    }
+
+    /// Numbers of the pages of one revision.
+    pub(crate) fn pages_of(&self, rev: Revnum) -> Result<std::ops::Range<u32>, L2pError> {
+        let at = rev.0.checked_sub(self.first_rev.0).ok_or(L2pError::Revision)?;
+        let at = usize::try_from(at).map_err(|_| L2pError::Revision)?;
+        match self.rev_pages.get(at..).and_then(|rest| rest.get(..2)) {
+            Some(&[start, end]) => Ok(start..end),
+            _ => Err(L2pError::Revision),
+        }
+    }
+
+    /// Number of the page that describes an item, and the item's place in it.
+    pub(crate) fn page_of(&self, rev: Revnum, item: u64) -> Result<(u32, usize), L2pError> {
+        let pages = self.pages_of(rev)?;
+        let within = item / self.page_size;
+        if within >= u64::from(pages.end - pages.start) {
+            return Err(L2pError::Item);
+        }
+        let page = pages.start + within as u32;
+        let entry = item % self.page_size;
+        if entry >= u64::from(self.pages[page as usize].entries) {
+            return Err(L2pError::Item);
+        }
+        Ok((page, entry as usize))
+    }
+}
+
+/// Decodes a page: offsets by item number; `None` for unused numbers.
+pub(crate) fn parse_page(mut data: &[u8], entries: u32) -> Result<Vec<Option<u64>>, L2pError> {
+    if (data.len() as u64) < u64::from(entries) {
+        return Err(L2pError::PageData);
+    }
+    let mut value = 0i64;
+    let mut offsets = Vec::with_capacity(entries as usize);
+    for _ in 0..entries {
+        let step = take_int(&mut data).ok_or(L2pError::PageData)?;
+        value = value
+            .checked_add(step)
+            .filter(|&v| v >= 0)
+            .ok_or(L2pError::PageData)?;
+        offsets.push((value as u64).checked_sub(1));
+    }
+    if data.is_empty() {
+        Ok(offsets)
+    } else {
+        Err(L2pError::PageData)
+    }
+}
+
+/// Appends a whole index. `revs` holds for each revision the offsets by item number.
+pub(crate) fn encode(out: &mut Vec<u8>, first_rev: Revnum, page_size: usize, revs: &[Vec<Option<u64>>]) {
+    let mut pages: Vec<(Vec<u8>, usize)> = Vec::new();
+    let mut rev_pages = Vec::with_capacity(revs.len());
+    for offsets in revs {
+        let before = pages.len();
+        for page in offsets.chunks(page_size) {
+            let mut data = Vec::new();
+            let mut previous = 0i64;
+            for offset in page {
+                // Offsets are below 2^63 everywhere in FSFS.
+                let value = offset.map_or(0, |offset| offset as i64 + 1);
+                push_int(&mut data, value - previous);
+                previous = value;
+            }
+            pages.push((data, page.len()));
+        }
+        rev_pages.push(pages.len() - before);
+    }
+    out.extend_from_slice(PREFIX);
+    for number in [
+        first_rev.0,
+        page_size as u64,
+        revs.len() as u64,
+        pages.len() as u64,
+    ] {
+        push_uint(out, number);
+    }
+    for count in rev_pages {
+        push_uint(out, count as u64);
+    }
+    for (data, entries) in &pages {
+        push_uint(out, data.len() as u64);
+        push_uint(out, *entries as u64);
+    }
+    for (data, _) in &pages {
+        out.extend_from_slice(data);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The sample revision of the specification.
+    const REAL: &[u8] = b"L2P-INDEX\n\x01\x80\x40\x01\x01\x01\x10\x09\
+        \x00\xb0\x0a\xf7\x01\xb5\x08\x4e\x84\x01\xd6\x02\x80\x01\xe8\x01";
+
+    fn expect(bytes: &[u8], first_rev: u64, rev_count: u64) -> Expect {
+        Expect {
+            first_rev: Revnum(first_rev),
+            rev_count,
+            index_len: bytes.len() as u64,
+        }
+    }
+
+    fn decode(bytes: &[u8], first_rev: u64, rev_count: u64) -> Vec<Vec<Option<u64>>> {
+        let header = L2pHeader::parse(bytes, expect(bytes, first_rev, rev_count))
+            .expect("valid")
+            .expect("whole");
+        (0..rev_count)
+            .map(|rev| {
+                let pages = header.pages_of(Revnum(first_rev + rev)).expect("covered");
+                let pages = &header.pages[pages.start as usize..pages.end as usize];
+                pages
+                    .iter()
+                    .flat_map(|page| {
+                        let start = page.offset as usize;
+                        parse_page(&bytes[start..start + page.length as usize], page.entries).expect("valid")
+                    })
+                    .collect()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_real_index_round_trips() {
+        let offsets = decode(REAL, 1, 1);
+        let expected = [
+            None,
+            Some(663),
+            Some(539),
+            Some(0),
+            Some(39),
+            Some(105),
+            Some(276),
+            Some(340),
+            Some(456),
+        ];
+        assert_eq!(offsets, [expected]);
+        let mut out = Vec::new();
+        encode(&mut out, Revnum(1), 8192, &offsets);
+        assert_eq!(out, REAL);
+        let header = L2pHeader::parse(REAL, expect(REAL, 1, 1))
+            .expect("valid")
+            .expect("whole");
+        assert_eq!(header.page_of(Revnum(1), 8), Ok((0, 8)));
+        assert_eq!(header.page_of(Revnum(1), 9), Err(L2pError::Item));
+        assert_eq!(header.page_of(Revnum(1), 8192), Err(L2pError::Item));
+        assert_eq!(header.page_of(Revnum(2), 1), Err(L2pError::Revision));
+        assert_eq!(header.page_of(Revnum(0), 1), Err(L2pError::Revision));
+    }
+
+    #[test]
+    fn a_cut_header_needs_more() {
+        for cut in 0..18 {
+            assert_eq!(
+                L2pHeader::parse(&REAL[..cut], expect(REAL, 1, 1)),
+                Ok(None),
+                "{cut}"
+            );
+        }
+    }
+
+    #[test]
+    fn hostile_headers_are_refused_before_allocating() {
+        let parse = |numbers: &[u64], len: u64| {
+            let mut bytes = PREFIX.to_vec();
+            numbers.iter().for_each(|&n| push_uint(&mut bytes, n));
+            let expect = Expect {
+                first_rev: Revnum(1),
+                rev_count: 1,
+                index_len: len,
+            };
+            L2pHeader::parse(&bytes, expect).map(|_| ())
+        };
+        assert_eq!(parse(&[2, 8192, 1, 1, 1, 1, 1], 17), Err(L2pError::FirstRevision));
+        assert_eq!(parse(&[1, 8191, 1, 1, 1, 1, 1], 17), Err(L2pError::PageSize));
+        assert_eq!(parse(&[1, 8192, 2, 2], 17), Err(L2pError::RevisionCount));
+        assert_eq!(parse(&[1, 8192, 1, u64::MAX], 17), Err(L2pError::PageCount));
+        assert_eq!(parse(&[1, 8192, 1, 1, 0], 40), Err(L2pError::EmptyRevision));
+        assert_eq!(parse(&[1, 8192, 1, 1, 2], 40), Err(L2pError::PageCount));
+        assert_eq!(parse(&[1, 8192, 1, 1, 1, 5, 9], 40), Err(L2pError::PageEntries));
+        assert_eq!(parse(&[1, 8192, 1, 1, 1, 5, 5], 400), Err(L2pError::PageLength));
+        assert_eq!(parse_page(&[0; 4], 5), Err(L2pError::PageData));
+        assert_eq!(parse_page(&[1], 1), Err(L2pError::PageData), "below zero");
+    }
+
+    proptest! {
+        #[test]
+        fn round_trips(
+            first_rev in 0u64..1 << 40,
+            page_size in 0u32..6,
+            revs in prop::collection::vec(prop::collection::vec(prop::option::of(0u64..1 << 62), 1..40), 1..20),
+        ) {
+            let mut out = Vec::new();
+            encode(&mut out, Revnum(first_rev), 1 << page_size, &revs);
+            prop_assert_eq!(decode(&out, first_rev, revs.len() as u64), revs);
+        }
+
+        #[test]
+        fn garbage_never_panics(bytes: Vec<u8>, entries: u32) {
+            let bytes = [PREFIX, &bytes].concat();
+            let _ = L2pHeader::parse(&bytes, expect(&bytes, 1, 1));
+            let _ = parse_page(&bytes, entries);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Bytes to values and back: everything that FSFS stores, without any I/O.
+//!
+//! One module a thing. A decoder takes a slice and answers a value (with the number of bytes it took where the thing
+//! is found inside a larger file), *need more* (`Ok(None)`) where the caller reads pieces, or an error of a small
+//! enum. Encoders append to a `Vec<u8>` and write what Subversion 1.14 writes; decoders accept every variant that any
+//! Subversion has written, in any format, because upgraded repositories mix them.
+//!
+//! What is absent: files, caches, and the decision which of these things is where (`layout`, `rev_file`).
+
+pub(crate) mod changes;
+pub(crate) mod dir;
+pub(crate) mod footer;
+pub(crate) mod fs_format;
+pub(crate) mod id;
+pub(crate) mod l2p;
+pub(crate) mod manifest;
+pub(crate) mod noderev;
+pub(crate) mod number;
+pub(crate) mod p2l;
+pub(crate) mod rep_header;
+pub(crate) mod rep_line;
+pub(crate) mod rev_trailer;
+
+/// Declares a decoder's error enum: each variant with its Subversion number and text.
+macro_rules! decode_error {
+    ($(#[$doc:meta])* $name:ident { $($variant:ident => $code:ident, $text:literal;)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum $name {
+            $(#[doc = $text] $variant,)*
+        }
+
+        impl $name {
+            /// The Subversion number of this failure.
+            pub(crate) fn code(self) -> base::Code {
+                match self {
+                    $($name::$variant => base::Code::$code,)*
+                }
+            }
+
+            /// What went wrong, in one line.
+            pub(crate) fn text(self) -> &'static str {
+                match self {
+                    $($name::$variant => $text,)*
+                }
+            }
+        }
+
+        impl From<$name> for base::Error {
+            fn from(e: $name) -> base::Error {
+                base::Error::new(e.code(), e.text())
+            }
+        }
+    };
+}
+pub(crate) use decode_error;

@@ -1,0 +1,306 @@
+//! Node-revisions: `name: value` lines ended by an empty line.
+//!
+//! A node-revision is one state of one node: its ID, its predecessor, where its content and properties are stored, the
+//! path at which it was made, and the copy it belongs to.
+
+use base::{FsPath, NodeKind, Revnum};
+
+use super::decode_error;
+use super::id::NodeRevId;
+use super::number::parse_decimal;
+use super::rep_line::{Rep, RepLineError};
+
+decode_error! {
+    /// Why a node-revision is not usable.
+    NodeRevError {
+        Header => FS_CORRUPT, "Found malformed header in node-rev";
+        Id => FS_CORRUPT, "Malformed or missing id field in node-rev";
+        Kind => FS_CORRUPT, "Missing kind field in node-rev";
+        Pred => FS_CORRUPT, "Malformed predecessor in node-rev";
+        Count => FS_CORRUPT, "Malformed predecessor count in node-rev";
+        Rep => FS_CORRUPT, "Malformed text representation offset line in node-rev";
+        Uniquifier => FS_CORRUPT, "Malformed uniquifier in node-rev";
+        CreatedPath => FS_CORRUPT, "Missing or malformed cpath field in node-rev";
+        CopyRoot => FS_CORRUPT, "Malformed copyroot line in node-rev";
+        CopyFrom => FS_CORRUPT, "Malformed copyfrom line in node-rev";
+        Mergeinfo => FS_CORRUPT, "Malformed mergeinfo count in node-rev";
+        TooLong => FS_CORRUPT, "Node-rev does not end";
+    }
+}
+
+impl From<RepLineError> for NodeRevError {
+    fn from(e: RepLineError) -> Self {
+        match e {
+            RepLineError::Malformed => NodeRevError::Rep,
+            RepLineError::Uniquifier => NodeRevError::Uniquifier,
+        }
+    }
+}
+
+/// A node-revision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NodeRev {
+    pub(crate) id: NodeRevId,
+    /// File or directory.
+    pub(crate) kind: NodeKind,
+    pub(crate) predecessor: Option<NodeRevId>,
+    /// Number of predecessors.
+    pub(crate) count: u64,
+    pub(crate) text: Option<Rep>,
+    pub(crate) props: Option<Rep>,
+    /// Path at which this node-revision was made.
+    pub(crate) created_path: FsPath,
+    /// Source, on the node-revision that a copy made.
+    pub(crate) copyfrom: Option<(Revnum, FsPath)>,
+    /// The copy this node belongs to; `None` = this very node-revision.
+    pub(crate) copyroot: Option<CopyRoot>,
+    pub(crate) is_fresh_txn_root: bool,
+    /// Number of nodes at or below with `svn:mergeinfo`.
+    pub(crate) mergeinfo_count: u64,
+    pub(crate) has_mergeinfo: bool,
+}
+
+/// Destination of a copy; without a revision it is in the transaction at hand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CopyRoot {
+    pub(crate) rev: Option<Revnum>,
+    pub(crate) path: FsPath,
+}
+
+/// A longer block is no node-revision. (Paths have no limit in the format; 1 MiB leaves room for any that a system
+/// accepts.)
+pub(crate) const MAX_NODEREV: usize = 1 << 20;
+
+impl NodeRev {
+    /// Reads the node-revision at the front of `input`, with its length; `None` if more bytes are needed.
+    pub(crate) fn parse(input: &[u8]) -> Result<Option<(Self, usize)>, NodeRevError> {
+        let mut fields = Fields::default();
+        let mut at = 0;
+        loop {
+            let rest = &input[at..];
+            let Some(end) = memchr::memchr(b'\n', rest) else {
+                return if input.len() >= MAX_NODEREV {
+                    Err(NodeRevError::TooLong)
+                } else {
+                    Ok(None)
+                };
+            };
+            at += end + 1;
+            if end == 0 {
+                return Ok(Some((fields.finish()?, at)));
+            }
+            let line = &rest[..end];
+            let colon = memchr::memchr(b':', line).ok_or(NodeRevError::Header)?;
+            fields.set(&line[..colon], line.get(colon + 2..).ok_or(NodeRevError::Header)?)?;
+        }
+    }
+
+    /// Appends the lines and the empty line. `mergeinfo` is true for formats that record it (3 and later),
+    /// `placeholders` for those that write `-` in rep lines (8).
+    pub(crate) fn encode(&self, out: &mut Vec<u8>, mergeinfo: bool, placeholders: bool) {
+        let mut text = format!("id: {}\ntype: {}\n", self.id, self.kind.word());
+        if let Some(predecessor) = &self.predecessor {
+            text.push_str(&format!("pred: {predecessor}\n"));
+        }
+        text.push_str(&format!("count: {}\n", self.count));
+        for (name, rep) in [("text: ", &self.text), ("props: ", &self.props)] {
+            if let Some(rep) = rep {
+                text.push_str(name);
+                rep.encode(&mut text, placeholders);
+                text.push('\n');
+            }
+        }
+        text.push_str(&format!("cpath: {}\n", self.created_path));
+        if let Some((rev, path)) = &self.copyfrom {
+            text.push_str(&format!("copyfrom: {rev} {path}\n"));
+        }
+        if let Some(CopyRoot { rev, path }) = &self.copyroot {
+            match rev {
+                Some(rev) => text.push_str(&format!("copyroot: {rev} {path}\n")),
+                None => text.push_str(&format!("copyroot: -1 {path}\n")),
+            }
+        }
+        if self.is_fresh_txn_root {
+            text.push_str("is-fresh-txn-root: y\n");
+        }
+        if mergeinfo && self.mergeinfo_count > 0 {
+            text.push_str(&format!("minfo-cnt: {}\n", self.mergeinfo_count));
+        }
+        if mergeinfo && self.has_mergeinfo {
+            text.push_str("minfo-here: y\n");
+        }
+        text.push('\n');
+        out.extend_from_slice(text.as_bytes());
+    }
+
+    /// (revision, path) of the copy this node belongs to; the revision is missing inside a transaction.
+    pub(crate) fn copyroot(&self) -> (Option<Revnum>, &FsPath) {
+        match &self.copyroot {
+            Some(root) => (root.rev, &root.path),
+            None => (self.id.rev(), &self.created_path),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Fields {
+    id: Option<NodeRevId>,
+    kind: Option<NodeKind>,
+    predecessor: Option<NodeRevId>,
+    count: u64,
+    text: Option<Rep>,
+    props: Option<Rep>,
+    created_path: Option<FsPath>,
+    copyfrom: Option<(Revnum, FsPath)>,
+    copyroot: Option<CopyRoot>,
+    is_fresh_txn_root: bool,
+    mergeinfo_count: u64,
+    has_mergeinfo: bool,
+}
+
+impl Fields {
+    fn set(&mut self, name: &[u8], value: &[u8]) -> Result<(), NodeRevError> {
+        match name {
+            b"id" => self.id = Some(NodeRevId::parse(value).map_err(|_| NodeRevError::Id)?),
+            b"type" => {
+                self.kind = match value {
+                    b"file" => Some(NodeKind::File),
+                    b"dir" => Some(NodeKind::Dir),
+                    _ => return Err(NodeRevError::Kind),
+                }
+            }
+            b"pred" => self.predecessor = Some(NodeRevId::parse(value).map_err(|_| NodeRevError::Pred)?),
+            b"count" => {
+                let count = parse_decimal(value).filter(|&n| n <= i32::MAX as u64);
+                self.count = count.ok_or(NodeRevError::Count)?;
+            }
+            b"text" => self.text = Some(Rep::parse(value)?),
+            b"props" => self.props = Some(Rep::parse(value)?),
+            b"cpath" => {
+                self.created_path = Some(FsPath::parse_bytes(value).map_err(|_| NodeRevError::CreatedPath)?)
+            }
+            b"copyfrom" => {
+                let (rev, path) = split_place(value).ok_or(NodeRevError::CopyFrom)?;
+                self.copyfrom = Some((Revnum::parse(rev).ok_or(NodeRevError::CopyFrom)?, path));
+            }
+            b"copyroot" => {
+                let (rev, path) = split_place(value).ok_or(NodeRevError::CopyRoot)?;
+                let rev = match rev {
+                    b"-1" => None,
+                    digits => Some(Revnum::parse(digits).ok_or(NodeRevError::CopyRoot)?),
+                };
+                self.copyroot = Some(CopyRoot { rev, path });
+            }
+            b"is-fresh-txn-root" => self.is_fresh_txn_root = true,
+            b"minfo-cnt" => self.mergeinfo_count = parse_decimal(value).ok_or(NodeRevError::Mergeinfo)?,
+            b"minfo-here" => self.has_mergeinfo = true,
+            // Later formats may add names.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<NodeRev, NodeRevError> {
+        Ok(NodeRev {
+            id: self.id.ok_or(NodeRevError::Id)?,
+            kind: self.kind.ok_or(NodeRevError::Kind)?,
+            predecessor: self.predecessor,
+            count: self.count,
+            text: self.text,
+            props: self.props,
+            created_path: self.created_path.ok_or(NodeRevError::CreatedPath)?,
+            copyfrom: self.copyfrom,
+            copyroot: self.copyroot,
+            is_fresh_txn_root: self.is_fresh_txn_root,
+            mergeinfo_count: self.mergeinfo_count,
+            has_mergeinfo: self.has_mergeinfo,
+        })
+    }
+}
+
+/// Splits `<rev> <path>`.
+fn split_place(value: &[u8]) -> Option<(&[u8], FsPath)> {
+    let space = memchr::memchr(b' ', value)?;
+    Some((&value[..space], FsPath::parse_bytes(&value[space + 1..]).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip(text: &str, mergeinfo: bool, placeholders: bool) -> NodeRev {
+        let (noderev, length) = NodeRev::parse(text.as_bytes()).expect("valid").expect("complete");
+        assert_eq!(length, text.len());
+        let mut out = Vec::new();
+        noderev.encode(&mut out, mergeinfo, placeholders);
+        assert_eq!(String::from_utf8_lossy(&out), text);
+        noderev
+    }
+
+    #[test]
+    fn real_node_revisions_round_trip() {
+        let root = round_trip(
+            "id: 0.0.r0/17\ntype: dir\ncount: 0\ntext: 0 0 4 4 2d2977d1c96f487abe4a1e202dd03b4e\ncpath: /\n\n",
+            false,
+            false,
+        );
+        assert_eq!(root.copyroot(), (Some(Revnum(0)), &FsPath::root()));
+        let copy = round_trip(
+            "id: 2-2.0-7.r7/3\ntype: file\npred: 2-2.0-3.r4/4\ncount: 2\n\
+             text: 4 3 33 6245 8d2b33a89f0bc051f7e7439940a6d8bf f3da7daeb50a3040e118d2540f9d71440e770fc5 3-3/_1\n\
+             props: 2 8 41 29 cc0b088b5c9e1af40a6ddbe64f0264e3 - 1-1/_7\n\
+             cpath: /trunk/dup: 1 .txt\ncopyfrom: 5 /branches/b1/big.txt\nminfo-cnt: 1\nminfo-here: y\n\n",
+            true,
+            true,
+        );
+        assert_eq!(copy.copyroot(), (Some(Revnum(7)), &copy.created_path));
+        assert_eq!(copy.created_path.as_str(), "/trunk/dup: 1 .txt");
+        let in_txn = round_trip(
+            "id: _8._0.t8-8\ntype: dir\npred: 0-1.0.r8/6\ncount: 6\ntext: -1\nprops: -1\ncpath: /b2\n\
+             copyroot: -1 /b2\nis-fresh-txn-root: y\n\n",
+            true,
+            true,
+        );
+        assert_eq!(in_txn.copyroot().0, None);
+    }
+
+    #[test]
+    fn a_cut_block_needs_more() {
+        let text = b"id: 0.0.r0/17\ntype: dir\ncount: 0\ncpath: /\n\n";
+        for cut in 0..text.len() {
+            assert_eq!(NodeRev::parse(&text[..cut]), Ok(None), "{cut}");
+        }
+    }
+
+    #[test]
+    fn malformed_blocks_are_refused() {
+        for (text, error) in [
+            ("\n", NodeRevError::Id),
+            ("id: 0.0.r0/17\n\n", NodeRevError::Kind),
+            ("id: 0.0.r0/17\ntype: dir\n\n", NodeRevError::CreatedPath),
+            ("id: 0.0.r0/17\ntype: link\n\n", NodeRevError::Kind),
+            ("id\n\n", NodeRevError::Header),
+            ("id:\n\n", NodeRevError::Header),
+            ("id: 0.0\n\n", NodeRevError::Id),
+            ("pred: x\n\n", NodeRevError::Pred),
+            ("cpath: a//b\n\n", NodeRevError::CreatedPath),
+            ("copyfrom: /a\n\n", NodeRevError::CopyFrom),
+            ("copyroot: -2 /a\n\n", NodeRevError::CopyRoot),
+            ("text: 1 2\n\n", NodeRevError::Rep),
+            ("count: -1\n\n", NodeRevError::Count),
+        ] {
+            assert_eq!(NodeRev::parse(text.as_bytes()), Err(error), "{text:?}");
+        }
+        assert_eq!(
+            NodeRev::parse(&vec![b'x'; MAX_NODEREV]),
+            Err(NodeRevError::TooLong)
+        );
+    }
+
+    #[test]
+    fn unknown_names_are_ignored_and_a_missing_count_is_zero() {
+        let text = b"id: 0.0.r0/17\ntype: dir\nfuture: 1 2 3\ncpath: /\n\n";
+        let (noderev, _) = NodeRev::parse(text).expect("valid").expect("complete");
+        assert_eq!(noderev.count, 0);
+    }
+}

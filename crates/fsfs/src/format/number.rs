@@ -1,0 +1,136 @@
+//! The number forms of FSFS: decimal, base 36, and the little-endian variable-length integers of the indexes.
+//!
+//! (The big-endian ones of svndiff live with svndiff. Do not mix them up.)
+
+/// Parses ASCII digits without sign; `None` for anything else or beyond 64 bits.
+pub(crate) fn parse_decimal(digits: &[u8]) -> Option<u64> {
+    parse_radix(digits, 10)
+}
+
+/// Parses digits `0-9a-z`; `None` for anything else or beyond 64 bits.
+pub(crate) fn parse_base36(digits: &[u8]) -> Option<u64> {
+    parse_radix(digits, 36)
+}
+
+fn parse_radix(digits: &[u8], radix: u64) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0u64, |number, &byte| {
+        let digit = match byte {
+            b'0'..=b'9' => u64::from(byte - b'0'),
+            b'a'..=b'z' if radix == 36 => u64::from(byte - b'a') + 10,
+            _ => return None,
+        };
+        number.checked_mul(radix)?.checked_add(digit)
+    })
+}
+
+/// Appends a number in base 36.
+pub(crate) fn push_base36(out: &mut String, number: u64) {
+    let mut digits = [0u8; 13];
+    let mut at = digits.len();
+    let mut rest = number;
+    loop {
+        at -= 1;
+        digits[at] = b"0123456789abcdefghijklmnopqrstuvwxyz"[(rest % 36) as usize];
+        rest /= 36;
+        if rest == 0 {
+            break;
+        }
+    }
+    out.extend(digits[at..].iter().map(|&d| char::from(d)));
+}
+
+/// Reads an index integer (7 bits a byte, low bits first) at the front of `input` and moves past it; `None` if it is
+/// cut off or does not fit 64 bits.
+pub(crate) fn take_uint(input: &mut &[u8]) -> Option<u64> {
+    let mut value = 0u64;
+    for (at, &byte) in input.iter().take(10).enumerate() {
+        let bits = u64::from(byte & 0x7f);
+        let shift = 7 * at as u32;
+        if shift == 63 && bits > 1 {
+            return None;
+        }
+        value |= bits << shift;
+        if byte & 0x80 == 0 {
+            *input = &input[at + 1..];
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// Reads a signed index integer: even = not negative, odd = negative.
+pub(crate) fn take_int(input: &mut &[u8]) -> Option<i64> {
+    let raw = take_uint(input)?;
+    let half = (raw >> 1) as i64;
+    Some(if raw & 1 == 0 { half } else { -1 - half })
+}
+
+/// Appends an index integer.
+pub(crate) fn push_uint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// Appends a signed index integer.
+pub(crate) fn push_int(out: &mut Vec<u8>, value: i64) {
+    let raw = if value < 0 {
+        (((-1 - value) as u64) << 1) | 1
+    } else {
+        (value as u64) << 1
+    };
+    push_uint(out, raw);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn base36_has_no_other_digits() {
+        assert_eq!(parse_base36(b"10"), Some(36));
+        assert_eq!(parse_base36(b"zz"), Some(35 * 36 + 35));
+        for bad in [&b""[..], b"A", b"-1", b"3w5e11264sgsg"] {
+            assert_eq!(parse_base36(bad), None, "{bad:?}");
+        }
+        assert_eq!(parse_base36(b"3w5e11264sgsf"), Some(u64::MAX));
+        assert_eq!(parse_decimal(b"1a"), None);
+    }
+
+    #[test]
+    fn index_integers_of_the_specification() {
+        // -124 and 664 of the sample index, 1047767 of its filler.
+        for (bytes, value) in [(&[0xf7, 0x01][..], -124), (&[0xb0, 0x0a], 664)] {
+            let mut input = bytes;
+            assert_eq!(take_int(&mut input), Some(value));
+            let mut out = Vec::new();
+            push_int(&mut out, value);
+            assert_eq!(out, bytes);
+        }
+        let mut input = &[0xd7, 0xf9, 0x3f][..];
+        assert_eq!(take_uint(&mut input), Some(1_047_767));
+        assert_eq!(take_uint(&mut &[0x80; 10][..]), None);
+        assert_eq!(take_uint(&mut &[0xff; 9][..]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn round_trips(unsigned: u64, signed in i64::MIN / 2..i64::MAX / 2) {
+            let (mut out, mut text) = (Vec::new(), String::new());
+            push_uint(&mut out, unsigned);
+            push_int(&mut out, signed);
+            push_base36(&mut text, unsigned);
+            let mut input = &out[..];
+            prop_assert_eq!(take_uint(&mut input), Some(unsigned));
+            prop_assert_eq!(take_int(&mut input), Some(signed));
+            prop_assert_eq!(input.len(), 0);
+            prop_assert_eq!(parse_base36(text.as_bytes()), Some(unsigned));
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The first line of a representation: how its body makes the content.
+
+use base::Revnum;
+
+use super::decode_error;
+use super::number::parse_decimal;
+
+decode_error! {
+    /// Why a representation's first line is not usable.
+    RepHeaderError {
+        Malformed => FS_CORRUPT, "Malformed representation header";
+    }
+}
+
+/// What the body of a representation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RepHeader {
+    /// The content itself.
+    Plain,
+    /// svndiff against nothing.
+    SelfDelta,
+    /// svndiff against the content of another representation.
+    Delta {
+        /// Revision of the base.
+        rev: Revnum,
+        /// Item of the base.
+        item: u64,
+        /// Bytes of the base's body.
+        length: u64,
+    },
+}
+
+/// No header is longer: `DELTA`, three 64-bit numbers, three spaces, newline.
+pub(crate) const MAX_HEADER: usize = 5 + 3 * (1 + 20) + 1;
+
+/// What follows a body; not counted in its length.
+pub(crate) const TRAILER: &[u8] = b"ENDREP\n";
+
+impl RepHeader {
+    /// Reads the header at the front of `input`, with its length; `None` if more bytes are needed.
+    pub(crate) fn parse(input: &[u8]) -> Result<Option<(Self, usize)>, RepHeaderError> {
+        let window = &input[..input.len().min(MAX_HEADER)];
+        let Some(end) = memchr::memchr(b'\n', window) else {
+            return if window.len() == MAX_HEADER {
+                Err(RepHeaderError::Malformed)
+            } else {
+                Ok(None)
+            };
+        };
+        let header = match &window[..end] {
+            b"PLAIN" => RepHeader::Plain,
+            b"DELTA" => RepHeader::SelfDelta,
+            line => Self::parse_base(line.strip_prefix(b"DELTA ").ok_or(RepHeaderError::Malformed)?)
+                .ok_or(RepHeaderError::Malformed)?,
+        };
+        Ok(Some((header, end + 1)))
+    }
+
+    fn parse_base(text: &[u8]) -> Option<Self> {
+        let mut fields = text.split(|&b| b == b' ');
+        let rev = Revnum::parse(fields.next()?)?;
+        let item = parse_decimal(fields.next()?)?;
+        let length = parse_decimal(fields.next()?).filter(|&length| length <= i64::MAX as u64)?;
+        fields
+            .next()
+            .is_none()
+            .then_some(RepHeader::Delta { rev, item, length })
+    }
+
+    /// Appends the line.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            RepHeader::Plain => out.extend_from_slice(b"PLAIN\n"),
+            RepHeader::SelfDelta => out.extend_from_slice(b"DELTA\n"),
+            RepHeader::Delta { rev, item, length } => {
+                out.extend_from_slice(format!("DELTA {rev} {item} {length}\n").as_bytes());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_round_trips() {
+        for text in [
+            "PLAIN\n",
+            "DELTA\n",
+            "DELTA 2 3 4023\n",
+            "DELTA 9223372036854775807 18446744073709551615 0\n",
+        ] {
+            let (header, length) = RepHeader::parse(text.as_bytes())
+                .expect("valid")
+                .expect("complete");
+            let mut out = Vec::new();
+            header.encode(&mut out);
+            assert_eq!((out.as_slice(), length), (text.as_bytes(), text.len()));
+        }
+    }
+
+    #[test]
+    fn a_cut_header_needs_more_and_a_wrong_one_fails() {
+        assert_eq!(RepHeader::parse(b"DELTA 2 3"), Ok(None));
+        for bad in [
+            &b"DELTA 2 3\n"[..],
+            b"DELTA 2 3 4 5\n",
+            b"DELTA  2 3 4\n",
+            b"delta\n",
+            b"\n",
+            &[b'D'; 200],
+        ] {
+            assert_eq!(RepHeader::parse(bad), Err(RepHeaderError::Malformed));
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The rep line: the value of `text:` and `props:` in a node-revision, which says where a content is stored and what
+//! it must hash to.
+//!
+//! `<rev> <item> <length> <expanded> <md5> [<sha1>|- <uniquifier>|-]`, or `-1 …` inside a transaction.
+
+use base::Revnum;
+use base::checksum::{Md5, Sha1};
+
+use super::decode_error;
+use super::id::TxnId;
+use super::number::{parse_base36, parse_decimal, push_base36};
+
+decode_error! {
+    /// Why a rep line is not usable.
+    RepLineError {
+        Malformed => FS_CORRUPT, "Malformed text representation offset line in node-rev";
+        Uniquifier => FS_CORRUPT, "Malformed uniquifier in node-rev";
+    }
+}
+
+/// Where a content is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum RepPlace {
+    /// An item of a revision.
+    Rev(Revnum, u64),
+    /// Offset (physical addressing) or item number in the proto-revision of the transaction at hand.
+    Txn(u64),
+    /// In the transaction's own `children` or `props` file; nothing else of the line is known.
+    Mutable,
+}
+
+/// Which operation made a node have this content: two nodes may share one stored content and still have got it
+/// separately.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Uniquifier {
+    /// The transaction.
+    pub(crate) txn: TxnId,
+    /// Value of its node counter.
+    pub(crate) number: u64,
+}
+
+/// A rep line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rep {
+    pub(crate) place: RepPlace,
+    /// Bytes of the body on disk: without header and `ENDREP`.
+    pub(crate) length: u64,
+    /// Bytes of the content as written in the line; 0 may be a shorthand, see [`Rep::size`].
+    pub(crate) expanded: u64,
+    pub(crate) md5: Md5,
+    pub(crate) sha1: Option<Sha1>,
+    pub(crate) uniquifier: Option<Uniquifier>,
+}
+
+/// What a rep line says about the length of the content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RepSize {
+    /// This many bytes.
+    Known(u64),
+    /// The stored length if the rep is PLAIN, otherwise nothing: only the rep's header tells.
+    AskHeader,
+}
+
+impl Rep {
+    /// Reads a line (without its newline).
+    pub(crate) fn parse(line: &[u8]) -> Result<Self, RepLineError> {
+        if line == b"-1" {
+            return Ok(Rep::MUTABLE);
+        }
+        let bad = RepLineError::Malformed;
+        let mut fields = line.split(|&b| b == b' ');
+        let rev = fields.next().ok_or(bad)?;
+        let mut number = || {
+            fields
+                .next()
+                .and_then(parse_decimal)
+                .filter(|&n| n <= i64::MAX as u64)
+                .ok_or(bad)
+        };
+        let (item, length, expanded) = (number()?, number()?, number()?);
+        let place = match rev {
+            b"-1" => RepPlace::Txn(item),
+            _ => RepPlace::Rev(Revnum::parse(rev).ok_or(bad)?, item),
+        };
+        let md5 = fields.next().and_then(Md5::parse_hex).ok_or(bad)?;
+        let (mut sha1, mut uniquifier) = (None, None);
+        if let Some(field) = fields.next() {
+            if field != b"-" {
+                sha1 = Some(Sha1::parse_hex(field).ok_or(bad)?);
+            }
+            let field = fields.next().ok_or(bad)?;
+            if field != b"-" {
+                uniquifier = Some(Uniquifier::parse(field).ok_or(RepLineError::Uniquifier)?);
+            }
+        }
+        match fields.next() {
+            None => Ok(Rep {
+                place,
+                length,
+                expanded,
+                md5,
+                sha1,
+                uniquifier,
+            }),
+            Some(_) => Err(bad),
+        }
+    }
+
+    /// The line `-1`.
+    pub(crate) const MUTABLE: Rep = Rep {
+        place: RepPlace::Mutable,
+        length: 0,
+        expanded: 0,
+        md5: Md5([0; 16]),
+        sha1: None,
+        uniquifier: None,
+    };
+
+    /// Appends the line, without newline. `placeholders` writes `-` for a missing SHA-1 or uniquifier (format 8);
+    /// without it both are written or none.
+    pub(crate) fn encode(&self, out: &mut String, placeholders: bool) {
+        let (rev, item) = match self.place {
+            RepPlace::Mutable => return out.push_str("-1"),
+            RepPlace::Rev(rev, item) => (rev.to_string(), item),
+            RepPlace::Txn(item) => ("-1".to_owned(), item),
+        };
+        out.push_str(&format!(
+            "{rev} {item} {} {} {}",
+            self.length, self.expanded, self.md5
+        ));
+        if !placeholders && (self.sha1.is_none() || self.uniquifier.is_none()) {
+            return;
+        }
+        match self.sha1 {
+            Some(sha1) => out.push_str(&format!(" {sha1}")),
+            None => out.push_str(" -"),
+        }
+        match self.uniquifier {
+            Some(uniquifier) => {
+                out.push_str(&format!(" {}/_", uniquifier.txn));
+                push_base36(out, uniquifier.number);
+            }
+            None => out.push_str(" -"),
+        }
+    }
+
+    /// Length of the content. An expanded size of 0 is, in old revisions, a shorthand for "as long as stored", except
+    /// where the content really is empty; digests (where known) tell the two apart.
+    pub(crate) fn size(&self) -> RepSize {
+        if self.expanded != 0 || self.length == 0 {
+            return RepSize::Known(self.expanded);
+        }
+        if !self.md5.is_unknown() {
+            return RepSize::Known(if self.md5 == Md5::EMPTY { 0 } else { self.length });
+        }
+        match self.sha1 {
+            Some(sha1) if sha1 == Sha1::of(b"") => RepSize::Known(0),
+            Some(_) => RepSize::Known(self.length),
+            // `SVN` and a version byte without any window.
+            None if self.length == 4 => RepSize::Known(0),
+            None => RepSize::AskHeader,
+        }
+    }
+}
+
+impl Uniquifier {
+    fn parse(text: &[u8]) -> Option<Self> {
+        let slash = text.iter().position(|&b| b == b'/')?;
+        Some(Uniquifier {
+            txn: TxnId::parse(&text[..slash]).ok()?,
+            number: parse_base36(text[slash + 1..].strip_prefix(b"_")?)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIVE: &str = "0 0 4 4 2d2977d1c96f487abe4a1e202dd03b4e";
+    const SEVEN: &str =
+        "1 3 26 14 746308829575e17c3331bbcb00c0898b 09fac8dbfd27bd9b4d23a00eb648aa751789536d 0-0/_4";
+    const DASHES: &str = "1 8 70 67 10bf5653e01c7c0ccddc295e7ddda3c6 - -";
+    const PROPS: &str = "2 8 41 29 cc0b088b5c9e1af40a6ddbe64f0264e3 - 1-1/_7";
+    const IN_TXN: &str =
+        "-1 3 53 6244 8d2b33a89f0bc051f7e7439940a6d8bf f3da7daeb50a3040e118d2540f9d71440e770fc5 8-8/_3";
+
+    #[test]
+    fn every_form_prints_as_it_was_read() {
+        for (line, placeholders) in [
+            (FIVE, false),
+            (SEVEN, false),
+            (SEVEN, true),
+            (DASHES, true),
+            (PROPS, true),
+            (IN_TXN, true),
+            ("-1", true),
+        ] {
+            let rep = Rep::parse(line.as_bytes()).expect(line);
+            let mut out = String::new();
+            rep.encode(&mut out, placeholders);
+            assert_eq!(out, line);
+        }
+    }
+
+    #[test]
+    fn before_format_8_sha1_and_uniquifier_come_together_or_not_at_all() {
+        let rep = Rep::parse(PROPS.as_bytes()).expect("a real line");
+        let mut out = String::new();
+        rep.encode(&mut out, false);
+        assert_eq!(out, "2 8 41 29 cc0b088b5c9e1af40a6ddbe64f0264e3");
+    }
+
+    #[test]
+    fn malformed_lines_are_refused() {
+        for bad in [
+            "".to_owned(),
+            "-2 0 4 4 2d2977d1c96f487abe4a1e202dd03b4e".to_owned(),
+            "0 0 4 4".to_owned(),
+            "0 0 4 4 2d29".to_owned(),
+            "0 -1 4 4 2d2977d1c96f487abe4a1e202dd03b4e".to_owned(),
+            format!("{FIVE} -"),
+            format!("{DASHES} x"),
+            format!("{FIVE} - 1-1/7"),
+            "0 0 99999999999999999999 4 2d2977d1c96f487abe4a1e202dd03b4e".to_owned(),
+        ] {
+            assert!(Rep::parse(bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_expanded_size_of_zero_may_mean_as_stored() {
+        let size = |text: &str| Rep::parse(text.as_bytes()).expect("a line").size();
+        let unknown = "0".repeat(32);
+        assert_eq!(
+            size("1 0 77 0 2d2977d1c96f487abe4a1e202dd03b4e"),
+            RepSize::Known(77)
+        );
+        assert_eq!(
+            size("1 0 4 0 d41d8cd98f00b204e9800998ecf8427e"),
+            RepSize::Known(0)
+        );
+        assert_eq!(size(&format!("1 0 4 0 {unknown}")), RepSize::Known(0));
+        assert_eq!(size(&format!("1 0 9 0 {unknown}")), RepSize::AskHeader);
+        assert_eq!(size(FIVE), RepSize::Known(4));
+    }
+}

@@ -1,0 +1,81 @@
+//! The last line of a revision with physical addressing: offsets of the root node-revision and of the changed paths.
+
+use super::decode_error;
+use super::number::parse_decimal;
+
+decode_error! {
+    /// Why a trailer is not usable.
+    TrailerError {
+        NewlineMissing => FS_CORRUPT, "Revision file lacks trailing newline";
+        TooLong => FS_CORRUPT, "Final line in revision file longer than 64 characters";
+        SpaceMissing => FS_CORRUPT, "Final line in revision file missing space";
+        Root => FS_CORRUPT, "Final line in revision file has a malformed root offset";
+        Changes => FS_CORRUPT, "Final line in revision file has a malformed changed-paths offset";
+    }
+}
+
+/// Readers look at no more than this many of a revision's last bytes.
+pub(crate) const WINDOW: usize = 64;
+
+/// Offsets from the start of the revision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RevTrailer {
+    pub(crate) root: u64,
+    pub(crate) changes: u64,
+}
+
+impl RevTrailer {
+    /// Reads the line at the end of `tail`, the last [`WINDOW`] bytes of a revision (or all of a shorter one).
+    pub(crate) fn parse(tail: &[u8]) -> Result<Self, TrailerError> {
+        let (&last, rest) = tail.split_last().ok_or(TrailerError::NewlineMissing)?;
+        if last != b'\n' {
+            return Err(TrailerError::NewlineMissing);
+        }
+        let start = memchr::memrchr(b'\n', rest).ok_or(TrailerError::TooLong)?;
+        let line = &rest[start + 1..];
+        let space = memchr::memchr(b' ', line).ok_or(TrailerError::SpaceMissing)?;
+        Ok(RevTrailer {
+            root: parse_decimal(&line[..space]).ok_or(TrailerError::Root)?,
+            changes: parse_decimal(&line[space + 1..]).ok_or(TrailerError::Changes)?,
+        })
+    }
+
+    /// Appends the line.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(format!("{} {}\n", self.root, self.changes).as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn revision_0_has_its_known_trailer() {
+        let trailer = RevTrailer::parse(b"cpath: /\n\n\n17 107\n").expect("valid");
+        assert_eq!(
+            trailer,
+            RevTrailer {
+                root: 17,
+                changes: 107
+            }
+        );
+        let mut out = Vec::new();
+        trailer.encode(&mut out);
+        assert_eq!(out, b"17 107\n");
+    }
+
+    #[test]
+    fn what_is_no_trailer_is_refused() {
+        for (tail, error) in [
+            (&b""[..], TrailerError::NewlineMissing),
+            (b"\n17 107", TrailerError::NewlineMissing),
+            (b"17 107\n", TrailerError::TooLong),
+            (b"\n17107\n", TrailerError::SpaceMissing),
+            (b"\nx 107\n", TrailerError::Root),
+            (b"\n17 -1\n", TrailerError::Changes),
+        ] {
+            assert_eq!(RevTrailer::parse(tail), Err(error));
+        }
+    }
+}
