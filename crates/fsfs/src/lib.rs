@@ -7,6 +7,23 @@
 //! What is absent: users, hooks, authorisation, sockets, and any opinion about what a client should see.
 
 mod api;
+mod cache;
+pub mod disk;
 mod format;
+mod fs;
+mod history;
+mod layout;
+mod node;
+mod rep;
+mod rev_file;
+mod root;
 
-pub use api::*;
+pub use cache::Cache;
+pub use format::changes::{ChangeKind, ChangedPath};
+pub use format::dir::DirEntry;
+pub use format::id::NodeRevId;
+pub use fs::{Fs, FsInfo};
+pub use history::History;
+pub use node::{Node, Relation, RepKey};
+pub use rep::{DeltaStream, TextReader};
+pub use root::Root;

@@ -114,22 +114,6 @@ pub(crate) fn parse(text: &[u8], ends_with_input: bool) -> Result<Vec<RawChange>
     }
 }
 
-/// True if `text` starts with a whole list, the empty line included.
-pub(crate) fn is_complete(text: &[u8]) -> bool {
-    text.first() == Some(&b'\n') || memchr::memmem::find(text, b"\n\n\n").is_some() || {
-        // Entries come in pairs of lines, so a lone `\n\n` may be an entry without copy source: count lines.
-        let mut lines = Lines(text);
-        loop {
-            match lines.next_line() {
-                None => return false,
-                Some([]) => return true,
-                Some(_) if lines.next_line().is_none() => return false,
-                Some(_) => {}
-            }
-        }
-    }
-}
-
 fn parse_line(line: &[u8]) -> Result<RawChange, ChangesError> {
     let mut rest = line;
     let mut field = || {
@@ -374,10 +358,8 @@ mod tests {
             encode(&mut out, &list);
             assert_eq!(String::from_utf8_lossy(&out), text);
             for cut in 0..text.len() {
-                assert!(!is_complete(&text.as_bytes()[..cut]), "{cut} of {text:?}");
                 assert_eq!(parse(&text.as_bytes()[..cut], false), Err(ChangesError::End));
             }
-            assert!(is_complete(text.as_bytes()));
         }
     }
 

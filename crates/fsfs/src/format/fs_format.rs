@@ -13,6 +13,26 @@ decode_error! {
     }
 }
 
+impl FormatError {
+    /// The option at fault, for messages.
+    pub(crate) fn line(self, text: &[u8]) -> String {
+        let lines = text.split(|&b| b == b'\n').skip(1);
+        let bad = lines.take_while(|line| !line.is_empty()).find(|line| {
+            let known = [
+                &b"layout linear"[..],
+                b"addressing physical",
+                b"addressing logical",
+            ];
+            !known.contains(line)
+                && line
+                    .strip_prefix(b"layout sharded ")
+                    .and_then(parse_decimal)
+                    .is_none_or(|n| n > i32::MAX as u64)
+        });
+        String::from_utf8_lossy(bad.unwrap_or_default()).into_owned()
+    }
+}
+
 /// What `db/format` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FsFormat {

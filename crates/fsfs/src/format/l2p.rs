@@ -79,7 +79,7 @@ impl L2pHeader {
             None if PREFIX.starts_with(input) => return Err(L2pError::Truncated),
             None => return Err(L2pError::Prefix),
         };
-        let mut number = |rest: &mut &[u8]| match take_uint(rest) {
+        let number = |rest: &mut &[u8]| match take_uint(rest) {
             Some(number) => Ok(number),
             None if rest.len() < 10 => Err(L2pError::Truncated),
             None => Err(L2pError::PageData),

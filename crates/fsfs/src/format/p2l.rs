@@ -129,7 +129,7 @@ impl P2lHeader {
             None if PREFIX.starts_with(input) => return Err(P2lError::Truncated),
             None => return Err(P2lError::Prefix),
         };
-        let mut number = |rest: &mut &[u8]| match take_uint(rest) {
+        let number = |rest: &mut &[u8]| match take_uint(rest) {
             Some(number) => Ok(number),
             None if rest.len() < 10 => Err(P2lError::Truncated),
             None => Err(P2lError::Number),

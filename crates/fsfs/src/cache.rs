@@ -1,0 +1,339 @@
+//! The one cache of the process: a byte budget that all open repositories share.
+//!
+//! Values are parsed things, never raw files: a hit costs one look-up and one reference count. Keys carry a number that
+//! stands for the repository instance, so a repository that was replaced never serves what its predecessor held.
+//! Revisions do not change, so nothing here is ever invalidated; what can change (revision properties, locks) carries
+//! a generation in its key or stays out.
+//!
+//! [`Cache::get_or_load`] lets concurrent misses of one key wait for the first. A loader must not wait for another
+//! value of the same kind, or two of them could wait for each other.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use base::{Props, Result};
+use parking_lot::Mutex;
+use quick_cache::sync::{Cache as QuickCache, DefaultLifecycle};
+use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
+
+use crate::format::changes::ChangedPath;
+use crate::format::dir::DirEntry;
+use crate::format::noderev::NodeRev;
+use crate::format::p2l::P2lEntry;
+use crate::rev_file::RevFile;
+
+/// The process's one cache: byte budget, shared by all repositories.
+pub struct Cache {
+    items: Items,
+    item_limit: u64,
+    files: QuickCache<FileKey, Arc<RevFile>>,
+    instances: Mutex<HashMap<String, u32>>,
+    next_instance: AtomicU32,
+}
+
+type Items = QuickCache<Key, Value, Weigh>;
+
+/// Open files that are kept for the next reader.
+const OPEN_FILES: usize = 256;
+
+/// What an entry costs beside its value: key, links, counters.
+const OVERHEAD: u64 = 96;
+
+/// A number that stands for one repository instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Instance(u32);
+
+/// Key of a kept open file: the repository, its first revision, and whether it is a pack.
+pub(crate) type FileKey = (Instance, u64, bool);
+
+/// Names a value: what `rev` and `item` mean depends on the kind, which the value's type gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    pub(crate) instance: Instance,
+    kind: Kind,
+    /// Further distinction, such as the number of a page or a window.
+    pub(crate) part: u64,
+    pub(crate) rev: u64,
+    pub(crate) item: u64,
+}
+
+/// A type that the cache holds. Cheap to clone: a reference count.
+pub(crate) trait Cached: Clone {
+    /// Sets keys of different types apart.
+    const KIND: Kind;
+    /// Wraps it.
+    fn into_value(self) -> Value;
+    /// Unwraps it.
+    fn from_value(value: Value) -> Option<Self>;
+    /// Bytes of memory that it holds.
+    fn bytes(&self) -> u64;
+}
+
+macro_rules! cached {
+    ($($(#[$doc:meta])* $kind:ident($type:ty) = $bytes:expr;)*) => {
+        /// Kinds of values.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub(crate) enum Kind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        /// Any value.
+        #[derive(Clone)]
+        pub(crate) enum Value {
+            $($(#[$doc])* $kind($type),)*
+        }
+
+        impl Value {
+            fn bytes(&self) -> u64 {
+                match self {
+                    $(Value::$kind(value) => value.bytes(),)*
+                }
+            }
+        }
+
+        $(impl Cached for $type {
+            const KIND: Kind = Kind::$kind;
+            fn into_value(self) -> Value {
+                Value::$kind(self)
+            }
+            fn from_value(value: Value) -> Option<Self> {
+                match value {
+                    Value::$kind(value) => Some(value),
+                    _ => None,
+                }
+            }
+            fn bytes(&self) -> u64 {
+                let bytes: fn(&$type) -> usize = $bytes;
+                bytes(self) as u64
+            }
+        })*
+    };
+}
+
+cached! {
+    /// Node-revision by (revision, item).
+    NodeRev(Arc<NodeRev>) = |value| size_of::<NodeRev>() + 64 + value.created_path.len();
+    /// Parsed directory by (revision, item) of its rep.
+    Dir(Arc<[DirEntry]>) = |value| value.iter().map(|e| size_of::<DirEntry>() + 16 + e.name.len()).sum();
+    /// Property list by (revision, item) of its rep.
+    Props(Arc<Props>) = |value| value.iter().map(|(name, value)| 96 + name.len() + value.len()).sum();
+    /// One window's worth of a content by (revision, item) of its rep and number of the window.
+    Chunk(Chunk) = |value| value.0.capacity();
+    /// Page of an L2P index by first revision, page number.
+    L2pPage(Arc<[Option<u64>]>) = |value| 16 * value.len();
+    /// Description of a P2L index by first revision, page number.
+    P2lPage(Arc<[P2lEntry]>) = |value| size_of::<P2lEntry>() * value.len();
+    /// Changed-path list by revision.
+    Changes(Arc<[ChangedPath]>) = |value| value.iter().map(|c| size_of::<ChangedPath>() + c.path.len()).sum();
+}
+
+/// The bytes that one window of a representation makes: at most `delta::window::WINDOW_SIZE`.
+#[derive(Clone, Debug)]
+pub(crate) struct Chunk(pub(crate) Arc<Vec<u8>>);
+
+#[derive(Clone)]
+struct Weigh;
+
+impl Weighter<Key, Value> for Weigh {
+    fn weight(&self, _: &Key, value: &Value) -> u64 {
+        OVERHEAD + value.bytes()
+    }
+}
+
+impl Cache {
+    /// `budget` in bytes; 0 caches next to nothing.
+    pub fn new(budget: u64) -> Arc<Cache> {
+        // Shards set the largest item that fits, so a small cache has few.
+        let shards = (budget / (4 << 20)).clamp(1, 64).next_power_of_two() as usize;
+        let options = OptionsBuilder::new()
+            .shards(shards)
+            .estimated_items_capacity(
+                usize::try_from(budget / 1024)
+                    .unwrap_or(usize::MAX)
+                    .clamp(16, 1 << 20),
+            )
+            .weight_capacity(budget)
+            .build()
+            .expect("because all mandatory options are given and in range");
+        let items = Items::with_options(
+            options,
+            Weigh,
+            DefaultHashBuilder::default(),
+            DefaultLifecycle::default(),
+        );
+        Arc::new(Cache {
+            item_limit: items.shard_capacity() / 4,
+            items,
+            files: QuickCache::new(OPEN_FILES),
+            instances: Mutex::default(),
+            next_instance: AtomicU32::new(0),
+        })
+    }
+
+    /// Bytes that all values take now.
+    pub fn used(&self) -> u64 {
+        self.items.weight()
+    }
+
+    /// The number that stands for the instance of this name, the same one for the same name.
+    pub(crate) fn instance(&self, name: String) -> Instance {
+        let mut instances = self.instances.lock();
+        let next = || self.next_instance.fetch_add(1, Ordering::Relaxed);
+        Instance(*instances.entry(name).or_insert_with(next))
+    }
+
+    /// True if a value of so many bytes is worth keeping.
+    pub(crate) fn has_room_for(&self, bytes: u64) -> bool {
+        bytes <= self.item_limit
+    }
+
+    /// The value, if it is there.
+    pub(crate) fn get<T: Cached>(&self, key: &Key) -> Option<T> {
+        self.items.get(key).and_then(T::from_value)
+    }
+
+    /// Keeps a value.
+    pub(crate) fn insert<T: Cached>(&self, key: Key, value: T) {
+        self.items.insert(key, value.into_value());
+    }
+
+    /// The value; if it is missing, `load` makes it, while others who ask for it wait.
+    pub(crate) fn get_or_load<T: Cached>(&self, key: Key, load: impl FnOnce() -> Result<T>) -> Result<T> {
+        if self.item_limit == 0 {
+            return load();
+        }
+        let value = self
+            .items
+            .get_or_insert_with(&key, || load().map(T::into_value))?;
+        Ok(T::from_value(value).expect("because the key's kind is that of the type"))
+    }
+
+    /// A kept open file.
+    pub(crate) fn file(&self, key: &FileKey) -> Option<Arc<RevFile>> {
+        self.files.get(key)
+    }
+
+    /// Keeps an open file.
+    pub(crate) fn keep_file(&self, key: FileKey, file: Arc<RevFile>) {
+        self.files.insert(key, file);
+    }
+
+    /// Closes a file (once its users are done).
+    pub(crate) fn drop_file(&self, key: &FileKey) {
+        self.files.remove(key);
+    }
+
+    /// Closes the files of unpacked revisions below `rev`: their shards have been packed.
+    pub(crate) fn drop_unpacked(&self, instance: Instance, rev: u64) {
+        self.files
+            .retain(|key, _| key.0 != instance || key.2 || key.1 >= rev);
+    }
+}
+
+impl Key {
+    /// Key of a value of type `T`.
+    pub(crate) fn new<T: Cached>(instance: Instance, rev: u64, item: u64) -> Self {
+        Key::part::<T>(instance, rev, item, 0)
+    }
+
+    /// Key of a part of something.
+    pub(crate) fn part<T: Cached>(instance: Instance, rev: u64, item: u64, part: u64) -> Self {
+        Key {
+            instance,
+            kind: T::KIND,
+            part,
+            rev,
+            item,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::{Code, Error};
+
+    fn key(cache: &Cache, item: u64) -> Key {
+        Key::new::<Chunk>(cache.instance("r".into()), 1, item)
+    }
+
+    fn chunk(len: usize) -> Chunk {
+        Chunk(Arc::new(vec![7; len]))
+    }
+
+    #[test]
+    fn the_budget_holds() {
+        let cache = Cache::new(1 << 20);
+        for item in 0..1000 {
+            cache.insert(key(&cache, item), chunk(10_000));
+        }
+        assert!(
+            cache.used() <= 1 << 20 && cache.used() > 1 << 18,
+            "{}",
+            cache.used()
+        );
+    }
+
+    #[test]
+    fn a_failed_load_leaves_nothing_and_the_next_one_tries_again() {
+        let cache = Cache::new(1 << 20);
+        let failed = cache.get_or_load::<Chunk>(key(&cache, 1), || Err(Error::bare(Code::FS_CORRUPT)));
+        assert_eq!(
+            failed.map(|_| ()).expect_err("the loader's error").code(),
+            Code::FS_CORRUPT
+        );
+        let loaded = cache.get_or_load(key(&cache, 1), || Ok(chunk(3))).expect("loads");
+        assert_eq!(loaded.0.len(), 3);
+        let hit = cache.get_or_load::<Chunk>(key(&cache, 1), || Err(Error::bare(Code::FS_CORRUPT)));
+        assert_eq!(hit.expect("cached").0.len(), 3);
+    }
+
+    #[test]
+    fn kinds_and_instances_do_not_mix() {
+        let cache = Cache::new(1 << 20);
+        let (a, b) = (cache.instance("a".into()), cache.instance("b".into()));
+        assert_eq!(cache.instance("a".into()), a);
+        cache.insert(Key::new::<Chunk>(a, 1, 1), chunk(1));
+        assert!(cache.get::<Chunk>(&Key::new::<Chunk>(b, 1, 1)).is_none());
+        assert!(
+            cache
+                .get::<Arc<Props>>(&Key::new::<Arc<Props>>(a, 1, 1))
+                .is_none()
+        );
+        assert!(cache.get::<Chunk>(&Key::new::<Chunk>(a, 1, 1)).is_some());
+    }
+
+    #[test]
+    fn a_cache_without_budget_still_loads() {
+        let cache = Cache::new(0);
+        assert_eq!(
+            cache
+                .get_or_load(key(&cache, 1), || Ok(chunk(3)))
+                .expect("loads")
+                .0
+                .len(),
+            3
+        );
+        assert!(cache.get::<Chunk>(&key(&cache, 1)).is_none());
+    }
+
+    #[test]
+    fn concurrent_misses_load_once() {
+        let cache = Cache::new(1 << 20);
+        let loads = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    let load = || {
+                        loads.fetch_add(1, Ordering::Relaxed);
+                        std::thread::sleep(std::time::Duration::from_millis(20));
+                        Ok(chunk(3))
+                    };
+                    cache.get_or_load(key(&cache, 1), load).expect("loads");
+                });
+            }
+        });
+        assert_eq!(loads.into_inner(), 1);
+    }
+}

@@ -1,0 +1,162 @@
+//! The seam between the engine and the machine: every file under `db/` is read through these two traits.
+//!
+//! The real one is [`RealDisk`]; tests put another in its place that fails at the n-th call. Nothing here knows what
+//! the files mean. Files are read at offsets, never by seeking, and never mapped: an I/O error stays an error.
+//!
+//! Repositories may lie on NFS: files that are replaced by rename can be momentarily missing or stale, so
+//! [`read_replaced`] tries again, as Subversion does.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use base::{Error, Result};
+use rustix::io::Errno;
+
+/// What the engine asks of a machine.
+pub trait Disk: Send + Sync {
+    /// Opens a file for reading.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>>;
+
+    /// Reads a whole small file; for those that do not grow with the repository or are bounded by their kind.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn read_small(&self, path: &Path) -> io::Result<Vec<u8>>;
+
+    /// Names in a directory, in any order, without `.` and `..`.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn list(&self, path: &Path) -> io::Result<Vec<OsString>>;
+
+    /// Size, kind, identity and time of a file or directory; follows symbolic links.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn metadata(&self, path: &Path) -> io::Result<FileMeta>;
+}
+
+/// An open file.
+pub trait DiskFile: Send + Sync {
+    /// Reads at most `buf.len()` bytes at `offset`; 0 only at the end of the file (or for an empty `buf`).
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
+
+    /// Length in bytes.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn len(&self) -> io::Result<u64>;
+
+    /// True if there are no bytes.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+}
+
+/// What is known about a file without opening it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileMeta {
+    /// Bytes.
+    pub len: u64,
+    /// True for a directory.
+    pub is_dir: bool,
+    /// Which file this is: device and inode. A file replaced by rename gets another one.
+    pub identity: (u64, u64),
+    /// Last modification.
+    pub modified: SystemTime,
+}
+
+/// The machine itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealDisk;
+
+impl Disk for RealDisk {
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        Ok(Arc::new(File::open(path)?))
+    }
+
+    fn read_small(&self, path: &Path) -> io::Result<Vec<u8>> {
+        std::fs::read(path)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<OsString>> {
+        std::fs::read_dir(path)?
+            .map(|entry| Ok(entry?.file_name()))
+            .collect()
+    }
+
+    fn metadata(&self, path: &Path) -> io::Result<FileMeta> {
+        let meta = std::fs::metadata(path)?;
+        Ok(FileMeta {
+            len: meta.len(),
+            is_dir: meta.is_dir(),
+            identity: (meta.dev(), meta.ino()),
+            modified: meta.modified()?,
+        })
+    }
+}
+
+impl DiskFile for File {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        loop {
+            match FileExt::read_at(self, buf, offset) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                result => return result,
+            }
+        }
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+}
+
+/// Reads a small file that others replace by rename.
+///
+/// # Errors
+/// `Can't open file …` with the system's number, after ten attempts if it may be that the file was just replaced.
+pub(crate) fn read_replaced(disk: &dyn Disk, path: &Path) -> Result<Vec<u8>> {
+    let mut attempt = 1;
+    loop {
+        match disk.read_small(path) {
+            Ok(bytes) => return Ok(bytes),
+            Err(e) if attempt < ATTEMPTS && may_be_replaced(&e) => attempt += 1,
+            Err(e) => return Err(Error::io("Can't open file", path, &e)),
+        }
+    }
+}
+
+/// True for failures that a file shows while it is being replaced.
+fn may_be_replaced(e: &io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(e),
+        Some(Errno::NOENT | Errno::STALE | Errno::IO)
+    )
+}
+
+/// True if the error is the system's "no such file".
+pub(crate) fn is_missing(e: &Error) -> bool {
+    e.code().0 == Errno::NOENT.raw_os_error()
+}
+
+/// True if the error is the system's "stale file handle": the file was deleted on the server of a network mount.
+pub(crate) fn is_stale(e: &Error) -> bool {
+    e.code().0 == Errno::STALE.raw_os_error()
+}
+
+/// Attempts at reading something that another process may be replacing.
+pub(crate) const ATTEMPTS: u32 = 10;

@@ -1,0 +1,267 @@
+//! An open filesystem: the small files in `db/`, and the way to roots and revision properties.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use base::{Code, Error, Result, Revnum};
+
+use crate::cache::{Cache, Instance};
+use crate::disk::{Disk, RealDisk, is_missing, read_replaced};
+use crate::format::fs_format::{FormatError, FsFormat};
+use crate::layout::Layout;
+use crate::rev_file::no_such_revision;
+use crate::root::Root;
+
+/// An open filesystem. Cheap to clone; Send + Sync; every method may be called from many threads.
+#[derive(Clone)]
+pub struct Fs(pub(crate) Arc<FsInner>);
+
+pub(crate) struct FsInner {
+    disk: Arc<dyn Disk>,
+    layout: Layout,
+    format: FsFormat,
+    uuid: String,
+    instance: Instance,
+    cache: Arc<Cache>,
+    /// Revisions below this one are packed; as last read.
+    pub(crate) min_unpacked_rev: AtomicU64,
+    /// As last read.
+    youngest: AtomicU64,
+}
+
+/// What `svnadmin info` prints about the storage.
+#[derive(Clone, Debug)]
+pub struct FsInfo {
+    /// 1 to 8, never 5.
+    pub format: u32,
+    /// 0 for the linear layout.
+    pub shard_size: u64,
+    /// True if items are found by number and index, false if by offset.
+    pub logical_addressing: bool,
+    /// The first revision that is not packed.
+    pub min_unpacked_rev: Revnum,
+}
+
+impl Fs {
+    /// Opens REPOS/db.
+    ///
+    /// # Errors
+    /// `FS_UNSUPPORTED_FORMAT`, `FS_UNKNOWN_FS_TYPE`, the system's if a file is missing.
+    pub fn open(db: &Path, cache: &Arc<Cache>) -> Result<Fs> {
+        Self::open_on(db, cache, Arc::new(RealDisk))
+    }
+
+    /// Opens a filesystem on another disk than the machine's.
+    ///
+    /// # Errors
+    /// As [`Fs::open`].
+    pub fn open_on(db: &Path, cache: &Arc<Cache>, disk: Arc<dyn Disk>) -> Result<Fs> {
+        check_fs_type(&*disk, db)?;
+        let format = read_format(&*disk, db)?;
+        let layout = Layout::new(db, format);
+        let ids = read_replaced(&*disk, &layout.file("uuid"))?;
+        let ids = String::from_utf8_lossy(&ids);
+        let mut ids = ids.lines();
+        let uuid = ids.next().unwrap_or_default().to_owned();
+        // Two repositories with the same UUIDs (a plain copy of all files) are told apart by path; one that replaced
+        // another at the same path by the identity of its format file.
+        let identity = disk
+            .metadata(&layout.file("format"))
+            .or_else(|_| disk.metadata(&layout.file("uuid")));
+        let identity = identity.map(|meta| (meta.identity, meta.modified)).ok();
+        let name = format!(
+            "{uuid}\n{:?}\n{}\n{identity:?}\n{format:?}",
+            ids.next(),
+            db.display()
+        );
+        let fs = Fs(Arc::new(FsInner {
+            instance: cache.instance(name),
+            cache: cache.clone(),
+            disk,
+            layout,
+            format,
+            uuid,
+            min_unpacked_rev: AtomicU64::new(0),
+            youngest: AtomicU64::new(0),
+        }));
+        fs.refresh_min_unpacked_rev()?;
+        fs.youngest()?;
+        Ok(fs)
+    }
+
+    /// REPOS/db.
+    pub fn path(&self) -> &Path {
+        self.layout().db()
+    }
+
+    /// The repository's UUID.
+    pub fn uuid(&self) -> String {
+        self.0.uuid.clone()
+    }
+
+    /// Reads what `svnadmin info` prints.
+    ///
+    /// # Errors
+    /// The system's, if `min-unpacked-rev` cannot be read.
+    pub fn info(&self) -> Result<FsInfo> {
+        self.refresh_min_unpacked_rev()?;
+        Ok(FsInfo {
+            format: self.format().number,
+            shard_size: self.format().shard_size,
+            logical_addressing: self.format().logical,
+            min_unpacked_rev: Revnum(self.0.min_unpacked_rev.load(Ordering::Relaxed)),
+        })
+    }
+
+    /// Reads `current`.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` if it does not start with a number; the system's.
+    pub fn youngest(&self) -> Result<Revnum> {
+        let path = self.layout().file("current");
+        let text = read_replaced(self.disk(), &path)?;
+        // Formats 1 and 2 keep counters behind the number.
+        let end = text
+            .iter()
+            .position(|b| !b.is_ascii_digit())
+            .unwrap_or(text.len());
+        let rev = Revnum::parse(&text[..end]).ok_or_else(|| corrupt_number(&path))?;
+        self.0.youngest.store(rev.0, Ordering::Relaxed);
+        Ok(rev)
+    }
+
+    /// The tree of a revision.
+    ///
+    /// # Errors
+    /// `FS_NO_SUCH_REVISION` `No such revision N`.
+    pub fn root(&self, rev: Revnum) -> Result<Root> {
+        self.check_rev(rev)?;
+        Ok(Root::of_revision(self, rev))
+    }
+
+    /// # Errors
+    /// `FS_NO_SUCH_REVISION` if `rev` does not exist; re-reads `current` before saying so.
+    pub(crate) fn check_rev(&self, rev: Revnum) -> Result<()> {
+        if rev.0 <= self.0.youngest.load(Ordering::Relaxed) || rev <= self.youngest()? {
+            Ok(())
+        } else {
+            Err(no_such_revision(rev))
+        }
+    }
+
+    /// Reads `min-unpacked-rev` again.
+    pub(crate) fn refresh_min_unpacked_rev(&self) -> Result<()> {
+        if !self.format().has_packing() {
+            return Ok(());
+        }
+        let path = self.layout().file("min-unpacked-rev");
+        let text = read_replaced(self.disk(), &path)?;
+        let rev =
+            Revnum::parse(text.strip_suffix(b"\n").unwrap_or(&text)).ok_or_else(|| corrupt_number(&path))?;
+        if self.format().shard_size == 0 && rev.0 != 0 {
+            return Err(Error::new(
+                Code::FS_CORRUPT,
+                "Linear layout with packed revisions",
+            ));
+        }
+        let before = self.0.min_unpacked_rev.swap(rev.0, Ordering::Relaxed);
+        if before < rev.0 {
+            self.cache().drop_unpacked(self.instance(), rev.0);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn disk(&self) -> &dyn Disk {
+        &*self.0.disk
+    }
+
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.0.layout
+    }
+
+    pub(crate) fn format(&self) -> &FsFormat {
+        &self.0.format
+    }
+
+    pub(crate) fn cache(&self) -> &Cache {
+        &self.0.cache
+    }
+
+    pub(crate) fn instance(&self) -> Instance {
+        self.0.instance
+    }
+}
+
+fn check_fs_type(disk: &dyn Disk, db: &Path) -> Result<()> {
+    let path = db.join("fs-type");
+    let text = match disk.read_small(&path) {
+        Ok(text) => text,
+        // Before there was a choice.
+        Err(e) if is_missing(&Error::io("", &path, &e)) => b"bdb\n".to_vec(),
+        Err(e) => return Err(Error::io("Can't open file", &path, &e)),
+    };
+    match text.trim_ascii_end() {
+        b"fsfs" => Ok(()),
+        other => Err(Error::new(
+            Code::FS_UNKNOWN_FS_TYPE,
+            format!("Unknown FS type '{}'", String::from_utf8_lossy(other)),
+        )),
+    }
+}
+
+fn read_format(disk: &dyn Disk, db: &Path) -> Result<FsFormat> {
+    let path = db.join("format");
+    let text = match disk.read_small(&path) {
+        Ok(text) => text,
+        Err(e) if is_missing(&Error::io("", &path, &e)) => return Ok(FsFormat::MISSING_FILE),
+        Err(e) => return Err(Error::io("Can't open file", &path, &e)),
+    };
+    FsFormat::parse(&text).map_err(|e| {
+        let line = String::from_utf8_lossy(text.split(|&b| b == b'\n').next().unwrap_or_default());
+        match e {
+            FormatError::Unsupported => Error::new(
+                e.code(),
+                format!(
+                    "Expected FS format between '1' and '{}'; found format '{line}'",
+                    FsFormat::NEWEST
+                ),
+            ),
+            FormatError::FirstLine => Error::new(e.code(), first_line_fault(&path, &line)),
+            FormatError::Option => Error::new(
+                e.code(),
+                format!(
+                    "'{}' contains invalid filesystem format option '{}'",
+                    path.display(),
+                    e.line(&text)
+                ),
+            ),
+            FormatError::LogicalLinear => Error::new(
+                e.code(),
+                format!(
+                    "'{}' specifies logical addressing for a non-sharded repository",
+                    path.display()
+                ),
+            ),
+        }
+    })
+}
+
+fn first_line_fault(path: &Path, line: &str) -> String {
+    match line.chars().find(|c| !c.is_ascii_digit()) {
+        Some(c) => {
+            format!(
+                "Format file '{}' contains unexpected non-digit '{c}' within '{line}'",
+                path.display()
+            )
+        }
+        None => format!("Can't read first line of format file '{}'", path.display()),
+    }
+}
+
+fn corrupt_number(path: &PathBuf) -> Error {
+    Error::new(
+        Code::FS_CORRUPT,
+        format!("File '{}' holds no revision number", path.display()),
+    )
+}

@@ -1,0 +1,149 @@
+//! Which path holds what: `db/` with its linear or sharded, packed or unpacked revisions.
+//!
+//! Pure arithmetic on names. Whether a revision is packed is not known here: it changes while the repository is open
+//! (see `rev_file`).
+
+use std::path::{Path, PathBuf};
+
+use base::Revnum;
+
+use crate::format::fs_format::FsFormat;
+use crate::format::id::{IdPart, TxnId};
+
+/// The names below `db/`.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    db: PathBuf,
+    format: FsFormat,
+}
+
+impl Layout {
+    pub(crate) fn new(db: &Path, format: FsFormat) -> Self {
+        Layout {
+            db: db.to_owned(),
+            format,
+        }
+    }
+
+    /// `db/` itself.
+    pub(crate) fn db(&self) -> &Path {
+        &self.db
+    }
+
+    /// A file or directory directly in `db/`.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.db.join(name)
+    }
+
+    /// Number of the shard of a revision; `None` in the linear layout.
+    pub(crate) fn shard(&self, rev: Revnum) -> Option<u64> {
+        rev.0.checked_div(self.format.shard_size)
+    }
+
+    /// The file of one unpacked revision.
+    pub(crate) fn rev(&self, rev: Revnum) -> PathBuf {
+        self.revision_file("revs", rev)
+    }
+
+    /// The pack file of a shard.
+    pub(crate) fn pack(&self, shard: u64) -> PathBuf {
+        self.db.join(format!("revs/{shard}.pack/pack"))
+    }
+
+    /// The manifest beside it (physical addressing).
+    pub(crate) fn manifest(&self, shard: u64) -> PathBuf {
+        self.db.join(format!("revs/{shard}.pack/manifest"))
+    }
+
+    /// The file with one revision's properties, unpacked.
+    pub(crate) fn revprops(&self, rev: Revnum) -> PathBuf {
+        self.revision_file("revprops", rev)
+    }
+
+    /// The directory with a shard's packed revision properties.
+    pub(crate) fn revprops_pack_dir(&self, shard: u64) -> PathBuf {
+        self.db.join(format!("revprops/{shard}.pack"))
+    }
+
+    /// The directory with all transactions.
+    pub(crate) fn transactions(&self) -> PathBuf {
+        self.db.join("transactions")
+    }
+
+    /// The directory of one transaction.
+    pub(crate) fn txn(&self, txn: &str) -> PathBuf {
+        self.db.join(format!("transactions/{txn}.txn"))
+    }
+
+    /// The file of an uncommitted node-revision.
+    pub(crate) fn txn_node(&self, txn: TxnId, node: IdPart, copy: IdPart) -> PathBuf {
+        self.txn(&txn.to_string()).join(format!("node.{node}.{copy}"))
+    }
+
+    /// The contents of an uncommitted directory.
+    pub(crate) fn txn_children(&self, txn: TxnId, node: IdPart, copy: IdPart) -> PathBuf {
+        self.txn(&txn.to_string())
+            .join(format!("node.{node}.{copy}.children"))
+    }
+
+    /// The property list of an uncommitted node.
+    pub(crate) fn txn_node_props(&self, txn: TxnId, node: IdPart, copy: IdPart) -> PathBuf {
+        self.txn(&txn.to_string())
+            .join(format!("node.{node}.{copy}.props"))
+    }
+
+    /// The file that is to become the revision file.
+    pub(crate) fn proto_rev(&self, txn: TxnId) -> PathBuf {
+        if self.format.has_protorevs_dir() {
+            self.db.join(format!("txn-protorevs/{txn}.rev"))
+        } else {
+            self.txn(&txn.to_string()).join("rev")
+        }
+    }
+
+    fn revision_file(&self, kind: &str, rev: Revnum) -> PathBuf {
+        self.db.join(match self.shard(rev) {
+            Some(shard) => format!("{kind}/{shard}/{rev}"),
+            None => format!("{kind}/{rev}"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_and_packs() {
+        let sharded = FsFormat {
+            number: 8,
+            shard_size: 4,
+            logical: true,
+        };
+        let layout = Layout::new(Path::new("/r/db"), sharded);
+        assert_eq!(layout.rev(Revnum(7)), Path::new("/r/db/revs/1/7"));
+        assert_eq!(layout.pack(1), Path::new("/r/db/revs/1.pack/pack"));
+        let linear = Layout::new(
+            Path::new("/r/db"),
+            FsFormat {
+                shard_size: 0,
+                ..sharded
+            },
+        );
+        assert_eq!(linear.rev(Revnum(7)), Path::new("/r/db/revs/7"));
+        assert_eq!(linear.shard(Revnum(7)), None);
+        let txn = TxnId::parse(b"7-1b").expect("a name");
+        let node = layout.txn_children(txn, IdPart::temporary(4), IdPart::ROOT);
+        assert_eq!(node, Path::new("/r/db/transactions/7-1b.txn/node._4.0.children"));
+        assert_eq!(layout.proto_rev(txn), Path::new("/r/db/txn-protorevs/7-1b.rev"));
+        let old = Layout::new(
+            Path::new("/r/db"),
+            FsFormat {
+                number: 2,
+                shard_size: 0,
+                logical: false,
+            },
+        );
+        assert_eq!(old.proto_rev(txn), Path::new("/r/db/transactions/7-1b.txn/rev"));
+    }
+}

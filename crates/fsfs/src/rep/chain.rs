@@ -1,0 +1,178 @@
+//! A content out of its delta chain, one chunk at a time.
+//!
+//! Chunk k of a content is what window k of its delta makes. Window k is applied to chunk k of the base (that every
+//! writer keeps to this alignment is what makes FSFS readable in constant memory; the offsets in the windows are
+//! ignored). So for each chunk the chain is walked down to the first window that needs no source, to a chunk that is
+//! cached, or to a PLAIN representation, and then the windows are applied on the way up.
+//!
+//! Chains have any length, so nothing here recurses; a chain that bites its own tail is noticed.
+
+use std::sync::Arc;
+
+use base::{Code, Error, Result};
+use delta::window::WINDOW_SIZE;
+
+use super::level::Level;
+pub(crate) use super::level::RepAddress;
+use super::with_codec;
+use crate::cache::{Chunk, Key};
+use crate::format::rep_header::RepHeader;
+use crate::fs::Fs;
+
+/// A delta chain that is being read. Levels are opened when first needed.
+pub(super) struct Chain {
+    fs: Fs,
+    address: RepAddress,
+    body_len: u64,
+    levels: Vec<Level>,
+    /// Brent's cycle check: an address seen on the way down, and at which depth to replace it.
+    landmark: (Option<RepAddress>, usize),
+}
+
+/// Deeper levels do not keep their bytes between the way down and the way up.
+const KEPT_LEVELS: usize = 64;
+
+/// What a window is applied to.
+enum Source {
+    /// Nothing: the base has no such chunk, or the window needs none.
+    Empty,
+    /// The base's chunk.
+    Chunk(Chunk),
+    /// The PLAIN representation at this depth.
+    Plain(usize),
+}
+
+impl Chain {
+    /// The chain of the representation at `address` whose body has `body_len` bytes.
+    pub(super) fn new(fs: &Fs, address: RepAddress, body_len: u64) -> Self {
+        Chain {
+            fs: fs.clone(),
+            address,
+            body_len,
+            levels: Vec::new(),
+            landmark: (None, 1),
+        }
+    }
+
+    /// The representation itself, opened.
+    pub(super) fn top(&mut self) -> Result<&mut Level> {
+        if self.levels.is_empty() {
+            self.levels
+                .push(Level::open(&self.fs, self.address, self.body_len)?);
+        }
+        Ok(&mut self.levels[0])
+    }
+
+    /// True if there is no chunk `at`.
+    pub(super) fn ends_before(&mut self, at: u64) -> Result<bool> {
+        let top = self.top()?;
+        if top.header == RepHeader::Plain {
+            return Ok(at.saturating_mul(WINDOW_SIZE as u64) >= top.body_len);
+        }
+        top.ends_before(at)
+    }
+
+    /// Makes chunk `at`, which must exist. Chunks can only be asked for in ascending order.
+    pub(super) fn chunk(&mut self, at: u64) -> Result<Vec<u8>> {
+        self.top()?;
+        let (depth, source) = self.descend(at)?;
+        self.ascend(at, depth, source)
+    }
+
+    /// Finds the depth of the last window to apply (plus one: how many windows there are), and its source.
+    fn descend(&mut self, at: u64) -> Result<(usize, Source)> {
+        let mut depth = 0;
+        loop {
+            if depth == self.levels.len() {
+                let (address, body_len) = self.base_of(depth - 1)?;
+                if let Some(chunk) = self.cached(address, at) {
+                    return Ok((depth, Source::Chunk(chunk)));
+                }
+                self.check_cycle(depth, address)?;
+                self.levels.push(Level::open(&self.fs, address, body_len)?);
+            } else if depth > 0
+                && let Some(chunk) = self.cached(self.levels[depth].address, at)
+            {
+                return Ok((depth, Source::Chunk(chunk)));
+            }
+            let level = &mut self.levels[depth];
+            if level.header == RepHeader::Plain {
+                return Ok((depth, Source::Plain(depth)));
+            }
+            if depth > 0 && level.ends_before(at)? {
+                return Ok((depth, Source::Empty));
+            }
+            match level.header {
+                RepHeader::Plain => {}
+                RepHeader::SelfDelta => return Ok((depth + 1, Source::Empty)),
+                RepHeader::Delta { .. } => {
+                    let window = level.window(at)?;
+                    if !with_codec(|codec| window.has_source_ops(codec))? {
+                        return Ok((depth + 1, Source::Empty));
+                    }
+                }
+            }
+            if depth >= KEPT_LEVELS {
+                level.release();
+            }
+            depth += 1;
+        }
+    }
+
+    /// Applies window `at` of the levels above `depth`, the deepest first.
+    fn ascend(&mut self, at: u64, depth: usize, source: Source) -> Result<Vec<u8>> {
+        let (mut view, mut shared) = (Vec::new(), None);
+        match source {
+            Source::Empty => {}
+            Source::Chunk(chunk) => shared = Some(chunk.0),
+            Source::Plain(depth) => {
+                let offset = at.saturating_mul(WINDOW_SIZE as u64);
+                view = self.levels[depth].plain(offset, WINDOW_SIZE as u64)?.to_vec();
+            }
+        }
+        for level in self.levels[..depth].iter_mut().rev() {
+            let window = level.window(at)?;
+            let mut target = Vec::with_capacity(window.target_len as usize);
+            let source: &[u8] = shared.as_ref().map_or(&view, |chunk: &Arc<Vec<u8>>| chunk);
+            with_codec(|codec| window.apply(source, &mut target, codec))?;
+            (view, shared) = (target, None);
+        }
+        Ok(view)
+    }
+
+    /// The base of the level at `depth`, which is a delta.
+    fn base_of(&self, depth: usize) -> Result<(RepAddress, u64)> {
+        match self.levels[depth].header {
+            RepHeader::Delta { rev, item, length } => Ok((RepAddress::Rev(rev, item), length)),
+            RepHeader::Plain | RepHeader::SelfDelta => Err(Error::new(
+                Code::FS_CORRUPT,
+                "Representation needs a delta base but has none",
+            )),
+        }
+    }
+
+    fn cached(&self, address: RepAddress, at: u64) -> Option<Chunk> {
+        self.fs.cache().get(&chunk_key(&self.fs, address, at)?)
+    }
+
+    fn check_cycle(&mut self, depth: usize, address: RepAddress) -> Result<()> {
+        if self.landmark.0 == Some(address) || address == self.address {
+            return Err(Error::new(
+                Code::FS_CORRUPT,
+                "Delta chain of a representation is a cycle",
+            ));
+        }
+        if depth >= self.landmark.1 {
+            self.landmark = (Some(address), depth * 2);
+        }
+        Ok(())
+    }
+}
+
+/// Key of chunk `at`; none in a transaction, where contents are not cached.
+pub(super) fn chunk_key(fs: &Fs, address: RepAddress, at: u64) -> Option<Key> {
+    match address {
+        RepAddress::Rev(rev, item) => Some(Key::part::<Chunk>(fs.instance(), rev.0, item, at)),
+        RepAddress::Txn(..) => None,
+    }
+}

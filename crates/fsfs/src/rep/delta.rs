@@ -1,0 +1,122 @@
+//! The difference between two contents, as a pull stream of windows.
+//!
+//! What is stored is a delta already. Where its base is exactly the source that the caller asks for (an empty one
+//! counts), the stored windows are handed out as they are: no inflating, no matching, no hashing. Only where bases
+//! differ both contents are rebuilt and compared anew.
+
+use base::Result;
+use delta::editor::{EncodedVersions, TextChunk};
+use delta::window::{WINDOW_SIZE, Window};
+
+use super::chain::RepAddress;
+use super::level::Level;
+use super::text::TextReader;
+use super::with_codec;
+use crate::format::id::TxnId;
+use crate::format::rep_header::RepHeader;
+use crate::format::rep_line::Rep;
+use crate::fs::Fs;
+
+/// A text delta, not yet read.
+pub struct DeltaStream(Kind);
+
+enum Kind {
+    /// The stored windows.
+    Stored(Box<Level>, EncodedVersions),
+    /// Both texts anew.
+    Rebuilt {
+        source: Box<TextReader>,
+        target: Box<TextReader>,
+    },
+}
+
+/// A content and the transaction whose node has it.
+pub(crate) type Side<'a> = (Option<&'a Rep>, Option<TxnId>);
+
+impl DeltaStream {
+    /// The delta from `source` (empty if `None`) to `target`.
+    pub(crate) fn new(
+        fs: &Fs,
+        source: Option<Side<'_>>,
+        target: Side<'_>,
+        accepts: EncodedVersions,
+    ) -> Result<Self> {
+        if let (Some(rep), txn) = target {
+            let level = Level::open(fs, RepAddress::of(rep, txn)?, rep.length)?;
+            let matches = match (level.header, source) {
+                (RepHeader::SelfDelta, None) => true,
+                (RepHeader::Delta { rev, item, .. }, Some((Some(base), txn))) => {
+                    RepAddress::of(base, txn)? == RepAddress::Rev(rev, item)
+                }
+                _ => false,
+            };
+            if matches {
+                return Ok(DeltaStream(Kind::Stored(Box::new(level), accepts)));
+            }
+        }
+        let (source, source_txn) = source.unwrap_or((None, None));
+        Ok(DeltaStream(Kind::Rebuilt {
+            source: Box::new(TextReader::new(fs, source, source_txn)?),
+            target: Box::new(TextReader::new(fs, target.0, target.1)?),
+        }))
+    }
+
+    /// Calls `sink` for each window in order. Checks the MD5 of the target where the full text is rebuilt.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT`, svndiff's, the system's, and whatever `sink` returns.
+    pub fn drive(self, sink: &mut dyn FnMut(TextChunk<'_>) -> Result<()>) -> Result<()> {
+        match self.0 {
+            Kind::Stored(mut level, accepts) => {
+                let mut decoded = Window::default();
+                let mut at = 0;
+                while !level.ends_before(at)? {
+                    let window = level.window(at)?;
+                    if accepts.contains(window.version) {
+                        sink(TextChunk::Encoded(&window))?;
+                    } else {
+                        with_codec(|codec| window.decode_into(codec, &mut decoded))?;
+                        sink(TextChunk::Decoded(&decoded))?;
+                    }
+                    at += 1;
+                }
+                Ok(())
+            }
+            Kind::Rebuilt {
+                mut source,
+                mut target,
+            } => {
+                let (mut from, mut to) = (Vec::new(), Vec::new());
+                let mut source_offset = 0;
+                loop {
+                    read_window(&mut target, &mut to)?;
+                    if to.is_empty() {
+                        return Ok(());
+                    }
+                    read_window(&mut source, &mut from)?;
+                    let window = Window {
+                        source_offset,
+                        ..Window::insertion(&to)
+                    };
+                    sink(TextChunk::Decoded(&window))?;
+                    source_offset += from.len() as u64;
+                }
+            }
+        }
+    }
+}
+
+/// Fills `buf` with the next [`WINDOW_SIZE`] bytes, fewer at the end.
+fn read_window(text: &mut TextReader, buf: &mut Vec<u8>) -> Result<()> {
+    buf.clear();
+    while buf.len() < WINDOW_SIZE {
+        let bytes = text.fill()?;
+        if bytes.is_empty() {
+            break;
+        }
+        let length = bytes.len().min(WINDOW_SIZE - buf.len());
+        buf.extend_from_slice(&bytes[..length]);
+        text.consume(length);
+    }
+    Ok(())
+}

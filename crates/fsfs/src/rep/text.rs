@@ -1,0 +1,273 @@
+//! A content as a stream of bytes, checked against its MD5 at the end.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use base::checksum::{Md5, Md5Stream};
+use base::{Code, Error, Result};
+use delta::window::WINDOW_SIZE;
+
+use super::chain::{Chain, RepAddress, chunk_key};
+use crate::cache::Chunk;
+use crate::format::id::TxnId;
+use crate::format::rep_line::{Rep, RepPlace, RepSize};
+use crate::fs::Fs;
+
+/// Reads a text.
+pub struct TextReader {
+    /// None for a node that never got a text.
+    content: Option<Content>,
+    chunk: Arc<Vec<u8>>,
+    position: usize,
+    failed: Option<Error>,
+}
+
+/// A stored content that is being read, chunk by chunk.
+pub(super) struct Content {
+    fs: Fs,
+    address: RepAddress,
+    chain: Chain,
+    md5: Md5,
+    /// Bytes that the rep line promises, if it does.
+    expected: Option<u64>,
+    next: u64,
+    /// Digest of the chunks so far; none if the only chunk came checked out of the cache.
+    digest: Option<Md5Stream>,
+    keep: bool,
+    done: bool,
+}
+
+impl TextReader {
+    /// The content that `rep` names; `txn` is the transaction if its node belongs to one.
+    pub(crate) fn new(fs: &Fs, rep: Option<&Rep>, txn: Option<TxnId>) -> Result<Self> {
+        let content = rep.map(|rep| Content::new(fs, rep, txn)).transpose()?;
+        Ok(TextReader {
+            content,
+            chunk: Arc::default(),
+            position: 0,
+            failed: None,
+        })
+    }
+
+    /// Like [`Read::read`], with the house's errors. 0 = end.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` and whatever reading a file may say. Once failed, it keeps failing.
+    pub fn read_some(&mut self, buf: &mut [u8]) -> Result<usize> {
+        if buf.is_empty() {
+            return Ok(0);
+        }
+        let rest = self.fill()?;
+        let length = rest.len().min(buf.len());
+        buf[..length].copy_from_slice(&rest[..length]);
+        self.position += length;
+        Ok(length)
+    }
+
+    /// The bytes at hand: not empty unless the text has ended. [`TextReader::consume`] moves on.
+    ///
+    /// # Errors
+    /// As [`TextReader::read_some`].
+    pub fn fill(&mut self) -> Result<&[u8]> {
+        while self.position == self.chunk.len() {
+            if let Some(e) = &self.failed {
+                return Err(e.clone());
+            }
+            let Some(content) = &mut self.content else {
+                return Ok(&[]);
+            };
+            match content.next_chunk() {
+                Ok(Some(chunk)) => (self.chunk, self.position) = (chunk, 0),
+                Ok(None) => return Ok(&[]),
+                Err(e) => {
+                    self.failed = Some(e.clone());
+                    return Err(e);
+                }
+            }
+        }
+        Ok(&self.chunk[self.position..])
+    }
+
+    /// Marks `length` of the bytes that [`TextReader::fill`] returned as used.
+    pub fn consume(&mut self, length: usize) {
+        self.position = self.position.saturating_add(length).min(self.chunk.len());
+    }
+
+    /// The whole rest.
+    ///
+    /// # Errors
+    /// As [`TextReader::read_some`].
+    pub fn read_all(mut self) -> Result<Vec<u8>> {
+        let expected = self
+            .content
+            .as_ref()
+            .and_then(|content| content.expected)
+            .unwrap_or(0);
+        // The promise may be wrong: it bounds nothing but this first allocation.
+        let mut all = Vec::with_capacity(expected.min(16 << 20) as usize);
+        loop {
+            let rest = self.fill()?;
+            if rest.is_empty() {
+                return Ok(all);
+            }
+            all.extend_from_slice(rest);
+            let length = rest.len();
+            self.consume(length);
+        }
+    }
+
+    /// Like [`TextReader::read_all`] for contents that must fit in memory (directories, property lists); one that
+    /// fits into one window comes without a copy.
+    pub(crate) fn read_bounded(mut self) -> Result<Arc<Vec<u8>>> {
+        self.fill()?;
+        let first = (self.chunk.clone(), self.position);
+        self.position = self.chunk.len();
+        if self.fill()?.is_empty() {
+            return Ok(first.0);
+        }
+        let mut all = first.0[first.1..].to_vec();
+        loop {
+            let rest = self.fill()?;
+            if rest.is_empty() {
+                return Ok(Arc::new(all));
+            }
+            if all.len() + rest.len() > MAX_IN_MEMORY {
+                return Err(Error::new(
+                    Code::FS_CORRUPT,
+                    "Directory or property list is too long",
+                ));
+            }
+            all.extend_from_slice(rest);
+            self.position = self.chunk.len();
+        }
+    }
+}
+
+/// Longer directories and property lists are taken for damage.
+const MAX_IN_MEMORY: usize = 1 << 30;
+
+impl Read for TextReader {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        self.read_some(buf).map_err(io::Error::other)
+    }
+}
+
+impl Content {
+    pub(super) fn new(fs: &Fs, rep: &Rep, txn: Option<TxnId>) -> Result<Self> {
+        let address = RepAddress::of(rep, txn)?;
+        let expected = match rep.size() {
+            RepSize::Known(size) => Some(size),
+            RepSize::AskHeader => None,
+        };
+        let keep = expected.is_some_and(|size| fs.cache().has_room_for(size));
+        Ok(Content {
+            fs: fs.clone(),
+            address,
+            chain: Chain::new(fs, address, rep.length),
+            md5: rep.md5,
+            expected,
+            next: 0,
+            digest: Some(Md5Stream::new()),
+            keep,
+            done: false,
+        })
+    }
+
+    /// The next chunk; `None` at the end.
+    pub(super) fn next_chunk(&mut self) -> Result<Option<Arc<Vec<u8>>>> {
+        if self.done {
+            return Ok(None);
+        }
+        let at = self.next;
+        let key = chunk_key(&self.fs, self.address, at).filter(|_| self.keep);
+        if let Some(key) = &key {
+            // A content that fits into one chunk was checked before it was kept.
+            if let Some(Chunk(chunk)) = self.fs.cache().get(key) {
+                if self.is_short() {
+                    self.digest = None;
+                    self.done = true;
+                } else if let Some(digest) = &mut self.digest {
+                    digest.update(&chunk);
+                }
+                self.next += 1;
+                return Ok(Some(chunk));
+            }
+        }
+        if self.chain.ends_before(at)? {
+            self.done = true;
+            self.check()?;
+            return Ok(None);
+        }
+        let chunk = match key {
+            Some(key) => {
+                let fs = self.fs.clone();
+                fs.cache()
+                    .get_or_load(key, || self.load(at).map(|bytes| Chunk(Arc::new(bytes))))?
+                    .0
+            }
+            None => Arc::new(self.load(at)?),
+        };
+        if self.is_short() {
+            // Checked by whoever loaded it.
+            self.digest = None;
+            self.done = true;
+        } else if let Some(digest) = &mut self.digest {
+            digest.update(&chunk);
+        }
+        self.next += 1;
+        Ok(Some(chunk))
+    }
+
+    /// Makes a chunk; if it is the only one, checks it.
+    fn load(&mut self, at: u64) -> Result<Vec<u8>> {
+        let bytes = self.chain.chunk(at)?;
+        if self.is_short() {
+            if !self.chain.ends_before(1)? {
+                return Err(Error::new(
+                    Code::FS_CORRUPT,
+                    "Representation is longer than recorded",
+                ));
+            }
+            if !self.md5.is_unknown() {
+                check_md5(&self.md5, &Md5::of(&bytes))?;
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// True if the rep line promises at most one chunk.
+    fn is_short(&self) -> bool {
+        self.expected.is_some_and(|size| size <= WINDOW_SIZE as u64)
+    }
+
+    fn check(&mut self) -> Result<()> {
+        match self.digest.take() {
+            Some(digest) => check_md5(&self.md5, &digest.finish()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl RepAddress {
+    /// Where the content of `rep` is; `txn` is the transaction if its node belongs to one.
+    pub(crate) fn of(rep: &Rep, txn: Option<TxnId>) -> Result<Self> {
+        match (rep.place, txn) {
+            (RepPlace::Rev(rev, item), _) => Ok(RepAddress::Rev(rev, item)),
+            (RepPlace::Txn(item), Some(txn)) => Ok(RepAddress::Txn(txn, item)),
+            (RepPlace::Txn(_), None) | (RepPlace::Mutable, _) => Err(Error::new(
+                Code::FS_CORRUPT,
+                "Representation of a transaction outside of one",
+            )),
+        }
+    }
+}
+
+fn check_md5(expected: &Md5, actual: &Md5) -> Result<()> {
+    if expected.matches(actual) {
+        return Ok(());
+    }
+    let message = format!(
+        "Checksum mismatch while reading representation:\n   expected:  {expected}\n     actual:  {actual}\n"
+    );
+    Err(Error::new(Code::CHECKSUM_MISMATCH, message).wrap_bare(Code::FS_CORRUPT))
+}

@@ -1,0 +1,420 @@
+//! The tree of one revision or of one transaction, and how a path is looked up in it.
+//!
+//! Directories come parsed and sorted out of the cache, so a look-up is one bisection a component. Callers mostly ask
+//! for one path after the other below one directory: a root remembers the last directory it came through.
+
+use std::sync::{Arc, OnceLock};
+
+use base::{Code, Error, FsPath, NodeKind, Result, Revnum};
+use parking_lot::Mutex;
+
+use crate::cache::Key;
+use crate::disk::is_missing;
+use crate::format::changes::{self, ChangedPath, ChangesError};
+use crate::format::dir::{self, DirEntry};
+use crate::format::id::{IdPart, NodeRevId, Tail, TxnId};
+use crate::format::noderev::{MAX_NODEREV, NodeRev};
+use crate::format::rep_line::RepPlace;
+use crate::fs::Fs;
+use crate::node::Node;
+use crate::rep::TextReader;
+
+/// The tree of one revision or of one transaction.
+#[derive(Clone)]
+pub struct Root(Arc<RootInner>);
+
+struct RootInner {
+    fs: Fs,
+    tree: Tree,
+    root: OnceLock<Arc<NodeRev>>,
+    /// The directory that the last look-up came through.
+    last_dir: Mutex<Option<(FsPath, Arc<NodeRev>)>>,
+}
+
+enum Tree {
+    Revision(Revnum),
+    Transaction(TxnId, String),
+}
+
+impl Root {
+    pub(crate) fn of_revision(fs: &Fs, rev: Revnum) -> Self {
+        Self::new(fs, Tree::Revision(rev))
+    }
+
+    pub(crate) fn of_transaction(fs: &Fs, txn: TxnId, name: &str) -> Self {
+        Self::new(fs, Tree::Transaction(txn, name.to_owned()))
+    }
+
+    fn new(fs: &Fs, tree: Tree) -> Self {
+        Root(Arc::new(RootInner {
+            fs: fs.clone(),
+            tree,
+            root: OnceLock::new(),
+            last_dir: Mutex::new(None),
+        }))
+    }
+
+    /// The filesystem.
+    pub fn fs(&self) -> &Fs {
+        &self.0.fs
+    }
+
+    /// The revision; None for a transaction.
+    pub fn revision(&self) -> Option<Revnum> {
+        match self.0.tree {
+            Tree::Revision(rev) => Some(rev),
+            Tree::Transaction(..) => None,
+        }
+    }
+
+    /// The transaction; None for a revision.
+    pub fn txn_name(&self) -> Option<&str> {
+        match &self.0.tree {
+            Tree::Revision(_) => None,
+            Tree::Transaction(_, name) => Some(name),
+        }
+    }
+
+    /// The revision itself, or the transaction's base.
+    pub fn base_revision(&self) -> Revnum {
+        match self.0.tree {
+            Tree::Revision(rev) => rev,
+            Tree::Transaction(txn, _) => txn.base,
+        }
+    }
+
+    /// The node at `/`.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` and what reading a file may say.
+    pub fn root_node(&self) -> Result<Node> {
+        Ok(Node::new(self.clone(), FsPath::root(), self.root_noderev()?))
+    }
+
+    /// The node at a path.
+    ///
+    /// # Errors
+    /// `FS_NOT_FOUND` `File not found: revision N, path '/P'` (or `transaction 'T'`), `FS_NOT_DIRECTORY` (two links)
+    /// below a file.
+    pub fn node(&self, path: &FsPath) -> Result<Node> {
+        match self.look_up(path)? {
+            Found::Node(noderev) => Ok(Node::new(self.clone(), path.clone(), noderev)),
+            Found::Nothing => Err(self.not_found(path)),
+            Found::BelowFile(file) => Err(self.not_directory(&file)),
+        }
+    }
+
+    /// None where `node` says `FS_NOT_FOUND` or `FS_NOT_DIRECTORY`.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` and what reading a file may say.
+    pub fn try_node(&self, path: &FsPath) -> Result<Option<Node>> {
+        Ok(match self.look_up(path)? {
+            Found::Node(noderev) => Some(Node::new(self.clone(), path.clone(), noderev)),
+            Found::Nothing | Found::BelowFile(_) => None,
+        })
+    }
+
+    /// `NodeKind::None` if it does not exist.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` and what reading a file may say.
+    pub fn kind(&self, path: &FsPath) -> Result<NodeKind> {
+        let Some(parent) = path.parent() else {
+            return Ok(NodeKind::Dir);
+        };
+        match self.look_up(&parent)? {
+            Found::Node(noderev) if noderev.kind == NodeKind::Dir => {
+                let entries = self.entries(&noderev)?;
+                Ok(dir::find(&entries, path.basename()).map_or(NodeKind::None, |entry| entry.kind))
+            }
+            _ => Ok(NodeKind::None),
+        }
+    }
+
+    /// The changed-paths list, folded to one entry a path, sorted by path bytes.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` and what reading a file may say.
+    pub fn changed_paths(&self) -> Result<Arc<[ChangedPath]>> {
+        match &self.0.tree {
+            Tree::Revision(rev) => self.fs().changes(*rev),
+            Tree::Transaction(_, name) => {
+                let path = self.fs().layout().txn(name).join("changes");
+                let text = match self.fs().disk().read_small(&path) {
+                    Ok(text) => text,
+                    Err(e) => return Err(Error::io("Can't open file", &path, &e)),
+                };
+                let folded = changes::fold(changes::parse(&text, true)?)?;
+                Ok(folded.into_iter().map(|change| change.info).collect())
+            }
+        }
+    }
+
+    /// The node-revisions on the way to a path that exists, the root first and the path's own last.
+    pub(crate) fn noderevs_along(&self, path: &FsPath) -> Result<Vec<Arc<NodeRev>>> {
+        let mut along = vec![self.root_noderev()?];
+        for name in path.components() {
+            let entries = self.entries(&along[along.len() - 1])?;
+            let entry = dir::find(&entries, name).ok_or_else(|| self.not_found(path))?;
+            along.push(self.fs().noderev(&entry.id)?);
+        }
+        Ok(along)
+    }
+
+    pub(crate) fn root_noderev(&self) -> Result<Arc<NodeRev>> {
+        if let Some(noderev) = self.0.root.get() {
+            return Ok(noderev.clone());
+        }
+        let noderev = match self.0.tree {
+            Tree::Revision(rev) => self.fs().root_noderev(rev)?,
+            Tree::Transaction(txn, _) => self.fs().txn_noderev(txn, IdPart::ROOT, IdPart::ROOT)?,
+        };
+        Ok(self.0.root.get_or_init(|| noderev).clone())
+    }
+
+    /// Sorted entries of a directory of this tree.
+    pub(crate) fn entries(&self, dir: &NodeRev) -> Result<Arc<[DirEntry]>> {
+        self.fs().dir_entries(dir)
+    }
+
+    pub(crate) fn not_found(&self, path: &FsPath) -> Error {
+        Error::new(
+            Code::FS_NOT_FOUND,
+            format!("File not found: {}, path '{path}'", self.describe()),
+        )
+    }
+
+    fn not_directory(&self, path: &FsPath) -> Error {
+        let uuid = self.fs().uuid();
+        let within = match &self.0.tree {
+            Tree::Revision(rev) => format!("revision {rev}"),
+            Tree::Transaction(_, name) => format!("transaction '{name}'"),
+        };
+        Error::new(
+            Code::FS_NOT_DIRECTORY,
+            format!("'{path}' is not a directory in filesystem '{uuid}'"),
+        )
+        .context(format!("Failure opening '{path}' in {within}"))
+    }
+
+    fn describe(&self) -> String {
+        match &self.0.tree {
+            Tree::Revision(rev) => format!("revision {rev}"),
+            Tree::Transaction(_, name) => format!("transaction '{name}'"),
+        }
+    }
+
+    fn look_up(&self, path: &FsPath) -> Result<Found> {
+        let (mut at, mut dir) = self.start(path)?;
+        loop {
+            let rest = &path.as_str()[at..];
+            let rest = rest.strip_prefix('/').unwrap_or(rest);
+            if rest.is_empty() {
+                return Ok(Found::Node(dir));
+            }
+            if dir.kind != NodeKind::Dir {
+                return Ok(Found::BelowFile(prefix(path, at)));
+            }
+            let name_end = memchr::memchr(b'/', rest.as_bytes()).unwrap_or(rest.len());
+            let entries = self.entries(&dir)?;
+            let Some(entry) = dir::find(&entries, &rest[..name_end]) else {
+                return Ok(Found::Nothing);
+            };
+            let node = self.fs().noderev(&entry.id)?;
+            if name_end == rest.len() {
+                *self.0.last_dir.lock() = Some((prefix(path, at), dir));
+                return Ok(Found::Node(node));
+            }
+            dir = node;
+            at = path.len() - rest.len() + name_end;
+        }
+    }
+
+    /// Where to begin: the remembered directory if it contains `path`, else the root. The number is the length of the
+    /// part of `path` that leads there.
+    fn start(&self, path: &FsPath) -> Result<(usize, Arc<NodeRev>)> {
+        if let Some((dir, noderev)) = &*self.0.last_dir.lock()
+            && !dir.is_root()
+            && dir.contains(path)
+            && self.revision().is_some()
+        {
+            return Ok((dir.len(), noderev.clone()));
+        }
+        Ok((0, self.root_noderev()?))
+    }
+}
+
+enum Found {
+    Node(Arc<NodeRev>),
+    Nothing,
+    /// A component on the way is this file.
+    BelowFile(FsPath),
+}
+
+/// The first `length` bytes of a path, which end before a slash.
+fn prefix(path: &FsPath, length: usize) -> FsPath {
+    match length {
+        0 => FsPath::root(),
+        _ => FsPath::parse(&path.as_str()[..length]).expect("because a path cut before a slash is canonical"),
+    }
+}
+
+impl Fs {
+    /// The tree of a transaction.
+    ///
+    /// # Errors
+    /// `FS_MALFORMED_TXN_ID`, `FS_NO_SUCH_TRANSACTION`.
+    pub fn txn_root(&self, txn: &str) -> Result<Root> {
+        Ok(Root::of_transaction(self, self.check_txn(txn)?, txn))
+    }
+
+    /// Parses a transaction's name and makes sure that it exists.
+    pub(crate) fn check_txn(&self, name: &str) -> Result<TxnId> {
+        let txn = TxnId::parse(name.as_bytes())
+            .map_err(|e| Error::new(e.code(), format!("malformed txn id '{name}'")))?;
+        match self.disk().metadata(&self.layout().txn(name)) {
+            Ok(meta) if meta.is_dir => Ok(txn),
+            _ => Err(Error::new(
+                Code::FS_NO_SUCH_TRANSACTION,
+                format!("No such transaction '{name}'"),
+            )),
+        }
+    }
+
+    /// The node-revision that an ID names.
+    pub(crate) fn noderev(&self, id: &NodeRevId) -> Result<Arc<NodeRev>> {
+        match id.tail {
+            Tail::Rev(rev, item) => self.committed_noderev(rev, item),
+            Tail::Txn(txn) => self.txn_noderev(txn, id.node, id.copy),
+        }
+    }
+
+    /// The root node-revision of a revision, which must exist.
+    pub(crate) fn root_noderev(&self, rev: Revnum) -> Result<Arc<NodeRev>> {
+        // With physical addressing the item is found in the trailer only, so the root has a key of its own.
+        let key = Key::part::<Arc<NodeRev>>(self.instance(), rev.0, 0, 1);
+        if let Some(noderev) = self.cache().get(&key) {
+            return Ok(noderev);
+        }
+        let item = self.with_rev_file(rev, |file| file.root_item(rev))?;
+        let noderev = self.committed_noderev(rev, item)?;
+        if noderev.kind != NodeKind::Dir {
+            return Err(Error::new(
+                Code::FS_CORRUPT,
+                format!("Root of revision {rev} is no directory"),
+            ));
+        }
+        self.cache().insert(key, noderev.clone());
+        Ok(noderev)
+    }
+
+    fn committed_noderev(&self, rev: Revnum, item: u64) -> Result<Arc<NodeRev>> {
+        let key = Key::new::<Arc<NodeRev>>(self.instance(), rev.0, item);
+        if let Some(noderev) = self.cache().get(&key) {
+            return Ok(noderev);
+        }
+        self.check_rev(rev)?;
+        let noderev = self.with_rev_file(rev, |file| {
+            let start = file.item_offset(self.cache(), rev, item)?;
+            let parse = |bytes: &[u8]| Ok(NodeRev::parse(bytes)?.map(|(noderev, _)| noderev));
+            file.bytes()
+                .parse_at(start, file.items_end(rev)?, NODEREV_READ, MAX_NODEREV, parse)
+        })?;
+        let noderev = Arc::new(noderev);
+        self.cache().insert(key, noderev.clone());
+        Ok(noderev)
+    }
+
+    /// An uncommitted node-revision.
+    pub(crate) fn txn_noderev(&self, txn: TxnId, node: IdPart, copy: IdPart) -> Result<Arc<NodeRev>> {
+        let path = self.layout().txn_node(txn, node, copy);
+        let text = self
+            .disk()
+            .read_small(&path)
+            .map_err(|e| Error::io("Can't open file", &path, &e));
+        let text = text.map_err(|e| match is_missing(&e) {
+            true => {
+                let id = NodeRevId {
+                    node,
+                    copy,
+                    tail: Tail::Txn(txn),
+                };
+                let uuid = self.uuid();
+                e.wrap(
+                    Code::FS_ID_NOT_FOUND,
+                    format!("Reference to non-existent node '{id}' in filesystem '{uuid}'"),
+                )
+            }
+            false => e,
+        })?;
+        match NodeRev::parse(&text)? {
+            Some((noderev, _)) => Ok(Arc::new(noderev)),
+            None => Err(Error::new(
+                Code::FS_CORRUPT,
+                format!("File '{}' ends early", path.display()),
+            )),
+        }
+    }
+
+    /// Sorted entries of a directory.
+    pub(crate) fn dir_entries(&self, dir: &NodeRev) -> Result<Arc<[DirEntry]>> {
+        let Some(rep) = &dir.text else {
+            return Ok(Arc::default());
+        };
+        let load = || -> Result<Arc<[DirEntry]>> {
+            let text = TextReader::new(self, Some(rep), dir.id.txn())?.read_bounded()?;
+            Ok(dir::parse(&text)?.into())
+        };
+        match (rep.place, dir.id.txn()) {
+            (RepPlace::Rev(rev, item), _) => {
+                let key = Key::new::<Arc<[DirEntry]>>(self.instance(), rev.0, item);
+                // Looked up first: a hit is the rule, and costs no closure.
+                match self.cache().get(&key) {
+                    Some(entries) => Ok(entries),
+                    None => self.cache().get_or_load(key, load),
+                }
+            }
+            (RepPlace::Mutable, Some(txn)) => {
+                let path = self.layout().txn_children(txn, dir.id.node, dir.id.copy);
+                let text = self
+                    .disk()
+                    .read_small(&path)
+                    .map_err(|e| Error::io("Can't open file", &path, &e))?;
+                Ok(dir::parse_children(&text)?.into())
+            }
+            (RepPlace::Txn(_), _) | (RepPlace::Mutable, None) => load(),
+        }
+    }
+
+    /// The changed-path list of a revision, which must exist.
+    pub(crate) fn changes(&self, rev: Revnum) -> Result<Arc<[ChangedPath]>> {
+        let key = Key::new::<Arc<[ChangedPath]>>(self.instance(), rev.0, 0);
+        if let Some(list) = self.cache().get(&key) {
+            return Ok(list);
+        }
+        let list = self.with_rev_file(rev, |file| {
+            let item = file.changes_item(rev)?;
+            let start = file.item_offset(self.cache(), rev, item)?;
+            let parse = |bytes: &[u8]| match changes::parse(bytes, false) {
+                Ok(list) => Ok(Some(list)),
+                Err(ChangesError::End) => Ok(None),
+                Err(e) => Err(e.into()),
+            };
+            file.bytes()
+                .parse_at(start, file.items_end(rev)?, CHANGES_READ, MAX_CHANGES, parse)
+        })?;
+        let list: Arc<[ChangedPath]> = changes::normalize(list).into();
+        self.cache().insert(key, list.clone());
+        Ok(list)
+    }
+}
+
+/// Bytes of the first read for a node-revision: almost all are shorter.
+const NODEREV_READ: usize = 1 << 10;
+
+/// Bytes of the first read for a changed-path list.
+const CHANGES_READ: usize = 4 << 10;
+
+/// A longer changed-path list is taken for damage.
+const MAX_CHANGES: usize = 1 << 30;
