@@ -1,11 +1,20 @@
 //! Digests: MD5 and SHA-1 of texts, Subversion's FNV-1a variant of stored items.
 //!
 //! MD5 is what caps every job that reads whole texts: one stream runs at a twentieth of memcpy. Callers with
-//! many independent texts hand them over together ([`md5_many`]).
+//! many independent texts hand them over together ([`md5_many`], [`Md5Stream::update_many`]).
+
+mod fnv;
+mod md5;
+#[cfg(target_arch = "x86_64")]
+mod md5_avx512;
+mod md5_lanes;
 
 use std::fmt;
 
-use md5::Digest as _;
+use sha1::Digest as _;
+
+pub use fnv::fnv1a_32x4;
+pub use md5::{Md5Stream, md5_many};
 
 /// An MD5 digest. All zeros means "unknown" on disk and on the wire and matches anything.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -20,11 +29,6 @@ impl Md5 {
     pub const EMPTY: Md5 = Md5([
         0xd4, 0x1d, 0x8c, 0xd9, 0x8f, 0x00, 0xb2, 0x04, 0xe9, 0x80, 0x09, 0x98, 0xec, 0xf8, 0x42, 0x7e,
     ]);
-
-    /// Digest of one text.
-    pub fn of(bytes: &[u8]) -> Self {
-        Md5(md5::Md5::digest(bytes).into())
-    }
 
     /// Parses 32 hexadecimal digits.
     pub fn parse_hex(text: &[u8]) -> Option<Self> {
@@ -54,27 +58,6 @@ impl Sha1 {
     }
 }
 
-/// An MD5 digest in the making.
-#[derive(Clone, Default)]
-pub struct Md5Stream(md5::Md5);
-
-impl Md5Stream {
-    /// Starts with no bytes.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Adds bytes.
-    pub fn update(&mut self, bytes: &[u8]) {
-        self.0.update(bytes);
-    }
-
-    /// Returns the digest of all bytes added.
-    pub fn finish(self) -> Md5 {
-        Md5(self.0.finalize().into())
-    }
-}
-
 /// A SHA-1 digest in the making.
 #[derive(Clone, Default)]
 pub struct Sha1Stream(sha1::Sha1);
@@ -94,37 +77,6 @@ impl Sha1Stream {
     pub fn finish(self) -> Sha1 {
         Sha1(self.0.finalize().into())
     }
-}
-
-/// Digests many independent texts; the result has the order of the input.
-pub fn md5_many(texts: &[&[u8]]) -> Vec<Md5> {
-    texts.iter().map(|text| Md5::of(text)).collect()
-}
-
-/// Checksum of a stored item (format 7 and later): four interleaved 32-bit FNV-1a hashes over the bytes whose
-/// position is 0, 1, 2, 3 modulo 4, then plain FNV-1a over the four results (big-endian) and the 0 to 3 bytes left.
-pub fn fnv1a_32x4(bytes: &[u8]) -> u32 {
-    let mut lanes = [FNV_BASIS; 4];
-    let mut chunks = bytes.chunks_exact(4);
-    for chunk in &mut chunks {
-        for (lane, byte) in lanes.iter_mut().zip(chunk) {
-            *lane = fnv_step(*lane, *byte);
-        }
-    }
-    let mut hash = FNV_BASIS;
-    for byte in lanes.iter().flat_map(|lane| lane.to_be_bytes()) {
-        hash = fnv_step(hash, byte);
-    }
-    chunks
-        .remainder()
-        .iter()
-        .fold(hash, |hash, byte| fnv_step(hash, *byte))
-}
-
-const FNV_BASIS: u32 = 0x811c_9dc5;
-
-fn fnv_step(hash: u32, byte: u8) -> u32 {
-    (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
 }
 
 fn parse_hex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {

@@ -1,0 +1,316 @@
+//! The MD5 block function: for one text, and for sixteen side by side.
+//!
+//! Plain Rust on arrays of lanes, which the compiler turns into vector code; where the processor has AVX-512 the
+//! functions of [`super::md5_avx512`], which hold what it does not find by itself (three-way logic in one
+//! instruction, the transposition of sixteen blocks). Only the step from "the processor can" to "do it" is
+//! `unsafe`, and it is here.
+
+/// Bytes that the block function takes at a time.
+pub(super) const BLOCK: usize = 64;
+
+/// Texts side by side.
+pub(super) const LANES: usize = 16;
+
+/// The digest in the making.
+pub(super) type State = [u32; 4];
+
+/// Takes the whole blocks of one text.
+pub(super) fn compress_one(state: &mut State, blocks: &[u8]) {
+    debug_assert!(blocks.len().is_multiple_of(BLOCK));
+    #[cfg(target_arch = "x86_64")]
+    if has_avx512() {
+        #[expect(
+            unsafe_code,
+            reason = "the caller of a target_feature function vouches for the processor"
+        )]
+        // SAFETY: the processor has AVX-512 F and VL, which is all that the function requires.
+        unsafe {
+            super::md5_avx512::compress_one(state, blocks);
+        }
+        return;
+    }
+    let mut one = state.map(|word| [word]);
+    for at in (0..blocks.len()).step_by(BLOCK) {
+        block(&mut one, &words(&[&blocks[at..]]));
+    }
+    *state = one.map(|[word]| word);
+}
+
+/// Takes the first `count` blocks of each text into the state of the same number. Only the first `active` lanes
+/// matter; the others must nevertheless hold texts as long.
+pub(super) fn compress_lanes(
+    states: &mut [State; LANES],
+    texts: &[&[u8]; LANES],
+    count: usize,
+    active: usize,
+) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        if has_avx512() {
+            #[expect(
+                unsafe_code,
+                reason = "the caller of a target_feature function vouches for the processor"
+            )]
+            // SAFETY: the processor has AVX-512 F and VL, which is all that the function requires.
+            unsafe {
+                super::md5_avx512::compress_lanes(states, texts, count);
+            }
+            return;
+        }
+        if std::arch::is_x86_feature_detected!("avx2") {
+            #[expect(
+                unsafe_code,
+                reason = "the caller of a target_feature function vouches for the processor"
+            )]
+            // SAFETY: the processor has AVX2, which is all that the function requires.
+            unsafe {
+                avx2(states, texts, count, active);
+            }
+            return;
+        }
+    }
+    portable::<4>(states, texts, count, active);
+}
+
+/// How many texts it takes for [`compress_lanes`] to be quicker than one after the other.
+pub(super) fn worthwhile() -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if has_avx512() {
+        return 2;
+    }
+    3
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx512() -> bool {
+    std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512vl")
+}
+
+/// Two vectors of eight lanes keep more of the processor busy than one does.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn avx2(states: &mut [State; LANES], texts: &[&[u8]; LANES], count: usize, active: usize) {
+    if active > 8 {
+        portable::<16>(states, texts, count, active);
+    } else {
+        portable::<8>(states, texts, count, active);
+    }
+}
+
+/// Works off the lanes in groups of `N`.
+#[inline(always)]
+fn portable<const N: usize>(
+    states: &mut [State; LANES],
+    texts: &[&[u8]; LANES],
+    count: usize,
+    active: usize,
+) {
+    let groups = states
+        .as_chunks_mut::<N>()
+        .0
+        .iter_mut()
+        .zip(texts.as_chunks::<N>().0);
+    for (states, texts) in groups.take(active.div_ceil(N)) {
+        let mut lanes = [[0; N]; 4];
+        for (word, lane) in lanes.iter_mut().enumerate() {
+            for (value, state) in lane.iter_mut().zip(states.iter()) {
+                *value = state[word];
+            }
+        }
+        for number in 0..count {
+            let at = number * BLOCK;
+            block(&mut lanes, &words(&texts.map(|text| &text[at..])));
+        }
+        for (word, lane) in lanes.iter().enumerate() {
+            for (value, state) in lane.iter().zip(states.iter_mut()) {
+                state[word] = *value;
+            }
+        }
+    }
+}
+
+/// The sixteen words of a block, each for all lanes.
+#[inline(always)]
+fn words<const N: usize>(texts: &[&[u8]; N]) -> [[u32; N]; 16] {
+    let mut out = [[0; N]; 16];
+    for (lane, text) in texts.iter().enumerate() {
+        let (words, _) = text[..BLOCK].as_chunks::<4>();
+        for (row, word) in out.iter_mut().zip(words) {
+            row[lane] = u32::from_le_bytes(*word);
+        }
+    }
+    out
+}
+
+/// One block for each lane.
+#[inline(always)]
+fn block<const N: usize>(state: &mut [[u32; N]; 4], words: &[[u32; N]; 16]) {
+    let [mut a, mut b, mut c, mut d] = *state;
+    macro_rules! round {
+        ($number:literal, $early:expr, $late:expr, $word:expr, $turns:expr) => {
+            let mut i = 0;
+            while i < 16 {
+                let word = words[$word(i) % 16];
+                // What does not need `b`, the newest value, is added before it is there.
+                let sum = each4(a, word, c, d, |a, word, c, d| {
+                    a.wrapping_add(word)
+                        .wrapping_add(SINES[16 * $number + i])
+                        .wrapping_add($early(c, d))
+                });
+                let next = each4(sum, b, c, d, |sum, b, c, d| {
+                    sum.wrapping_add($late(b, c, d))
+                        .rotate_left($turns[i % 4])
+                        .wrapping_add(b)
+                });
+                (a, d, c, b) = (d, c, b, next);
+                i += 1;
+            }
+        };
+    }
+    round!(
+        0,
+        |_, _| 0,
+        |b: u32, c, d| d ^ (b & (c ^ d)),
+        |i| i,
+        [7, 12, 17, 22]
+    );
+    round!(
+        1,
+        |c: u32, d: u32| c & !d,
+        |b: u32, _, d| b & d,
+        |i| 5 * i + 1,
+        [5, 9, 14, 20]
+    );
+    round!(
+        2,
+        |_, _| 0,
+        |b: u32, c, d| b ^ (c ^ d),
+        |i| 3 * i + 5,
+        [4, 11, 16, 23]
+    );
+    round!(
+        3,
+        |_, _| 0,
+        |b: u32, c, d: u32| c ^ (b | !d),
+        |i| 7 * i,
+        [6, 10, 15, 21]
+    );
+    for (value, made) in state.iter_mut().zip([a, b, c, d]) {
+        for (value, made) in value.iter_mut().zip(made) {
+            *value = value.wrapping_add(made);
+        }
+    }
+}
+
+#[inline(always)]
+fn each4<const N: usize>(
+    a: [u32; N],
+    b: [u32; N],
+    c: [u32; N],
+    d: [u32; N],
+    f: impl Fn(u32, u32, u32, u32) -> u32,
+) -> [u32; N] {
+    let mut out = [0; N];
+    for (lane, value) in out.iter_mut().enumerate() {
+        *value = f(a[lane], b[lane], c[lane], d[lane]);
+    }
+    out
+}
+
+/// The whole part of 2^32 times |sin(n)|, n from 1 to 64.
+pub(super) const SINES: [u32; 64] = [
+    0xd76a_a478,
+    0xe8c7_b756,
+    0x2420_70db,
+    0xc1bd_ceee,
+    0xf57c_0faf,
+    0x4787_c62a,
+    0xa830_4613,
+    0xfd46_9501,
+    0x6980_98d8,
+    0x8b44_f7af,
+    0xffff_5bb1,
+    0x895c_d7be,
+    0x6b90_1122,
+    0xfd98_7193,
+    0xa679_438e,
+    0x49b4_0821,
+    0xf61e_2562,
+    0xc040_b340,
+    0x265e_5a51,
+    0xe9b6_c7aa,
+    0xd62f_105d,
+    0x0244_1453,
+    0xd8a1_e681,
+    0xe7d3_fbc8,
+    0x21e1_cde6,
+    0xc337_07d6,
+    0xf4d5_0d87,
+    0x455a_14ed,
+    0xa9e3_e905,
+    0xfcef_a3f8,
+    0x676f_02d9,
+    0x8d2a_4c8a,
+    0xfffa_3942,
+    0x8771_f681,
+    0x6d9d_6122,
+    0xfde5_380c,
+    0xa4be_ea44,
+    0x4bde_cfa9,
+    0xf6bb_4b60,
+    0xbebf_bc70,
+    0x289b_7ec6,
+    0xeaa1_27fa,
+    0xd4ef_3085,
+    0x0488_1d05,
+    0xd9d4_d039,
+    0xe6db_99e5,
+    0x1fa2_7cf8,
+    0xc4ac_5665,
+    0xf429_2244,
+    0x432a_ff97,
+    0xab94_23a7,
+    0xfc93_a039,
+    0x655b_59c3,
+    0x8f0c_cc92,
+    0xffef_f47d,
+    0x8584_5dd1,
+    0x6fa8_7e4f,
+    0xfe2c_e6e0,
+    0xa301_4314,
+    0x4e08_11a1,
+    0xf753_7e82,
+    0xbd3a_f235,
+    0x2ad7_d2bb,
+    0xeb86_d391,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_kernels_agree() {
+        let text: Vec<u8> = (0..BLOCK * 40u32 as usize).map(|i| (i * i % 253) as u8).collect();
+        let texts: [&[u8]; LANES] = std::array::from_fn(|lane| &text[lane * BLOCK..]);
+        let start: [State; LANES] = std::array::from_fn(|lane| [lane as u32, 2, 3, 4]);
+        let mut expected = start;
+        for (state, text) in expected.iter_mut().zip(texts) {
+            let mut one = state.map(|word| [word]);
+            for number in 0..20 {
+                block(&mut one, &words(&[&text[number * BLOCK..]]));
+            }
+            *state = one.map(|[word]| word);
+        }
+        for active in 1..=LANES {
+            for kernel in [portable::<4>, portable::<8>, portable::<16>, compress_lanes] {
+                let mut states = start;
+                kernel(&mut states, &texts, 20, active);
+                assert_eq!(states[..active], expected[..active]);
+            }
+        }
+        let mut one = start[5];
+        compress_one(&mut one, &texts[5][..20 * BLOCK]);
+        assert_eq!(one, expected[5]);
+    }
+}
