@@ -1,0 +1,4 @@
+//! Differences against the real tool's.
+
+mod oracle;
+mod text;
