@@ -22,6 +22,7 @@ use crate::format::dir::DirEntry;
 use crate::format::noderev::NodeRev;
 use crate::format::p2l::P2lEntry;
 use crate::rev_file::RevFile;
+use crate::revprops::{KeptList, KeptManifest, KeptPack};
 
 /// The process's one cache: byte budget, shared by all repositories.
 pub struct Cache {
@@ -124,6 +125,12 @@ cached! {
     L2pPage(Arc<[Option<u64>]>) = |value| 16 * value.len();
     /// Description of a P2L index by first revision, page number.
     P2lPage(Arc<[P2lEntry]>) = |value| size_of::<P2lEntry>() * value.len();
+    /// Unpacked revision properties by revision, with the state of their file.
+    Revprops(KeptList) = |value| value.bytes;
+    /// Manifest of packed revision properties by shard, with the state of its file.
+    RevpropsManifest(KeptManifest) = |value| value.bytes;
+    /// Pack of revision properties by the two parts of its name and its shard, with the state of its file.
+    RevpropsPack(KeptPack) = |value| value.bytes;
     /// Changed-path list by revision.
     Changes(Arc<[ChangedPath]>) = |value| value.iter().map(|c| size_of::<ChangedPath>() + c.path.len()).sum();
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use base::{Code, Error, Result, Revnum};
 
 use crate::cache::{Cache, Instance};
+use crate::conf::FsConf;
 use crate::disk::{Disk, RealDisk, is_missing, read_replaced};
 use crate::format::fs_format::{FormatError, FsFormat};
 use crate::layout::Layout;
@@ -21,6 +22,7 @@ pub(crate) struct FsInner {
     disk: Arc<dyn Disk>,
     layout: Layout,
     format: FsFormat,
+    conf: FsConf,
     uuid: String,
     instance: Instance,
     cache: Arc<Cache>,
@@ -78,6 +80,7 @@ impl Fs {
         let fs = Fs(Arc::new(FsInner {
             instance: cache.instance(name),
             cache: cache.clone(),
+            conf: FsConf::read(&*disk, &layout, &format)?,
             disk,
             layout,
             format,
@@ -182,6 +185,12 @@ impl Fs {
 
     pub(crate) fn format(&self) -> &FsFormat {
         &self.0.format
+    }
+
+    /// `fsfs.conf` as it was when the filesystem was opened.
+    #[expect(dead_code, reason = "only what writes asks how")]
+    pub(crate) fn conf(&self) -> &FsConf {
+        &self.0.conf
     }
 
     pub(crate) fn cache(&self) -> &Cache {

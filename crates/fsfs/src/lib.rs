@@ -6,17 +6,22 @@
 //!
 //! What is absent: users, hooks, authorisation, sockets, and any opinion about what a client should see.
 
-mod api;
+pub mod admin;
 mod cache;
+mod conf;
 pub mod disk;
 mod format;
 mod fs;
 mod history;
 mod layout;
+mod lock;
 mod node;
 mod rep;
+mod rep_cache;
 mod rev_file;
+mod revprops;
 mod root;
+mod txn;
 
 pub use cache::Cache;
 pub use format::changes::{ChangeKind, ChangedPath};

@@ -13,6 +13,7 @@ pub(crate) mod footer;
 pub(crate) mod fs_format;
 pub(crate) mod id;
 pub(crate) mod l2p;
+pub(crate) mod lock_digest;
 pub(crate) mod manifest;
 pub(crate) mod noderev;
 pub(crate) mod number;
@@ -20,6 +21,7 @@ pub(crate) mod p2l;
 pub(crate) mod rep_header;
 pub(crate) mod rep_line;
 pub(crate) mod rev_trailer;
+pub(crate) mod revprops_pack;
 
 /// Declares a decoder's error enum: each variant with its Subversion number and text.
 macro_rules! decode_error {

@@ -1,0 +1,3 @@
+//! What an administrator asks of a filesystem: is it whole, how large is a revision.
+
+mod rev_size;

@@ -1,0 +1,42 @@
+//! `svnadmin rev-size`: bytes that one revision takes on disk.
+
+use std::sync::Arc;
+
+use base::hashdump::{self, Terminator};
+use base::{Result, Revnum};
+
+use crate::fs::Fs;
+use crate::rev_file::RevFile;
+
+impl Fs {
+    /// Bytes that the revision takes on disk: its data (without indexes, with padding that counts as its) and its property
+    /// list as a text of its own.
+    ///
+    /// # Errors
+    /// `FS_NO_SUCH_REVISION`, `FS_INDEX_CORRUPTION`, what reading files may say.
+    pub fn rev_size(&self, rev: Revnum) -> Result<u64> {
+        self.check_rev(rev)?;
+        let data = self.with_rev_file(rev, |file| self.data_size(file, rev))?;
+        let mut props = Vec::new();
+        hashdump::write_props(&mut props, &*self.revprops(rev)?, Terminator::End);
+        Ok(data + props.len() as u64)
+    }
+
+    fn data_size(&self, file: &Arc<RevFile>, rev: Revnum) -> Result<u64> {
+        if file.footer().is_none() {
+            let (start, end) = file.rev_range(rev)?;
+            return Ok(end - start);
+        }
+        let header = file.p2l_header()?;
+        let mut size = 0u64;
+        for page in 0..header.page_count() {
+            let entries = file.p2l_page(self.cache(), page)?;
+            // Behind the last item one more entry fills the page.
+            let entries = entries
+                .iter()
+                .filter(|entry| entry.rev == rev && entry.offset < header.file_size);
+            size += entries.map(|entry| entry.size).sum::<u64>();
+        }
+        Ok(size)
+    }
+}

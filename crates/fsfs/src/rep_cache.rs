@@ -1,0 +1,284 @@
+//! `rep-cache.db`: which stored content has which SHA-1, so that equal contents are stored once.
+//!
+//! An SQLite database with one table. It is consulted only when something is written, may be deleted at any time, and is made
+//! again on demand; readers of the repository never need it. Here it is only read: for `verify`, and later for commits. Schema
+//! 1 (formats 4 to 7) and 2 (format 8) differ only inside SQLite.
+
+use std::path::Path;
+use std::time::Duration;
+
+use base::checksum::Sha1;
+use base::{Code, Error, Result, Revnum};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Row};
+
+/// An open database.
+#[derive(Debug)]
+pub(crate) struct RepCache {
+    connection: Connection,
+    /// False before the first insertion: the file is there, the table is not.
+    is_initialised: bool,
+}
+
+/// One row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RepCacheRow {
+    /// SHA-1 of the content.
+    pub(crate) sha1: Sha1,
+    /// Where it is stored: revision and item (byte offset with physical addressing).
+    pub(crate) rev: Revnum,
+    pub(crate) item: u64,
+    /// Bytes stored.
+    pub(crate) length: u64,
+    /// Bytes of the content.
+    pub(crate) expanded: u64,
+}
+
+impl RepCache {
+    /// Opens the database for reading; `None` if there is no file.
+    ///
+    /// # Errors
+    /// `SQLITE_ERROR` and its kin below `ATOMIC_INIT_FAILURE`; `SQLITE_UNSUPPORTED_SCHEMA` for a newer schema.
+    pub(crate) fn open(path: &Path) -> Result<Option<RepCache>> {
+        // SQLite tells "is missing" and "can't be opened" apart by the same number.
+        if matches!(std::fs::symlink_metadata(path), Err(e) if e.kind() == std::io::ErrorKind::NotFound) {
+            return Ok(None);
+        }
+        Self::open_existing(path).map(Some).map_err(|e| {
+            e.wrap(
+                Code::ATOMIC_INIT_FAILURE,
+                "Couldn't perform atomic initialization",
+            )
+            .wrap(
+                Code::ATOMIC_INIT_FAILURE,
+                format!("Couldn't open rep-cache database '{}'", path.display()),
+            )
+        })
+    }
+
+    fn open_existing(path: &Path) -> Result<RepCache> {
+        // Read-write where that is possible: only so can SQLite roll back what a crashed writer left. Nothing is written by us.
+        let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_WRITE)
+            .or_else(|_| Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_ONLY))
+            .map_err(sqlite)?;
+        connection.busy_timeout(BUSY_TIMEOUT).map_err(sqlite)?;
+        let version: i64 = connection
+            .query_row("PRAGMA user_version", [], |row| row.get(0))
+            .map_err(sqlite)?;
+        if version > NEWEST_SCHEMA {
+            let message = format!("Schema {version} of '{}' is not supported", path.display());
+            return Err(Error::new(Code::SQLITE_UNSUPPORTED_SCHEMA, message));
+        }
+        Ok(RepCache {
+            connection,
+            is_initialised: version > 0,
+        })
+    }
+
+    /// The youngest revision that any row names; `None` without rows.
+    ///
+    /// # Errors
+    /// `SQLITE_ERROR` and its kin.
+    pub(crate) fn max_revision(&self) -> Result<Option<Revnum>> {
+        if !self.is_initialised {
+            return Ok(None);
+        }
+        let query = "SELECT MAX(revision) FROM rep_cache";
+        let max: Option<i64> = self
+            .connection
+            .query_row(query, [], |row| row.get(0))
+            .map_err(sqlite)?;
+        max.map(|number| unsigned(number).map(Revnum)).transpose()
+    }
+
+    /// The row of this content.
+    ///
+    /// # Errors
+    /// `SQLITE_ERROR` and its kin; `FS_CORRUPT` if the row is nonsense.
+    #[cfg_attr(not(test), expect(dead_code, reason = "commits look contents up"))]
+    pub(crate) fn lookup(&self, sha1: &Sha1) -> Result<Option<RepCacheRow>> {
+        if !self.is_initialised {
+            return Ok(None);
+        }
+        let query = format!("{SELECT} WHERE hash = ?1");
+        let mut statement = self.connection.prepare_cached(&query).map_err(sqlite)?;
+        let raw = statement.query_row([sha1.to_string()], RawRow::read).optional();
+        raw.map_err(sqlite)?.map(RawRow::check).transpose()
+    }
+
+    /// Calls `each` for every row of the revisions `first` to `last`, in order of place.
+    ///
+    /// # Errors
+    /// `SQLITE_ERROR` and its kin, `BAD_CHECKSUM_PARSE`, `FS_CORRUPT`, and what `each` says.
+    pub(crate) fn for_each(
+        &self,
+        first: Revnum,
+        last: Revnum,
+        each: &mut dyn FnMut(RepCacheRow) -> Result<()>,
+    ) -> Result<()> {
+        if !self.is_initialised {
+            return Ok(());
+        }
+        let query = format!("{SELECT} WHERE revision >= ?1 AND revision <= ?2 ORDER BY revision, offset");
+        let mut statement = self.connection.prepare(&query).map_err(sqlite)?;
+        let bounds = [first, last].map(|rev| i64::try_from(rev.0).unwrap_or(i64::MAX));
+        let mut rows = statement.query(bounds).map_err(sqlite)?;
+        while let Some(row) = rows.next().map_err(sqlite)? {
+            each(RawRow::read(row).map_err(sqlite)?.check()?)?;
+        }
+        Ok(())
+    }
+}
+
+/// A row as SQLite has it: any column may hold any type.
+struct RawRow {
+    hash: String,
+    numbers: [i64; 4],
+}
+
+impl RawRow {
+    fn read(row: &Row<'_>) -> rusqlite::Result<RawRow> {
+        Ok(RawRow {
+            hash: row.get(0)?,
+            numbers: [row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?],
+        })
+    }
+
+    fn check(self) -> Result<RepCacheRow> {
+        let sha1 = Sha1::parse_hex(self.hash.as_bytes())
+            .ok_or_else(|| Error::new(Code::BAD_CHECKSUM_PARSE, "Invalid character in hex checksum"))?;
+        let [rev, item, length, expanded] = self.numbers;
+        Ok(RepCacheRow {
+            sha1,
+            rev: Revnum(unsigned(rev)?),
+            item: unsigned(item)?,
+            length: unsigned(length)?,
+            expanded: unsigned(expanded)?,
+        })
+    }
+}
+
+fn unsigned(number: i64) -> Result<u64> {
+    u64::try_from(number).map_err(|_| {
+        let message = format!("Invalid number '{number}' in the rep-cache database");
+        Error::new(Code::FS_CORRUPT, message)
+    })
+}
+
+/// Our error for SQLite's, in the incumbent's words.
+fn sqlite(e: rusqlite::Error) -> Error {
+    match e {
+        rusqlite::Error::SqliteFailure(failure, message) => {
+            let code = match failure.code {
+                ErrorCode::ReadOnly => Code::SQLITE_READONLY,
+                ErrorCode::DatabaseBusy => Code::SQLITE_BUSY,
+                ErrorCode::ConstraintViolation => Code::SQLITE_CONSTRAINT,
+                _ => Code::SQLITE_ERROR,
+            };
+            let message = message.unwrap_or_else(|| failure.to_string());
+            Error::new(
+                code,
+                format!("sqlite[S{}]: {message}", failure.extended_code & 0xff),
+            )
+        }
+        other => Error::new(Code::SQLITE_ERROR, format!("sqlite: {other}")),
+    }
+}
+
+const SELECT: &str = "SELECT hash, revision, offset, size, expanded_size FROM rep_cache";
+
+const NEWEST_SCHEMA: i64 = 2;
+
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn database(sql: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+        let dir = tempfile::tempdir().expect("because the temporary folder can be written");
+        let path = dir.path().join("rep-cache.db");
+        let connection = Connection::open(&path).expect("a new database");
+        connection.execute_batch(sql).expect(sql);
+        (dir, path)
+    }
+
+    const SCHEMA: &str = "CREATE TABLE rep_cache (hash TEXT NOT NULL PRIMARY KEY, revision INTEGER NOT NULL,
+        offset INTEGER NOT NULL, size INTEGER NOT NULL, expanded_size INTEGER NOT NULL); PRAGMA user_version=1;";
+
+    fn rows(cache: &RepCache) -> Result<Vec<RepCacheRow>> {
+        let mut rows = Vec::new();
+        cache.for_each(Revnum(0), Revnum::MAX, &mut |row| {
+            rows.push(row);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    #[test]
+    fn rows_are_found() {
+        let hash = Sha1::of(b"x");
+        let (_dir, path) = database(&format!(
+            "{SCHEMA} INSERT INTO rep_cache VALUES('{hash}',3,4,5,6), ('{}',1,2,3,4);",
+            Sha1::of(b"y")
+        ));
+        let cache = RepCache::open(&path).expect("opens").expect("is there");
+        assert_eq!(cache.max_revision().expect("a number"), Some(Revnum(3)));
+        let row = cache.lookup(&hash).expect("works").expect("is there");
+        assert_eq!(
+            (row.rev, row.item, row.length, row.expanded),
+            (Revnum(3), 4, 5, 6)
+        );
+        assert_eq!(cache.lookup(&Sha1::of(b"z")).expect("works"), None);
+        assert_eq!(rows(&cache).expect("good rows")[1], row);
+    }
+
+    #[test]
+    fn missing_and_empty_databases_hold_nothing() {
+        let dir = tempfile::tempdir().expect("because the temporary folder can be written");
+        let path = dir.path().join("rep-cache.db");
+        assert!(RepCache::open(&path).expect("no error").is_none());
+        std::fs::write(&path, b"").expect("because the folder can be written");
+        let cache = RepCache::open(&path).expect("opens").expect("is there");
+        assert_eq!(cache.max_revision().expect("works"), None);
+        assert_eq!(rows(&cache).expect("works"), []);
+    }
+
+    #[test]
+    fn damage_is_an_error() {
+        let dir = tempfile::tempdir().expect("because the temporary folder can be written");
+        let path = dir.path().join("rep-cache.db");
+        std::fs::write(&path, b"garbage").expect("because the folder can be written");
+        let error = RepCache::open(&path).expect_err("no database");
+        assert_eq!(error.code(), Code::ATOMIC_INIT_FAILURE);
+        assert!(error.root_cause().text().starts_with("sqlite[S26]"), "{error}");
+        for (row, code) in [
+            ("'xyz',1,2,3,4", Code::BAD_CHECKSUM_PARSE),
+            (
+                "'86f7e437faa5a7fce15d1ddcb9eaeaea377667b8',1,-2,3,4",
+                Code::FS_CORRUPT,
+            ),
+            (
+                "'86f7e437faa5a7fce15d1ddcb9eaeaea377667b8',1,'two',3,4",
+                Code::SQLITE_ERROR,
+            ),
+            ("x'00ff',1,2,3,4", Code::SQLITE_ERROR),
+        ] {
+            let (_dir, path) = database(&format!("{SCHEMA} INSERT INTO rep_cache VALUES({row});"));
+            let cache = RepCache::open(&path).expect("opens").expect("is there");
+            assert_eq!(rows(&cache).expect_err(row).code(), code);
+        }
+        let (_dir, path) = database("PRAGMA user_version=3; CREATE TABLE x(y);");
+        assert!(
+            RepCache::open(&path)
+                .expect_err("too new")
+                .has(Code::SQLITE_UNSUPPORTED_SCHEMA)
+        );
+        let (_dir, path) = database("PRAGMA user_version=2; CREATE TABLE x(y);");
+        let cache = RepCache::open(&path).expect("opens").expect("is there");
+        assert_eq!(
+            cache.max_revision().expect_err("no table").code(),
+            Code::SQLITE_ERROR
+        );
+    }
+}

@@ -1,0 +1,180 @@
+//! Revision properties: the one thing of a committed revision that can still change.
+//!
+//! A revision's list is a file of its own, or (format 6 and later, in packed shards) part of a pack file which the shard's
+//! manifest names; revision 0's is never packed. Other processes change them without any signal, so what the cache holds is
+//! kept together with what was known about its files, and every look-up asks the disk whether they are still the same: one or
+//! two `stat` calls instead of reading and parsing.
+//!
+//! Packed lists move to other files when they grow, and a shard may be packed while it is read. A missing file therefore means
+//! *look again*: at the manifest, up to ten times, or at where the shard is now.
+
+use std::sync::Arc;
+
+use base::{Code, Error, Props, Result, ResultExt as _, Revnum, hashdump};
+
+use crate::cache::{Cached, Key};
+use crate::disk::{ATTEMPTS, FileMeta, is_missing, is_stale};
+use crate::format::revprops_pack::{RevpropsManifest, RevpropsPack, RevpropsPackError};
+use crate::fs::Fs;
+
+/// A cached thing and the state of the file that it was read from.
+#[derive(Debug)]
+pub(crate) struct Kept<T> {
+    meta: FileMeta,
+    /// Bytes of memory.
+    pub(crate) bytes: usize,
+    value: T,
+}
+
+/// One unpacked revision's list.
+pub(crate) type KeptList = Arc<Kept<Arc<Props>>>;
+/// One shard's manifest.
+pub(crate) type KeptManifest = Arc<Kept<RevpropsManifest>>;
+/// One pack file.
+pub(crate) type KeptPack = Arc<Kept<RevpropsPack>>;
+
+impl Fs {
+    /// The property list of a revision, as it is now.
+    ///
+    /// # Errors
+    /// `FS_NO_SUCH_REVISION`, `FS_CORRUPT`, `MALFORMED_FILE`, or the system's number with the file's name.
+    pub fn revprops(&self, rev: Revnum) -> Result<Arc<Props>> {
+        self.check_rev(rev)?;
+        let may_be_packed = self.format().has_packed_revprops() && rev != Revnum::ZERO;
+        if may_be_packed && self.is_packed(rev) {
+            return self.packed(rev);
+        }
+        match self.unpacked(rev) {
+            Err(e) if is_gone(&e) && self.format().has_packed_revprops() => {
+                self.refresh_min_unpacked_rev()?;
+                if may_be_packed && self.is_packed(rev) {
+                    return self.packed(rev);
+                }
+                Err(no_such_packed_revision(rev))
+            }
+            result => result,
+        }
+    }
+
+    fn unpacked(&self, rev: Revnum) -> Result<Arc<Props>> {
+        let path = self.layout().revprops(rev);
+        let key = Key::new::<KeptList>(self.instance(), rev.0, 0);
+        let kept = self.current(key, &path, |bytes| Ok(Arc::new(parse(bytes, rev)?)))?;
+        Ok(kept.value.clone())
+    }
+
+    fn packed(&self, rev: Revnum) -> Result<Arc<Props>> {
+        let mut attempt = 1;
+        loop {
+            match self.packed_once(rev) {
+                Err(e) if attempt < ATTEMPTS && is_gone(&e) => attempt += 1,
+                result => return result,
+            }
+        }
+    }
+
+    fn packed_once(&self, rev: Revnum) -> Result<Arc<Props>> {
+        let shard = self.layout().shard(rev).unwrap_or_default();
+        let size = self.format().shard_size;
+        let dir = self.layout().revprops_pack_dir(shard);
+        // Revision 0 is not packed: the first manifest begins with revision 1.
+        let (first, count) = if shard == 0 {
+            (1, size.saturating_sub(1))
+        } else {
+            (shard * size, size)
+        };
+        let key = Key::new::<KeptManifest>(self.instance(), shard, 0);
+        let manifest: KeptManifest = self.current(key, &dir.join("manifest"), |bytes| {
+            RevpropsManifest::parse(bytes, count).map_err(|e| {
+                let message = format!("Packed revprop manifest for r{rev} {}", e.text());
+                Error::new(e.code(), message)
+            })
+        })?;
+        let at = rev.0.saturating_sub(first);
+        let name = manifest.value.name(at).ok_or_else(|| corrupt(rev))?;
+        let key = Key::part::<KeptPack>(self.instance(), name.0, name.1, shard);
+        let path = dir.join(format!("{}.{}", name.0, name.1));
+        let pack: KeptPack = self.current(key, &path, |bytes| {
+            let pack = RevpropsPack::decode(bytes).map_err(|e| pack_error(e, rev))?;
+            self.check_range(&pack, shard, rev)?;
+            Ok(pack)
+        })?;
+        // The cached pack may have been checked for another revision.
+        self.check_range(&pack.value, shard, rev)?;
+        let list = pack.value.list(rev).ok_or_else(|| corrupt(rev))?;
+        Ok(Arc::new(parse(list, rev)?))
+    }
+
+    fn check_range(&self, pack: &RevpropsPack, shard: u64, rev: Revnum) -> Result<()> {
+        let range = pack.revisions();
+        let in_shard = |rev| self.layout().shard(Revnum(rev)) == Some(shard);
+        if range.start == 0 || !in_shard(range.start) || !in_shard(range.end - 1) {
+            let message = format!(
+                "Revprop pack for revision r{rev} contains revprops for r{} .. r{}",
+                range.start,
+                range.end - 1
+            );
+            return Err(Error::new(Code::FS_CORRUPT, message)).context(|| corrupt(rev).message());
+        }
+        if range.contains(&rev.0) {
+            Ok(())
+        } else {
+            Err(no_such_packed_revision(rev))
+        }
+    }
+
+    /// The cached value, if its file is still the same; otherwise a new one. What is known about the file is asked before it is
+    /// read: a replacement in between is seen the next time.
+    fn current<T>(
+        &self,
+        key: Key,
+        path: &std::path::Path,
+        parse: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<Arc<Kept<T>>>
+    where
+        Arc<Kept<T>>: Cached,
+    {
+        let failed = |e: std::io::Error| Error::io("Can't open file", path, &e);
+        let meta = self.disk().metadata(path).map_err(failed)?;
+        if let Some(kept) = self.cache().get::<Arc<Kept<T>>>(&key)
+            && kept.meta == meta
+        {
+            return Ok(kept);
+        }
+        let bytes = self.disk().read_small(path).map_err(failed)?;
+        let kept = Arc::new(Kept {
+            meta,
+            bytes: 2 * bytes.len() + 200,
+            value: parse(&bytes)?,
+        });
+        self.cache().insert(key, kept.clone());
+        Ok(kept)
+    }
+}
+
+fn parse(list: &[u8], rev: Revnum) -> Result<Props> {
+    hashdump::read_props(list).context(|| format!("Failed to parse revprops for r{rev}."))
+}
+
+fn pack_error(e: RevpropsPackError, rev: Revnum) -> Error {
+    Error::from(e).wrap(Code::FS_CORRUPT, corrupt(rev).message())
+}
+
+fn no_such_packed_revision(rev: Revnum) -> Error {
+    Error::new(
+        Code::FS_NO_SUCH_REVISION,
+        format!("No such packed revision {rev}"),
+    )
+}
+
+fn corrupt(rev: Revnum) -> Error {
+    Error::new(
+        Code::FS_CORRUPT,
+        format!("Revprop pack file for r{rev} is corrupt"),
+    )
+}
+
+/// True if a file is not where it was a moment ago.
+fn is_gone(e: &Error) -> bool {
+    is_missing(e) || is_stale(e)
+}

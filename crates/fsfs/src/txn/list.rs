@@ -1,0 +1,48 @@
+//! Which transactions are open, and their properties.
+//!
+//! Each open transaction is a directory below `db/transactions`. One may end at any moment, committed or aborted by another
+//! process: then it is simply not there.
+
+use base::{Error, Props, Result, hashdump};
+
+use crate::format::id::TxnId;
+use crate::fs::Fs;
+
+impl Fs {
+    /// Names of the open transactions, oldest base first.
+    ///
+    /// # Errors
+    /// The system's, if `db/transactions` cannot be read.
+    pub fn list_txns(&self) -> Result<Vec<String>> {
+        let dir = self.layout().transactions();
+        let names = self
+            .disk()
+            .list(&dir)
+            .map_err(|e| Error::io("Can't open directory", &dir, &e))?;
+        let mut txns: Vec<(Option<TxnId>, String)> = Vec::new();
+        for name in names {
+            // What no tool of the family has named is no transaction.
+            if let Some(name) = name.to_str().and_then(|name| name.strip_suffix(SUFFIX)) {
+                txns.push((TxnId::parse(name.as_bytes()).ok(), name.to_owned()));
+            }
+        }
+        txns.sort();
+        Ok(txns.into_iter().map(|(_, name)| name).collect())
+    }
+
+    /// The transaction's property list, with what Subversion keeps there for itself.
+    ///
+    /// # Errors
+    /// `FS_MALFORMED_TXN_ID`, `FS_NO_SUCH_TRANSACTION`, `MALFORMED_FILE`, the system's.
+    pub fn txn_props(&self, txn: &str) -> Result<Props> {
+        self.check_txn(txn)?;
+        let path = self.layout().txn(txn).join("props");
+        let text = self
+            .disk()
+            .read_small(&path)
+            .map_err(|e| Error::io("Can't open file", &path, &e))?;
+        hashdump::read_props(&text)
+    }
+}
+
+const SUFFIX: &str = ".txn";

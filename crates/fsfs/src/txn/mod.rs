@@ -1,0 +1,3 @@
+//! Transactions: changes that are not a revision yet.
+
+mod list;
