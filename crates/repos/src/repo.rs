@@ -200,12 +200,12 @@ pub(crate) fn changes_access(changes: &[ChangedPath], readable: &dyn Readable) -
             ChangeKind::Add | ChangeKind::Replace => change.copyfrom.as_ref().map(|(_, path)| path),
             ChangeKind::Modify | ChangeKind::Delete => None,
         };
-        for path in std::iter::once(&change.path).chain(source) {
-            if readable.read(path) {
-                seen = true;
-            } else {
-                hidden = true;
-            }
+        // The source of a copy counts only where the copy itself may be seen.
+        if readable.read(&change.path) {
+            seen = true;
+            hidden |= source.is_some_and(|source| !readable.read(source));
+        } else {
+            hidden = true;
         }
         if seen && hidden {
             return RevisionAccess::Partial;

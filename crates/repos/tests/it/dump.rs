@@ -1,0 +1,369 @@
+//! Dumps, byte for byte against `svnadmin dump` of the installed Subversion.
+
+use base::{Cancel, Revnum};
+use repos::dump::{self, Filter, Options, Rule};
+use repos::{Cache, Repository};
+use testkit::stream::{Content, Kind, Stream};
+use testkit::{Output, Repo, Side, Spec, build};
+
+/// What `svnadmin` would print on its standard error.
+#[derive(Default)]
+struct Lines(String);
+
+impl dump::Observer for Lines {
+    fn dumped(&mut self, rev: Revnum) {
+        self.0.push_str(&format!("* Dumped revision {rev}.\n"));
+    }
+
+    fn warning(&mut self, number: u16, text: &str) {
+        self.0.push_str(&format!("WARNING 0x{number:04x}: {text}\n"));
+    }
+}
+
+/// What a dump gave: stream, progress, and the error's number if it failed.
+#[derive(PartialEq, Eq)]
+struct Dumped {
+    stream: Vec<u8>,
+    progress: String,
+    failed: Option<i32>,
+}
+
+fn open(repo: &Repo) -> Repository {
+    Repository::open(repo.path(), &Cache::new(64 << 20)).expect("a repository")
+}
+
+fn ours(repo: &Repository, args: &[&str]) -> Dumped {
+    let mut options = Options::default();
+    let mut filter = Filter {
+        rule: Rule::Exclude,
+        patterns: Vec::new(),
+        glob: false,
+    };
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        let mut value = || args.next().expect("because the option has a value");
+        match *arg {
+            "-r" => {
+                let range = value();
+                let (start, end) = range.split_once(':').unwrap_or((range, range));
+                options.start = Revnum::parse(start.as_bytes());
+                options.end = Revnum::parse(end.as_bytes());
+            }
+            "--incremental" => options.incremental = true,
+            "--deltas" => options.deltas = true,
+            "--pattern" => filter.glob = true,
+            "--include" => {
+                filter.rule = Rule::Include;
+                filter.patterns.push((*value()).to_owned());
+            }
+            "--exclude" => filter.patterns.push((*value()).to_owned()),
+            other => panic!("{other} is no option of a dump"),
+        }
+    }
+    options.filter = (!filter.patterns.is_empty()).then_some(filter);
+    let (mut stream, mut lines) = (Vec::new(), Lines::default());
+    let result = dump::dump(repo, &options, &mut stream, &mut lines, &Cancel::new());
+    Dumped {
+        stream,
+        progress: lines.0,
+        failed: result.err().map(|error| error.code().0),
+    }
+}
+
+fn theirs(repo: &Repo, args: &[&str]) -> Dumped {
+    let output: Output = Side::Theirs
+        .tool("svnadmin")
+        .arg("dump")
+        .arg(repo.path())
+        .args(args)
+        .run();
+    let progress = output.err();
+    let lines = progress.lines().filter(|line| !line.starts_with("svnadmin: "));
+    Dumped {
+        progress: lines.map(|line| format!("{line}\n")).collect(),
+        failed: (output.code != 0).then(|| output.error_codes()[0]),
+        stream: output.stdout,
+    }
+}
+
+fn assert_equal(name: &str, repo: &Repo, args: &[&str]) {
+    let (theirs, ours) = (theirs(repo, args), ours(&open(repo), args));
+    if theirs == ours {
+        return;
+    }
+    let lines = |bytes: &[u8]| -> Vec<String> {
+        let lines = bytes.split(|b| *b == b'\n');
+        lines
+            .map(|line| String::from_utf8_lossy(line).into_owned())
+            .collect()
+    };
+    let (a, b) = (lines(&theirs.stream), lines(&ours.stream));
+    let at = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+    let show = |lines: &[String]| {
+        let from = at.saturating_sub(12).min(lines.len());
+        lines[from..lines.len().min(at + 12)].join("\n")
+    };
+    panic!(
+        "{name} {args:?}\n== theirs, line {at}\n{}\n== ours\n{}\n== their progress ({:?})\n{}\n== ours ({:?})\n{}",
+        show(&a),
+        show(&b),
+        theirs.failed,
+        theirs.progress,
+        ours.failed,
+        ours.progress,
+    );
+}
+
+#[test]
+fn every_kind_of_repository() {
+    for spec in testkit::repo::matrix() {
+        let repo = build(&spec);
+        for args in [
+            &[][..],
+            &["--deltas"],
+            &["-r", "9:40"],
+            &["-r", "30:50", "--incremental", "--deltas"],
+        ] {
+            assert_equal(&spec.name, &repo, args);
+        }
+    }
+}
+
+#[test]
+fn every_option() {
+    for compatible in ["1.3", "1.14"] {
+        let spec = Spec::new(compatible);
+        let repo = build(&spec);
+        let youngest = repo.youngest().to_string();
+        for args in [
+            &["-r", "0"][..],
+            &["-r", "0:0", "--incremental"],
+            &["-r", "1"],
+            &["-r", "1", "--deltas"],
+            &["-r", "1:5", "--deltas"],
+            &["-r", "26", "--incremental"],
+            &["-r", "26"],
+            &["-r", "29:40", "--incremental"],
+            &["-r", "36:45"],
+            &["-r", "38:45", "--incremental"],
+            &["-r", &youngest],
+            &["-r", &youngest, "--incremental", "--deltas"],
+            &["-r", "44:60", "--deltas"],
+            &["--exclude", "/trunk"],
+            &["--exclude", "/trunk", "--deltas"],
+            &["--exclude", "/branches/b1", "--exclude", "/trunk/many"],
+            &["--include", "/trunk"],
+            &["--include", "/branches"],
+            &["--include", "/"],
+            &["--exclude", "/"],
+            &["--include", "trunk"],
+            &["--include", "/trunk/"],
+            &["--exclude", "/trunk/hello.txt", "-r", "20:30"],
+            &["--include", "/trunk", "-r", "20:30"],
+            &["--include", "/branches", "-r", "20:30", "--incremental"],
+            &["--exclude", "*/hello*", "--pattern"],
+            &["--include", "/t*", "--include", "/b*", "--pattern"],
+            &["--exclude", "/branches/b[12]", "--pattern"],
+            &["--exclude", "*.txt", "--pattern", "-r", "25:50"],
+            &["--exclude", "/branches/b?/inner", "--pattern", "--deltas"],
+        ] {
+            assert_equal(compatible, &repo, args);
+        }
+    }
+}
+
+#[test]
+fn histories_with_traps() {
+    for (name, history) in [
+        ("small", testkit::history::small()),
+        ("orphans", testkit::history::orphans()),
+    ] {
+        for compatible in ["1.4", "1.8", "1.14"] {
+            let repo = build(&Spec::new(compatible).named(name).with(history.clone()));
+            for args in [
+                &[][..],
+                &["--deltas"],
+                &["-r", "2:3"],
+                &["-r", "2:3", "--incremental"],
+            ] {
+                assert_equal(name, &repo, args);
+            }
+        }
+    }
+}
+
+/// Copies that a filter turns into additions, with every kind of change below them.
+#[test]
+fn expanded_copies() {
+    let mut s = Stream::new("0d5c7f1e-1111-4222-8333-000000000010");
+    s.rev("Start")
+        .mkdirs(["from", "to", "other", "from/d1", "from/d1/d2", "from/dd"]);
+    for name in ["zz", "a", "mm", "bb", "quux", "kk2", "l1", "l2", "foo", "bar"] {
+        s.file(&format!("from/{name}"), name);
+    }
+    s.file("from/d1/x", "x")
+        .file("from/d1/d2/y", "y")
+        .file("from/dd/z", "z");
+    s.file("other/o", "o");
+    s.rev("Plain copy").copy(Kind::Dir, "to/c1", 1, "from");
+    s.rev("Copy and change below")
+        .copy(Kind::Dir, "to/c2", 1, "from")
+        .edit("to/c2/mm", "more")
+        .delete("to/c2/bb")
+        .replace(Kind::File, "to/c2/foo", Content::text("new foo"))
+        .file("to/c2/new", "new")
+        .file("to/c2/d1/aaa", "aaa")
+        .change(Kind::Dir, "to/c2/d1/d2", Content::props(&[("p", b"v")]))
+        .change(Kind::File, "to/c2/d1/x", Content::props(&[("p", b"v")]))
+        .replace_by_copy(Kind::File, "to/c2/l1", 1, "from/a")
+        .replace_by_copy(Kind::Dir, "to/c2/dd", 1, "from/d1")
+        .change(Kind::Dir, "to/c2", Content::props(&[("root", b"of the copy")]));
+    s.rev("Copy of the copy")
+        .copy(Kind::Dir, "other/c3", 3, "to/c2")
+        .delete("other/c3/d1/x");
+    s.rev("Replace by a copy")
+        .replace_by_copy(Kind::Dir, "to/c1", 3, "from");
+    s.rev("Properties at the top")
+        .change(Kind::Dir, "", Content::props(&[("top", b"1")]));
+    s.rev("Delete")
+        .delete("to/c1")
+        .delete("to/c2/d1")
+        .delete("from/zz");
+    for compatible in ["1.6", "1.14"] {
+        let repo = build(&Spec::new(compatible).named("expanded").with(s.clone()));
+        for args in [
+            &["--exclude", "/from"][..],
+            &["--exclude", "/from", "--deltas"],
+            &["--exclude", "/from/d1"],
+            &["--exclude", "/from", "--exclude", "/to/c2/d1"],
+            &["--exclude", "/to"],
+            &["--include", "/to"],
+            &["--include", "/to/c2"],
+            &["--include", "/other"],
+            &["--exclude", "/from", "-r", "3:5"],
+            &["--exclude", "/from", "-r", "3:5", "--incremental"],
+            &["-r", "6:7"],
+            &["-r", "7"],
+            &["-r", "6", "--incremental", "--deltas"],
+        ] {
+            assert_equal(compatible, &repo, args);
+        }
+    }
+}
+
+/// Mergeinfo that names revisions from before the dump, and nonsense that is none.
+#[test]
+fn warnings() {
+    let mut s = Stream::new("0d5c7f1e-1111-4222-8333-000000000011");
+    let mergeinfo =
+        |value: &'static [u8]| -> [(&'static str, &'static [u8]); 1] { [("svn:mergeinfo", value)] };
+    s.rev("1").mkdirs(["a", "b"]);
+    s.rev("2").mkdirs(["tr", "trunk"]);
+    s.rev("3").mkdirs(["c"]);
+    s.rev("4")
+        .change(Kind::Dir, "a", Content::props(&mergeinfo(b"/b:3-4")));
+    s.rev("5").change(
+        Kind::Dir,
+        "a",
+        Content::props(&[("svn:mergeinfo", b"/b:3-4"), ("x", b"y")]),
+    );
+    s.rev("6")
+        .change(Kind::Dir, "a", Content::props(&mergeinfo(b"/b:4")))
+        .change(Kind::Dir, "b", Content::props(&mergeinfo(b"/a:5-6")));
+    s.rev("7")
+        .change(Kind::Dir, "a", Content::props(&mergeinfo(b"")))
+        .add(Kind::Dir, "d", Content::props(&mergeinfo(b"/a:1\n/b:2")));
+    s.rev("8")
+        .copy(Kind::Dir, "e", 2, "trunk")
+        .copy(Kind::Dir, "f", 7, "d");
+    let repo = build(&Spec::new("1.14").named("warnings").with(s));
+    for start in 1..=8 {
+        let range = format!("{start}:8");
+        assert_equal("warnings", &repo, &["-r", &range]);
+        assert_equal("warnings", &repo, &["-r", &range, "--incremental"]);
+        assert_equal("warnings", &repo, &["-r", &range, "--incremental", "--deltas"]);
+    }
+    assert_equal("warnings", &repo, &["--exclude", "/tr"]);
+}
+
+#[test]
+fn revprops_alone() {
+    for spec in testkit::repo::matrix() {
+        let repo = build(&spec);
+        let output = Side::Theirs
+            .tool("svnadmin")
+            .args(["dump-revprops", "-r", "3:50"])
+            .arg(repo.path())
+            .ok();
+        let options = Options {
+            start: Some(Revnum(3)),
+            end: Some(Revnum(50)),
+            ..Options::default()
+        };
+        let (mut stream, mut lines) = (Vec::new(), Lines::default());
+        dump::dump_revprops(&open(&repo), &options, &mut stream, &mut lines, &Cancel::new()).expect("a dump");
+        assert!(stream == output.stdout, "{}", spec.name);
+        assert_eq!(lines.0, output.err(), "{}", spec.name);
+    }
+}
+
+#[test]
+fn a_range_that_is_not_there() {
+    let repo = open(&build(&Spec::small("1.14")));
+    for (start, end) in [(5, 3), (0, 99)] {
+        let options = Options {
+            start: Some(Revnum(start)),
+            end: Some(Revnum(end)),
+            ..Options::default()
+        };
+        let error = dump::dump(
+            &repo,
+            &options,
+            &mut Vec::new(),
+            &mut Lines::default(),
+            &Cancel::new(),
+        );
+        assert_eq!(
+            error.expect_err("no such range").code(),
+            base::Code::REPOS_BAD_ARGS
+        );
+    }
+}
+
+/// A revision larger than its share of memory takes another way; nobody must see it.
+#[test]
+fn revisions_larger_than_memory_allows() {
+    let mut s = Stream::new("0d5c7f1e-1111-4222-8333-000000000012");
+    let long = testkit::history::noise(5, 5 << 20);
+    s.rev("Long").file("long.bin", &long).file("short", "short");
+    s.rev("Short").edit("short", "other");
+    s.rev("Longer")
+        .file("longer.bin", [&long[..1 << 20], &long[..]].concat());
+    s.rev("Edited")
+        .edit("long.bin", &long[1 << 20..])
+        .copy(Kind::File, "copy.bin", 1, "long.bin");
+    let repo = build(&Spec::new("1.14").named("long").with(s));
+    for args in [
+        &[][..],
+        &["--deltas"],
+        &["-r", "1"],
+        &["-r", "2:4", "--incremental"],
+    ] {
+        assert_equal("long", &repo, args);
+    }
+}
+
+#[test]
+fn a_raised_flag_stops_the_dump() {
+    let repo = open(&build(&Spec::small("1.14")));
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let result = dump::dump(
+        &repo,
+        &Options::default(),
+        &mut Vec::new(),
+        &mut Lines::default(),
+        &cancel,
+    );
+    assert_eq!(result.expect_err("stopped").code(), base::Code::CANCELLED);
+}

@@ -1,0 +1,3 @@
+//! Everything that is tested through the crate's front door.
+
+mod dump;
