@@ -518,23 +518,8 @@ impl Command {
                 inherit: p.word()?.to_owned(),
                 descendants: p.boolean()?,
             }),
-            "update" => Command::Update(Update {
-                rev: maybe_rev(p)?,
-                target: text(p)?,
-                recurse: p.boolean()?,
-                depth: tail_depth(p)?,
-                send_copyfrom: tail(p, false, Tuple::boolean)?,
-                ignore_ancestry: tail(p, false, Tuple::boolean)?,
-            }),
-            "switch" => Command::Switch(Switch {
-                rev: maybe_rev(p)?,
-                target: text(p)?,
-                recurse: p.boolean()?,
-                url: text(p)?,
-                depth: tail_depth(p)?,
-                send_copyfrom: tail(p, false, Tuple::boolean)?,
-                ignore_ancestry: tail(p, true, Tuple::boolean)?,
-            }),
+            "update" => Command::Update(update(p)?),
+            "switch" => Command::Switch(switch(p)?),
             "status" => Command::Status(Status {
                 target: text(p)?,
                 recurse: p.boolean()?,
@@ -647,6 +632,40 @@ impl Command {
     }
 }
 
+fn update(p: &mut Tuple<'_>) -> Result<Update, Malformed> {
+    let mut update = Update {
+        rev: maybe_rev(p)?,
+        target: text(p)?,
+        recurse: p.boolean()?,
+        depth: None,
+        send_copyfrom: false,
+        ignore_ancestry: false,
+    };
+    if !p.is_empty() {
+        update.depth = tail_depth(p)?;
+        update.send_copyfrom = p.boolean()?;
+        update.ignore_ancestry = tail(p, false, Tuple::boolean)?;
+    }
+    Ok(update)
+}
+
+fn switch(p: &mut Tuple<'_>) -> Result<Switch, Malformed> {
+    let mut switch = Switch {
+        rev: maybe_rev(p)?,
+        target: text(p)?,
+        recurse: p.boolean()?,
+        url: text(p)?,
+        depth: tail_depth(p)?,
+        send_copyfrom: false,
+        ignore_ancestry: true,
+    };
+    if !p.is_empty() {
+        switch.send_copyfrom = p.boolean()?;
+        switch.ignore_ancestry = p.boolean()?;
+    }
+    Ok(switch)
+}
+
 fn change_rev_prop2(p: &mut Tuple<'_>) -> Result<ChangeRevProp, Malformed> {
     let rev = rev(p)?;
     let name = text(p)?;
@@ -713,12 +732,15 @@ fn log(p: &mut Tuple<'_>) -> Result<Log, Malformed> {
     })
 }
 
+/// Takes text. Bytes that are not UTF-8 become replacement characters: the incumbent looks such names up and does not
+/// find them, and nor do we.
 fn text(p: &mut Tuple<'_>) -> Result<String, Malformed> {
-    p.text().map(str::to_owned)
+    Ok(String::from_utf8_lossy(p.string()?).into_owned())
 }
 
 fn maybe_text(p: &mut Tuple<'_>) -> Result<Option<String>, Malformed> {
-    Ok(p.maybe_text()?.map(str::to_owned))
+    Ok(p.maybe_string()?
+        .map(|text| String::from_utf8_lossy(text).into_owned()))
 }
 
 fn rev(p: &mut Tuple<'_>) -> Result<Revnum, Malformed> {

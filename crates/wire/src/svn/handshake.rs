@@ -82,12 +82,14 @@ impl Capabilities {
     pub fn parse(mut list: Tuple<'_>) -> Result<Self, Malformed> {
         let mut all = Self::NONE;
         while !list.is_empty() {
-            let word = list.word()?;
-            if let Some((cap, _)) = WORDS.iter().find(|(_, w)| *w == word) {
-                all = all.with(*cap);
-            }
+            all = all.with(Self::from_word(list.word()?));
         }
         Ok(all)
+    }
+
+    /// The capability of this name; nothing for a word that is not known.
+    pub fn from_word(word: &str) -> Self {
+        WORDS.iter().find(|(_, w)| *w == word).map_or(Self::NONE, |(cap, _)| *cap)
     }
 
     /// The words of this set, in the incumbent's order.
@@ -171,8 +173,8 @@ impl Greeting {
 pub struct Hello {
     /// Protocol version, 2.
     pub version: u64,
-    /// What the client can do.
-    pub capabilities: Capabilities,
+    /// What the client can do, as it says it: words that nobody knows are logged too.
+    pub words: Vec<String>,
     /// The URL of the session.
     pub url: String,
     /// The client's library, as `SVN/1.14.2 (x86_64-pc-linux-gnu)`.
@@ -182,12 +184,21 @@ pub struct Hello {
 }
 
 impl Hello {
+    /// Those words that are known.
+    pub fn capabilities(&self) -> Capabilities {
+        self.words
+            .iter()
+            .fold(Capabilities::NONE, |all, word| all.with(Capabilities::from_word(word)))
+    }
+
     /// Writes the message.
     pub fn write(&self, out: &mut Vec<u8>) {
         let mut out = Writer(out);
-        out.open().number(self.version);
-        self.capabilities.write(&mut out);
-        out.string(&self.url);
+        out.open().number(self.version).open();
+        for word in &self.words {
+            out.word(word);
+        }
+        out.close().string(&self.url);
         if let Some(ra_client) = &self.ra_client {
             out.string(ra_client).maybe_string(self.client.as_ref());
         }
@@ -200,18 +211,24 @@ impl Hello {
     /// If it has another shape.
     pub fn parse(mut tuple: Tuple<'_>) -> Result<Self, Malformed> {
         let version = tuple.number()?;
-        let capabilities = Capabilities::parse(tuple.list()?)?;
-        let url = tuple.text()?.to_owned();
+        let mut list = tuple.list()?;
+        let mut words = Vec::new();
+        while !list.is_empty() {
+            words.push(list.word()?.to_owned());
+        }
+        let url = String::from_utf8_lossy(tuple.string()?).into_owned();
         let (mut ra_client, mut client) = (None, None);
         if !tuple.is_empty() {
-            ra_client = Some(tuple.text()?.to_owned());
+            ra_client = Some(String::from_utf8_lossy(tuple.string()?).into_owned());
             if !tuple.is_empty() {
-                client = tuple.maybe_text()?.map(str::to_owned);
+                client = tuple
+                    .maybe_string()?
+                    .map(|text| String::from_utf8_lossy(text).into_owned());
             }
         }
         Ok(Hello {
             version,
-            capabilities,
+            words,
             url,
             ra_client,
             client,
@@ -325,14 +342,15 @@ mod tests {
         };
         let stock = b"( 2 ( edit-pipeline svndiff1 accepts-svndiff2 absent-entries depth mergeinfo log-revprops ) 32:svn://127.0.0.1:13691/repo/trunk 32:SVN/1.14.2 (x86_64-pc-linux-gnu) ( ) ) ";
         let hello = read(stock);
-        assert_eq!(hello.capabilities, Capabilities::client());
-        assert_eq!(hello.capabilities.svndiff_version(), 2);
+        assert_eq!(hello.capabilities(), Capabilities::client());
+        assert_eq!(hello.capabilities().svndiff_version(), 2);
         assert_eq!(
             hello.ra_client.as_deref(),
             Some("SVN/1.14.2 (x86_64-pc-linux-gnu)")
         );
         let old = read(b"( 2 ( edit-pipeline what-is-this ) 9:svn://h/r ) ");
         assert_eq!((old.ra_client, old.client), (None, None));
-        assert_eq!(old.capabilities, Capabilities::EDIT_PIPELINE);
+        assert_eq!(old.capabilities(), Capabilities::EDIT_PIPELINE);
+        assert_eq!(old.words, ["edit-pipeline", "what-is-this"]);
     }
 }

@@ -82,7 +82,7 @@ enum State {
     Number(u64),
     Word(usize),
     Body(u64),
-    /// An item has ended, its whitespace is missing.
+    /// An item or an open parenthesis has ended, its whitespace is missing.
     Ended,
 }
 
@@ -160,7 +160,7 @@ impl Scanner {
                 if self.depth > MAX_DEPTH {
                     return Err(Malformed::Depth);
                 }
-                State::Between
+                State::Ended
             }
             b')' if self.depth > 0 => {
                 self.depth -= 1;
@@ -260,7 +260,7 @@ impl<'a> Tuple<'a> {
             b'0'..=b'9' => number_or_string(bytes)?,
             b'(' => {
                 let end = Scanner::default().scan(bytes)?.ok_or(Malformed::Missing)?;
-                // The scanner has seen `(`, the elements, `)` and one whitespace.
+                // The scanner has seen `(`, whitespace, the elements, `)` and whitespace.
                 let inner = bytes.get(1..end - 2).ok_or(Malformed::Missing)?;
                 (Item::List(Tuple { rest: inner }), &bytes[end..])
             }
@@ -421,7 +421,7 @@ mod tests {
     #[test]
     fn what_is_no_item_is_refused() {
         let deep = "( ".repeat(65);
-        let cases: [(&[u8], Malformed); 9] = [
+        let cases: [(&[u8], Malformed); 10] = [
             (b") ", Malformed::Byte(b')')),
             (b"\t", Malformed::Byte(b'\t')),
             (b"12x", Malformed::Byte(b'x')),
@@ -431,6 +431,7 @@ mod tests {
             (b"abcdefghijklmnopqrstuvwxy ", Malformed::LongWord),
             (deep.as_bytes(), Malformed::Depth),
             (b"( ))", Malformed::Byte(b')')),
+            (b"((", Malformed::Byte(b'(')),
         ];
         for (text, why) in cases {
             assert_eq!(Scanner::default().scan(text), Err(why), "{text:?}");

@@ -331,7 +331,7 @@ mod tests {
 
     #[test]
     fn wrappers_are_skipped_and_nothing_left_is_malformed() {
-        let wrapped = b"( failure ( ( 210000 0: 0: 0 ) ( 12345 4:oops 2:f 7 ) ) ) ";
+        let wrapped = b"( failure ( ( 210000 0: 0: 0 ) ( 12345 4:oops 1:f 7 ) ) ) ";
         match Response::parse(list(wrapped)) {
             Ok(Response::Failure(error)) => assert_eq!(error.code(), Code(12345)),
             other => panic!("{other:?}"),
