@@ -1,1 +1,30 @@
-//! Placeholder while the house is laid.
+//! The processes that serve repositories.
+//!
+//! A [`Service`] is what all connections share: options, the cache, the repositories that are open, the log. A
+//! conversation runs over a [`Stream`] (a socket, or standard input and output) as straight-line, blocking code on a
+//! thread of its own; between two commands a quiet conversation is put aside without a thread ([`Server`]), so ten
+//! thousand idle clients cost ten thousand small structs.
+//!
+//! What a peer causes passes `repos`, where authorisation is: this crate never names the storage engine.
+//!
+//! What is absent: argument lists (the programs'), the protocol's grammar (`wire`), any knowledge of what is on disk.
+
+mod idle;
+mod listen;
+mod log;
+mod options;
+mod repositories;
+mod serve;
+mod service;
+mod signals;
+mod stream;
+mod svn;
+mod workers;
+
+pub use listen::Listener;
+pub use log::OperationLog;
+pub use options::{Options, Threads, Tunnel};
+pub use serve::Server;
+pub use service::Service;
+pub use signals::{Signals, Stop};
+pub use stream::Stream;

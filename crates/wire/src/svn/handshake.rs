@@ -349,7 +349,7 @@ mod tests {
             Some("SVN/1.14.2 (x86_64-pc-linux-gnu)")
         );
         let old = read(b"( 2 ( edit-pipeline what-is-this ) 9:svn://h/r ) ");
-        assert_eq!((old.ra_client, old.client), (None, None));
+        assert_eq!((&old.ra_client, &old.client), (&None, &None));
         assert_eq!(old.capabilities(), Capabilities::EDIT_PIPELINE);
         assert_eq!(old.words, ["edit-pipeline", "what-is-this"]);
     }

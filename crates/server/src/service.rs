@@ -1,0 +1,54 @@
+//! What all conversations of a server share.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use repos::Cache;
+use repos::config::ConfigCache;
+
+use crate::log::OperationLog;
+use crate::options::Options;
+use crate::repositories::Repositories;
+use crate::stream::Stream;
+use crate::svn::Session;
+
+/// Serves conversations; shared by all threads.
+pub struct Service {
+    pub(crate) options: Options,
+    pub(crate) repositories: Repositories,
+    pub(crate) config: ConfigCache,
+    pub(crate) log: Option<Arc<OperationLog>>,
+    /// Named in challenges.
+    pub(crate) host: String,
+}
+
+impl Service {
+    /// Starts with no repository open. Texts and indexes of all repositories share `cache`.
+    pub fn new(options: Options, cache: Arc<Cache>, log: Option<Arc<OperationLog>>) -> Arc<Service> {
+        Arc::new(Service {
+            options,
+            repositories: Repositories::new(cache),
+            config: ConfigCache::new(),
+            log,
+            host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        })
+    }
+
+    /// Holds one whole conversation and returns when the peer has gone.
+    pub fn converse(self: &Arc<Self>, stream: Stream) {
+        let mut session = Session::new(self.clone(), stream);
+        while session.serve(Duration::MAX) {}
+    }
+
+    /// The directory that URLs start from.
+    pub(crate) fn root(&self) -> &PathBuf {
+        &self.options.root
+    }
+}
+
+/// Microseconds since 1970.
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}

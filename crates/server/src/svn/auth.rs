@@ -1,0 +1,196 @@
+//! Who is there, and what they may do.
+//!
+//! Two rules must both allow: the blanket access of the repository's configuration, by whether a user is known, and the
+//! authz file's rights on the path. A client that has not said who it is and lacks a right is asked then, not before;
+//! one that has said is never asked again.
+
+use base::{Code, Error, FsPath, Result};
+use repos::authz::{Required, Rights};
+use repos::config::Access;
+use wire::svn::auth::{AuthAnswer, AuthResponse, cram_challenge, cram_check};
+use wire::svn::handshake::AuthRequest;
+
+use crate::service::now;
+use crate::svn::session::Talk;
+use crate::svn::url::encoded;
+
+impl Talk {
+    /// What the configuration allows this client at most.
+    pub(crate) fn access(&self) -> Access {
+        let access = match self.user {
+            Some(_) => self.place.conf.auth_access,
+            None => self.place.conf.anon_access,
+        };
+        access.min(self.ceiling())
+    }
+
+    /// What this server allows anybody.
+    fn ceiling(&self) -> Access {
+        // Nothing here can write yet, so all servers are read-only ones.
+        Access::Read
+    }
+
+    /// Fetches what the authz file grants the current user.
+    pub(crate) fn look_up_rights(&mut self) {
+        let place = &self.place;
+        self.rights = place.authz.as_ref().map(|authz| {
+            let folded = self.user.as_deref().map(|user| place.conf.username_case.fold(user));
+            authz.rights(place.authz_name.as_deref(), folded.as_deref())
+        });
+    }
+
+    /// Demands a right on `path` (or, without one, on anything). Writes an authentication request, and holds the
+    /// exchange if the right may come of it.
+    ///
+    /// # Errors
+    /// `RA_NOT_AUTHORIZED`.
+    pub(crate) fn require(&mut self, access: Access, path: Option<&FsPath>, needs_user: bool) -> Result<()> {
+        if self.may(access, path, needs_user) {
+            self.trivial();
+            return Ok(());
+        }
+        let worth_asking = self.user.is_none() && self.place.conf.auth_access.min(self.ceiling()) >= access;
+        if worth_asking && !self.mechanisms(access, true).is_empty() {
+            self.exchange(access, true)?;
+            if self.may(access, path, needs_user) {
+                return Ok(());
+            }
+        }
+        let error = Error::bare(Code::RA_NOT_AUTHORIZED);
+        self.log_denial(access, path);
+        self.log_error(&error);
+        Err(error)
+    }
+
+    fn may(&self, access: Access, path: Option<&FsPath>, needs_user: bool) -> bool {
+        if self.access() < access || (needs_user && self.user.is_none()) {
+            return false;
+        }
+        let Some(rights) = &self.rights else {
+            return true;
+        };
+        match path {
+            Some(path) => {
+                let required = if access == Access::Write { Required::Write } else { Required::Read };
+                rights.allows(path, required, false)
+            }
+            None => {
+                let needed = if access == Access::Write { Rights::ReadWrite } else { Rights::Read };
+                rights.max_rights() >= needed
+            }
+        }
+    }
+
+    fn log_denial(&self, access: Access, path: Option<&FsPath>) {
+        if self.user.is_some() && self.access() >= access {
+            let word = if access == Access::Write { "write" } else { "read" };
+            self.log_operation(|| match path {
+                Some(path) => format!("Authorization Failed {word} {}", encoded(path)),
+                None => format!("Authorization Failed {word}"),
+            });
+        }
+    }
+
+    fn mechanisms(&self, access: Access, user_required: bool) -> Vec<String> {
+        let conf = &self.place.conf;
+        let known = conf.auth_access.min(self.ceiling()) >= access;
+        let mut all = Vec::new();
+        if !user_required && conf.anon_access >= access {
+            all.push(ANONYMOUS.to_owned());
+        }
+        if known && self.service.options.tunnel.is_some() {
+            all.push(EXTERNAL.to_owned());
+        }
+        if known && self.place.passwords.is_some() {
+            all.push(CRAM_MD5.to_owned());
+        }
+        all
+    }
+
+    /// Holds an authentication exchange, from the request to the success. A client may try as often as it likes.
+    ///
+    /// # Errors
+    /// If the connection is lost.
+    pub(crate) fn exchange(&mut self, access: Access, user_required: bool) -> Result<()> {
+        let mechanisms = self.mechanisms(access, user_required);
+        let request = AuthRequest { mechanisms, realm: self.place.realm.clone() };
+        request.write(self.conn.out());
+        if request.mechanisms.is_empty() {
+            return Ok(());
+        }
+        loop {
+            let (mechanism, token) = self.choice()?;
+            if !request.mechanisms.contains(&mechanism) {
+                self.refuse("Must authenticate with listed mechanism");
+                continue;
+            }
+            let tunnel = self.service.options.tunnel.as_ref();
+            match (mechanism.as_str(), tunnel) {
+                (ANONYMOUS, _) => {}
+                (EXTERNAL, Some(tunnel)) => {
+                    let name = tunnel.user.clone();
+                    if token.is_some_and(|token| !token.is_empty() && token != name.as_bytes()) {
+                        self.refuse("Requested username does not match");
+                        continue;
+                    }
+                    self.log_in(name);
+                }
+                _ => match self.cram_md5()? {
+                    Some(name) => self.log_in(name),
+                    None => continue,
+                },
+            }
+            AuthAnswer::Success(None).write(self.conn.out());
+            return Ok(());
+        }
+    }
+
+    fn choice(&mut self) -> Result<(String, Option<Vec<u8>>)> {
+        let response = self.conn.receive()?.list().and_then(AuthResponse::parse);
+        match response.map(|r| (r.mechanism.to_owned(), r.token.map(<[u8]>::to_vec))) {
+            Ok(choice) => Ok(choice),
+            Err(what) => Err(self.conn.lose(what.into())),
+        }
+    }
+
+    fn cram_md5(&mut self) -> Result<Option<String>> {
+        let challenge = cram_challenge(nonce()?, now(), &self.service.host);
+        AuthAnswer::Step(challenge.as_bytes()).write(self.conn.out());
+        let passwords = self.place.passwords.clone();
+        let Ok(answer) = self.conn.receive()?.string() else {
+            // Not an answer: the client chooses again.
+            return Ok(None);
+        };
+        let password_of = |user: &str| passwords?.password(user.as_bytes()).map(<[u8]>::to_vec);
+        match cram_check(answer, challenge.as_bytes(), password_of) {
+            Ok(user) => Ok(Some(user.to_owned())),
+            Err(refusal) => {
+                self.refuse(refusal.text());
+                Ok(None)
+            }
+        }
+    }
+
+    fn log_in(&mut self, user: String) {
+        self.user = Some(user);
+        self.look_up_rights();
+    }
+
+    fn refuse(&mut self, why: &str) {
+        AuthAnswer::Failure(why.as_bytes()).write(self.conn.out());
+    }
+}
+
+fn nonce() -> Result<u64> {
+    let mut bytes = [0; 8];
+    let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(|e| Error::os(&e.into(), "Can't get random bytes"))?;
+    match got {
+        8 => Ok(u64::from_le_bytes(bytes)),
+        _ => Err(Error::new(Code::AUTHN_FAILED, "Can't get random bytes")),
+    }
+}
+
+const ANONYMOUS: &str = "ANONYMOUS";
+const EXTERNAL: &str = "EXTERNAL";
+const CRAM_MD5: &str = "CRAM-MD5";

@@ -1,0 +1,267 @@
+//! A connection: bytes in and out, whole messages, limits.
+//!
+//! Output gathers in a buffer and leaves when it is large enough or when we are about to wait for the peer. Input is read
+//! in pieces that fit what is expected. Neither buffer exists while nothing is said.
+//!
+//! Once something went wrong with the bytes themselves (the peer is gone, stalls, talks nonsense, or says more than it may)
+//! the connection is *lost*: every further call fails with the same error and nothing more is sent.
+
+use std::io;
+use std::time::Duration;
+
+use base::{Code, Error, Result};
+use wire::svn::command::Named;
+use wire::svn::response::Response;
+use wire::svn::{Item, Malformed, Outlet, Scanner};
+
+use crate::stream::Stream;
+
+/// Output of this size is sent.
+const FLUSH_AT: usize = 64 << 10;
+/// Buffers larger than this are not kept from one command to the next.
+const KEEP: usize = 256 << 10;
+/// Smallest and largest piece that is read at once.
+const READ: std::ops::Range<usize> = (16 << 10)..(1 << 20);
+
+pub(crate) struct Conn {
+    stream: Stream,
+    /// Bytes received; those before `start` are done with.
+    input: Vec<u8>,
+    start: usize,
+    scanner: Scanner,
+    output: Vec<u8>,
+    /// Bytes sent since the command began.
+    sent: u64,
+    max_request: u64,
+    max_response: u64,
+    lost: Option<Error>,
+}
+
+impl Conn {
+    /// Limits are in bytes, 0 is none.
+    pub(crate) fn new(stream: Stream, max_request: u64, max_response: u64) -> Conn {
+        let limit = |bytes| if bytes == 0 { u64::MAX } else { bytes };
+        Conn {
+            stream,
+            input: Vec::new(),
+            start: 0,
+            scanner: Scanner::default(),
+            output: Vec::new(),
+            sent: 0,
+            max_request: limit(max_request),
+            max_response: limit(max_response),
+            lost: None,
+        }
+    }
+
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Why the connection cannot go on, if so.
+    pub(crate) fn lost(&self) -> Option<&Error> {
+        self.lost.as_ref()
+    }
+
+    /// Marks the connection lost.
+    pub(crate) fn lose(&mut self, error: Error) -> Error {
+        self.lost.get_or_insert(error).clone()
+    }
+
+    /// The output buffer.
+    pub(crate) fn out(&mut self) -> &mut Vec<u8> {
+        &mut self.output
+    }
+
+    /// A command has ended: its answer leaves, large buffers are let go.
+    pub(crate) fn end_command(&mut self) -> Result<()> {
+        self.flush()?;
+        self.sent = 0;
+        if self.output.capacity() > KEEP {
+            self.output = Vec::new();
+        }
+        Ok(())
+    }
+
+    /// True if part of another message has been received already.
+    pub(crate) fn has_input(&self) -> bool {
+        self.start < self.input.len()
+    }
+
+    /// Lets the buffers go until something is said again.
+    pub(crate) fn rest(&mut self) {
+        if !self.has_input() {
+            self.input = Vec::new();
+            self.start = 0;
+        }
+        if self.output.is_empty() {
+            self.output = Vec::new();
+        }
+    }
+
+    /// Sends everything and waits for the peer to say something; false if it does not within `patience`.
+    pub(crate) fn wait(&mut self, patience: Duration) -> Result<bool> {
+        self.flush()?;
+        let heard = self.stream.wait_readable(patience);
+        heard.map_err(|e| self.lose(io_error(&e, "Can't poll connection")))
+    }
+
+    /// Sends everything.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        if let Some(error) = &self.lost {
+            return Err(error.clone());
+        }
+        if self.output.is_empty() {
+            return Ok(());
+        }
+        self.sent = self.sent.saturating_add(self.output.len() as u64);
+        if self.sent > self.max_response {
+            return Err(self.lose(Error::bare(Code::RA_SVN_RESPONSE_SIZE)));
+        }
+        let result = self.stream.write_all(&self.output);
+        self.output.clear();
+        result.map_err(|e| self.lose(io_error(&e, "Can't write to connection")))
+    }
+
+    /// Sends what has gathered if it is enough.
+    pub(crate) fn spill(&mut self) -> Result<()> {
+        if self.output.len() >= FLUSH_AT {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// The next message, whose bytes stay until the next call.
+    ///
+    /// # Errors
+    /// If the connection is lost; `RA_SVN_CONNECTION_CLOSED` if the peer has gone.
+    pub(crate) fn receive(&mut self) -> Result<Item<'_>> {
+        match self.receive_bytes(false)? {
+            Some((start, end)) => self.item(start, end),
+            None => Err(self.lose(Error::bare(Code::RA_SVN_CONNECTION_CLOSED))),
+        }
+    }
+
+    /// The next message, or `None` if the peer has gone before its first byte. Waits as long as it takes.
+    ///
+    /// # Errors
+    /// If the connection is lost.
+    pub(crate) fn receive_or_end(&mut self) -> Result<Option<Item<'_>>> {
+        match self.receive_bytes(true)? {
+            Some((start, end)) => self.item(start, end).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads a named message and makes something of it.
+    ///
+    /// # Errors
+    /// If the connection is lost, or by what `take` finds malformed.
+    pub(crate) fn receive_named<T>(&mut self, take: impl FnOnce(Named<'_>) -> Result<T, Malformed>) -> Result<T> {
+        let made = Named::parse(self.receive()?).and_then(take);
+        made.map_err(|what| self.lose(what.into()))
+    }
+
+    fn item(&self, start: usize, end: usize) -> Result<Item<'_>> {
+        // What the scanner has passed parses.
+        Item::parse(&self.input[start..end]).map_err(Error::from)
+    }
+
+    fn receive_bytes(&mut self, idle: bool) -> Result<Option<(usize, usize)>> {
+        loop {
+            if self.has_input() {
+                let pending = &self.input[self.start..];
+                let size = match self.scanner.scan(pending) {
+                    Err(what) => return Err(self.lose(what.into())),
+                    Ok(Some(len)) => {
+                        let found = (self.start, self.start + len);
+                        self.start = found.1;
+                        if len as u64 <= self.max_request {
+                            return Ok(Some(found));
+                        }
+                        len
+                    }
+                    Ok(None) => pending.len(),
+                };
+                if size as u64 > self.max_request {
+                    return Err(self.lose(Error::bare(Code::RA_SVN_REQUEST_SIZE)));
+                }
+            }
+            self.flush()?;
+            if !self.fill(idle)? {
+                return match self.has_input() {
+                    true => Err(self.lose(Error::bare(Code::RA_SVN_CONNECTION_CLOSED))),
+                    false => Ok(None),
+                };
+            }
+        }
+    }
+
+    /// Reads some more bytes; false at the end.
+    fn fill(&mut self, idle: bool) -> Result<bool> {
+        if self.start > 0 {
+            self.input.drain(..self.start);
+            self.start = 0;
+        }
+        if self.input.is_empty() && self.input.capacity() > KEEP {
+            self.input = Vec::new();
+        }
+        let wanted = usize::try_from(self.scanner.wanted()).unwrap_or(usize::MAX);
+        let have = self.input.len();
+        self.input.resize(have + wanted.clamp(READ.start, READ.end), 0);
+        let result = loop {
+            match self.stream.read(&mut self.input[have..]) {
+                // The peer has nothing to say between two commands; that is its right.
+                Err(e) if idle && have == 0 && is_timeout(&e) => {}
+                result => break result,
+            }
+        };
+        self.input.truncate(have + *result.as_ref().unwrap_or(&0));
+        match result {
+            Ok(len) => Ok(len > 0),
+            Err(e) => Err(self.lose(io_error(&e, "Can't read from connection"))),
+        }
+    }
+}
+
+impl Outlet for Conn {
+    fn buffer(&mut self) -> &mut Vec<u8> {
+        &mut self.output
+    }
+
+    fn checkpoint(&mut self) -> Result<bool> {
+        if self.output.len() < FLUSH_AT {
+            return Ok(false);
+        }
+        self.flush()?;
+        if self.has_input() {
+            return Ok(true);
+        }
+        self.stream
+            .wait_readable(Duration::ZERO)
+            .map_err(|e| self.lose(io_error(&e, "Can't poll connection")))
+    }
+
+    fn answer(&mut self) -> Result<Result<()>> {
+        let made = self.receive()?.list().and_then(Response::parse);
+        match made {
+            Ok(Response::Success(_)) => Ok(Ok(())),
+            Ok(Response::Failure(error)) => Ok(Err(error)),
+            Err(what) => Err(self.lose(what.into())),
+        }
+    }
+}
+
+fn is_timeout(e: &io::Error) -> bool {
+    matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+fn io_error(e: &io::Error, what: &str) -> Error {
+    match e.kind() {
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted => {
+            Error::bare(Code::RA_SVN_CONNECTION_CLOSED)
+        }
+        _ if is_timeout(e) => Error::new(Code::RA_SVN_IO_ERROR, format!("{what}: the peer stalls")),
+        _ => Error::os(e, what),
+    }
+}

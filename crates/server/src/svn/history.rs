@@ -1,0 +1,236 @@
+//! How things came to be: log, locations, file revisions.
+
+use base::{Code, Error, FsPath, Result, Revnum, props};
+use delta::editor::{EncodedVersions, TextChunk};
+use delta::svndiff::{self, Codec};
+use repos::file_revs::{self, FileRev};
+use repos::{ChangeKind, history, log};
+use wire::svn::Writer;
+use wire::svn::command::{Log, LogRevprops};
+use wire::svn::response::{LogChange, LogEntry};
+
+use crate::svn::conn::Conn;
+use crate::svn::oplog;
+use crate::svn::session::Talk;
+
+impl Talk {
+    pub(crate) fn log(&mut self, request: Log) -> Result<()> {
+        let paths: Vec<FsPath> = request.paths.iter().map(|path| self.path(path)).collect::<Result<_>>()?;
+        self.trivial();
+        self.log_operation(|| oplog::log(&paths, &request));
+        let revprops = match request.revprops {
+            LogRevprops::All => log::Revprops::All,
+            LogRevprops::Some(names) => log::Revprops::Names(names),
+            LogRevprops::Standard => log::Revprops::Names(STANDARD.map(str::to_owned).into()),
+        };
+        let options = log::Options {
+            paths,
+            start: request.start,
+            end: request.end,
+            limit: request.limit,
+            changed_paths: request.changed_paths,
+            strict: request.strict,
+            include_merged: request.include_merged,
+            revprops,
+        };
+        let repository = self.place.repository.clone();
+        let readable = self.readable();
+        self.entries(|talk| {
+            let mut sink = |entry: &log::LogEntry<'_>| {
+                write_log_entry(&mut Writer(talk.conn.out()), entry);
+                talk.conn.spill()
+            };
+            log::run(&repository, &options, &*readable, &mut sink, &Default::default())
+        })
+    }
+
+    pub(crate) fn get_locations(&mut self, path: &str, peg: Revnum, revs: &[Revnum]) -> Result<()> {
+        let path = self.path(path)?;
+        self.trivial();
+        self.log_operation(|| oplog::locations(&path, peg, revs));
+        let repository = self.place.repository.clone();
+        let readable = self.readable();
+        self.entries(|talk| {
+            let found = history::locations(&repository, &path, peg, revs, &*readable)?;
+            let w = &mut Writer(talk.conn.out());
+            for (rev, path) in found {
+                w.open().number(rev.0).string(path.as_str()).close();
+            }
+            Ok(())
+        })
+    }
+
+    pub(crate) fn get_location_segments(
+        &mut self,
+        path: &str,
+        peg: Option<Revnum>,
+        start: Option<Revnum>,
+        end: Option<Revnum>,
+    ) -> Result<()> {
+        let path = self.path(path)?;
+        self.trivial();
+        self.log_operation(|| oplog::segments(&path, peg, start, end));
+        let repository = self.place.repository.clone();
+        let readable = self.readable();
+        self.entries(|talk| {
+            let mut sink = |segment: history::Segment| {
+                let w = &mut Writer(talk.conn.out());
+                w.open().number(segment.start.0).number(segment.end.0);
+                w.maybe_string(segment.path.as_ref().map(FsPath::rel_str)).close();
+                talk.conn.spill()
+            };
+            history::location_segments(&repository, &path, peg, start, end, &*readable, &mut sink)
+        })
+    }
+
+    pub(crate) fn get_deleted_rev(&mut self, path: &str, peg: Revnum, end: Revnum) -> Result<()> {
+        let path = self.path(path)?;
+        self.trivial();
+        self.log_operation(|| "get-deleted-rev".to_owned());
+        match history::deleted_rev(&self.place.repository, &path, peg, end)? {
+            Some(rev) => {
+                self.success(|w| _ = w.number(rev.0));
+                Ok(())
+            }
+            None => Err(Error::new(
+                Code::ENTRY_MISSING_REVISION,
+                format!(
+                    "svn protocol command 'get-deleted-rev': path '{path}' was not deleted in r{peg}-{end}; \
+                     NOTE: newer clients handle this case and do not report it as an error"
+                ),
+            )),
+        }
+    }
+
+    pub(crate) fn get_file_revs(
+        &mut self,
+        path: &str,
+        start: Option<Revnum>,
+        end: Option<Revnum>,
+        include_merged: bool,
+    ) -> Result<()> {
+        let path = self.path(path)?;
+        self.trivial();
+        self.log_operation(|| oplog::file_revs(&path, start, end, include_merged));
+        let repository = self.place.repository.clone();
+        let readable = self.readable();
+        let level = self.service.options.compression;
+        self.entries(|talk| {
+            let mut sink = FileRevs {
+                conn: &mut talk.conn,
+                codec: &mut talk.codec,
+                version: if level == 0 { 0 } else { talk.capabilities.svndiff_version() },
+                level,
+                document: None,
+                window: Vec::new(),
+            };
+            file_revs::run(&repository, &path, start, end, include_merged, &*readable, &mut sink)
+        })
+    }
+}
+
+/// What clients get that do not say.
+const STANDARD: [&str; 3] = [props::AUTHOR, props::DATE, props::LOG];
+
+fn write_log_entry(w: &mut Writer<'_>, entry: &log::LogEntry<'_>) {
+    let head = LogEntry {
+        rev: entry.rev,
+        author: entry.prop(props::AUTHOR),
+        date: entry.prop(props::DATE),
+        message: entry.prop(props::LOG),
+        has_children: entry.has_children,
+        revprops: entry.props().filter(|(name, _)| !STANDARD.contains(name)).collect(),
+        subtractive: entry.subtractive_merge,
+    };
+    head.write(w, |w| {
+        for change in entry.changes {
+            let action = match change.change {
+                ChangeKind::Add => 'A',
+                ChangeKind::Delete => 'D',
+                ChangeKind::Replace => 'R',
+                ChangeKind::Modify => 'M',
+            };
+            let copyfrom = change.copyfrom.as_ref().map(|(rev, path)| (path.as_str(), *rev));
+            LogChange {
+                path: &change.path,
+                action,
+                copyfrom,
+                kind: change.node_kind,
+                text_mods: change.text_mod,
+                prop_mods: change.prop_mod,
+            }
+            .write(w);
+        }
+    });
+}
+
+/// Sends the revisions of a file. Each has a header item, then the bytes of an svndiff document as bare strings, then an
+/// empty string.
+struct FileRevs<'a> {
+    conn: &'a mut Conn,
+    codec: &'a mut Codec,
+    version: u8,
+    level: u8,
+    /// Version of the document that was begun.
+    document: Option<u8>,
+    window: Vec<u8>,
+}
+
+impl FileRevs<'_> {
+    fn begin(&mut self, version: u8) -> u8 {
+        *self.document.get_or_insert_with(|| {
+            Writer(self.conn.out()).string([b'S', b'V', b'N', version]);
+            version
+        })
+    }
+}
+
+impl file_revs::Sink for FileRevs<'_> {
+    fn revision(&mut self, rev: &FileRev<'_>) -> Result<()> {
+        let w = &mut Writer(self.conn.out());
+        w.open().string(rev.path.as_str()).number(rev.rev.0).proplist(&rev.revprops).open();
+        for (name, value) in rev.prop_changes {
+            w.open().string(name).maybe_string(value.as_ref()).close();
+        }
+        w.close().boolean(rev.merged).close();
+        self.document = None;
+        if !rev.has_delta {
+            w.string("");
+        }
+        self.conn.spill()
+    }
+
+    fn text_chunk(&mut self, chunk: TextChunk<'_>) -> Result<()> {
+        let wanted = match chunk {
+            TextChunk::Encoded(window) if window.version <= self.version => window.version,
+            _ => self.version,
+        };
+        let version = self.begin(wanted);
+        match chunk {
+            TextChunk::Encoded(window) if window.version == version => {
+                Writer(self.conn.out()).string(window.raw);
+            }
+            TextChunk::Encoded(window) => {
+                self.window.clear();
+                window.write_as(version, self.level, self.codec, &mut self.window)?;
+                Writer(self.conn.out()).string(&self.window);
+            }
+            TextChunk::Decoded(window) => {
+                self.window.clear();
+                svndiff::write_window(window, version, self.level, self.codec, &mut self.window);
+                Writer(self.conn.out()).string(&self.window);
+            }
+        }
+        self.conn.spill()
+    }
+
+    fn text_end(&mut self) -> Result<()> {
+        self.begin(self.version);
+        Writer(self.conn.out()).string("");
+        self.conn.spill()
+    }
+
+    fn accepts_encoded(&self) -> EncodedVersions {
+        EncodedVersions::up_to(self.version)
+    }
+}

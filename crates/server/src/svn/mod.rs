@@ -1,0 +1,20 @@
+//! The server's side of the `svn://` protocol.
+//!
+//! [`Session`] is one conversation: it opens (`open`), proves who is there (`auth`), then answers commands one after the
+//! other. Commands are grouped by what they ask: nodes, history, revision properties and locks, working copies
+//! (`report`), replay, and what would write (`write`).
+
+mod auth;
+mod conn;
+mod history;
+mod node;
+mod open;
+mod oplog;
+mod props_and_locks;
+mod replay;
+mod report;
+mod session;
+mod url;
+mod write;
+
+pub(crate) use session::Session;

@@ -1,0 +1,265 @@
+//! What is at a path: kinds, properties, texts, entries, mergeinfo.
+
+use base::{Depth, Error, FsPath, NodeKind, RelPath, Result, Revnum};
+use repos::config::Access;
+use repos::mergeinfo::Inheritance;
+use repos::{DirentFields, TextReader, list, mergeinfo};
+use wire::svn::Writer;
+use wire::svn::command::{AtRev, Fields, GetDir, GetFile, GetMergeinfo, List};
+use wire::svn::response::{Dirent, write_failure, write_success};
+
+use crate::svn::oplog;
+use crate::svn::session::Talk;
+use crate::svn::url::encoded;
+
+/// Text is sent in strings of this size.
+const PIECE: usize = 32 << 10;
+
+impl Talk {
+    pub(crate) fn check_path(&mut self, at: &AtRev) -> Result<()> {
+        let path = self.path(&at.path);
+        self.require(Access::Read, path.as_ref().ok(), false)?;
+        let rev = self.rev(at.rev)?;
+        self.log_operation(|| oplog::at("check-path", &at.path, &path, rev));
+        let kind = match path {
+            Ok(path) => self.place.repository.check_path(rev, &path)?,
+            Err(_) => NodeKind::None,
+        };
+        self.success(|w| _ = w.word(kind.word()));
+        Ok(())
+    }
+
+    pub(crate) fn stat(&mut self, at: &AtRev) -> Result<()> {
+        let path = self.path(&at.path);
+        self.require(Access::Read, path.as_ref().ok(), false)?;
+        let rev = self.rev(at.rev)?;
+        self.log_operation(|| oplog::at("stat", &at.path, &path, rev));
+        let found = match path {
+            Ok(path) => self.place.repository.stat(rev, &path)?,
+            Err(_) => None,
+        };
+        self.success(|w| match &found {
+            Some(dirent) => {
+                w.open();
+                on_the_wire(dirent).write_stat(w);
+                w.close();
+            }
+            None => _ = w.none(),
+        });
+        Ok(())
+    }
+
+    pub(crate) fn get_file(&mut self, get: &GetFile) -> Result<()> {
+        let path = self.path(&get.at.path)?;
+        self.require(Access::Read, Some(&path), false)?;
+        let rev = self.rev(get.at.rev)?;
+        self.log_operation(|| oplog::get("get-file", &path, rev, get.want_contents, get.want_props));
+        let repository = self.place.repository.clone();
+        let file = repository.file(rev, &path)?;
+        let props = if get.want_props { file.props()? } else { Default::default() };
+        let inherited = self.inherited(rev, &path, get.want_iprops)?;
+        let reader = match get.want_contents {
+            true => Some((file.reader()?, file.size()?)),
+            false => None,
+        };
+        self.success(|w| {
+            w.open().string(file.md5.to_string()).close().number(rev.0).proplist(&props);
+            write_inherited(w, inherited.as_deref());
+        });
+        match reader {
+            Some((reader, size)) => self.send_text(reader, size),
+            None => Ok(()),
+        }
+    }
+
+    /// Sends a text, its end, and a second response: only that can say that the text could not be read to its end.
+    fn send_text(&mut self, mut reader: TextReader, size: u64) -> Result<()> {
+        let mut left = size;
+        let mut outcome = Ok(());
+        while left > 0 && outcome.is_ok() {
+            let piece = usize::try_from(left).unwrap_or(usize::MAX).min(PIECE);
+            let out = self.conn.out();
+            let begin = out.len();
+            Writer(out).string_head(piece);
+            let text = out.len();
+            out.resize(text + piece, 0);
+            outcome = read_exactly(&mut reader, &mut out[text..]);
+            match outcome {
+                Ok(()) => out.push(b' '),
+                Err(_) => out.truncate(begin),
+            }
+            left -= piece as u64;
+            self.conn.spill()?;
+        }
+        let mut rest = [0];
+        if outcome.is_ok() {
+            // The digest is compared where the reader meets the end.
+            outcome = reader.read_some(&mut rest).map(drop);
+        }
+        let out = self.conn.out();
+        Writer(out).string("");
+        match outcome {
+            Ok(()) => write_success(out),
+            Err(error) => write_failure(out, &error),
+        }
+        Ok(())
+    }
+
+    pub(crate) fn get_dir(&mut self, get: &GetDir) -> Result<()> {
+        let path = self.path(&get.at.path)?;
+        self.require(Access::Read, Some(&path), false)?;
+        let rev = self.rev(get.at.rev)?;
+        self.log_operation(|| oplog::get("get-dir", &path, rev, get.want_contents, get.want_props));
+        let repository = self.place.repository.clone();
+        let props = match get.want_props {
+            true => repository.node_props(rev, &path)?,
+            false => Default::default(),
+        };
+        let inherited = self.inherited(rev, &path, get.want_iprops)?;
+        let entries = match get.want_contents {
+            true => repository.directory(rev, &path, dirent_fields(get.fields), &*self.readable())?,
+            false => Vec::new(),
+        };
+        self.success(|w| {
+            w.number(rev.0).proplist(&props).open();
+            for (name, dirent) in &entries {
+                on_the_wire(dirent).write_entry(w, name, get.fields);
+            }
+            w.close();
+            write_inherited(w, inherited.as_deref());
+        });
+        Ok(())
+    }
+
+    pub(crate) fn get_iprops(&mut self, at: &AtRev) -> Result<()> {
+        let path = self.path(&at.path)?;
+        self.require(Access::Read, Some(&path), false)?;
+        self.log_operation(|| oplog::iprops(&path, at.rev));
+        let Some(rev) = at.rev else {
+            return Err(Error::new(
+                base::Code::FS_NO_SUCH_REVISION,
+                "Invalid revision number '-1'",
+            ));
+        };
+        let inherited = self.inherited(rev, &path, true)?;
+        self.success(|w| write_inherited(w, inherited.as_deref()));
+        Ok(())
+    }
+
+    fn inherited(&self, rev: Revnum, path: &FsPath, wanted: bool) -> Result<Option<Inherited>> {
+        if !wanted {
+            return Ok(None);
+        }
+        let repository = &self.place.repository;
+        repository.inherited_props(rev, path, None, &*self.readable()).map(Some)
+    }
+
+    pub(crate) fn list(&mut self, request: &List) -> Result<()> {
+        let path = self.path(&request.at.path)?;
+        self.require(Access::Read, Some(&path), false)?;
+        let rev = self.rev(request.at.rev)?;
+        self.log_operation(|| oplog::list(&path, rev, request.depth, request.patterns.as_deref()));
+        let repository = self.place.repository.clone();
+        // A revision that does not exist fails without the closing word, as all that fails before the entries do.
+        repository.check_path(rev, &FsPath::root())?;
+        let readable = self.readable();
+        let fields = dirent_fields(request.fields);
+        let patterns = request.patterns.as_deref();
+        let depth = request.depth;
+        self.entries(|talk| {
+            let mut sink = |path: &FsPath, dirent: &repos::Dirent| {
+                let w = &mut Writer(talk.conn.out());
+                on_the_wire(dirent).write_listed(w, path, request.fields);
+                talk.conn.spill()
+            };
+            if patterns.is_some_and(<[String]>::is_empty) && depth >= Depth::Empty {
+                // Nothing matches no pattern.
+                return Ok(());
+            }
+            list::run(&repository, &path, rev, depth, fields, patterns, &*readable, &mut sink)
+        })
+    }
+
+    pub(crate) fn get_mergeinfo(&mut self, get: &GetMergeinfo) -> Result<()> {
+        self.trivial();
+        let paths: Vec<FsPath> = get.paths.iter().map(|path| self.path(path)).collect::<Result<_>>()?;
+        let inherit = match get.inherit.as_str() {
+            "inherited" => Inheritance::Inherited,
+            "nearest-ancestor" => Inheritance::NearestAncestor,
+            _ => Inheritance::Explicit,
+        };
+        self.log_operation(|| oplog::mergeinfo(&paths, &get.inherit, get.descendants));
+        let rev = self.rev(get.rev)?;
+        let repository = &self.place.repository;
+        let found = mergeinfo::get(repository, &paths, rev, inherit, get.descendants, &*self.readable())?;
+        let parent = self.parent.clone();
+        self.success(|w| {
+            w.open();
+            for (path, mergeinfo) in &found {
+                let below = path.rel_str_below(&parent).unwrap_or(path.rel_str());
+                w.open().string(below).string(mergeinfo.to_string()).close();
+            }
+            w.close();
+        });
+        Ok(())
+    }
+
+    /// Sends entries one after the other, the word that ends them whatever happened, and what happened.
+    pub(crate) fn entries(&mut self, send: impl FnOnce(&mut Talk) -> Result<()>) -> Result<()> {
+        let outcome = send(self);
+        if let Some(error) = self.conn.lost() {
+            return Err(error.clone());
+        }
+        let out = self.conn.out();
+        Writer(out).word("done");
+        match outcome {
+            Ok(()) => write_success(out),
+            Err(error) => write_failure(out, &error),
+        }
+        Ok(())
+    }
+}
+
+type Inherited = Vec<(RelPath, base::Props)>;
+
+fn write_inherited(w: &mut Writer<'_>, inherited: Option<&[(RelPath, base::Props)]>) {
+    if let Some(inherited) = inherited {
+        w.open();
+        for (path, props) in inherited {
+            w.open().string(path.as_str()).proplist(props).close();
+        }
+        w.close();
+    }
+}
+
+fn read_exactly(reader: &mut TextReader, mut buf: &mut [u8]) -> Result<()> {
+    while !buf.is_empty() {
+        match reader.read_some(buf)? {
+            0 => return Err(Error::bare(base::Code::STREAM_UNEXPECTED_EOF)),
+            len => buf = &mut buf[len..],
+        }
+    }
+    Ok(())
+}
+
+fn dirent_fields(fields: Fields) -> DirentFields {
+    DirentFields {
+        kind: fields.has(Fields::KIND),
+        size: fields.has(Fields::SIZE),
+        has_props: fields.has(Fields::HAS_PROPS),
+        created_rev: fields.has(Fields::CREATED_REV),
+        time: fields.has(Fields::TIME),
+        last_author: fields.has(Fields::LAST_AUTHOR),
+    }
+}
+
+fn on_the_wire(dirent: &repos::Dirent) -> Dirent<'_> {
+    Dirent {
+        kind: dirent.kind,
+        size: dirent.size,
+        has_props: dirent.has_props,
+        created_rev: dirent.created_rev,
+        date: dirent.date(),
+        author: dirent.author(),
+    }
+}

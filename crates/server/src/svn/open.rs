@@ -1,0 +1,217 @@
+//! From the client's first words to a repository: which one, under which rules.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::{Code, Error, FsPath, Result};
+use delta::svndiff::Codec;
+use repos::Repository;
+use repos::authz::Authz;
+use repos::config::{Access, Passwords, ServerConf};
+use wire::svn::handshake::{Capabilities, Hello, ReposInfo};
+use wire::svn::response;
+
+use crate::log::Origin;
+use crate::service::Service;
+use crate::svn::conn::Conn;
+use crate::svn::session::Talk;
+use crate::svn::url::{SvnUrl, encoded};
+
+/// Longest path of a directory that is looked at.
+const MAX_PATH: usize = 4096;
+
+/// A repository and its rules, as one conversation sees them.
+pub(crate) struct Place {
+    pub(crate) repository: Repository,
+    pub(crate) conf: Arc<ServerConf>,
+    pub(crate) passwords: Option<Arc<Passwords>>,
+    pub(crate) authz: Option<Arc<Authz>>,
+    pub(crate) realm: String,
+    /// The name in authz sections; none for a repository that is the virtual root itself.
+    pub(crate) authz_name: Option<String>,
+    /// The name in log lines, URI-encoded.
+    pub(crate) log_name: String,
+    root: SvnUrl,
+    pub(crate) root_url: String,
+}
+
+impl Place {
+    /// The path in the repository that a URL names.
+    ///
+    /// # Errors
+    /// `RA_ILLEGAL_URL` for one outside of the repository.
+    pub(crate) fn path_of(&self, url: &str) -> Result<FsPath> {
+        let below = SvnUrl::parse(url).ok().and_then(|url| url.below(&self.root));
+        match below.map(|path| FsPath::canonicalize(&path)) {
+            Some(Ok(path)) => Ok(path),
+            _ => Err(Error::new(
+                Code::RA_ILLEGAL_URL,
+                format!("'{url}' is not the same repository as '{}'", self.root_url),
+            )),
+        }
+    }
+}
+
+impl Talk {
+    /// Finds the repository, lets the client in, and introduces the repository. `None` if the client was refused.
+    pub(crate) fn open(service: &Arc<Service>, mut conn: Conn, hello: &Hello) -> Result<Option<Talk>> {
+        let (place, parent) = match find(service, &hello.url) {
+            Ok(found) => found,
+            Err(error) => {
+                if let Some(log) = &service.log {
+                    let peer = conn.stream().peer();
+                    log.error(Origin { peer, ..Origin::default() }, &error);
+                }
+                response::write_failure(conn.out(), &told(&error));
+                conn.flush()?;
+                return Ok(None);
+            }
+        };
+        let mut talk = Talk {
+            service: service.clone(),
+            conn,
+            place,
+            user: None,
+            rights: None,
+            capabilities: hello.capabilities(),
+            parent,
+            codec: Codec::new(),
+        };
+        talk.look_up_rights();
+        if let Err(error) = talk.greet() {
+            if talk.conn.lost().is_some() {
+                return Err(error);
+            }
+            talk.log_error(&error);
+            response::write_failure(talk.conn.out(), &error);
+            talk.conn.flush()?;
+            return Ok(None);
+        }
+        let info = ReposInfo {
+            uuid: talk.place.repository.uuid(),
+            root_url: talk.place.root_url.clone(),
+            capabilities: Capabilities::MERGEINFO,
+        };
+        info.write(talk.conn.out());
+        talk.conn.end_command()?;
+        talk.log_operation(|| {
+            let client = |name: &Option<String>| name.as_deref().map_or("-".to_owned(), encoded);
+            format!(
+                "open {} cap=({}) {} {} {}",
+                hello.version,
+                hello.words.join(" "),
+                encoded(&talk.parent),
+                client(&hello.ra_client),
+                client(&hello.client),
+            )
+        });
+        Ok(Some(talk))
+    }
+
+    fn greet(&mut self) -> Result<()> {
+        let conf = &self.place.conf;
+        let can_log_in = self.place.passwords.is_some() || self.service.options.tunnel.is_some();
+        if conf.anon_access == Access::None && !can_log_in {
+            return Err(Error::new(
+                Code::RA_NOT_AUTHORIZED,
+                "No access allowed to this repository",
+            ));
+        }
+        self.exchange(Access::Read, false)?;
+        if self.access() == Access::None {
+            return Err(Error::new(Code::RA_NOT_AUTHORIZED, "Not authorized for access"));
+        }
+        Ok(())
+    }
+}
+
+/// What a client hears of a failure to open: of broken configuration only that it is broken.
+fn told(error: &Error) -> Error {
+    match error.code() {
+        code @ (Code::AUTHZ_INVALID_CONFIG | Code::AUTHN_FAILED | Code::AUTHN_NO_PROVIDER) => Error::bare(code),
+        _ => error.clone(),
+    }
+}
+
+fn find(service: &Service, url: &str) -> Result<(Place, FsPath)> {
+    let parsed = SvnUrl::parse(url)?;
+    // With virtual hosts the authority is a directory like the others.
+    let host: Vec<Vec<u8>> = match service.options.virtual_host {
+        true => vec![parsed.authority.clone().into_bytes()],
+        false => Vec::new(),
+    };
+    let all: Vec<&[u8]> = host.iter().chain(&parsed.path).map(Vec::as_slice).collect();
+    let (path, count) = search(service.root(), &all, host.len()).ok_or_else(|| {
+        Error::new(
+            Code::RA_SVN_REPOS_NOT_FOUND,
+            format!("No repository found in '{url}'"),
+        )
+    })?;
+    let repository = service.repositories.open(&path)?;
+    let names: Vec<_> = all[..count].iter().map(|c| String::from_utf8_lossy(c)).collect();
+    let authz_name = (count > 0).then(|| names.join("/"));
+    let in_url = count - host.len().min(count);
+    let parent = FsPath::canonicalize(&parsed.behind(in_url))?;
+    let log_name = match &authz_name {
+        Some(name) => encoded(name),
+        None => {
+            let base = path.file_name().unwrap_or_default().to_string_lossy();
+            encoded(&base)
+        }
+    };
+    let conf = conf_of(service, &repository)?;
+    let passwords = match &conf.password_db {
+        Some(path) => service.config.passwords(path)?,
+        None => None,
+    };
+    let authz = authz_of(service, &repository, &conf)?;
+    let realm = match &conf.realm {
+        Some(realm) => String::from_utf8_lossy(realm).into_owned(),
+        None => repository.uuid(),
+    };
+    let root_url = parsed.prefix(in_url);
+    let mut root = parsed;
+    root.path.truncate(in_url);
+    let place = Place { repository, conf, passwords, authz, realm, authz_name, log_name, root, root_url };
+    Ok((place, parent))
+}
+
+/// Walks up from the whole path until a directory is a repository; answers it and how many components name it.
+fn search(root: &Path, components: &[&[u8]], least: usize) -> Option<(PathBuf, usize)> {
+    let mut count = 0;
+    let mut path = root.to_owned();
+    for component in components {
+        if path.as_os_str().len() + component.len() >= MAX_PATH || component.contains(&0) {
+            break;
+        }
+        path.push(os_name(component));
+        count += 1;
+    }
+    loop {
+        if count >= least && Repository::is_repository(&path) {
+            return Some((path, count));
+        }
+        if count == 0 {
+            return None;
+        }
+        path.pop();
+        count -= 1;
+    }
+}
+
+fn os_name(bytes: &[u8]) -> &std::ffi::OsStr {
+    use std::os::unix::ffi::OsStrExt;
+    std::ffi::OsStr::from_bytes(bytes)
+}
+
+fn conf_of(service: &Service, repository: &Repository) -> Result<Arc<ServerConf>> {
+    match &service.options.config_file {
+        Some(path) => service.config.server_conf(path),
+        None => service.config.server_conf(&repository.conf_dir().join("svnserve.conf")),
+    }
+}
+
+fn authz_of(service: &Service, repository: &Repository, conf: &ServerConf) -> Result<Option<Arc<Authz>>> {
+    let _ = (service, repository, conf);
+    Ok(None)
+}

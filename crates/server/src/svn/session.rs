@@ -1,0 +1,312 @@
+//! One conversation, from the greeting to the end.
+//!
+//! A command fails in one of two ways. Either the client is told and the conversation goes on, or the connection itself
+//! is lost ([`Conn::lost`]): then nothing more is sent. A panic in a command ends its conversation and no other.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::{Code, Error, FsPath, Result, Revnum};
+use delta::svndiff::Codec;
+use repos::access::{Everything, Readable};
+use repos::authz::UserRights;
+use wire::svn::command::{Command, Named};
+use wire::svn::handshake::{AuthRequest, Capabilities, Greeting, Hello};
+use wire::svn::{Writer, response};
+
+use crate::log::Origin;
+use crate::service::Service;
+use crate::stream::Stream;
+use crate::svn::conn::Conn;
+use crate::svn::open::Place;
+use crate::svn::url::encoded;
+
+/// A conversation. Between two commands it is data only and may move to another thread.
+pub(crate) struct Session {
+    service: Arc<Service>,
+    phase: Phase,
+}
+
+enum Phase {
+    /// Nothing was said.
+    New(Conn),
+    /// The server has introduced itself.
+    Greeted(Conn),
+    /// The client has a repository.
+    Open(Box<Talk>),
+    /// It is over.
+    Ended,
+}
+
+/// A conversation about a repository.
+pub(crate) struct Talk {
+    pub(crate) service: Arc<Service>,
+    pub(crate) conn: Conn,
+    pub(crate) place: Place,
+    /// Who the client is, once that was proved; never changed after.
+    pub(crate) user: Option<String>,
+    /// What the authz file grants that user; `None` if there is no such file.
+    pub(crate) rights: Option<Arc<UserRights>>,
+    pub(crate) capabilities: Capabilities,
+    /// Where in the repository the session's URL is.
+    pub(crate) parent: FsPath,
+    /// Buffers of compression, made when first needed.
+    pub(crate) codec: Codec,
+}
+
+impl Session {
+    pub(crate) fn new(service: Arc<Service>, stream: Stream) -> Session {
+        let options = &service.options;
+        let conn = Conn::new(stream, options.max_request, options.max_response);
+        Session { service, phase: Phase::New(conn) }
+    }
+
+    /// The peer, as long as there is one.
+    pub(crate) fn stream(&self) -> Option<&Stream> {
+        match &self.phase {
+            Phase::New(conn) | Phase::Greeted(conn) => Some(conn.stream()),
+            Phase::Open(talk) => Some(talk.conn.stream()),
+            Phase::Ended => None,
+        }
+    }
+
+    /// Goes on until the peer says nothing for `patience` between two commands (true: call again when it says something)
+    /// or the conversation is over (false).
+    pub(crate) fn serve(&mut self, patience: Duration) -> bool {
+        let going_on = catch_unwind(AssertUnwindSafe(|| self.go_on(patience)));
+        match going_on {
+            Ok(Ok(going_on)) if going_on => true,
+            Ok(outcome) => {
+                if let Err(error) = outcome {
+                    self.log_end(&error);
+                }
+                self.phase = Phase::Ended;
+                false
+            }
+            Err(_) => {
+                // The panic's message is on standard error already.
+                self.log_end(&Error::new(Code::ASSERTION_FAIL, "A conversation was ended by a panic"));
+                self.phase = Phase::Ended;
+                false
+            }
+        }
+    }
+
+    fn go_on(&mut self, patience: Duration) -> Result<bool> {
+        loop {
+            match &mut self.phase {
+                Phase::New(conn) => {
+                    let compression = self.service.options.compression > 0;
+                    Greeting::new(Capabilities::server(compression)).write(conn.out());
+                    conn.flush()?;
+                }
+                Phase::Greeted(conn) => {
+                    if !await_input(conn, patience)? {
+                        return Ok(true);
+                    }
+                    let Some(item) = conn.receive_or_end()? else {
+                        return Ok(false);
+                    };
+                    let hello = item.list().and_then(Hello::parse)?;
+                    if hello.version != 2 || !hello.capabilities().has(Capabilities::EDIT_PIPELINE) {
+                        return Ok(false);
+                    }
+                    let Phase::Greeted(conn) = std::mem::replace(&mut self.phase, Phase::Ended) else {
+                        return Ok(false);
+                    };
+                    match Talk::open(&self.service, conn, &hello)? {
+                        Some(talk) => self.phase = Phase::Open(Box::new(talk)),
+                        None => return Ok(false),
+                    }
+                    continue;
+                }
+                Phase::Open(talk) => {
+                    if !await_input(&mut talk.conn, patience)? {
+                        return Ok(true);
+                    }
+                    if !talk.command()? {
+                        return Ok(false);
+                    }
+                    continue;
+                }
+                Phase::Ended => return Ok(false),
+            }
+            self.phase = match std::mem::replace(&mut self.phase, Phase::Ended) {
+                Phase::New(conn) => Phase::Greeted(conn),
+                other => other,
+            };
+        }
+    }
+
+    fn log_end(&self, error: &Error) {
+        if let Some(log) = &self.service.log {
+            let peer = self.stream().and_then(Stream::peer);
+            log.error(Origin { peer, ..Origin::default() }, error);
+        }
+    }
+}
+
+/// Waits for the peer to say something between two commands; false if it does not within `patience`.
+fn await_input(conn: &mut Conn, patience: Duration) -> Result<bool> {
+    if conn.has_input() || patience == Duration::MAX {
+        return Ok(true);
+    }
+    let heard = conn.wait(patience)?;
+    if !heard {
+        conn.rest();
+    }
+    Ok(heard)
+}
+
+impl Talk {
+    /// Reads one command and answers it; false if the peer has gone.
+    fn command(&mut self) -> Result<bool> {
+        let Some(item) = self.conn.receive_or_end()? else {
+            return Ok(false);
+        };
+        let parsed = Named::parse(item).and_then(|named| match Command::parse(named)? {
+            Some(command) => Ok(Ok(command)),
+            None => Ok(Err(named.name.to_owned())),
+        });
+        let result = match parsed {
+            Err(what) => return Err(self.conn.lose(what.into())),
+            Ok(Ok(command)) => self.run(command),
+            Ok(Err(name)) => Err(unknown_command(&name)),
+        };
+        if let Err(error) = result {
+            if self.conn.lost().is_some() {
+                return Err(error);
+            }
+            response::write_failure(self.conn.out(), &error);
+        }
+        self.conn.end_command()?;
+        Ok(true)
+    }
+
+    fn run(&mut self, command: Command) -> Result<()> {
+        match command {
+            Command::Reparent { url } => self.reparent(&url),
+            Command::GetLatestRev => self.get_latest_rev(),
+            Command::GetDatedRev { date } => self.get_dated_rev(&date),
+            Command::RevPropList { rev } => self.rev_proplist(rev),
+            Command::RevProp { rev, name } => self.rev_prop(rev, &name),
+            Command::GetFile(get) => self.get_file(&get),
+            Command::GetDir(get) => self.get_dir(&get),
+            Command::CheckPath(at) => self.check_path(&at),
+            Command::Stat(at) => self.stat(&at),
+            Command::GetIprops(at) => self.get_iprops(&at),
+            Command::List(list) => self.list(&list),
+            Command::GetMergeinfo(get) => self.get_mergeinfo(&get),
+            Command::Log(log) => self.log(log),
+            Command::GetLocations { path, peg, revs } => self.get_locations(&path, peg, &revs),
+            Command::GetLocationSegments { path, peg, start, end } => {
+                self.get_location_segments(&path, peg, start, end)
+            }
+            Command::GetFileRevs { path, start, end, include_merged } => {
+                self.get_file_revs(&path, start, end, include_merged)
+            }
+            Command::GetDeletedRev { path, peg, end } => self.get_deleted_rev(&path, peg, end),
+            Command::GetLock { path } => self.get_lock(&path),
+            Command::GetLocks { path, depth } => self.get_locks(&path, depth),
+            Command::Update(update) => self.update(&update),
+            Command::Switch(switch) => self.switch(&switch),
+            Command::Status(status) => self.status(&status),
+            Command::Diff(diff) => self.diff(&diff),
+            Command::Replay { rev, low_water_mark, send_deltas } => {
+                self.replay(rev, low_water_mark, send_deltas)
+            }
+            Command::ReplayRange { start, end, low_water_mark, send_deltas } => {
+                self.replay_range(start, end, low_water_mark, send_deltas)
+            }
+            Command::ChangeRevProp(change) => self.change_rev_prop(&change),
+            Command::Commit(commit) => self.commit(&commit),
+            Command::Lock { target, .. } => self.lock(&target.path),
+            Command::LockMany { .. } => self.lock_many(),
+            Command::Unlock { target, force } => self.unlock(&target.path, force),
+            Command::UnlockMany { force, .. } => self.unlock_many(force),
+        }
+    }
+
+    // What the commands share.
+
+    /// Writes the authentication request for nothing.
+    pub(crate) fn trivial(&mut self) {
+        AuthRequest::write_trivial(self.conn.out());
+    }
+
+    /// Writes a successful response with parameters.
+    pub(crate) fn success(&mut self, params: impl FnOnce(&mut Writer<'_>)) {
+        let w = &mut Writer(self.conn.out());
+        w.open().word("success").open();
+        params(w);
+        w.close().close();
+    }
+
+    /// A path that the client sent, in the repository.
+    pub(crate) fn path(&self, text: &str) -> Result<FsPath> {
+        let whole = format!("{}/{text}", self.parent);
+        FsPath::canonicalize(&whole).map_err(|_| {
+            // No node has such a name; that is all there is to say about it.
+            Error::new(Code::FS_NOT_FOUND, format!("Path '{whole}' not found"))
+        })
+    }
+
+    /// A revision that the client sent, or the youngest.
+    pub(crate) fn rev(&self, rev: Option<Revnum>) -> Result<Revnum> {
+        match rev {
+            Some(rev) => Ok(rev),
+            None => self.place.repository.youngest(),
+        }
+    }
+
+    /// What the user may read.
+    pub(crate) fn readable(&self) -> Arc<dyn Readable> {
+        match &self.rights {
+            Some(rights) => rights.clone(),
+            None => Arc::new(Everything),
+        }
+    }
+
+    /// Logs what the client asked for.
+    pub(crate) fn log_operation(&self, text: impl FnOnce() -> String) {
+        if let Some(log) = &self.service.log {
+            log.operation(self.origin(), &text());
+        }
+    }
+
+    /// Logs an error that the administrator should see.
+    pub(crate) fn log_error(&self, error: &Error) {
+        if let Some(log) = &self.service.log {
+            log.error(self.origin(), error);
+        }
+    }
+
+    pub(crate) fn origin(&self) -> Origin<'_> {
+        Origin {
+            peer: self.conn.stream().peer(),
+            user: self.user.as_deref(),
+            repository: Some(&self.place.log_name),
+        }
+    }
+
+    fn reparent(&mut self, url: &str) -> Result<()> {
+        self.trivial();
+        self.parent = self.place.path_of(url)?;
+        self.log_operation(|| format!("reparent {}", encoded(&self.parent)));
+        self.success(|_| ());
+        Ok(())
+    }
+
+    fn get_latest_rev(&mut self) -> Result<()> {
+        self.trivial();
+        let rev = self.place.repository.youngest()?;
+        self.log_operation(|| "get-latest-rev".to_owned());
+        self.success(|w| _ = w.number(rev.0));
+        Ok(())
+    }
+}
+
+pub(crate) fn unknown_command(name: &str) -> Error {
+    Error::new(Code::RA_SVN_UNKNOWN_CMD, format!("Unknown editor command '{name}'"))
+}

@@ -1,0 +1,175 @@
+//! URLs of this protocol: made canonical, taken apart, and put in relation to a repository.
+//!
+//! The path of a URL names a repository and, behind it, a place in that repository; only the disk tells where one
+//! ends and the other begins. Relations between URLs are by whole components of decoded paths: `…/repox` is not
+//! inside `…/repo`.
+
+use base::{Code, Error, Result};
+
+/// A URL, taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SvnUrl {
+    /// Scheme and authority with `://` between, in canonical form.
+    pub(crate) front: String,
+    /// The authority alone.
+    pub(crate) authority: String,
+    /// Components of the path, decoded.
+    pub(crate) path: Vec<Vec<u8>>,
+}
+
+impl SvnUrl {
+    /// Takes a URL apart. Doubled slashes and `.` are dropped, scheme and host are lower case, the default port is left
+    /// out.
+    ///
+    /// # Errors
+    /// `BAD_URL` unless the scheme is `svn` or `svn+…`; `BAD_FILENAME` for `..`.
+    pub(crate) fn parse(text: &str) -> Result<SvnUrl> {
+        let bad = || Error::new(Code::BAD_URL, format!("Non-svn URL passed to svn server: '{text}'"));
+        let (scheme, rest) = text.split_once("://").ok_or_else(bad)?;
+        let tail = scheme.strip_prefix("svn").ok_or_else(bad)?;
+        if !tail.is_empty() && !tail.starts_with('+') {
+            return Err(bad());
+        }
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let authority = canonical_authority(scheme, authority);
+        let path: Vec<Vec<u8>> = percent_decode(path)
+            .split(|b| *b == b'/')
+            .filter(|c| !c.is_empty() && *c != b".")
+            .map(<[u8]>::to_vec)
+            .collect();
+        if path.iter().any(|c| c == b"..") {
+            return Err(Error::new(
+                Code::BAD_FILENAME,
+                "Couldn't determine repository path",
+            ));
+        }
+        let front = format!("{}://{authority}", scheme.to_ascii_lowercase());
+        Ok(SvnUrl { front, authority, path })
+    }
+
+    /// The URL of the first `count` components.
+    pub(crate) fn prefix(&self, count: usize) -> String {
+        let mut url = self.front.clone();
+        for component in self.path.iter().take(count) {
+            url.push('/');
+            percent_encode(component, &mut url);
+        }
+        url
+    }
+
+    /// The path behind the first `count` components as text, without leading slash.
+    pub(crate) fn behind(&self, count: usize) -> String {
+        join_text(self.path.get(count..).unwrap_or_default())
+    }
+
+    /// What follows `root` in this URL, as text; `None` if this URL is not `root` or below it.
+    pub(crate) fn below(&self, root: &SvnUrl) -> Option<String> {
+        (self.front == root.front && self.path.starts_with(&root.path)).then(|| self.behind(root.path.len()))
+    }
+}
+
+fn join_text(components: &[Vec<u8>]) -> String {
+    let parts: Vec<_> = components.iter().map(|c| String::from_utf8_lossy(c)).collect();
+    parts.join("/")
+}
+
+fn canonical_authority(scheme: &str, authority: &str) -> String {
+    let (user, host) = match authority.rsplit_once('@') {
+        Some((user, host)) => (Some(user), host),
+        None => (None, authority),
+    };
+    let mut host = host.to_ascii_lowercase();
+    if scheme.eq_ignore_ascii_case("svn")
+        && let Some(bare) = host.strip_suffix(":3690")
+    {
+        host.truncate(bare.len());
+    }
+    match user {
+        Some(user) => format!("{user}@{host}"),
+        None => host,
+    }
+}
+
+/// Decodes `%XX`; a `%` without two digits stands for itself.
+pub(crate) fn percent_decode(text: &str) -> Vec<u8> {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        at += 1;
+        let digits = bytes.get(at..at + 2).filter(|_| byte == b'%');
+        let decoded = digits.and_then(|d| {
+            let high = char::from(d[0]).to_digit(16)?;
+            let low = char::from(d[1]).to_digit(16)?;
+            u8::try_from(high * 16 + low).ok()
+        });
+        match decoded {
+            Some(decoded) => {
+                out.push(decoded);
+                at += 2;
+            }
+            None => out.push(byte),
+        }
+    }
+    out
+}
+
+/// Encodes what may not stand in the path of a URL.
+pub(crate) fn percent_encode(bytes: &[u8], out: &mut String) {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    for &byte in bytes {
+        if byte.is_ascii_alphanumeric() || b"!$&'()*+,-./:=@_~".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push('%');
+            out.push(char::from(HEX[usize::from(byte >> 4)]));
+            out.push(char::from(HEX[usize::from(byte & 15)]));
+        }
+    }
+}
+
+/// [`percent_encode`] of text.
+pub(crate) fn encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    percent_encode(text.as_bytes(), &mut out);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> SvnUrl {
+        SvnUrl::parse(text).expect("a URL of this protocol")
+    }
+
+    #[test]
+    fn urls_are_made_canonical_as_the_incumbent_does() {
+        let url = parse("svn://u@H:99//r//trunk/./");
+        assert_eq!(url.prefix(1), "svn://u@h:99/r");
+        assert_eq!(url.behind(1), "trunk");
+        assert_eq!(parse("svn+ssh://x:99/r/trunk%20x/?").behind(1), "trunk x/?");
+        assert_eq!(parse("svn://h/r%2ftrunk").behind(1), "trunk");
+        assert_eq!(parse("svn://h:3690").prefix(0), "svn://h");
+        assert_eq!(parse("svn://h/%zz/a b").prefix(2), "svn://h/%25zz/a%20b");
+    }
+
+    #[test]
+    fn what_is_no_url_of_ours_is_refused() {
+        for bad in ["http://x/r", "svnfoo://x/r", "svn:/x", "/r"] {
+            assert_eq!(SvnUrl::parse(bad).expect_err("not ours").code(), Code::BAD_URL);
+        }
+        for bad in ["svn://x/r/../r", "svn://x/%2e%2e/r"] {
+            assert_eq!(SvnUrl::parse(bad).expect_err("leads up").code(), Code::BAD_FILENAME);
+        }
+    }
+
+    #[test]
+    fn below_is_by_component() {
+        let root = parse("svn://h/repo");
+        assert_eq!(parse("svn://h/repo/a%20b").below(&root).as_deref(), Some("a b"));
+        assert_eq!(parse("svn://h/repo").below(&root).as_deref(), Some(""));
+        assert_eq!(parse("svn://h/repox").below(&root), None);
+        assert_eq!(parse("svn://i/repo").below(&root), None);
+    }
+}
