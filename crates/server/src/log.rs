@@ -37,12 +37,18 @@ impl OperationLog {
     /// The system's, naming the file.
     pub fn open(path: &Path) -> Result<Self> {
         let file = append_to(path)?;
-        Ok(OperationLog { path: Some(path.to_owned()), file: Mutex::new(Box::new(file)) })
+        Ok(OperationLog {
+            path: Some(path.to_owned()),
+            file: Mutex::new(Box::new(file)),
+        })
     }
 
     /// Writes to standard error.
     pub fn stderr() -> Self {
-        OperationLog { path: None, file: Mutex::new(Box::new(std::io::stderr())) }
+        OperationLog {
+            path: None,
+            file: Mutex::new(Box::new(std::io::stderr())),
+        }
     }
 
     /// Opens the file anew; if that fails the old one stays.
@@ -95,7 +101,12 @@ fn head(origin: Origin<'_>) -> String {
         Some(peer) => _ = write!(line, "{} ", peer.to_canonical()),
         None => line.push_str("- "),
     }
-    _ = write!(line, "{} {} ", origin.user.unwrap_or("-"), origin.repository.unwrap_or("-"));
+    _ = write!(
+        line,
+        "{} {} ",
+        origin.user.unwrap_or("-"),
+        origin.repository.unwrap_or("-")
+    );
     line
 }
 

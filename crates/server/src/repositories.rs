@@ -26,7 +26,10 @@ type Identity = [Option<(u64, u64, i64, i64)>; 3];
 
 impl Repositories {
     pub(crate) fn new(cache: Arc<Cache>) -> Self {
-        Repositories { cache, open: Mutex::new(HashMap::new()) }
+        Repositories {
+            cache,
+            open: Mutex::new(HashMap::new()),
+        }
     }
 
     /// Opens the repository at `path`, or answers the one that is open.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use repos::Cache;
@@ -21,6 +22,8 @@ pub struct Service {
     pub(crate) log: Option<Arc<OperationLog>>,
     /// Named in challenges.
     pub(crate) host: String,
+    /// Conversations end after the command that they are at.
+    pub(crate) stopping: AtomicBool,
 }
 
 impl Service {
@@ -29,9 +32,10 @@ impl Service {
         Arc::new(Service {
             options,
             repositories: Repositories::new(cache),
-            config: ConfigCache::new(),
+            config: ConfigCache::default(),
             log,
             host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            stopping: AtomicBool::new(false),
         })
     }
 

@@ -34,7 +34,10 @@ impl Talk {
     pub(crate) fn look_up_rights(&mut self) {
         let place = &self.place;
         self.rights = place.authz.as_ref().map(|authz| {
-            let folded = self.user.as_deref().map(|user| place.conf.username_case.fold(user));
+            let folded = self
+                .user
+                .as_deref()
+                .map(|user| place.conf.username_case.fold(user));
             authz.rights(place.authz_name.as_deref(), folded.as_deref())
         });
     }
@@ -71,11 +74,19 @@ impl Talk {
         };
         match path {
             Some(path) => {
-                let required = if access == Access::Write { Required::Write } else { Required::Read };
+                let required = if access == Access::Write {
+                    Required::Write
+                } else {
+                    Required::Read
+                };
                 rights.allows(path, required, false)
             }
             None => {
-                let needed = if access == Access::Write { Rights::ReadWrite } else { Rights::Read };
+                let needed = if access == Access::Write {
+                    Rights::Write
+                } else {
+                    Rights::Read
+                };
                 rights.max_rights() >= needed
             }
         }
@@ -113,7 +124,10 @@ impl Talk {
     /// If the connection is lost.
     pub(crate) fn exchange(&mut self, access: Access, user_required: bool) -> Result<()> {
         let mechanisms = self.mechanisms(access, user_required);
-        let request = AuthRequest { mechanisms, realm: self.place.realm.clone() };
+        let request = AuthRequest {
+            mechanisms,
+            realm: self.place.realm.clone(),
+        };
         request.write(self.conn.out());
         if request.mechanisms.is_empty() {
             return Ok(());

@@ -157,7 +157,10 @@ impl Conn {
     ///
     /// # Errors
     /// If the connection is lost, or by what `take` finds malformed.
-    pub(crate) fn receive_named<T>(&mut self, take: impl FnOnce(Named<'_>) -> Result<T, Malformed>) -> Result<T> {
+    pub(crate) fn receive_named<T>(
+        &mut self,
+        take: impl FnOnce(Named<'_>) -> Result<T, Malformed>,
+    ) -> Result<T> {
         let made = Named::parse(self.receive()?).and_then(take);
         made.map_err(|what| self.lose(what.into()))
     }

@@ -15,7 +15,11 @@ use crate::svn::session::Talk;
 
 impl Talk {
     pub(crate) fn log(&mut self, request: Log) -> Result<()> {
-        let paths: Vec<FsPath> = request.paths.iter().map(|path| self.path(path)).collect::<Result<_>>()?;
+        let paths: Vec<FsPath> = request
+            .paths
+            .iter()
+            .map(|path| self.path(path))
+            .collect::<Result<_>>()?;
         self.trivial();
         self.log_operation(|| oplog::log(&paths, &request));
         let revprops = match request.revprops {
@@ -119,12 +123,26 @@ impl Talk {
             let mut sink = FileRevs {
                 conn: &mut talk.conn,
                 codec: &mut talk.codec,
-                version: if level == 0 { 0 } else { talk.capabilities.svndiff_version() },
+                version: if level == 0 {
+                    0
+                } else {
+                    talk.capabilities.svndiff_version()
+                },
                 level,
                 document: None,
                 window: Vec::new(),
             };
-            file_revs::run(&repository, &path, start, end, include_merged, &*readable, &mut sink)
+            let cancel = Default::default();
+            file_revs::run(
+                &repository,
+                &path,
+                start,
+                end,
+                include_merged,
+                &*readable,
+                &mut sink,
+                &cancel,
+            )
         })
     }
 }
@@ -139,7 +157,10 @@ fn write_log_entry(w: &mut Writer<'_>, entry: &log::LogEntry<'_>) {
         date: entry.prop(props::DATE),
         message: entry.prop(props::LOG),
         has_children: entry.has_children,
-        revprops: entry.props().filter(|(name, _)| !STANDARD.contains(name)).collect(),
+        revprops: entry
+            .props()
+            .filter(|(name, _)| !STANDARD.contains(name))
+            .collect(),
         subtractive: entry.subtractive_merge,
     };
     head.write(w, |w| {
@@ -188,7 +209,11 @@ impl FileRevs<'_> {
 impl file_revs::Sink for FileRevs<'_> {
     fn revision(&mut self, rev: &FileRev<'_>) -> Result<()> {
         let w = &mut Writer(self.conn.out());
-        w.open().string(rev.path.as_str()).number(rev.rev.0).proplist(&rev.revprops).open();
+        w.open()
+            .string(rev.path.as_str())
+            .number(rev.rev.0)
+            .proplist(&rev.revprops)
+            .open();
         for (name, value) in rev.prop_changes {
             w.open().string(name).maybe_string(value.as_ref()).close();
         }

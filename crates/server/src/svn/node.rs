@@ -1,6 +1,6 @@
 //! What is at a path: kinds, properties, texts, entries, mergeinfo.
 
-use base::{Depth, Error, FsPath, NodeKind, RelPath, Result, Revnum};
+use base::{Error, FsPath, NodeKind, RelPath, Result, Revnum};
 use repos::config::Access;
 use repos::mergeinfo::Inheritance;
 use repos::{DirentFields, TextReader, list, mergeinfo};
@@ -10,7 +10,6 @@ use wire::svn::response::{Dirent, write_failure, write_success};
 
 use crate::svn::oplog;
 use crate::svn::session::Talk;
-use crate::svn::url::encoded;
 
 /// Text is sent in strings of this size.
 const PIECE: usize = 32 << 10;
@@ -56,14 +55,22 @@ impl Talk {
         self.log_operation(|| oplog::get("get-file", &path, rev, get.want_contents, get.want_props));
         let repository = self.place.repository.clone();
         let file = repository.file(rev, &path)?;
-        let props = if get.want_props { file.props()? } else { Default::default() };
+        let props = if get.want_props {
+            file.props()?
+        } else {
+            Default::default()
+        };
         let inherited = self.inherited(rev, &path, get.want_iprops)?;
         let reader = match get.want_contents {
             true => Some((file.reader()?, file.size()?)),
             false => None,
         };
         self.success(|w| {
-            w.open().string(file.md5.to_string()).close().number(rev.0).proplist(&props);
+            w.open()
+                .string(file.md5.to_string())
+                .close()
+                .number(rev.0)
+                .proplist(&props);
             write_inherited(w, inherited.as_deref());
         });
         match reader {
@@ -151,7 +158,9 @@ impl Talk {
             return Ok(None);
         }
         let repository = &self.place.repository;
-        repository.inherited_props(rev, path, None, &*self.readable()).map(Some)
+        repository
+            .inherited_props(rev, path, None, &*self.readable())
+            .map(Some)
     }
 
     pub(crate) fn list(&mut self, request: &List) -> Result<()> {
@@ -163,26 +172,36 @@ impl Talk {
         // A revision that does not exist fails without the closing word, as all that fails before the entries do.
         repository.check_path(rev, &FsPath::root())?;
         let readable = self.readable();
-        let fields = dirent_fields(request.fields);
-        let patterns = request.patterns.as_deref();
-        let depth = request.depth;
+        let options = list::Options {
+            depth: request.depth,
+            fields: dirent_fields(request.fields),
+            patterns: request.patterns.clone(),
+        };
         self.entries(|talk| {
             let mut sink = |path: &FsPath, dirent: &repos::Dirent| {
                 let w = &mut Writer(talk.conn.out());
                 on_the_wire(dirent).write_listed(w, path, request.fields);
                 talk.conn.spill()
             };
-            if patterns.is_some_and(<[String]>::is_empty) && depth >= Depth::Empty {
-                // Nothing matches no pattern.
-                return Ok(());
-            }
-            list::run(&repository, &path, rev, depth, fields, patterns, &*readable, &mut sink)
+            list::run(
+                &repository,
+                &path,
+                rev,
+                &options,
+                &*readable,
+                &mut sink,
+                &Default::default(),
+            )
         })
     }
 
     pub(crate) fn get_mergeinfo(&mut self, get: &GetMergeinfo) -> Result<()> {
         self.trivial();
-        let paths: Vec<FsPath> = get.paths.iter().map(|path| self.path(path)).collect::<Result<_>>()?;
+        let paths: Vec<FsPath> = get
+            .paths
+            .iter()
+            .map(|path| self.path(path))
+            .collect::<Result<_>>()?;
         let inherit = match get.inherit.as_str() {
             "inherited" => Inheritance::Inherited,
             "nearest-ancestor" => Inheritance::NearestAncestor,
@@ -191,7 +210,14 @@ impl Talk {
         self.log_operation(|| oplog::mergeinfo(&paths, &get.inherit, get.descendants));
         let rev = self.rev(get.rev)?;
         let repository = &self.place.repository;
-        let found = mergeinfo::get(repository, &paths, rev, inherit, get.descendants, &*self.readable())?;
+        let found = mergeinfo::get(
+            repository,
+            &paths,
+            rev,
+            inherit,
+            get.descendants,
+            &*self.readable(),
+        )?;
         let parent = self.parent.clone();
         self.success(|w| {
             w.open();

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::{Code, Error, FsPath, Result};
+use base::{Code, Error, FsPath, NodeKind, Result};
 use delta::svndiff::Codec;
 use repos::Repository;
 use repos::authz::Authz;
-use repos::config::{Access, Passwords, ServerConf};
+use repos::config::{Access, AuthzFiles, Passwords, ServerConf};
 use wire::svn::handshake::{Capabilities, Hello, ReposInfo};
 use wire::svn::response;
 
@@ -60,7 +60,13 @@ impl Talk {
             Err(error) => {
                 if let Some(log) = &service.log {
                     let peer = conn.stream().peer();
-                    log.error(Origin { peer, ..Origin::default() }, &error);
+                    log.error(
+                        Origin {
+                            peer,
+                            ..Origin::default()
+                        },
+                        &error,
+                    );
                 }
                 response::write_failure(conn.out(), &told(&error));
                 conn.flush()?;
@@ -128,7 +134,7 @@ impl Talk {
 /// What a client hears of a failure to open: of broken configuration only that it is broken.
 fn told(error: &Error) -> Error {
     match error.code() {
-        code @ (Code::AUTHZ_INVALID_CONFIG | Code::AUTHN_FAILED | Code::AUTHN_NO_PROVIDER) => Error::bare(code),
+        code @ (Code::AUTHZ_INVALID_CONFIG | Code::AUTHN_FAILED) => Error::bare(code),
         _ => error.clone(),
     }
 }
@@ -172,7 +178,17 @@ fn find(service: &Service, url: &str) -> Result<(Place, FsPath)> {
     let root_url = parsed.prefix(in_url);
     let mut root = parsed;
     root.path.truncate(in_url);
-    let place = Place { repository, conf, passwords, authz, realm, authz_name, log_name, root, root_url };
+    let place = Place {
+        repository,
+        conf,
+        passwords,
+        authz,
+        realm,
+        authz_name,
+        log_name,
+        root,
+        root_url,
+    };
     Ok((place, parent))
 }
 
@@ -206,12 +222,32 @@ fn os_name(bytes: &[u8]) -> &std::ffi::OsStr {
 
 fn conf_of(service: &Service, repository: &Repository) -> Result<Arc<ServerConf>> {
     match &service.options.config_file {
-        Some(path) => service.config.server_conf(path),
-        None => service.config.server_conf(&repository.conf_dir().join("svnserve.conf")),
+        Some(path) => service.config.server_required(path),
+        None => service
+            .config
+            .server(&repository.conf_dir().join("svnserve.conf")),
     }
 }
 
 fn authz_of(service: &Service, repository: &Repository, conf: &ServerConf) -> Result<Option<Arc<Authz>>> {
-    let _ = (service, repository, conf);
-    Ok(None)
+    let Some(files) = AuthzFiles::of(conf, repository.path()) else {
+        return Ok(None);
+    };
+    let fetch = |path: &[u8]| fetch_youngest(service, Path::new(os_name(path)));
+    service.config.authz(&files, &fetch).map(Some)
+}
+
+/// The text of a file in the youngest revision of the repository at or above `path`.
+fn fetch_youngest(service: &Service, path: &Path) -> Result<Option<Vec<u8>>> {
+    let Some(root) = Repository::find_upward(path) else {
+        return Ok(None);
+    };
+    let repository = service.repositories.open(&root)?;
+    let below = path.strip_prefix(&root).unwrap_or(Path::new(""));
+    let inside = FsPath::canonicalize(&below.to_string_lossy())?;
+    let rev = repository.youngest()?;
+    match repository.check_path(rev, &inside)? {
+        NodeKind::File => repository.file(rev, &inside)?.reader()?.read_all().map(Some),
+        _ => Ok(None),
+    }
 }

@@ -108,13 +108,26 @@ pub(crate) fn segments(
 
 pub(crate) fn file_revs(path: &FsPath, start: Option<Revnum>, end: Option<Revnum>, merged: bool) -> String {
     let tail = if merged { " include-merged-revisions" } else { "" };
-    format!("get-file-revs {} r{}:{}{tail}", encoded(path), rev(start), rev(end))
+    format!(
+        "get-file-revs {} r{}:{}{tail}",
+        encoded(path),
+        rev(start),
+        rev(end)
+    )
 }
 
 /// `update` and its kin, `checkout` and `export`.
 pub(crate) fn update(path: &FsPath, rev: Revnum, to: Depth, copyfrom: bool, is_checkout: bool) -> String {
-    let what = if is_checkout { "checkout-or-export" } else { "update" };
-    let tail = if copyfrom && !is_checkout { " send-copyfrom-args" } else { "" };
+    let what = if is_checkout {
+        "checkout-or-export"
+    } else {
+        "update"
+    };
+    let tail = if copyfrom && !is_checkout {
+        " send-copyfrom-args"
+    } else {
+        ""
+    };
     format!("{what} {} r{rev}{}{tail}", encoded(path), depth(to))
 }
 
@@ -134,7 +147,12 @@ pub(crate) fn diff(
 ) -> String {
     let mut text = match from == to {
         true => format!("diff {} r{}:{to_rev}", encoded(from), rev(from_rev)),
-        false => format!("diff {}@{} {}@{to_rev}", encoded(from), rev(from_rev), encoded(to)),
+        false => format!(
+            "diff {}@{} {}@{to_rev}",
+            encoded(from),
+            rev(from_rev),
+            encoded(to)
+        ),
     };
     text.push_str(&depth(how_far));
     if ignore_ancestry {

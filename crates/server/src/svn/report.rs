@@ -105,12 +105,13 @@ impl Talk {
     /// Reads the report, drives the edit and answers. `None` if the client gave its report up.
     fn report_and_drive(&mut self, options: Options) -> Result<Option<Outcome>> {
         let repository = self.place.repository.clone();
-        let mut report = Report::begin(repository.fs(), options, self.readable())?;
-        if !self.read_report(&mut report)? {
+        let mut report = Report::begin(&repository, options, self.readable())?;
+        let Some(outcome) = self.read_report(&mut report)? else {
             write_success(self.conn.out());
             return Ok(None);
-        }
+        };
         self.trivial();
+        outcome?;
         report.ready()?;
         let level = self.service.options.compression;
         let mut editor = EditDriver::new(&mut self.conn, self.capabilities, level, &mut self.codec);
@@ -126,22 +127,25 @@ impl Talk {
         }
     }
 
-    /// Reads the client's report; false if it gives up. What is wrong with it is remembered in `report`.
-    fn read_report(&mut self, report: &mut Report) -> Result<bool> {
+    /// Reads the client's report: what is wrong with it, if anything, or `None` if the client gives up.
+    fn read_report(&mut self, report: &mut Report) -> Result<Option<Result<()>>> {
+        let mut outcome = Ok(());
         loop {
             let item = self.conn.receive()?;
             let parsed = Named::parse(item).and_then(|named| match ReportCommand::parse(named)? {
                 Some(command) => Ok(Ok(command)),
                 None => Ok(Err(named.name.to_owned())),
             });
-            let outcome = match parsed {
+            let step = match parsed {
                 Err(what) => return Err(self.conn.lose(what.into())),
                 Ok(Err(name)) => {
                     write_failure(self.conn.out(), &unknown_command(&name));
                     continue;
                 }
-                Ok(Ok(ReportCommand::Finish)) => return Ok(true),
-                Ok(Ok(ReportCommand::Abort)) => return Ok(false),
+                Ok(Ok(ReportCommand::Finish)) => return Ok(Some(outcome)),
+                Ok(Ok(ReportCommand::Abort)) => return Ok(None),
+                // What comes after a mistake is read and ignored.
+                Ok(Ok(_)) if outcome.is_err() => continue,
                 Ok(Ok(ReportCommand::SetPath { path, at })) => RelPath::canonicalize(path)
                     .and_then(|path| report.set_path(&path, at.rev, at.depth, at.start_empty, at.lock_token)),
                 Ok(Ok(ReportCommand::DeletePath { path })) => {
@@ -155,9 +159,7 @@ impl Talk {
                     })
                 }
             };
-            if let Err(error) = outcome {
-                report.fail(error);
-            }
+            outcome = step;
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use base::{Code, Error, FsPath, Result, Revnum};
@@ -59,7 +60,10 @@ impl Session {
     pub(crate) fn new(service: Arc<Service>, stream: Stream) -> Session {
         let options = &service.options;
         let conn = Conn::new(stream, options.max_request, options.max_response);
-        Session { service, phase: Phase::New(conn) }
+        Session {
+            service,
+            phase: Phase::New(conn),
+        }
     }
 
     /// The peer, as long as there is one.
@@ -86,7 +90,10 @@ impl Session {
             }
             Err(_) => {
                 // The panic's message is on standard error already.
-                self.log_end(&Error::new(Code::ASSERTION_FAIL, "A conversation was ended by a panic"));
+                self.log_end(&Error::new(
+                    Code::ASSERTION_FAIL,
+                    "A conversation was ended by a panic",
+                ));
                 self.phase = Phase::Ended;
                 false
             }
@@ -125,7 +132,7 @@ impl Session {
                     if !await_input(&mut talk.conn, patience)? {
                         return Ok(true);
                     }
-                    if !talk.command()? {
+                    if !talk.command()? || self.service.stopping.load(Ordering::Relaxed) {
                         return Ok(false);
                     }
                     continue;
@@ -142,7 +149,13 @@ impl Session {
     fn log_end(&self, error: &Error) {
         if let Some(log) = &self.service.log {
             let peer = self.stream().and_then(Stream::peer);
-            log.error(Origin { peer, ..Origin::default() }, error);
+            log.error(
+                Origin {
+                    peer,
+                    ..Origin::default()
+                },
+                error,
+            );
         }
     }
 }
@@ -200,12 +213,18 @@ impl Talk {
             Command::GetMergeinfo(get) => self.get_mergeinfo(&get),
             Command::Log(log) => self.log(log),
             Command::GetLocations { path, peg, revs } => self.get_locations(&path, peg, &revs),
-            Command::GetLocationSegments { path, peg, start, end } => {
-                self.get_location_segments(&path, peg, start, end)
-            }
-            Command::GetFileRevs { path, start, end, include_merged } => {
-                self.get_file_revs(&path, start, end, include_merged)
-            }
+            Command::GetLocationSegments {
+                path,
+                peg,
+                start,
+                end,
+            } => self.get_location_segments(&path, peg, start, end),
+            Command::GetFileRevs {
+                path,
+                start,
+                end,
+                include_merged,
+            } => self.get_file_revs(&path, start, end, include_merged),
             Command::GetDeletedRev { path, peg, end } => self.get_deleted_rev(&path, peg, end),
             Command::GetLock { path } => self.get_lock(&path),
             Command::GetLocks { path, depth } => self.get_locks(&path, depth),
@@ -213,12 +232,17 @@ impl Talk {
             Command::Switch(switch) => self.switch(&switch),
             Command::Status(status) => self.status(&status),
             Command::Diff(diff) => self.diff(&diff),
-            Command::Replay { rev, low_water_mark, send_deltas } => {
-                self.replay(rev, low_water_mark, send_deltas)
-            }
-            Command::ReplayRange { start, end, low_water_mark, send_deltas } => {
-                self.replay_range(start, end, low_water_mark, send_deltas)
-            }
+            Command::Replay {
+                rev,
+                low_water_mark,
+                send_deltas,
+            } => self.replay(rev, low_water_mark, send_deltas),
+            Command::ReplayRange {
+                start,
+                end,
+                low_water_mark,
+                send_deltas,
+            } => self.replay_range(start, end, low_water_mark, send_deltas),
             Command::ChangeRevProp(change) => self.change_rev_prop(&change),
             Command::Commit(commit) => self.commit(&commit),
             Command::Lock { target, .. } => self.lock(&target.path),
@@ -308,5 +332,8 @@ impl Talk {
 }
 
 pub(crate) fn unknown_command(name: &str) -> Error {
-    Error::new(Code::RA_SVN_UNKNOWN_CMD, format!("Unknown editor command '{name}'"))
+    Error::new(
+        Code::RA_SVN_UNKNOWN_CMD,
+        format!("Unknown editor command '{name}'"),
+    )
 }

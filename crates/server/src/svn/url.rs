@@ -24,7 +24,12 @@ impl SvnUrl {
     /// # Errors
     /// `BAD_URL` unless the scheme is `svn` or `svn+…`; `BAD_FILENAME` for `..`.
     pub(crate) fn parse(text: &str) -> Result<SvnUrl> {
-        let bad = || Error::new(Code::BAD_URL, format!("Non-svn URL passed to svn server: '{text}'"));
+        let bad = || {
+            Error::new(
+                Code::BAD_URL,
+                format!("Non-svn URL passed to svn server: '{text}'"),
+            )
+        };
         let (scheme, rest) = text.split_once("://").ok_or_else(bad)?;
         let tail = scheme.strip_prefix("svn").ok_or_else(bad)?;
         if !tail.is_empty() && !tail.starts_with('+') {
@@ -44,7 +49,11 @@ impl SvnUrl {
             ));
         }
         let front = format!("{}://{authority}", scheme.to_ascii_lowercase());
-        Ok(SvnUrl { front, authority, path })
+        Ok(SvnUrl {
+            front,
+            authority,
+            path,
+        })
     }
 
     /// The URL of the first `count` components.
@@ -160,7 +169,10 @@ mod tests {
             assert_eq!(SvnUrl::parse(bad).expect_err("not ours").code(), Code::BAD_URL);
         }
         for bad in ["svn://x/r/../r", "svn://x/%2e%2e/r"] {
-            assert_eq!(SvnUrl::parse(bad).expect_err("leads up").code(), Code::BAD_FILENAME);
+            assert_eq!(
+                SvnUrl::parse(bad).expect_err("leads up").code(),
+                Code::BAD_FILENAME
+            );
         }
     }
 

@@ -89,7 +89,10 @@ impl Capabilities {
 
     /// The capability of this name; nothing for a word that is not known.
     pub fn from_word(word: &str) -> Self {
-        WORDS.iter().find(|(_, w)| *w == word).map_or(Self::NONE, |(cap, _)| *cap)
+        WORDS
+            .iter()
+            .find(|(_, w)| *w == word)
+            .map_or(Self::NONE, |(cap, _)| *cap)
     }
 
     /// The words of this set, in the incumbent's order.
@@ -186,9 +189,9 @@ pub struct Hello {
 impl Hello {
     /// Those words that are known.
     pub fn capabilities(&self) -> Capabilities {
-        self.words
-            .iter()
-            .fold(Capabilities::NONE, |all, word| all.with(Capabilities::from_word(word)))
+        self.words.iter().fold(Capabilities::NONE, |all, word| {
+            all.with(Capabilities::from_word(word))
+        })
     }
 
     /// Writes the message.

@@ -131,8 +131,8 @@ fn date(text: &[u8]) -> Result<Date, Malformed> {
 }
 
 /// What is known about a node, as `get-dir`, `stat` and `list` tell it in their three shapes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dirent {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dirent<'a> {
     /// The kind.
     pub kind: NodeKind,
     /// Bytes of a file's text; `None` for a directory.
@@ -141,17 +141,17 @@ pub struct Dirent {
     pub has_props: bool,
     /// The revision of the last change.
     pub created_rev: Revnum,
-    /// The date of the last change.
-    pub date: Option<String>,
+    /// The date of the last change, as stored.
+    pub date: Option<&'a [u8]>,
     /// The author of the last change.
-    pub author: Option<String>,
+    pub author: Option<&'a [u8]>,
 }
 
-const EPOCH: &str = "1970-01-01T00:00:00.000000Z";
+const EPOCH: &[u8] = b"1970-01-01T00:00:00.000000Z";
 /// Where `stat` and `list` leak a size of -1.
 const NO_SIZE: u64 = u64::MAX;
 
-impl Dirent {
+impl<'a> Dirent<'a> {
     /// Writes an entry of `get-dir`. Its brackets are never left out, and an empty date would crash old clients.
     pub fn write_entry(&self, w: &mut Writer<'_>, name: &str, fields: Fields) {
         let kind = if fields.has(Fields::KIND) {
@@ -165,12 +165,8 @@ impl Dirent {
         } else {
             0
         };
-        let date = self
-            .date
-            .as_deref()
-            .filter(|_| fields.has(Fields::TIME))
-            .unwrap_or(EPOCH);
-        let author = self.author.as_deref().filter(|_| fields.has(Fields::LAST_AUTHOR));
+        let date = self.date.filter(|_| fields.has(Fields::TIME)).unwrap_or(EPOCH);
+        let author = self.author.filter(|_| fields.has(Fields::LAST_AUTHOR));
         w.open().string(name).word(kind.word()).number(size);
         w.boolean(self.has_props && fields.has(Fields::HAS_PROPS))
             .number(rev);
@@ -183,9 +179,7 @@ impl Dirent {
             .word(self.kind.word())
             .number(self.size.unwrap_or(NO_SIZE));
         w.boolean(self.has_props).number(self.created_rev.0);
-        w.maybe_string(self.date.as_ref())
-            .maybe_string(self.author.as_ref())
-            .close();
+        w.maybe_string(self.date).maybe_string(self.author).close();
     }
 
     /// Writes an entry of `list`; `path` is absolute in the repository.
@@ -204,8 +198,8 @@ impl Dirent {
                 false => w.none(),
             };
             w.maybe_number(wanted(Fields::CREATED_REV).then_some(self.created_rev.0));
-            w.maybe_string(self.date.as_ref().filter(|_| wanted(Fields::TIME)));
-            w.maybe_string(self.author.as_ref().filter(|_| wanted(Fields::LAST_AUTHOR)));
+            w.maybe_string(self.date.filter(|_| wanted(Fields::TIME)));
+            w.maybe_string(self.author.filter(|_| wanted(Fields::LAST_AUTHOR)));
         }
         w.close();
     }
@@ -214,13 +208,13 @@ impl Dirent {
     ///
     /// # Errors
     /// If it has another shape.
-    pub fn parse(tuple: &mut Tuple<'_>) -> Result<Self, Malformed> {
+    pub fn parse(tuple: &mut Tuple<'a>) -> Result<Self, Malformed> {
         let kind = NodeKind::from_word(tuple.word()?.as_bytes()).ok_or(Malformed::Word)?;
         let size = Some(tuple.number()?).filter(|size| *size != NO_SIZE);
         let has_props = tuple.boolean()?;
         let created_rev = Revnum(tuple.number()?);
-        let date = tuple.maybe_text()?.map(str::to_owned);
-        let author = tuple.maybe_text()?.map(str::to_owned);
+        let date = tuple.maybe_string()?;
+        let author = tuple.maybe_string()?;
         Ok(Dirent {
             kind,
             size,
@@ -348,7 +342,7 @@ mod tests {
             size: None,
             has_props: true,
             created_rev: Revnum(6),
-            date: Some("D".to_owned()),
+            date: Some(b"D"),
             author: None,
         };
         let print = |write: &dyn Fn(&mut Writer<'_>)| {

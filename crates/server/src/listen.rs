@@ -1,0 +1,106 @@
+//! Sockets that wait for clients.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use base::{Code, Error, Result};
+use socket2::{Domain, Protocol, Socket, Type};
+
+/// How many connections the system keeps for us until we take them.
+const BACKLOG: i32 = 128;
+
+/// A listening socket.
+#[derive(Debug)]
+pub struct Listener {
+    socket: TcpListener,
+}
+
+impl Listener {
+    /// Listens on `host` (a name or an address; `None` is every address) and `port`. A name with addresses of both
+    /// families means the IPv4 one, unless `prefer_ipv6`.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn bind(host: Option<&str>, port: u16, prefer_ipv6: bool) -> Result<Listener> {
+        let host = host.unwrap_or(if prefer_ipv6 { "::" } else { "0.0.0.0" });
+        Self::bind_to(resolve(host, port, prefer_ipv6)?)
+    }
+
+    /// Listens on an address.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn bind_to(address: SocketAddr) -> Result<Listener> {
+        let can_not = |what: &'static str| move |e: io::Error| Error::os(&e, what);
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))
+            .map_err(can_not("Can't create server socket"))?;
+        // A restarted server must not wait for connections of its predecessor to fade.
+        socket
+            .set_reuse_address(true)
+            .map_err(can_not("Can't set options on server socket"))?;
+        socket
+            .bind(&address.into())
+            .map_err(can_not("Can't bind server socket"))?;
+        socket
+            .listen(BACKLOG)
+            .map_err(can_not("Can't listen on server socket"))?;
+        socket
+            .set_nonblocking(true)
+            .map_err(can_not("Can't set options on server socket"))?;
+        Ok(Listener {
+            socket: socket.into(),
+        })
+    }
+
+    /// Where it listens; tells the port that the system chose for port 0.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn address(&self) -> Result<SocketAddr> {
+        self.socket
+            .local_addr()
+            .map_err(|e| Error::os(&e, "Can't get address of server socket"))
+    }
+
+    /// The next connection, if one is there.
+    ///
+    /// # Errors
+    /// The system's; `WouldBlock` if there is none.
+    pub(crate) fn accept(&self) -> io::Result<TcpStream> {
+        let (stream, _) = self.socket.accept()?;
+        stream.set_nonblocking(false)?;
+        Ok(stream)
+    }
+
+    /// Waits for one connection.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn accept_one(&self) -> Result<TcpStream> {
+        let can_not = |e: io::Error| Error::os(&e, "Can't accept client connection");
+        self.socket.set_nonblocking(false).map_err(can_not)?;
+        self.accept().map_err(can_not)
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+fn resolve(host: &str, port: u16, prefer_ipv6: bool) -> Result<SocketAddr> {
+    if let Ok(address) = host.parse::<IpAddr>() {
+        return Ok(SocketAddr::new(address, port));
+    }
+    let all: Vec<SocketAddr> = (host, port)
+        .to_socket_addrs()
+        .map_err(|e| Error::os(&e, &format!("Can't get address info for '{host}'")))?
+        .collect();
+    let preferred = all.iter().find(|a| a.is_ipv6() == prefer_ipv6);
+    preferred
+        .or(all.first())
+        .copied()
+        .ok_or_else(|| Error::new(Code::BASE, format!("Can't get address info for '{host}'")))
+}

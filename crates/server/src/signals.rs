@@ -1,0 +1,98 @@
+//! How a server is told to stop, and what signals mean to it.
+//!
+//! SIGTERM and SIGINT stop it, SIGHUP opens the log file anew. SIGPIPE never reaches us: the standard library ignores it.
+
+use std::io::Write;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use base::{Error, Result};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator;
+
+use crate::log::OperationLog;
+
+/// Asked to stop: a flag that everybody can look at and a descriptor that can be waited for.
+#[derive(Clone, Debug)]
+pub struct Stop(Arc<StopInner>);
+
+#[derive(Debug)]
+struct StopInner {
+    stopped: AtomicBool,
+    /// Becomes readable, and is never read.
+    waiting: UnixStream,
+    ringing: UnixStream,
+}
+
+impl Stop {
+    /// Nobody has asked yet.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn new() -> Result<Stop> {
+        let (waiting, ringing) =
+            UnixStream::pair().map_err(|e| Error::os(&e, "Can't create a pair of sockets"))?;
+        Ok(Stop(Arc::new(StopInner {
+            stopped: AtomicBool::new(false),
+            waiting,
+            ringing,
+        })))
+    }
+
+    /// Asks; asking again changes nothing.
+    pub fn stop(&self) {
+        if !self.0.stopped.swap(true, Ordering::SeqCst) {
+            // One byte always fits.
+            _ = (&self.0.ringing).write_all(&[0]);
+        }
+    }
+
+    /// True once somebody has asked.
+    pub fn is_stopped(&self) -> bool {
+        self.0.stopped.load(Ordering::SeqCst)
+    }
+}
+
+impl AsFd for Stop {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.waiting.as_fd()
+    }
+}
+
+/// A thread that listens for signals.
+#[derive(Debug)]
+pub struct Signals;
+
+impl Signals {
+    /// From now on SIGTERM and SIGINT ask `stop` to stop, and SIGHUP opens `log` anew.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn listen(stop: &Stop, log: Option<Arc<OperationLog>>) -> Result<()> {
+        let mut signals = iterator::Signals::new([SIGTERM, SIGINT, SIGHUP])
+            .map_err(|e| Error::os(&e, "Can't listen for signals"))?;
+        let stop = stop.clone();
+        let listen = move || {
+            for signal in &mut signals {
+                match (signal, &log) {
+                    (SIGHUP, Some(log)) => {
+                        if let Err(error) = log.reopen() {
+                            tracing::error!(%error, "the log file stays as it was");
+                        }
+                    }
+                    (SIGHUP, None) => {}
+                    _ => stop.stop(),
+                }
+            }
+        };
+        thread::Builder::new()
+            .name("signals".to_owned())
+            .stack_size(64 << 10)
+            .spawn(listen)
+            .map_err(|e| Error::os(&e, "Can't start a thread"))?;
+        Ok(())
+    }
+}
