@@ -15,8 +15,10 @@ mod local_path;
 mod locale;
 mod out;
 mod progress;
+mod serve;
 mod svnadmin;
 mod svnlook;
+mod svnserve;
 mod version;
 
 use std::env;
@@ -54,6 +56,12 @@ const PERSONALITIES: &[Personality] = &[
         about: "look into a repository",
         run: svnlook::run,
     },
+    Personality {
+        name: "svnserve",
+        word: "svnserve",
+        about: "serve repositories over svn://",
+        run: svnserve::run,
+    },
 ];
 
 fn main() -> ExitCode {
@@ -88,6 +96,7 @@ fn sven(mut argv: Vec<OsString>) -> ExitCode {
             let quiet = argv.iter().any(|word| word == "-q" || word == "--quiet");
             out.print(&version::text("sven", quiet))
         }
+        Some("serve") => return serve::run(Out::new("sven serve"), argv),
         Some("install-links") => install_links::run(&mut out, &argv),
         _ => {
             let text = format!(

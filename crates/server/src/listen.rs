@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use base::{Code, Error, Result};
 use socket2::{Domain, Protocol, Socket, Type};
@@ -51,6 +51,17 @@ impl Listener {
         Ok(Listener {
             socket: socket.into(),
         })
+    }
+
+    /// Takes over a socket that listens already.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn inherited(socket: OwnedFd) -> Result<Listener> {
+        let socket = TcpListener::from(socket);
+        let set = socket.set_nonblocking(true);
+        set.map_err(|e| Error::os(&e, "Can't set options on server socket"))?;
+        Ok(Listener { socket })
     }
 
     /// Where it listens; tells the port that the system chose for port 0.

@@ -36,6 +36,8 @@ impl OperationLog {
     /// # Errors
     /// The system's, naming the file.
     pub fn open(path: &Path) -> Result<Self> {
+        // Whoever serves may leave the directory in which it was started.
+        let path = &std::path::absolute(path).map_err(|e| Error::io("Can't open file", path, &e))?;
         let file = append_to(path)?;
         Ok(OperationLog {
             path: Some(path.to_owned()),

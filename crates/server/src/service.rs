@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use base::Error;
 use repos::Cache;
 use repos::config::ConfigCache;
 
@@ -39,10 +40,12 @@ impl Service {
         })
     }
 
-    /// Holds one whole conversation and returns when the peer has gone.
-    pub fn converse(self: &Arc<Self>, stream: Stream) {
+    /// Holds one whole conversation and returns when it is over, with what ended it if that was not the peer's leaving
+    /// between two commands.
+    pub fn converse(self: &Arc<Self>, stream: Stream) -> Option<Error> {
         let mut session = Session::new(self.clone(), stream);
         while session.serve(Duration::MAX) {}
+        session.ended_by()
     }
 
     /// The directory that URLs start from.

@@ -10,7 +10,6 @@ use std::io;
 use std::time::Duration;
 
 use base::{Code, Error, Result};
-use wire::svn::command::Named;
 use wire::svn::response::Response;
 use wire::svn::{Item, Malformed, Outlet, Scanner};
 
@@ -142,6 +141,17 @@ impl Conn {
         }
     }
 
+    /// The next message, however long it takes the peer to begin with it.
+    ///
+    /// # Errors
+    /// If the connection is lost; `RA_SVN_CONNECTION_CLOSED` if the peer has gone.
+    pub(crate) fn receive_patiently(&mut self) -> Result<Item<'_>> {
+        match self.receive_bytes(true)? {
+            Some((start, end)) => self.item(start, end),
+            None => Err(self.lose(Error::bare(Code::RA_SVN_CONNECTION_CLOSED))),
+        }
+    }
+
     /// The next message, or `None` if the peer has gone before its first byte. Waits as long as it takes.
     ///
     /// # Errors
@@ -151,18 +161,6 @@ impl Conn {
             Some((start, end)) => self.item(start, end).map(Some),
             None => Ok(None),
         }
-    }
-
-    /// Reads a named message and makes something of it.
-    ///
-    /// # Errors
-    /// If the connection is lost, or by what `take` finds malformed.
-    pub(crate) fn receive_named<T>(
-        &mut self,
-        take: impl FnOnce(Named<'_>) -> Result<T, Malformed>,
-    ) -> Result<T> {
-        let made = Named::parse(self.receive()?).and_then(take);
-        made.map_err(|what| self.lose(what.into()))
     }
 
     fn item(&self, start: usize, end: usize) -> Result<Item<'_>> {

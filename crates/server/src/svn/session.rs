@@ -27,6 +27,7 @@ use crate::svn::url::encoded;
 pub(crate) struct Session {
     service: Arc<Service>,
     phase: Phase,
+    ended_by: Option<Error>,
 }
 
 enum Phase {
@@ -63,6 +64,7 @@ impl Session {
         Session {
             service,
             phase: Phase::New(conn),
+            ended_by: None,
         }
     }
 
@@ -84,6 +86,7 @@ impl Session {
             Ok(outcome) => {
                 if let Err(error) = outcome {
                     self.log_end(&error);
+                    self.ended_by = Some(error);
                 }
                 self.phase = Phase::Ended;
                 false
@@ -100,6 +103,11 @@ impl Session {
         }
     }
 
+    /// What ended it, if that was not the peer's leaving between two commands.
+    pub(crate) fn ended_by(self) -> Option<Error> {
+        self.ended_by
+    }
+
     fn go_on(&mut self, patience: Duration) -> Result<bool> {
         loop {
             match &mut self.phase {
@@ -112,10 +120,7 @@ impl Session {
                     if !await_input(conn, patience)? {
                         return Ok(true);
                     }
-                    let Some(item) = conn.receive_or_end()? else {
-                        return Ok(false);
-                    };
-                    let hello = item.list().and_then(Hello::parse)?;
+                    let hello = conn.receive_patiently()?.list().and_then(Hello::parse)?;
                     if hello.version != 2 || !hello.capabilities().has(Capabilities::EDIT_PIPELINE) {
                         return Ok(false);
                     }
