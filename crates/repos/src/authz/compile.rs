@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::rights::{Below, Node, Rights, Tree, UserRights};
-use super::rules::{Authz, Rule, Step, Who, index};
+use super::rules::{Authz, Principal, Rule, Step, Who, index};
 
 /// A rule that says something about the user.
 struct Applicable {
@@ -46,11 +46,35 @@ impl Authz {
         }
         rules.sort_unstable_by_key(|rule| rule.node);
         self.drop_repetitions(&mut rules);
-        UserRights::new(
-            Arc::clone(&self.paths),
-            self.tree(&rules),
-            max.unwrap_or_default(),
-        )
+        let max = max.unwrap_or_default().max(self.empty_inverted(repository, user));
+        UserRights::new(Arc::clone(&self.paths), self.tree(&rules), max)
+    }
+
+    /// What entries grant that are ignored because they are about everybody outside an empty group: nothing on any
+    /// path, but the incumbent counts them in the maximum of a user whom the file does not name.
+    fn empty_inverted(&self, repository: Option<&str>, user: Option<&str>) -> Rights {
+        let stranger = user.is_some_and(|name| !self.names_user(name.as_bytes()));
+        if !stranger || self.warnings.is_empty() {
+            return Rights::None;
+        }
+        let specific = repository.and_then(|name| self.specific.get(name.as_bytes()));
+        let rules = self.general.iter().chain(specific.into_iter().flatten());
+        let entries = rules.flat_map(|rank| {
+            let range = &self.rules[*rank as usize].entries;
+            &self.entries[range.start as usize..range.end as usize]
+        });
+        let ignored = |principal: u32| {
+            let principal = &self.principals[principal as usize];
+            principal.inverted && principal.who == Who::Nobody
+        };
+        let granted = entries.filter(|e| ignored(e.principal)).map(|e| e.rights);
+        granted.max().unwrap_or_default()
+    }
+
+    /// True if `user` is a member of a group or has an entry of its own, inverted or not.
+    fn names_user(&self, user: &[u8]) -> bool {
+        let own = |p: &Principal| matches!(&p.who, Who::User(name) if name == user);
+        self.groups.names_user(user) || self.principals.iter().any(own)
     }
 
     /// For each principal, whether an entry about it is about this user.
@@ -65,7 +89,7 @@ impl Authz {
             // Users and groups say nothing about anonymous, not even inverted.
             (Who::User(_), None, _) | (Who::Group(_), _, None) | (Who::Nobody, ..) => None,
         };
-        let meant = |p: &super::rules::Principal| matches(&p.who).is_some_and(|yes| yes != p.inverted);
+        let meant = |p: &Principal| matches(&p.who).is_some_and(|yes| yes != p.inverted);
         self.principals.iter().map(meant).collect()
     }
 

@@ -78,6 +78,9 @@ impl Definitions {
             within: vec![Vec::new(); lists.len()],
             empty: vec![true; lists.len()],
         };
+        for user in self.aliases.values() {
+            groups.users.entry(user.clone()).or_default();
+        }
         let mut state = vec![State::New; lists.len()];
         for first in 0..lists.len() {
             // Depth first, with a stack of (group, members seen): nesting may be as deep as the file is long.
@@ -140,7 +143,7 @@ enum State {
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     ids: HashMap<Vec<u8>, u32>,
-    /// The groups that name a user.
+    /// The groups that name a user; users with an alias are here in any case.
     users: HashMap<Vec<u8>, Vec<u32>>,
     /// The groups that name a group.
     within: Vec<Vec<u32>>,
@@ -156,6 +159,11 @@ impl Groups {
     /// True if the group has no members, not even indirect ones.
     pub(super) fn is_empty(&self, id: u32) -> bool {
         self.empty[id as usize]
+    }
+
+    /// True if some group or alias names `user`.
+    pub(super) fn names_user(&self, user: &[u8]) -> bool {
+        self.users.contains_key(user)
     }
 
     /// For each group, whether `user` belongs to it.

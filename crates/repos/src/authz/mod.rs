@@ -17,8 +17,13 @@
 //! 2. From the root to the path, each level's rule replaces what was inherited. Before the root there are no rights.
 //! 3. Where several rules match the same path (wildcards), the one later in the file wins.
 //!
-//! Where the incumbent's recursive check contradicts these rules (it overlooks `prefix*`, `*suffix` and some `**`
-//! rules below the path, so that it grants a copy of what may not be read), this one follows the rules.
+//! Three times the incumbent does not follow these rules, and we do:
+//!
+//! * Asked recursively about `/` it looks at the root alone, and so lets the whole repository be copied with what may
+//!   not be read.
+//! * To match `*suffix` it turns the name round, and has it the wrong way round for the wildcard rules that it tries
+//!   next.
+//! * With wildcards it may refuse a recursive question though a later rule for everything below grants it.
 //!
 //! What is absent: sockets, log lines, and whether anonymous access is allowed at all (`config`).
 

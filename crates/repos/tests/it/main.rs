@@ -1,3 +1,4 @@
 //! Everything that is tested through the crate's front door.
 
+mod authz;
 mod dump;
