@@ -4,9 +4,12 @@
 //! counts), the stored windows are handed out as they are: no inflating, no matching, no hashing. Only where bases
 //! differ both contents are rebuilt and compared anew.
 
+use std::cell::RefCell;
+
 use base::Result;
 use delta::editor::{EncodedVersions, TextChunk};
-use delta::window::{WINDOW_SIZE, Window};
+use delta::window::Window;
+use delta::xdelta::Matcher;
 
 use super::chain::RepAddress;
 use super::level::Level;
@@ -86,37 +89,29 @@ impl DeltaStream {
                 mut source,
                 mut target,
             } => {
-                let (mut from, mut to) = (Vec::new(), Vec::new());
+                let mut window = Window::default();
                 let mut source_offset = 0;
                 loop {
-                    read_window(&mut target, &mut to)?;
-                    if to.is_empty() {
+                    let to = target.next_piece()?;
+                    if to.bytes().is_empty() {
                         return Ok(());
                     }
-                    read_window(&mut source, &mut from)?;
-                    let window = Window {
-                        source_offset,
-                        ..Window::insertion(&to)
-                    };
+                    let from = source.next_piece()?;
+                    with_matcher(|matcher| {
+                        matcher.window_into(source_offset, from.bytes(), to.bytes(), &mut window);
+                    });
                     sink(TextChunk::Decoded(&window))?;
-                    source_offset += from.len() as u64;
+                    source_offset += from.bytes().len() as u64;
                 }
             }
         }
     }
 }
 
-/// Fills `buf` with the next [`WINDOW_SIZE`] bytes, fewer at the end.
-fn read_window(text: &mut TextReader, buf: &mut Vec<u8>) -> Result<()> {
-    buf.clear();
-    while buf.len() < WINDOW_SIZE {
-        let bytes = text.fill()?;
-        if bytes.is_empty() {
-            break;
-        }
-        let length = bytes.len().min(WINDOW_SIZE - buf.len());
-        buf.extend_from_slice(&bytes[..length]);
-        text.consume(length);
+/// Lends this thread's block matcher.
+fn with_matcher<T>(f: impl FnOnce(&mut Matcher) -> T) -> T {
+    thread_local! {
+        static MATCHER: RefCell<Matcher> = RefCell::new(Matcher::new());
     }
-    Ok(())
+    MATCHER.with(|matcher| f(&mut matcher.borrow_mut()))
 }

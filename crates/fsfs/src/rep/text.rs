@@ -22,6 +22,18 @@ pub struct TextReader {
     failed: Option<Error>,
 }
 
+/// The rest of a chunk.
+pub(super) struct Piece {
+    chunk: Arc<Vec<u8>>,
+    start: usize,
+}
+
+impl Piece {
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.chunk[self.start..]
+    }
+}
+
 /// A stored content that is being read, chunk by chunk.
 pub(super) struct Content {
     fs: Fs,
@@ -86,6 +98,15 @@ impl TextReader {
             }
         }
         Ok(&self.chunk[self.position..])
+    }
+
+    /// What is left of the chunk at hand, or the next one whole; empty at the end. Chunks follow the windows of what is
+    /// stored, so every one but the last has the length of a window.
+    pub(super) fn next_piece(&mut self) -> Result<Piece> {
+        self.fill()?;
+        let piece = Piece { chunk: self.chunk.clone(), start: self.position };
+        self.position = self.chunk.len();
+        Ok(piece)
     }
 
     /// Marks `length` of the bytes that [`TextReader::fill`] returned as used.

@@ -1,11 +1,12 @@
 //! Every node of every revision, as we read it and as the real tools show it.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
-use std::sync::Arc;
 
-use base::{NodeKind, Revnum};
-use fsfs::{Cache, Fs, Node};
+use base::checksum::Md5;
+use base::{NodeKind, Props, Revnum};
+use fsfs::{Cache, ChangeKind, ChangedPath, Fs, Node, Root};
 
 use crate::incumbent::{Repository, arg, run};
 
@@ -13,155 +14,201 @@ pub fn open(repository: &Repository) -> Fs {
     Fs::open(&repository.db(), &Cache::new(16 << 20)).unwrap()
 }
 
-/// Compares all revisions.
-pub fn all(repository: &Repository) {
+/// What a tree holds, whatever the format: texts by digest, directories without one, and property lists.
+pub type Contents = BTreeMap<String, (Option<Md5>, Props)>;
+
+/// Compares all revisions with what they must contain, and their IDs and changed paths with what the tools print.
+pub fn all(repository: &Repository, contents: &[Contents]) {
     let fs = open(repository);
-    let youngest = repository.youngest();
-    assert_eq!(fs.youngest().unwrap(), Revnum(youngest));
-    for rev in 0..=youngest {
-        revision(repository, &fs, Revnum(rev));
-    }
-}
-
-/// Compares one revision: tree with IDs, changed paths, property lists, texts.
-pub fn revision(repository: &Repository, fs: &Fs, rev: Revnum) {
-    let root = fs.root(rev).unwrap();
-    let at = rev.to_string();
-    let look = |args: &[&str]| {
-        let path = repository.path();
-        let args = [args, &["-r", &at, arg(&path)]].concat();
-        String::from_utf8(run("svnlook", &args)).unwrap()
-    };
-    let mut tree = String::new();
-    list(&root.root_node().unwrap(), &mut tree);
-    assert_eq!(
-        tree,
-        look(&["tree", "--show-ids", "--full-paths"]),
-        "tree of r{rev}"
-    );
-    let export = repository.dir.path().join("export");
-    run(
-        "svn",
-        &[
-            "export",
-            "-q",
-            "--ignore-keywords",
-            &format!("{}@{rev}", repository.url()),
-            arg(&export),
-        ],
-    );
-    same_texts(&root.root_node().unwrap(), &export);
-    std::fs::remove_dir_all(&export).unwrap();
-    let mut props = String::new();
-    list_props(&root.root_node().unwrap(), &mut props);
-    let theirs = run(
-        "svn",
-        &[
-            "proplist",
-            "-R",
-            "--xml",
-            "-v",
-            &format!("{}@{rev}", repository.url()),
-        ],
-    );
-    let theirs = String::from_utf8(theirs).unwrap();
-    assert_eq!(
-        props,
-        xml_props(&theirs, &repository.url()),
-        "properties in r{rev}"
-    );
-    let _: Arc<[_]> = root.changed_paths().unwrap();
-}
-
-/// As `svnlook tree --show-ids --full-paths` prints it.
-fn list(node: &Node, out: &mut String) {
-    let path = match node.path().rel_str() {
-        "" => "/",
-        path => path,
-    };
-    let slash = if node.kind() == NodeKind::Dir && path != "/" {
-        "/"
-    } else {
-        ""
-    };
-    writeln!(out, "{path}{slash} <{}>", node.id()).unwrap();
-    if node.kind() == NodeKind::Dir {
-        for entry in node.entries().unwrap().iter() {
-            list(&node.child_of(entry).unwrap(), out);
+    assert_eq!(fs.youngest().unwrap(), Revnum(contents.len() as u64 - 1));
+    let changed = changed_paths(repository);
+    for (rev, expected) in contents.iter().enumerate() {
+        let root = fs.root(Revnum(rev as u64)).unwrap();
+        let ours = read(&root);
+        if ours != *expected {
+            let differs = |path: &&String| ours.get(*path) != expected.get(*path);
+            let paths: Vec<_> = ours.keys().chain(expected.keys()).filter(differs).collect();
+            panic!("r{rev} differs in {paths:?}");
         }
+        let tree = repository.look(&["tree", "--show-ids", "--full-paths", "-r", &rev.to_string()]);
+        assert_eq!(ids(&root), tree, "tree of r{rev}");
+        let lines: Vec<_> = root.changed_paths().unwrap().iter().map(changed_line).collect();
+        assert_eq!(
+            lines,
+            *changed.get(rev).unwrap_or(&Vec::new()),
+            "changed paths of r{rev}"
+        );
     }
 }
 
-fn same_texts(node: &Node, exported: &Path) {
-    let path = exported.join(node.path().rel_str());
-    if node.kind() == NodeKind::Dir {
-        for entry in node.entries().unwrap().iter() {
-            same_texts(&node.child_of(entry).unwrap(), exported);
-        }
-        return;
-    }
-    let ours = node.reader().unwrap().read_all().unwrap();
-    assert!(ours == std::fs::read(&path).unwrap(), "text of {}", node.path());
-    assert_eq!(node.size().unwrap(), ours.len() as u64);
-    assert_eq!(node.md5().unwrap(), base::checksum::Md5::of(&ours));
-}
-
-/// `path name value` lines, sorted.
-fn list_props(node: &Node, out: &mut String) {
-    fn collect(node: &Node, lines: &mut Vec<String>) {
+/// Reads a whole tree.
+pub fn read(root: &Root) -> Contents {
+    fn walk(node: &Node, contents: &mut Contents) {
         let props = node.props().unwrap();
         assert_eq!(node.has_props(), !props.is_empty());
-        for (name, value) in props.iter() {
-            lines.push(format!(
-                "{} {name} {}",
-                node.path(),
-                String::from_utf8_lossy(value)
-            ));
-        }
+        let text = (node.kind() == NodeKind::File).then(|| {
+            let text = node.reader().unwrap().read_all().unwrap();
+            assert_eq!(node.size().unwrap(), text.len() as u64);
+            let md5 = Md5::of(&text);
+            assert_eq!(node.md5().unwrap(), md5);
+            md5
+        });
+        contents.insert(node.path().to_string(), (text, Props::clone(&props)));
         if node.kind() == NodeKind::Dir {
             for entry in node.entries().unwrap().iter() {
-                collect(&node.child_of(entry).unwrap(), lines);
+                let child = node.child_of(entry).unwrap();
+                assert_eq!(node.root().node(child.path()).unwrap().id(), &entry.id);
+                assert_eq!(node.root().kind(child.path()).unwrap(), entry.kind);
+                walk(&child, contents);
             }
         }
     }
-    let mut lines = Vec::new();
-    collect(node, &mut lines);
-    lines.sort();
-    *out = lines.join("\n");
+    let mut contents = Contents::new();
+    walk(&root.root_node().unwrap(), &mut contents);
+    contents
 }
 
-/// The same out of `svn proplist --xml -v`; enough of an XML reader for that.
-fn xml_props(xml: &str, url: &str) -> String {
-    let unescape = |text: &str| {
-        text.replace("&lt;", "<")
-            .replace("&gt;", ">")
-            .replace("&quot;", "\"")
-            .replace("&amp;", "&")
+/// What the real tools say that all revisions contain.
+pub fn their_contents(repository: &Repository) -> Vec<Contents> {
+    let revision = |rev| {
+        let url = format!("{}@{rev}", repository.url());
+        let export = repository.dir.path().join("export");
+        run("svn", &["export", "-q", "--ignore-keywords", &url, arg(&export)]);
+        let mut contents = Contents::new();
+        exported(&export, "", &mut contents);
+        std::fs::remove_dir_all(&export).unwrap();
+        let theirs = run("svn", &["proplist", "-R", "--xml", "-v", &url]);
+        xml_props(
+            &String::from_utf8(theirs).unwrap(),
+            &repository.url(),
+            &mut contents,
+        );
+        contents
     };
-    let mut lines = Vec::new();
+    (0..=repository.youngest()).map(revision).collect()
+}
+
+/// As `svnlook tree --show-ids --full-paths` prints it.
+pub fn ids(root: &Root) -> String {
+    fn walk(node: &Node, out: &mut String) {
+        let path = match node.path().rel_str() {
+            "" => "/",
+            path => path,
+        };
+        let slash = if node.kind() == NodeKind::Dir && path != "/" {
+            "/"
+        } else {
+            ""
+        };
+        writeln!(out, "{path}{slash} <{}>", node.id()).unwrap();
+        if node.kind() == NodeKind::Dir {
+            for entry in node.entries().unwrap().iter() {
+                walk(&node.child_of(entry).unwrap(), out);
+            }
+        }
+    }
+    let mut out = String::new();
+    walk(&root.root_node().unwrap(), &mut out);
+    out
+}
+
+fn exported(dir: &Path, path: &str, contents: &mut Contents) {
+    let own = if path.is_empty() { "/" } else { path };
+    contents.insert(own.to_owned(), (None, Props::new()));
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let entry = entry.unwrap();
+        let below = format!("{path}/{}", entry.file_name().to_str().unwrap());
+        if entry.file_type().unwrap().is_dir() {
+            exported(&entry.path(), &below, contents);
+        } else {
+            let text = std::fs::read(entry.path()).unwrap();
+            contents.insert(below, (Some(Md5::of(&text)), Props::new()));
+        }
+    }
+}
+
+/// Reads `svn proplist --xml -v`; enough of an XML reader for that.
+fn xml_props(xml: &str, url: &str, contents: &mut Contents) {
     let mut path = String::new();
     for tag in xml.split('<').skip(1) {
-        let attribute = |name: &str| {
-            let start = tag.find(&format!("{name}=\""))? + name.len() + 2;
-            Some(unescape(&tag[start..start + tag[start..].find('"')?]))
-        };
         if tag.starts_with("target") {
-            path = attribute("path").unwrap();
-            path = percent_decode(path.strip_prefix(url).unwrap());
+            let target = attribute(tag, "path").unwrap();
+            path = percent_decode(target.strip_prefix(url).unwrap());
             if path.is_empty() {
                 path.push('/');
             }
         } else if tag.starts_with("property") {
-            let value = &tag[tag.find('>').unwrap() + 1..];
-            lines.push(format!(
-                "{path} {} {}",
-                attribute("name").unwrap(),
-                unescape(value)
+            let value = unescape(&tag[tag.find('>').unwrap() + 1..]);
+            let value = match attribute(tag, "encoding") {
+                Some(_) => panic!("binary properties are not for this test"),
+                None => value.into_bytes(),
+            };
+            contents
+                .get_mut(&path)
+                .unwrap()
+                .1
+                .insert(attribute(tag, "name").unwrap(), value);
+        }
+    }
+}
+
+/// The changed paths of all revisions as `svn log -v --xml` tells them, one line each.
+fn changed_paths(repository: &Repository) -> Vec<Vec<String>> {
+    let range = format!("0:{}", repository.youngest());
+    let xml = run("svn", &["log", "-v", "--xml", "-r", &range, &repository.url()]);
+    let xml = String::from_utf8(xml).unwrap();
+    let mut revisions: Vec<Vec<String>> = Vec::new();
+    for tag in xml.split('<').skip(1) {
+        if tag.starts_with("logentry") {
+            let rev = attribute(tag, "revision").unwrap().parse().unwrap();
+            revisions.resize(rev, Vec::new());
+            revisions.push(Vec::new());
+        } else if tag.starts_with("path\n") || tag.starts_with("path ") {
+            let path = unescape(&tag[tag.find('>').unwrap() + 1..]);
+            let get = |name| attribute(tag, name).unwrap_or_default();
+            let source = format!("{}@{}", get("copyfrom-path"), get("copyfrom-rev"));
+            revisions.last_mut().unwrap().push(format!(
+                "{path} {} {} {} {source}",
+                get("action"),
+                get("text-mods"),
+                get("prop-mods"),
             ));
         }
     }
-    lines.sort();
-    lines.join("\n")
+    for revision in &mut revisions {
+        revision.sort();
+    }
+    revisions
+}
+
+fn changed_line(change: &ChangedPath) -> String {
+    let action = match change.change {
+        ChangeKind::Modify => "M",
+        ChangeKind::Add => "A",
+        ChangeKind::Delete => "D",
+        ChangeKind::Replace => "R",
+    };
+    let source = match &change.copyfrom {
+        Some((rev, path)) => format!("{path}@{rev}"),
+        None => "@".to_owned(),
+    };
+    format!(
+        "{} {action} {} {} {source}",
+        change.path, change.text_mod, change.prop_mod
+    )
+}
+
+fn attribute(tag: &str, name: &str) -> Option<String> {
+    let tag = &tag[..tag.find('>').unwrap_or(tag.len())];
+    let start = tag.find(&format!("{name}=\""))? + name.len() + 2;
+    Some(unescape(&tag[start..start + tag[start..].find('"')?]))
+}
+
+fn unescape(text: &str) -> String {
+    text.replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&quot;", "\"")
+        .replace("&amp;", "&")
 }
 
 fn percent_decode(text: &str) -> String {

@@ -1,16 +1,30 @@
-//! Runs the real Subversion.
+//! Runs the real Subversion, and makes repositories with it.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// Runs a program of Subversion's and returns its standard output.
 pub fn run(program: &str, args: &[&str]) -> Vec<u8> {
-    let output = Command::new(program)
+    run_with(program, args, &[])
+}
+
+/// Runs a program of Subversion's with something on its standard input.
+pub fn run_with(program: &str, args: &[&str], input: &[u8]) -> Vec<u8> {
+    let mut child = Command::new(program)
         .args(args)
         .env("LC_ALL", "C.UTF-8")
         .env("HOME", "/nonexistent")
-        .output()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
         .unwrap_or_else(|e| panic!("{program}: {e}"));
+    let mut stdin = child.stdin.take().unwrap();
+    let output = std::thread::scope(|scope| {
+        scope.spawn(move || drop(stdin.write_all(input)));
+        child.wait_with_output().unwrap()
+    });
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{program} {args:?}: {errors}");
     output.stdout
@@ -27,8 +41,8 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Makes an empty repository. `version` is what `--compatible-version` takes; `conf` is appended to fsfs.conf;
-    /// `shard_size` replaces the 1000 of sharded layouts.
+    /// Makes an empty repository. `version` is what `--compatible-version` takes; `conf` replaces fsfs.conf;
+    /// `shard_size` replaces the 1000 of sharded layouts (0: linear).
     pub fn create(version: &str, shard_size: u64, conf: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let repository = Repository { dir };
@@ -38,12 +52,24 @@ impl Repository {
         );
         let format = repository.db().join("format");
         if let Ok(text) = std::fs::read_to_string(&format) {
-            let text = text.replace("layout sharded 1000", &format!("layout sharded {shard_size}"));
+            let layout = match shard_size {
+                0 => "layout linear".to_owned(),
+                size => format!("layout sharded {size}"),
+            };
+            let text = text.replace("layout sharded 1000", &layout);
             std::fs::remove_file(&format).unwrap();
-            std::fs::write(&format, text).unwrap();
+            std::fs::write(&format, &text).unwrap();
+            if text.contains("layout linear") {
+                for kind in ["revs", "revprops"] {
+                    let dir = repository.db().join(kind);
+                    std::fs::rename(dir.join("0/0"), dir.join("zero")).unwrap();
+                    std::fs::remove_dir(dir.join("0")).unwrap();
+                    std::fs::rename(dir.join("zero"), dir.join("0")).unwrap();
+                }
+            }
         }
         let path = repository.db().join("fsfs.conf");
-        if path.exists() {
+        if path.exists() && !conf.is_empty() {
             std::fs::write(&path, conf).unwrap();
         }
         repository
@@ -73,9 +99,31 @@ impl Repository {
         run("svnadmin", &["pack", "-q", arg(&self.path())]);
     }
 
+    pub fn upgrade(&self) {
+        run("svnadmin", &["upgrade", arg(&self.path())]);
+    }
+
+    pub fn load(&self, dump: &[u8]) {
+        run_with("svnadmin", &["load", "-q", arg(&self.path())], dump);
+    }
+
+    pub fn dump(&self, range: &str) -> Vec<u8> {
+        run(
+            "svnadmin",
+            &["dump", "-q", "--incremental", "-r", range, arg(&self.path())],
+        )
+    }
+
     pub fn youngest(&self) -> u64 {
         let text = run("svnlook", &["youngest", arg(&self.path())]);
         String::from_utf8(text).unwrap().trim().parse().unwrap()
+    }
+
+    /// Output of a `svnlook` subcommand as text.
+    pub fn look(&self, subcommand: &[&str]) -> String {
+        let path = self.path();
+        let args = [&subcommand[..1], &[arg(&path)], &subcommand[1..]].concat();
+        String::from_utf8(run("svnlook", &args)).unwrap()
     }
 
     /// Writes a file beside the repository and returns its path.

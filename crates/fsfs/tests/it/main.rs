@@ -3,8 +3,12 @@
 
 mod admin;
 mod compare;
+mod errors;
+mod history;
 mod incumbent;
 mod locks;
 mod read;
 mod revprops;
+mod sample;
+mod transactions;
 mod txns;

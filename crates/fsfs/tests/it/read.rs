@@ -1,135 +1,110 @@
-//! Reading repositories of every format.
+//! Reading repositories of every format: each revision, node by node.
 
 use crate::compare;
 use crate::incumbent::Repository;
+use crate::sample::sample;
 
-/// Some history with everything that is stored in a way of its own: long and short texts, edits of them, directories
-/// and property lists that are deltas, copies (also nested and lazily inherited), shared contents, deletions.
-pub fn fill(repository: &Repository) {
-    let noise = |seed: u32, length: usize| -> Vec<u8> {
-        let mut state = seed;
-        let mut next = || {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            b" etaoinshrdlu\n"[(state >> 24) as usize % 14]
-        };
-        (0..length).map(|_| next()).collect()
-    };
-    let mut big = noise(1, 250_000);
-    let put = |name: &str, content: &[u8]| repository.file(name, content);
-    let (hello, empty) = (put("hello", b"Hello, world!\n"), put("empty", b""));
-    let big_file = put("big", &big);
-    repository.mucc(&[
-        "mkdir",
-        "trunk",
-        "mkdir",
-        "branches",
-        "put",
-        &hello,
-        "trunk/hello.txt",
-    ]);
-    repository.mucc(&[
-        "put",
-        &big_file,
-        "trunk/big.txt",
-        "put",
-        &empty,
-        "trunk/empty",
-        "propset",
-        "p",
-        "v",
-        "trunk",
-    ]);
-    repository.mucc(&["cp", "HEAD", "trunk", "branches/b1"]);
-    for round in 0..6u8 {
-        big.splice(
-            usize::from(round) * 40_000..usize::from(round) * 40_000 + 10,
-            [b'A' + round; 300],
-        );
-        let edited = put("big", &big);
-        repository.mucc(&[
-            "put",
-            &edited,
-            "branches/b1/big.txt",
-            "propset",
-            "round",
-            &round.to_string(),
-            "trunk",
-        ]);
+/// Loads the sample into a new repository, packs when so much of it is there, and compares.
+fn check(version: &str, shard_size: u64, conf: &str, packed: Packed) {
+    let repository = Repository::create(version, shard_size, conf);
+    repository.load(&sample().halves[0]);
+    if packed != Packed::Not {
+        repository.pack();
     }
-    let many: Vec<String> = (0..40).map(|at| format!("trunk/sub/file {at}")).collect();
-    let mut actions = vec!["mkdir", "trunk/sub"];
-    for name in &many {
-        actions.extend(["put", &hello, name]);
+    repository.load(&sample().halves[1]);
+    if packed == Packed::All {
+        repository.pack();
     }
-    repository.mucc(&actions);
-    repository.mucc(&[
-        "rm",
-        "trunk/sub/file 7",
-        "put",
-        &big_file,
-        "trunk/sub/file 8",
-        "propdel",
-        "p",
-        "trunk",
-    ]);
-    repository.mucc(&[
-        "cp",
-        "HEAD",
-        "branches",
-        "branches/nested",
-        "rm",
-        "trunk/hello.txt",
-    ]);
-    repository.mucc(&[
-        "put",
-        &hello,
-        "branches/nested/b1/hello.txt",
-        "propset",
-        "svn:mergeinfo",
-        "/trunk:1",
-        "trunk",
-    ]);
-    repository.mucc(&["rm", "trunk/empty", "cp", "2", "trunk/hello.txt", "trunk/empty"]);
-    let name = "trunk/sub/r\u{e4}ksm\u{f6}rg\u{e5}s : x";
-    repository.mucc(&[
-        "put",
-        &empty,
-        name,
-        "propset",
-        "binary",
-        "a\nb\u{1F980}",
-        name,
-        "propset",
-        "q",
-        "",
-        name,
-    ]);
-    for round in 0..20u8 {
-        let text = noise(u32::from(round), 3000);
-        let small = put("small", &text);
-        repository.mucc(&["put", &small, "trunk/sub/file 3"]);
-    }
+    compare::all(&repository, &sample().contents);
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Packed {
+    Not,
+    Half,
+    All,
+}
+
+const ZLIB: &str = "[deltification]\ncompression = zlib\n";
+const PLAIN: &str = "[deltification]\ncompression = none\n";
+const NO_DELTAS: &str =
+    "[deltification]\nenable-dir-deltification = false\nenable-props-deltification = false\n";
+/// Long chains, and nothing shared.
+const CHAINS: &str =
+    "[deltification]\nmax-linear-deltification = 64\n[rep-sharing]\nenable-rep-sharing = false\n";
+/// Index pages so small that items span several.
+const SMALL_PAGES: &str = "[io]\nblock-size = 1\nl2p-page-size = 4\np2l-page-size = 1\n";
+
+#[test]
+fn as_committed() {
+    compare::all(&sample().repository, &sample().contents);
 }
 
 #[test]
-fn format_8_unpacked() {
-    let repository = Repository::create("1.14", 1000, "");
-    fill(&repository);
-    compare::all(&repository);
+fn format_1() {
+    check("1.3", 0, "", Packed::Not);
 }
 
 #[test]
-fn format_8_packed() {
-    let repository = Repository::create("1.14", 7, "");
-    fill(&repository);
-    repository.pack();
-    compare::all(&repository);
+fn format_2() {
+    check("1.4", 0, "", Packed::Not);
 }
 
 #[test]
-fn format_6_packed() {
-    let repository = Repository::create("1.8", 7, "");
-    fill(&repository);
-    repository.pack();
-    compare::all(&repository);
+fn format_3() {
+    check("1.5", 1000, "", Packed::Not);
+    check("1.5", 7, "", Packed::Not);
+    check("1.5", 0, "", Packed::Not);
+}
+
+#[test]
+fn format_4() {
+    check("1.6", 1000, "", Packed::Not);
+    check("1.6", 7, "", Packed::Half);
+    check("1.6", 7, NO_DELTAS, Packed::All);
+}
+
+#[test]
+fn format_6() {
+    check("1.8", 1000, "", Packed::Not);
+    check("1.8", 7, PLAIN, Packed::Half);
+    check("1.8", 5, "", Packed::All);
+    check("1.8", 0, "", Packed::Not);
+}
+
+#[test]
+fn format_7() {
+    check("1.9", 1000, SMALL_PAGES, Packed::Not);
+    check("1.9", 7, PLAIN, Packed::Half);
+    check("1.9", 7, SMALL_PAGES, Packed::All);
+    check("1.9", 1, "", Packed::All);
+}
+
+#[test]
+fn format_8() {
+    check("1.10", 7, "", Packed::Half);
+    check("1.14", 7, ZLIB, Packed::All);
+    check("1.14", 3, PLAIN, Packed::All);
+    check("1.14", 50, CHAINS, Packed::Half);
+    check("1.14", 19, CHAINS, Packed::All);
+    check("1.14", 7, SMALL_PAGES, Packed::All);
+}
+
+/// Upgrading rewrites nothing: the revisions keep the syntax of their time.
+#[test]
+fn upgraded() {
+    for (version, shard_size) in [("1.3", 0), ("1.5", 7), ("1.6", 7), ("1.8", 7)] {
+        let repository = Repository::create(version, shard_size, "");
+        repository.load(&sample().halves[0]);
+        if shard_size > 0 && version != "1.5" {
+            repository.pack();
+        }
+        repository.upgrade();
+        compare::open(&repository);
+        repository.load(&sample().halves[1]);
+        if shard_size > 0 {
+            repository.pack();
+        }
+        compare::all(&repository, &sample().contents);
+    }
 }
