@@ -1,6 +1,6 @@
 //! An open filesystem: the small files in `db/`, and the way to roots and revision properties.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -268,7 +268,7 @@ fn first_line_fault(path: &Path, line: &str) -> String {
     }
 }
 
-fn corrupt_number(path: &PathBuf) -> Error {
+fn corrupt_number(path: &Path) -> Error {
     Error::new(
         Code::FS_CORRUPT,
         format!("File '{}' holds no revision number", path.display()),

@@ -10,6 +10,7 @@ pub mod admin;
 mod cache;
 mod conf;
 pub mod disk;
+#[cfg_attr(not(test), expect(dead_code, reason = "encoders are for the writing half"))]
 mod format;
 mod fs;
 mod history;

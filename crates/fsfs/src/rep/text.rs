@@ -104,7 +104,10 @@ impl TextReader {
     /// stored, so every one but the last has the length of a window.
     pub(super) fn next_piece(&mut self) -> Result<Piece> {
         self.fill()?;
-        let piece = Piece { chunk: self.chunk.clone(), start: self.position };
+        let piece = Piece {
+            chunk: self.chunk.clone(),
+            start: self.position,
+        };
         self.position = self.chunk.len();
         Ok(piece)
     }
