@@ -4,7 +4,7 @@
 //! good), `[io]` counts from format 7 on; what is ignored is not checked either, so a value may be wrong for years and
 //! refused after an upgrade.
 
-use base::ini::{Ini, parse_bool};
+use base::ini::{Case, Ini};
 use base::{Code, Error, Result, ResultExt as _};
 
 use crate::disk::{Disk, is_missing};
@@ -102,7 +102,7 @@ impl FsConf {
     /// # Errors
     /// `MALFORMED_FILE`, `BAD_CONFIG_VALUE`, `BAD_PROPERTY`-like numbers as Subversion 1.14 gives them.
     pub(crate) fn parse(text: &[u8], format: u32) -> Result<Self> {
-        let file = File(Ini::parse(text)?);
+        let file = File(Ini::parse(text, Case::Ignored)?);
         let mut conf = Self::for_format(format);
         file.flag("caches", "fail-stop", false)?;
         if format < 4 {
@@ -137,8 +137,8 @@ impl FsConf {
         };
         self.max_deltification_walk = limit("max-deltification-walk", 1023)?;
         self.max_linear_deltification = limit("max-linear-deltification", 16)?;
-        let level = file.0.get(SECTION, "compression-level");
-        match file.0.get(SECTION, "compression") {
+        let level = file.text(SECTION, "compression-level")?;
+        match file.text(SECTION, "compression")? {
             Some(_) if level.is_some() => {
                 return Err(bad_value(
                     "The 'compression' and 'compression-level' config options are mutually exclusive",
@@ -182,18 +182,16 @@ struct File(Ini);
 
 impl File {
     fn flag(&self, section: &str, option: &str, default: bool) -> Result<bool> {
-        let Some(value) = self.0.get(section, option) else {
-            return Ok(default);
-        };
-        parse_bool(&value).ok_or_else(|| {
-            bad_value(format!(
-                "Config error: invalid boolean value '{value}' for '[{section}] {option}'"
-            ))
-        })
+        self.0.flag(section, option, default)
+    }
+
+    fn text(&self, section: &str, option: &str) -> Result<Option<String>> {
+        let value = self.0.get(section.as_bytes(), option.as_bytes())?;
+        Ok(value.map(|value| String::from_utf8_lossy(&value).into_owned()))
     }
 
     fn number(&self, section: &str, option: &str, default: i64) -> Result<i64> {
-        let Some(value) = self.0.get(section, option) else {
+        let Some(value) = self.text(section, option)? else {
             return Ok(default);
         };
         value.parse().map_err(|e: std::num::ParseIntError| {

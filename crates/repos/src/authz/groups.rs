@@ -182,7 +182,7 @@ impl Groups {
 /// Splits a list at its commas; white space and empty members fall away.
 fn members(list: &[u8]) -> Vec<&[u8]> {
     list.split(|b| *b == b',')
-        .map(crate::config::trim)
+        .map(base::ini::trim)
         .filter(|m| !m.is_empty())
         .collect()
 }

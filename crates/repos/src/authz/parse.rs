@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use base::ini::{self, Listener, is_space};
 use base::{Code, Error, Result, ResultExt};
 use parking_lot::Mutex;
 
@@ -12,12 +13,12 @@ use super::groups::{Definitions, Groups, invalid};
 use super::pattern::{Segment, normalise};
 use super::rights::Rights;
 use super::rules::{Authz, Entry, PathsBuilder, Principal, Rule, Who, index};
-use crate::config::{self, Listener, MAX_FILE, is_space, shown};
+use crate::config::{MAX_FILE, shown};
 
 pub(super) fn parse(text: &[u8], groups: Option<&[u8]>) -> Result<Authz> {
     check_size(text)?;
     let mut reader = Reader::new();
-    config::parse(text, &mut reader)?;
+    ini::parse(text, &mut reader)?;
     reader.close_rule();
     if let Some(text) = groups {
         check_size(text)?;
@@ -30,7 +31,7 @@ pub(super) fn parse(text: &[u8], groups: Option<&[u8]>) -> Result<Authz> {
             definitions: &mut reader.definitions,
             seen: false,
         };
-        config::parse(text, &mut groups)?;
+        ini::parse(text, &mut groups)?;
     }
     reader.finish()
 }

@@ -11,6 +11,7 @@ use std::hash::Hash;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base::ini::Case;
 use base::{Code, Result, ResultExt};
 use parking_lot::Mutex;
 
@@ -18,7 +19,6 @@ use super::hooks_env::HooksEnv;
 use super::passwd::Passwords;
 use super::read::{FileStamp, read_limited};
 use super::svnserve_conf::ServerConf;
-use super::values::{Case, Values};
 use crate::authz::{Authz, FetchRevisioned, Source};
 
 /// The configuration files that are in use. Share one among all connections.
@@ -68,7 +68,7 @@ impl ConfigCache {
     pub fn server_required(&self, path: &Path) -> Result<Arc<ServerConf>> {
         let folder = path.parent().unwrap_or(Path::new(""));
         self.servers.one(path, |text| {
-            ServerConf::from_values(&Values::parse_file(text, path, Case::Ignored)?, folder)
+            ServerConf::from_values(&super::read::parse_file(text, path, Case::Ignored)?, folder)
         })
     }
 
@@ -80,7 +80,7 @@ impl ConfigCache {
     /// the log.
     pub fn passwords(&self, path: &Path) -> Result<Option<Arc<Passwords>>> {
         let read = self.passwords.one(path, |text| {
-            Passwords::from_values(&Values::parse_file(text, path, Case::Ignored)?)
+            Passwords::from_values(&super::read::parse_file(text, path, Case::Ignored)?)
         });
         match read {
             Ok(passwords) => Ok(Some(passwords)),
@@ -97,7 +97,7 @@ impl ConfigCache {
         match FileStamp::of(path)? {
             None => Ok(Arc::default()),
             Some(_) => self.hooks_envs.one(path, |text| {
-                HooksEnv::from_values(&Values::parse_file(text, path, Case::Sensitive)?)
+                HooksEnv::from_values(&super::read::parse_file(text, path, Case::Sensitive)?)
             }),
         }
     }

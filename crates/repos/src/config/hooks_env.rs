@@ -6,8 +6,7 @@
 use std::path::Path;
 
 use base::Result;
-
-use super::values::{Case, Values};
+use base::ini::{Case, Ini};
 
 /// Environments by hook.
 #[derive(Debug, Default)]
@@ -24,10 +23,10 @@ impl HooksEnv {
     /// # Errors
     /// The system's number, `MALFORMED_FILE`, `BAD_CONFIG_VALUE`.
     pub fn read(path: &Path) -> Result<Self> {
-        Self::from_values(&Values::read(path, Case::Sensitive)?)
+        Self::from_values(&super::read::read_ini(path, Case::Sensitive)?)
     }
 
-    pub(crate) fn from_values(values: &Values) -> Result<Self> {
+    pub(crate) fn from_values(values: &Ini) -> Result<Self> {
         let mut sections = Vec::new();
         for section in values.sections() {
             let mut variables = Vec::new();
@@ -57,7 +56,7 @@ mod tests {
     use super::*;
 
     fn environment(text: &str) -> String {
-        let values = Values::parse(text.as_bytes(), Case::Sensitive).expect("well-formed");
+        let values = Ini::parse(text.as_bytes(), Case::Sensitive).expect("well-formed");
         let env = HooksEnv::from_values(&values).expect("within bounds");
         let variables = env.environment("pre-revprop-change").iter();
         let shown: Vec<_> = variables

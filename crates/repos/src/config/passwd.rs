@@ -7,8 +7,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use base::Result;
-
-use super::values::{Case, Values};
+use base::ini::{Case, Ini};
 
 /// Names and passwords.
 pub struct Passwords {
@@ -22,10 +21,10 @@ impl Passwords {
     /// The system's number, `MALFORMED_FILE`, `BAD_CONFIG_VALUE`. The server tells its client of none of these, but
     /// `AUTHN_NO_PROVIDER` ([`super::ConfigCache::passwords`]).
     pub fn read(path: &Path) -> Result<Self> {
-        Self::from_values(&Values::read(path, Case::Ignored)?)
+        Self::from_values(&super::read::read_ini(path, Case::Ignored)?)
     }
 
-    pub(crate) fn from_values(values: &Values) -> Result<Self> {
+    pub(crate) fn from_values(values: &Ini) -> Result<Self> {
         let mut by_name = HashMap::new();
         for (name, password) in values.options(b"users") {
             by_name.insert(name.to_ascii_lowercase(), password?.into());
@@ -51,7 +50,7 @@ mod tests {
     use super::*;
 
     fn password(text: &str, user: &str) -> Option<String> {
-        let values = Values::parse(text.as_bytes(), Case::Ignored).expect("well-formed");
+        let values = Ini::parse(text.as_bytes(), Case::Ignored).expect("well-formed");
         let passwords = Passwords::from_values(&values).expect("within bounds");
         let found = passwords.password(user.as_bytes())?;
         Some(String::from_utf8_lossy(found).into_owned())

@@ -4,7 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
-use base::{Code, Error, Result};
+use base::ini::{Case, Ini};
+use base::{Code, Error, Result, ResultExt};
 
 /// What must differ when a file has been replaced or rewritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +84,19 @@ pub(crate) fn read_limited(path: &Path) -> Result<Vec<u8>> {
         return Err(Error::new(Code::MALFORMED_FILE, message).context(in_file()));
     }
     Ok(text)
+}
+
+/// Reads and parses a file.
+///
+/// # Errors
+/// As [`read_limited`] and [`Ini::parse`], under a link that names the file.
+pub(crate) fn read_ini(path: &Path, case: Case) -> Result<Ini> {
+    parse_file(&read_limited(path)?, path, case)
+}
+
+/// Parses what was read from `path`.
+pub(crate) fn parse_file(text: &[u8], path: &Path, case: Case) -> Result<Ini> {
+    Ini::parse(text, case).context(|| format!("Error while parsing config file: {}:", path.display()))
 }
 
 /// `bytes` as text for a message: what is not UTF-8 becomes `?\FF`, as the incumbent shows it.

@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
+use base::ini::{Case, Ini};
 use base::{Code, Error, Result};
 
-use super::values::{Case, Values};
 use crate::authz::Source;
 
 /// What one kind of user may do at most. Ordered: each includes those before it.
@@ -79,14 +79,14 @@ impl ServerConf {
     /// The system's number (also if there is no such file), `MALFORMED_FILE`, `BAD_CONFIG_VALUE`.
     pub fn read(path: &Path) -> Result<Self> {
         let folder = path.parent().unwrap_or(Path::new(""));
-        Self::from_values(&Values::read(path, Case::Ignored)?, folder)
+        Self::from_values(&super::read::read_ini(path, Case::Ignored)?, folder)
     }
 
     /// Takes the settings from parsed `values`; relative names are relative to `folder`.
     ///
     /// # Errors
     /// `BAD_CONFIG_VALUE`, also for `use-sasl = true`: there is no SASL here.
-    pub fn from_values(values: &Values, folder: &Path) -> Result<Self> {
+    pub fn from_values(values: &Ini, folder: &Path) -> Result<Self> {
         let general = |option: &str| values.get(b"general", option.as_bytes());
         let access = |option: &str, default| -> Result<Access> {
             Ok(match general(option)?.as_deref() {
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     fn conf(text: &str) -> Result<ServerConf> {
-        let values = Values::parse(text.as_bytes(), Case::Ignored)?;
+        let values = Ini::parse(text.as_bytes(), Case::Ignored)?;
         ServerConf::from_values(&values, Path::new("/r/conf"))
     }
 

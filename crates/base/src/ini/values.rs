@@ -5,13 +5,12 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::path::Path;
 
-use base::{Code, Error, Result, ResultExt};
 use memchr::memmem;
 
-use super::ini::{Listener, parse};
-use super::read::{read_limited, shown};
+use super::parse::{Listener, parse};
+use crate::error::{Error, Result};
+use crate::error_codes::Code;
 
 /// Does case matter in the names of sections and options? (ASCII case only.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,7 +23,7 @@ pub enum Case {
 
 /// A parsed configuration file.
 #[derive(Debug)]
-pub struct Values {
+pub struct Ini {
     case: Case,
     sections: Vec<Section>,
     by_name: HashMap<Vec<u8>, usize>,
@@ -39,13 +38,13 @@ struct Section {
     by_name: HashMap<Vec<u8>, usize>,
 }
 
-impl Values {
+impl Ini {
     /// Parses the text of a file.
     ///
     /// # Errors
     /// `MALFORMED_FILE` with `line N: …`.
     pub fn parse(text: &[u8], case: Case) -> Result<Self> {
-        let mut values = Values {
+        let mut values = Ini {
             case,
             sections: Vec::new(),
             by_name: HashMap::new(),
@@ -58,19 +57,6 @@ impl Values {
             },
         )?;
         Ok(values)
-    }
-
-    /// Reads and parses a file.
-    ///
-    /// # Errors
-    /// The system's number if it cannot be read; what [`Values::parse`] says under a link that names the file.
-    pub fn read(path: &Path, case: Case) -> Result<Self> {
-        Self::parse_file(&read_limited(path)?, path, case)
-    }
-
-    /// Parses what was read from `path`.
-    pub(crate) fn parse_file(text: &[u8], path: &Path, case: Case) -> Result<Self> {
-        Self::parse(text, case).context(|| format!("Error while parsing config file: {}:", path.display()))
     }
 
     /// The names of the sections, in the order of the file.
@@ -117,7 +103,7 @@ impl Values {
                 Code::BAD_CONFIG_VALUE,
                 format!(
                     "Config error: invalid boolean value '{}' for '[{section}] {option}'",
-                    shown(&value)
+                    String::from_utf8_lossy(&value)
                 ),
             )),
         }
@@ -156,8 +142,8 @@ impl Values {
                 Code::BAD_CONFIG_VALUE,
                 format!(
                     "Config error: the references in '[{}] {}' expand too far",
-                    shown(&self.sections[at.0].name),
-                    shown(&self.sections[at.0].options[at.1].0),
+                    String::from_utf8_lossy(&self.sections[at.0].name),
+                    String::from_utf8_lossy(&self.sections[at.0].options[at.1].0),
                 ),
             )),
         }
@@ -190,7 +176,7 @@ enum Stop {
 }
 
 struct Expansion<'v> {
-    values: &'v Values,
+    values: &'v Ini,
     /// `None` while it is being expanded.
     done: HashMap<Place, Option<Vec<u8>>>,
     total: usize,
@@ -239,7 +225,7 @@ impl Expansion<'_> {
 }
 
 struct Collector<'v> {
-    values: &'v mut Values,
+    values: &'v mut Ini,
     open: usize,
 }
 

@@ -3,17 +3,18 @@
 //! [`parse`] walks the text line by line and tells a [`Listener`] which section begins and which value it read,
 //! in the order of the file and as soon as it knows: a listener's refusal therefore comes before a
 //! mistake further down, as with the incumbent. Names and values are handed over trimmed, continuation lines
-//! joined, but not expanded ([`super::Values`] expands).
+//! joined, but not expanded ([`super::Ini`] expands).
 //!
 //! Line numbers are true ones. (The incumbent forgets to count the lines of section headers, so that its number
 //! is often too small; its texts are kept.)
 
 use std::borrow::Cow;
 
-use base::{Code, Error, Result};
+use crate::error::{Error, Result};
+use crate::error_codes::Code;
 
 /// Hears what [`parse`] reads.
-pub(crate) trait Listener {
+pub trait Listener {
     /// A section header. The same section may be opened again.
     fn section(&mut self, name: &[u8]) -> Result<()>;
     /// A value of the section opened last.
@@ -24,7 +25,7 @@ pub(crate) trait Listener {
 ///
 /// # Errors
 /// `MALFORMED_FILE` with `line N: …`, or what the listener returns.
-pub(crate) fn parse(text: &[u8], listener: &mut dyn Listener) -> Result<()> {
+pub fn parse(text: &[u8], listener: &mut dyn Listener) -> Result<()> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut lines = Lines {
         rest: text,
@@ -140,12 +141,12 @@ impl<'a> Lines<'a> {
 }
 
 /// White space in the sense of C's `isspace`.
-pub(crate) fn is_space(b: u8) -> bool {
+pub fn is_space(b: u8) -> bool {
     matches!(b, b' ' | b'\t'..=b'\r')
 }
 
 /// `bytes` without white space at both ends.
-pub(crate) fn trim(bytes: &[u8]) -> &[u8] {
+pub fn trim(bytes: &[u8]) -> &[u8] {
     let start = bytes.iter().position(|b| !is_space(*b)).unwrap_or(bytes.len());
     trim_end(&bytes[start..])
 }
@@ -156,5 +157,5 @@ fn trim_end(bytes: &[u8]) -> &[u8] {
 }
 
 #[cfg(test)]
-#[path = "ini_tests.rs"]
+#[path = "parse_tests.rs"]
 mod tests;

@@ -4,7 +4,7 @@ use super::*;
 
 /// The realm of a file whose `[general]` section holds `text`.
 fn realm(text: &str) -> String {
-    let values = Values::parse(format!("[general]\n{text}").as_bytes(), Case::Ignored).expect("well-formed");
+    let values = Ini::parse(format!("[general]\n{text}").as_bytes(), Case::Ignored).expect("well-formed");
     let value = values.get(b"general", b"realm").expect("within bounds");
     value.map_or("-".to_owned(), |v| String::from_utf8_lossy(&v).into_owned())
 }
@@ -47,7 +47,7 @@ fn expansion() {
 #[test]
 fn case_matters_where_it_should() {
     let text = b"[default]\nA=%(B)s\na=2\n[DEFAULT]\nB=x\n[h]\nA=%(B)s%(b)s\n";
-    let values = Values::parse(text, Case::Sensitive).expect("well-formed");
+    let values = Ini::parse(text, Case::Sensitive).expect("well-formed");
     let all = |section: &[u8]| -> Vec<String> {
         let shown = |(n, v): (&[u8], Result<Cow<'_, [u8]>>)| {
             let value = v.expect("within bounds");
@@ -68,7 +68,7 @@ fn case_matters_where_it_should() {
 
 #[test]
 fn flags() {
-    let values = Values::parse(b"[s]\na=TRUE\nb=On\nc=1\nd=no\ne=t\nf=", Case::Ignored).expect("well-formed");
+    let values = Ini::parse(b"[s]\na=TRUE\nb=On\nc=1\nd=no\ne=t\nf=", Case::Ignored).expect("well-formed");
     for (option, expected) in [("a", true), ("b", true), ("c", true), ("d", false), ("z", true)] {
         assert_eq!(values.flag("s", option, true).ok(), Some(expected), "{option}");
     }
@@ -87,10 +87,10 @@ fn a_small_file_cannot_unfold_into_a_large_one() {
         laughs += &line;
         empties += &line;
     }
-    let values = Values::parse(laughs.as_bytes(), Case::Ignored).expect("well-formed");
+    let values = Ini::parse(laughs.as_bytes(), Case::Ignored).expect("well-formed");
     let e = values.get(b"general", b"realm").expect_err("too large");
     assert_eq!(e.code(), Code::BAD_CONFIG_VALUE);
-    let values = Values::parse(empties.as_bytes(), Case::Ignored).expect("well-formed");
+    let values = Ini::parse(empties.as_bytes(), Case::Ignored).expect("well-formed");
     assert_eq!(
         values.get(b"general", b"realm").ok().flatten().as_deref(),
         Some(&b""[..])
@@ -100,6 +100,6 @@ fn a_small_file_cannot_unfold_into_a_large_one() {
     for n in 1..1000 {
         chain += &format!("x{n} = %(x{})s\n", n - 1);
     }
-    let values = Values::parse(chain.as_bytes(), Case::Ignored).expect("well-formed");
+    let values = Ini::parse(chain.as_bytes(), Case::Ignored).expect("well-formed");
     assert!(values.get(b"general", b"realm").is_err());
 }
