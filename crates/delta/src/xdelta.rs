@@ -1,12 +1,12 @@
 //! The block matcher: makes one window out of a source view and a target view.
 //!
-//! The source is cut into blocks of 64 bytes and indexed by a checksum that rolls: the target is scanned byte by
-//! byte, and where the checksum of its next 64 bytes is that of a block (and the bytes are too), the match is
-//! grown both ways. The instructions are those that Subversion 1.14 makes, window for window, so that stored
-//! deltas and dump streams come out alike.
+//! The source is cut into blocks of 64 bytes, which are indexed by a checksum that rolls. The target is scanned byte
+//! by byte: where its next 64 bytes are a block, the match is grown both ways. The instructions are those that
+//! Subversion 1.14 makes, window for window, so that stored deltas and dump streams come out alike.
 //!
-//! A common prefix and suffix are taken before and after, without blocks. What the matcher does not do: look
-//! beyond the view, or copy from the target.
+//! Nearly all positions match nothing, so the scan is a tight loop that asks a small bitmap about the checksum;
+//! only what passes is looked up. A common prefix and suffix are taken before and after, without blocks. What the
+//! matcher does not do: look beyond the view, or copy from the target.
 
 use crate::window::{Op, WINDOW_SIZE, Window};
 
@@ -22,14 +22,27 @@ const MAX_PROBES: usize = 64;
 /// Slot without a block.
 const FREE: u32 = u32::MAX;
 
+/// Words of the bitmap: 160 bits for each block of a full view.
+const FILTER_WORDS: usize = 1 << 12;
+
 /// Makes windows; keeps its tables for the next one.
-#[derive(Default)]
 pub struct Matcher {
     /// Open addressing, a power of two of slots, at most half full.
     slots: Vec<Slot>,
-    /// One bit for each value of some checksum bits that any block has: most positions of the target need no
-    /// look at the slots.
-    filter: Vec<u64>,
+    /// The bit of [`filter_bit`] is set for every block.
+    filter: Box<[u64; FILTER_WORDS]>,
+    /// Words of the filter that are not zero (small texts do not pay for clearing all).
+    set_words: Vec<u16>,
+}
+
+impl Default for Matcher {
+    fn default() -> Self {
+        Matcher {
+            slots: Vec::new(),
+            filter: Box::new([0; FILTER_WORDS]),
+            set_words: Vec::new(),
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -77,48 +90,44 @@ impl Matcher {
 
     /// Fills slots and filter with the whole blocks of the source; of equal blocks the first one counts.
     fn index(&mut self, source: &[u8]) {
-        let blocks = source.len() / BLOCK;
-        let slots = (2 * blocks).next_power_of_two();
+        let (blocks, _) = source.as_chunks::<BLOCK>();
+        let mask = (2 * blocks.len()).next_power_of_two() - 1;
         self.slots.clear();
-        self.slots.resize(slots, Slot { key: 0, at: FREE });
-        // 32 or more bits a block: one position in forty, or fewer, passes for nothing.
-        self.filter.clear();
-        self.filter.resize((slots / 4).max(1), 0);
-        let (slot_mask, filter_mask) = (slots - 1, self.filter.len() - 1);
-        for (number, block) in source.chunks_exact(BLOCK).enumerate() {
-            let hash = Sums::of(block).hash();
-            let mut place = slot_of(hash, slot_mask);
+        self.slots.resize(mask + 1, Slot { key: 0, at: FREE });
+        for word in self.set_words.drain(..) {
+            self.filter[usize::from(word)] = 0;
+        }
+        for (number, block) in blocks.iter().enumerate() {
+            let key = Sums::of(block).hash();
+            let mut place = (key >> 16) as usize & mask;
             for _ in 0..MAX_PROBES {
                 let slot = &mut self.slots[place];
                 if slot.at == FREE {
                     *slot = Slot {
-                        key: hash,
+                        key,
                         at: (number * BLOCK) as u32,
                     };
-                    let (word, bit) = filter_bit(hash, filter_mask);
-                    self.filter[word] |= bit;
+                    let (word, bit) = filter_bit(key);
+                    self.filter[usize::from(word)] |= 1 << bit;
+                    self.set_words.push(word);
                     break;
                 }
                 let at = slot.at as usize;
-                if slot.key == hash && source[at..at + BLOCK] == *block {
+                if slot.key == key && source[at..at + BLOCK] == *block {
                     break;
                 }
-                place = (place + 1) & slot_mask;
+                place = (place + 1) & mask;
             }
         }
     }
 
     /// Emits instructions up to the end of the last match; returns that end.
     fn matches(&self, source: &[u8], target: &[u8], start: usize, window: &mut Window) -> usize {
-        let index = Index {
-            slots: &self.slots,
-            filter: &self.filter,
-        };
         let last = target.len() - BLOCK;
         let mut pending = start;
         let mut from = start;
         while from < last {
-            let Some((mut at, mut apos)) = index.find(source, target, from, last) else {
+            let Some((mut at, mut apos)) = self.find(source, target, from) else {
                 break;
             };
             let mut end = at + BLOCK;
@@ -140,46 +149,40 @@ impl Matcher {
         }
         pending
     }
-}
 
-/// What the scan of a target needs to see.
-struct Index<'a> {
-    slots: &'a [Slot],
-    filter: &'a [u64],
-}
-
-impl Index<'_> {
-    /// Finds the first position in `from..=last` of the target whose next 64 bytes are a block; returns it and
-    /// the block's place in the source.
-    fn find(&self, source: &[u8], target: &[u8], from: usize, last: usize) -> Option<(usize, usize)> {
-        let filter_mask = self.filter.len() - 1;
-        let mut sums = Sums::of(&target[from..from + BLOCK]);
-        let leaving = &target[from..last];
-        let entering = &target[from + BLOCK..];
-        for (step, (out, new)) in leaving.iter().zip(entering).enumerate() {
-            let hash = sums.hash();
-            let (word, bit) = filter_bit(hash, filter_mask);
-            if self.filter[word & filter_mask] & bit != 0
-                && let Some(apos) = self.look_up(hash, source, &target[from + step..])
-            {
-                return Some((from + step, apos));
+    /// Finds the first position from `from` on whose next 64 bytes are a block; returns it and the block's place
+    /// in the source.
+    fn find(&self, source: &[u8], target: &[u8], from: usize) -> Option<(usize, usize)> {
+        let last = target.len() - BLOCK;
+        let mut at = from;
+        let (block, _) = target[at..].split_first_chunk()?;
+        let mut sums = Sums::of(block);
+        loop {
+            let skipped;
+            (skipped, sums) = skip(&self.filter, sums, &target[at..last], &target[at + BLOCK..]);
+            at += skipped;
+            if let Some(apos) = self.look_up(sums.hash(), source, &target[at..at + BLOCK]) {
+                return Some((at, apos));
             }
-            sums.roll(*out, *new);
+            if at == last {
+                return None;
+            }
+            sums = sums.rolled(target[at], target[at + BLOCK]);
+            at += 1;
         }
-        self.look_up(sums.hash(), source, &target[last..])
-            .map(|apos| (last, apos))
     }
 
-    fn look_up(&self, hash: u32, source: &[u8], target: &[u8]) -> Option<usize> {
+    #[inline(never)]
+    fn look_up(&self, key: u32, source: &[u8], block: &[u8]) -> Option<usize> {
         let mask = self.slots.len() - 1;
-        let mut place = slot_of(hash, mask);
+        let mut place = (key >> 16) as usize & mask;
         for _ in 0..MAX_PROBES {
             let slot = self.slots[place];
             if slot.at == FREE {
                 return None;
             }
             let at = slot.at as usize;
-            if slot.key == hash && source[at..at + BLOCK] == target[..BLOCK] {
+            if slot.key == key && source[at..at + BLOCK] == *block {
                 return Some(at);
             }
             place = (place + 1) & mask;
@@ -188,12 +191,25 @@ impl Index<'_> {
     }
 }
 
-fn slot_of(hash: u32, mask: usize) -> usize {
-    (hash >> 16) as usize & mask
+/// Rolls over positions that the filter rules out; returns how many, and the sums of the position reached.
+///
+/// Apart from everything else, so that all it works with stays in registers.
+#[inline(never)]
+fn skip(filter: &[u64; FILTER_WORDS], mut sums: Sums, leaving: &[u8], entering: &[u8]) -> (usize, Sums) {
+    for (step, (out, new)) in leaving.iter().zip(entering).enumerate() {
+        let (word, bit) = filter_bit(sums.hash());
+        if filter[usize::from(word)] >> bit & 1 != 0 {
+            return (step, sums);
+        }
+        sums = sums.rolled(*out, *new);
+    }
+    (leaving.len(), sums)
 }
 
-fn filter_bit(hash: u32, mask: usize) -> (usize, u64) {
-    ((hash >> 6) as usize & mask, 1 << (hash & 63))
+/// Word and bit of the filter that stand for a checksum.
+#[inline]
+fn filter_bit(hash: u32) -> (u16, u32) {
+    ((hash >> (32 - FILTER_WORDS.ilog2())) as u16, hash >> 14 & 63)
 }
 
 /// The rolling checksum: the sum of the bytes, and the sum of the sums that each byte left behind.
@@ -204,35 +220,33 @@ struct Sums {
 }
 
 impl Sums {
-    fn of(block: &[u8]) -> Self {
+    fn of(block: &[u8; BLOCK]) -> Self {
+        // In plain counting loops, of which the compiler makes vector code.
         let mut sums = Sums {
             plain: 0,
             weighted: 0,
         };
-        for byte in block {
-            sums.plain += u32::from(*byte);
-            sums.weighted += sums.plain;
+        for at in 0..BLOCK {
+            sums.plain += u32::from(block[at]);
+            sums.weighted += u32::from(block[at]) * u32::from(TIMES_COUNTED[at]);
         }
         sums
     }
 
     #[inline]
-    fn roll(&mut self, out: u8, new: u8) {
-        self.plain = self
-            .plain
-            .wrapping_sub(u32::from(out))
-            .wrapping_add(u32::from(new));
-        self.weighted = self
-            .weighted
-            .wrapping_sub(u32::from(out) * BLOCK as u32)
-            .wrapping_add(self.plain);
+    fn rolled(self, out: u8, new: u8) -> Self {
+        let plain = self.plain.wrapping_sub(out.into()).wrapping_add(new.into());
+        let left = u32::from(out) * BLOCK as u32;
+        Sums {
+            plain,
+            weighted: self.weighted.wrapping_sub(left).wrapping_add(plain),
+        }
     }
 
-    /// Spreads the 34 bits of both sums over 32.
+    /// Spreads the 34 bits of both sums over 32; the upper bits are the better ones.
     #[inline]
     fn hash(self) -> u32 {
-        let mixed = (self.weighted ^ self.plain << 18).wrapping_mul(0x9e37_79b1);
-        mixed ^ mixed >> 15
+        (self.weighted ^ self.plain << 18).wrapping_mul(0x9e37_79b1)
     }
 }
 
@@ -288,6 +302,17 @@ fn remove_tail(window: &mut Window, limit: usize) -> usize {
     }
     limit - left as usize
 }
+
+/// How many of the running sums of a block each of its bytes is in.
+const TIMES_COUNTED: [u16; BLOCK] = {
+    let mut out = [0; BLOCK];
+    let mut at = 0;
+    while at < BLOCK {
+        out[at] = (BLOCK - at) as u16;
+        at += 1;
+    }
+    out
+};
 
 const WORD: usize = size_of::<u64>();
 
@@ -346,10 +371,10 @@ mod tests {
     #[test]
     fn sums_roll() {
         let text: Vec<u8> = (0..1_000u32).map(|i| (i * i % 251) as u8).collect();
-        let mut sums = Sums::of(&text[..BLOCK]);
-        for at in 0..text.len() - BLOCK {
-            assert_eq!(sums.hash(), Sums::of(&text[at..at + BLOCK]).hash());
-            sums.roll(text[at], text[at + BLOCK]);
+        let mut sums = Sums::of(text.first_chunk().expect("because it is longer"));
+        for (at, block) in text.array_windows().enumerate().take(text.len() - BLOCK) {
+            assert_eq!(sums.hash(), Sums::of(block).hash());
+            sums = sums.rolled(text[at], text[at + BLOCK]);
         }
     }
 }
