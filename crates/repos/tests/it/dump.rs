@@ -192,9 +192,8 @@ fn histories_with_traps() {
     }
 }
 
-/// Copies that a filter turns into additions, with every kind of change below them.
-#[test]
-fn expanded_copies() {
+/// Copies with every kind of change below them.
+pub fn expanding() -> Stream {
     let mut s = Stream::new("0d5c7f1e-1111-4222-8333-000000000010");
     s.rev("Start")
         .mkdirs(["from", "to", "other", "from/d1", "from/d1/d2", "from/dd"]);
@@ -229,8 +228,14 @@ fn expanded_copies() {
         .delete("to/c1")
         .delete("to/c2/d1")
         .delete("from/zz");
+    s
+}
+
+/// Copies that a filter turns into additions, with every kind of change below them.
+#[test]
+fn expanded_copies() {
     for compatible in ["1.6", "1.14"] {
-        let repo = build(&Spec::new(compatible).named("expanded").with(s.clone()));
+        let repo = build(&Spec::new(compatible).named("expanded").with(expanding()));
         for args in [
             &["--exclude", "/from"][..],
             &["--exclude", "/from", "--deltas"],

@@ -2,3 +2,6 @@
 
 mod authz;
 mod dump;
+mod peer;
+mod recording;
+mod replay;
