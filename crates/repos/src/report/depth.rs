@@ -22,12 +22,12 @@ pub(super) fn treatment(kind: NodeKind, held: Depth, requested: Depth) -> Treatm
     use Treatment::{Compare, Ignore, New};
     let deep = requested >= Depth::Immediates;
     match (kind == NodeKind::File, held) {
-        (true, Depth::Empty) if requested >= Depth::Files => New,
-        (true, Depth::Empty) => Ignore,
+        (true, Depth::Exclude | Depth::Empty) if requested >= Depth::Files => New,
+        (true, Depth::Exclude | Depth::Empty) => Ignore,
         (true, _) if requested == Depth::Empty => Ignore,
         (true, _) => Compare,
-        (false, Depth::Empty | Depth::Files) if deep => New,
-        (false, Depth::Empty | Depth::Files) => Ignore,
+        (false, Depth::Exclude | Depth::Empty | Depth::Files) if deep => New,
+        (false, Depth::Exclude | Depth::Empty | Depth::Files) => Ignore,
         (false, _) if deep || requested == Depth::Unknown => Compare,
         (false, _) => Ignore,
     }

@@ -159,7 +159,7 @@ impl Walk<'_> {
             requested: self.options.depth,
             seen: Subtree::Mixed,
         };
-        if let Some(frame) = self.entry(candidate)? {
+        if let Some(frame) = self.entry(&candidate)? {
             self.directories(frame)?;
         }
         self.editor.close_directory(token)
@@ -171,10 +171,7 @@ impl Walk<'_> {
         while let Some(mut frame) = open.pop() {
             match self.advance(&mut frame)? {
                 Some(child) => open.extend([frame, child]),
-                None => {
-                    self.editor.close_directory(frame.token)?;
-                    self.cursor.skip_below(&frame.path)?;
-                }
+                None => self.editor.close_directory(frame.token)?,
             }
         }
         Ok(())
@@ -233,7 +230,6 @@ impl Walk<'_> {
         let path = frame.path.join_str(name);
         let is_dir = |entry: Option<&DirEntry>| entry.is_some_and(|e| e.kind == NodeKind::Dir);
         if frame.requested == Depth::Files && (is_dir(old) || is_dir(new)) {
-            self.cursor.skip_below(&path)?;
             return Ok(None);
         }
         let reported = reported.flatten();
@@ -249,14 +245,20 @@ impl Walk<'_> {
                 (None, _) => None,
             },
         };
-        let target = match (&reported, new) {
-            (Some(Reported { link: Some(link), .. }), _) if self.options.switch_to.is_none() => {
-                self.target.try_node(link)?
-            }
-            (_, Some(new)) => Some(frame.target.child_of(new)?),
-            (_, None) => None,
+        let link = reported.as_ref().and_then(|reported| reported.link.as_ref());
+        let link = link.filter(|_| self.options.switch_to.is_none());
+        let target = match (link, new) {
+            (Some(link), _) => self.target.try_node(link)?,
+            (None, Some(new)) => Some(frame.target.child_of(new)?),
+            (None, None) => None,
         };
-        self.entry(Candidate {
+        // A link leads out of the subtree about which the rights are known.
+        let seen = if link.is_some() {
+            Subtree::Mixed
+        } else {
+            frame.seen
+        };
+        self.entry(&Candidate {
             parent: frame.token,
             path,
             old: source,
@@ -266,7 +268,7 @@ impl Walk<'_> {
             reported: reported.as_ref(),
             held,
             requested: below(frame.requested),
-            seen: frame.seen,
+            seen,
         })
     }
 
@@ -278,18 +280,16 @@ impl Walk<'_> {
         reported: &Reported,
         path: &RelPath,
     ) -> Result<Option<Source>> {
-        let node = match (&reported.link, dir) {
-            (Some(link), _) => self.source_root(reported.rev)?.try_node(link)?,
-            (None, Some(dir)) if dir.rev == reported.rev && dir.node.kind() == NodeKind::Dir => {
-                dir.node.child(name)?
-            }
-            (None, Some(dir)) => {
+        // In a directory that is new in the target everything is new, switched or not.
+        let Some(dir) = dir else {
+            return Ok(None);
+        };
+        let node = match &reported.link {
+            Some(link) => self.source_root(reported.rev)?.try_node(link)?,
+            None if dir.rev == reported.rev && dir.node.kind() == NodeKind::Dir => dir.node.child(name)?,
+            None => {
                 let path = dir.node.path().join_str(name);
                 self.source_root(reported.rev)?.try_node(&path)?
-            }
-            (None, None) => {
-                self.source_root(reported.rev)?;
-                return Ok(None);
             }
         };
         match node {
@@ -366,7 +366,7 @@ impl Walk<'_> {
                 requested,
                 seen: frame.seen,
             };
-            if let Some(child) = self.entry(candidate)? {
+            if let Some(child) = self.entry(&candidate)? {
                 return Ok(Some(child));
             }
         }

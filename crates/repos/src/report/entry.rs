@@ -28,15 +28,7 @@ pub(super) struct Candidate<'c> {
 
 impl Walk<'_> {
     /// Tells one entry. Returns the frame of a directory to descend into.
-    pub(super) fn entry(&mut self, entry: Candidate<'_>) -> Result<Option<Frame>> {
-        let frame = self.compared(&entry)?;
-        if frame.is_none() {
-            self.cursor.skip_below(&entry.path)?;
-        }
-        Ok(frame)
-    }
-
-    fn compared(&mut self, entry: &Candidate<'_>) -> Result<Option<Frame>> {
+    pub(super) fn entry(&mut self, entry: &Candidate<'_>) -> Result<Option<Frame>> {
         let mut related = false;
         if let (Some(old), Some(new)) = (&entry.old, &entry.new)
             && old.node.kind() == new.kind()
@@ -63,6 +55,7 @@ impl Walk<'_> {
             self.delete(entry.parent, &entry.path, old.rev, &target, entry.new.is_some())?;
         }
         let Some(new) = &entry.new else {
+            self.cursor.skip_below(&entry.path)?;
             return Ok(None);
         };
         if entry.seen != Subtree::All && !self.readable.read(new.path()) {
@@ -70,6 +63,7 @@ impl Walk<'_> {
                 NodeKind::Dir => self.editor.absent_directory(&entry.path, entry.parent)?,
                 _ => self.editor.absent_file(&entry.path, entry.parent)?,
             }
+            self.cursor.skip_below(&entry.path)?;
             return Ok(None);
         }
         let old = entry.old.as_ref().filter(|_| related);
@@ -172,7 +166,7 @@ impl Walk<'_> {
         Ok(match relation {
             Relation::Same => true,
             Relation::Related if new.kind() == NodeKind::File && !self.options.ignore_ancestry => {
-                !old.props_differ(new, true)? && !old.text_differs(new, true)?
+                !old.props_differ(new, false)? && !old.text_differs(new, false)?
             }
             Relation::Related | Relation::Unrelated => false,
         })

@@ -196,6 +196,10 @@ impl Report {
                 _ => return self.refuse(invalid_top()),
             }
         } else {
+            if path.is_empty() && self.options.operand.is_empty() {
+                let message = "Two top-level reports with no target";
+                return self.refuse(Error::new(Code::REPOS_BAD_REVISION_REPORT, message));
+            }
             self.outcome.is_checkout = false;
         }
         let entry = Entry {

@@ -5,3 +5,4 @@ mod dump;
 mod peer;
 mod recording;
 mod replay;
+mod report;

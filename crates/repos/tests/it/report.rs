@@ -1,0 +1,603 @@
+//! Update, switch, status and diff: what our walk drives against what the real `svnserve` drives, for the same
+//! reports. The order of siblings is free, so edits are compared as sets; that calls are made in a legal order is checked
+//! by the recording.
+
+use std::sync::Arc;
+
+use base::{Depth, FsPath, RelPath, Revnum};
+use delta::editor::EncodedVersions;
+use repos::access::{Everything, Readable};
+use repos::dump::{Filter, Rule};
+use repos::report::{Options, Report};
+use repos::{Cache, Repository};
+use testkit::history::Random;
+use testkit::server::Server;
+use testkit::{Repo, Side, Spec, build};
+
+use crate::peer::{Edit, Peer};
+use crate::recording::{Recording, Texts};
+use crate::replay::show;
+
+/// One request with its report, to be put to both.
+#[derive(Clone, Debug)]
+struct Case {
+    request: Request,
+    target_rev: u64,
+    operand: String,
+    depth: Depth,
+    report: Vec<Said>,
+}
+
+#[derive(Clone, Debug)]
+enum Request {
+    Update {
+        copyfrom: bool,
+        ignore_ancestry: bool,
+    },
+    Switch {
+        to: String,
+        copyfrom: bool,
+        ignore_ancestry: bool,
+    },
+    Status,
+    Diff {
+        to: String,
+        ignore_ancestry: bool,
+        text: bool,
+    },
+}
+
+/// A report command.
+#[derive(Clone, Debug)]
+enum Said {
+    Set(String, u64, Depth, bool, Option<String>),
+    Link(String, String, u64, Depth, bool),
+    Delete(String),
+}
+
+struct Bench {
+    _server: Server,
+    peer: Peer,
+    anchor: FsPath,
+    root_url: String,
+    repo: Repository,
+    texts: Texts,
+    readable: Arc<dyn Readable>,
+}
+
+impl Bench {
+    fn new(repo: &Repo, anchor: &str, readable: Arc<dyn Readable>) -> Bench {
+        let root = repo.path().parent().expect("because a repository has a folder");
+        let name = repo
+            .path()
+            .file_name()
+            .expect("because it has a name")
+            .to_string_lossy();
+        let server = Server::svnserve(Side::Theirs, root, &["-T"]);
+        let peer = Peer::connect(&server, &format!("{name}{anchor}"));
+        let opened = Repository::open(repo.path(), &Cache::new(64 << 20)).expect("a repository");
+        Bench {
+            root_url: server.url(&name),
+            _server: server,
+            peer,
+            anchor: FsPath::canonicalize(anchor).expect("a path"),
+            texts: Texts::of(&opened),
+            repo: opened,
+            readable,
+        }
+    }
+
+    fn theirs(&mut self, case: &Case) -> Edit {
+        let depth = case.depth.word();
+        let text = |text: &str| format!("{}:{text}", text.len());
+        let operand = text(&case.operand);
+        let rev = case.target_rev;
+        let request = match &case.request {
+            Request::Update {
+                copyfrom,
+                ignore_ancestry,
+            } => {
+                format!("( update ( ( {rev} ) {operand} true {depth} {copyfrom} {ignore_ancestry} ) )")
+            }
+            Request::Switch {
+                to,
+                copyfrom,
+                ignore_ancestry,
+            } => {
+                let url = text(&format!("{}{to}", self.root_url));
+                format!("( switch ( ( {rev} ) {operand} true {url} {depth} {copyfrom} {ignore_ancestry} ) )")
+            }
+            Request::Status => format!("( status ( {operand} true ( {rev} ) {depth} ) )"),
+            Request::Diff {
+                to,
+                ignore_ancestry,
+                text: texts,
+            } => {
+                let url = text(&format!("{}{to}", self.root_url));
+                format!("( diff ( ( {rev} ) {operand} true {ignore_ancestry} {url} {texts} {depth} ) )")
+            }
+        };
+        let report: Vec<String> = case
+            .report
+            .iter()
+            .map(|said| match said {
+                Said::Set(path, rev, depth, empty, token) => {
+                    let token = token
+                        .as_ref()
+                        .map_or(String::new(), |token| format!("{} ", text(token)));
+                    format!(
+                        "( set-path ( {} {rev} {empty} ( {token}) {} ) )",
+                        text(path),
+                        depth.word()
+                    )
+                }
+                Said::Link(path, to, rev, depth, empty) => {
+                    let url = text(&format!("{}{to}", self.root_url));
+                    format!(
+                        "( link-path ( {} {url} {rev} {empty} ( ) {} ) )",
+                        text(path),
+                        depth.word()
+                    )
+                }
+                Said::Delete(path) => format!("( delete-path ( {} ) )", text(path)),
+            })
+            .collect();
+        self.peer.report(&request, &report)
+    }
+
+    fn ours(&self, case: &Case, accepts: EncodedVersions) -> Edit {
+        let path = |path: &String| FsPath::canonicalize(path).expect("a path");
+        let options = Options {
+            target_rev: Revnum(case.target_rev),
+            anchor: self.anchor.clone(),
+            operand: case.operand.clone(),
+            switch_to: match &case.request {
+                Request::Switch { to, .. } | Request::Diff { to, .. } => Some(path(to)),
+                Request::Update { .. } | Request::Status => None,
+            },
+            text_deltas: match &case.request {
+                Request::Status => false,
+                Request::Diff { text, .. } => *text,
+                Request::Update { .. } | Request::Switch { .. } => true,
+            },
+            depth: case.depth,
+            ignore_ancestry: match &case.request {
+                Request::Update { ignore_ancestry, .. }
+                | Request::Switch { ignore_ancestry, .. }
+                | Request::Diff { ignore_ancestry, .. } => *ignore_ancestry,
+                Request::Status => false,
+            },
+            send_copyfrom: match &case.request {
+                Request::Update { copyfrom, .. } | Request::Switch { copyfrom, .. } => *copyfrom,
+                Request::Diff { .. } | Request::Status => false,
+            },
+        };
+        let mut recording = Recording::new(&self.texts, accepts);
+        let run = || -> base::Result<()> {
+            let mut report = Report::begin(&self.repo, options, self.readable.clone())?;
+            let rel = |path: &String| RelPath::canonicalize(path).expect("a path");
+            for said in &case.report {
+                // The first failure is told by `finish`, as a server does.
+                drop(match said {
+                    Said::Set(path, rev, depth, empty, token) => {
+                        report.set_path(&rel(path), Revnum(*rev), *depth, *empty, token.as_deref())
+                    }
+                    Said::Link(at, to, rev, depth, empty) => {
+                        report.link_path(&rel(at), &path(to), Revnum(*rev), *depth, *empty, None)
+                    }
+                    Said::Delete(path) => report.delete_path(&rel(path)),
+                });
+            }
+            report.finish(&mut recording).map(drop)
+        };
+        match run() {
+            Ok(()) => Ok(recording.finish()),
+            Err(error) => Err(error
+                .links()
+                .map(|link| (u64::from(link.code().0.unsigned_abs()), link.text()))
+                .collect()),
+        }
+    }
+
+    fn compare(&mut self, case: &Case) {
+        let theirs = sorted(self.theirs(case));
+        for accepts in [EncodedVersions::NONE, EncodedVersions::up_to(2)] {
+            let ours = sorted(self.ours(case, accepts));
+            if theirs != ours {
+                show(&theirs, &ours);
+                panic!("{case:#?}");
+            }
+        }
+    }
+}
+
+fn sorted(edit: Edit) -> Edit {
+    let mut lines = edit?;
+    lines.sort();
+    Ok(lines)
+}
+
+fn set(path: &str, rev: u64) -> Said {
+    Said::Set(path.to_owned(), rev, Depth::Infinity, false, None)
+}
+
+fn update(target_rev: u64, report: Vec<Said>) -> Case {
+    Case {
+        request: Request::Update {
+            copyfrom: false,
+            ignore_ancestry: false,
+        },
+        target_rev,
+        operand: String::new(),
+        depth: Depth::Unknown,
+        report,
+    }
+}
+
+const DEPTHS: [Depth; 4] = [Depth::Empty, Depth::Files, Depth::Immediates, Depth::Infinity];
+const REQUESTED: [Depth; 5] = [
+    Depth::Unknown,
+    Depth::Empty,
+    Depth::Files,
+    Depth::Immediates,
+    Depth::Infinity,
+];
+
+#[test]
+fn checkout_of_every_revision() {
+    for compatible in ["1.3", "1.14"] {
+        let repo = build(&Spec::new(compatible));
+        let mut bench = Bench::new(&repo, "", Arc::new(Everything));
+        for rev in (0..=repo.youngest()).step_by(6) {
+            let top = Said::Set(String::new(), rev, Depth::Infinity, true, None);
+            bench.compare(&update(rev, vec![top]));
+        }
+    }
+}
+
+#[test]
+fn update_and_back() {
+    let repo = build(&Spec::new("1.14"));
+    let mut bench = Bench::new(&repo, "", Arc::new(Everything));
+    let youngest = repo.youngest();
+    for rev in (0..=youngest).step_by(2) {
+        for to in [rev + 1, youngest, rev.saturating_sub(1), rev.saturating_sub(7)] {
+            bench.compare(&update(to, vec![set("", rev)]));
+        }
+    }
+}
+
+#[test]
+fn every_pair_of_depths() {
+    let repo = build(&Spec::new("1.14"));
+    let mut bench = Bench::new(&repo, "/trunk", Arc::new(Everything));
+    for (from, to) in [(3, 40), (40, 15), (45, 60), (30, 30)] {
+        for held in DEPTHS {
+            for requested in REQUESTED {
+                for start_empty in [false, true] {
+                    let top = Said::Set(String::new(), from, held, start_empty, None);
+                    let mut case = update(to, vec![top]);
+                    case.depth = requested;
+                    bench.compare(&case);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn one_entry_of_the_anchor() {
+    let repo = build(&Spec::new("1.14"));
+    let mut bench = Bench::new(&repo, "/trunk", Arc::new(Everything));
+    for operand in [
+        "hello.txt",
+        "big.txt",
+        "many",
+        "no-newline",
+        "nothing",
+        "empty.txt",
+    ] {
+        for (from, to) in [(3, 40), (40, 3), (20, 30), (32, 32)] {
+            for depth in REQUESTED {
+                for top in [
+                    vec![set("", from)],
+                    vec![Said::Set(String::new(), from, Depth::Infinity, true, None)],
+                    vec![set("", from), Said::Delete(String::new())],
+                    vec![
+                        set("", from),
+                        Said::Link(
+                            String::new(),
+                            "/branches/b2/hello.txt".into(),
+                            22,
+                            Depth::Infinity,
+                            false,
+                        ),
+                    ],
+                ] {
+                    let mut case = update(to, top);
+                    case.operand = operand.to_owned();
+                    case.depth = depth;
+                    bench.compare(&case);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn refusals() {
+    let repo = build(&Spec::new("1.14"));
+    let mut bench = Bench::new(&repo, "/trunk", Arc::new(Everything));
+    let youngest = repo.youngest();
+    let unknown = |path: &str| Said::Set(path.to_owned(), 5, Depth::Unknown, false, None);
+    let link = |depth| Said::Link("hello.txt".into(), "/trunk/big.txt".into(), 5, depth, false);
+    for report in [
+        vec![],
+        vec![set("hello.txt", 5)],
+        vec![Said::Delete(String::new())],
+        vec![Said::Link(
+            String::new(),
+            "/trunk".into(),
+            5,
+            Depth::Infinity,
+            false,
+        )],
+        vec![set("", 5), Said::Delete(String::new())],
+        vec![set("", 5), set("", 6)],
+        vec![
+            set("", 5),
+            Said::Link(String::new(), "/branches".into(), 5, Depth::Infinity, false),
+        ],
+        vec![unknown("")],
+        vec![set("", 5), unknown("hello.txt")],
+        vec![set("", 5), unknown("hello.txt"), set("zzz", 5)],
+        vec![set("", 5), link(Depth::Exclude)],
+        vec![set("", 5), link(Depth::Unknown)],
+        vec![set("", youngest + 1)],
+        vec![set("", 5), set("hello.txt", youngest + 1)],
+        vec![set("", 5), set("zzz", 5)],
+        vec![set("", 5), set("hello.txt/zzz", 5)],
+        vec![set("", 5), set("zzz/yyy", 5)],
+        vec![set("", 0)],
+        vec![Said::Set(String::new(), 5, Depth::Exclude, false, None)],
+        vec![Said::Set(String::new(), 5, Depth::Exclude, true, None)],
+        vec![
+            Said::Set(String::new(), 5, Depth::Infinity, true, None),
+            set("many/x", 5),
+        ],
+        vec![
+            Said::Set(String::new(), 50, Depth::Infinity, true, None),
+            set("many/aaa.txt", 50),
+        ],
+    ] {
+        for target in [5, 50, youngest + 1, 0] {
+            for operand in ["", "hello.txt", "many"] {
+                let mut case = update(target, report.clone());
+                case.operand = operand.to_owned();
+                bench.compare(&case);
+                case.depth = REQUESTED[operand.len() % REQUESTED.len()];
+                bench.compare(&case);
+            }
+        }
+    }
+}
+
+#[test]
+fn switch_and_diff() {
+    let repo = build(&Spec::new("1.14"));
+    let mut bench = Bench::new(&repo, "/trunk", Arc::new(Everything));
+    for to in [
+        "/branches/b2",
+        "/branches/b3",
+        "/trunk",
+        "/tags/t1",
+        "/branches",
+        "/nowhere",
+        "/trunk/hello.txt",
+        "",
+    ] {
+        for (from, rev) in [(16, 26), (30, 24)] {
+            for ignore_ancestry in [false, true] {
+                for request in [
+                    Request::Switch {
+                        to: to.to_owned(),
+                        copyfrom: true,
+                        ignore_ancestry,
+                    },
+                    Request::Diff {
+                        to: to.to_owned(),
+                        ignore_ancestry,
+                        text: true,
+                    },
+                    Request::Diff {
+                        to: to.to_owned(),
+                        ignore_ancestry,
+                        text: false,
+                    },
+                ] {
+                    for operand in ["", "hello.txt"] {
+                        let mut case = update(rev, vec![set("", from)]);
+                        case.request = request.clone();
+                        case.operand = operand.to_owned();
+                        bench.compare(&case);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Reports that a client might send, and some that none would.
+struct Imagination {
+    random: Random,
+    youngest: u64,
+    paths: Vec<String>,
+}
+
+impl Imagination {
+    fn new(seed: u64, repo: &Repository) -> Self {
+        let youngest = repo.youngest().expect("readable").0;
+        let mut paths: Vec<String> = (1..=youngest)
+            .flat_map(|rev| {
+                let root = repo.fs().root(Revnum(rev)).expect("readable");
+                let changes = root.changed_paths().expect("readable");
+                changes
+                    .iter()
+                    .map(|c| c.path.as_str().to_owned())
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        paths.sort();
+        paths.dedup();
+        Imagination {
+            random: Random::new(seed),
+            youngest,
+            paths,
+        }
+    }
+
+    fn one_in(&mut self, n: usize) -> bool {
+        self.random.below(n) == 0
+    }
+
+    fn rev(&mut self) -> u64 {
+        1 + self.random.below(usize::try_from(self.youngest).expect("small")) as u64
+    }
+
+    fn path(&mut self) -> String {
+        let at = self.random.below(self.paths.len());
+        self.paths[at].clone()
+    }
+
+    fn depth(&mut self) -> Depth {
+        if self.one_in(3) {
+            DEPTHS[self.random.below(DEPTHS.len())]
+        } else {
+            Depth::Infinity
+        }
+    }
+
+    fn case(&mut self, anchor: &str) -> Case {
+        let ignore_ancestry = self.one_in(4);
+        let copyfrom = self.one_in(3);
+        let request = match self.random.below(8) {
+            0 => Request::Status,
+            1 => Request::Switch {
+                to: self.path(),
+                copyfrom,
+                ignore_ancestry,
+            },
+            2 => Request::Diff {
+                to: self.path(),
+                ignore_ancestry,
+                text: self.one_in(2),
+            },
+            _ => Request::Update {
+                copyfrom,
+                ignore_ancestry,
+            },
+        };
+        let (top, target_rev) = (self.rev(), self.rev());
+        let mut below: Vec<String> = (0..self.random.below(6))
+            .filter_map(|_| {
+                let path = self.path();
+                let rel = path.strip_prefix(anchor)?.strip_prefix('/')?;
+                Some(rel.to_owned()).filter(|rel| !rel.is_empty())
+            })
+            .collect();
+        let operand = match below.first() {
+            Some(path) if self.one_in(6) => path.split('/').next().unwrap_or_default().to_owned(),
+            _ => String::new(),
+        };
+        if !operand.is_empty() {
+            let inside = below
+                .iter()
+                .filter_map(|path| path.strip_prefix(&operand)?.strip_prefix('/'));
+            below = inside.map(str::to_owned).collect();
+        }
+        below.sort_by(|a, b| {
+            RelPath::parse(a)
+                .expect("a path")
+                .cmp_tree(&RelPath::parse(b).expect("a path"))
+        });
+        below.dedup();
+        let mut report = vec![Said::Set(String::new(), top, self.depth(), self.one_in(5), None)];
+        for path in below {
+            let rev = if self.one_in(2) { top } else { self.rev() };
+            report.push(match self.random.below(8) {
+                0 | 1 => Said::Delete(path),
+                2 => Said::Link(path, self.path(), rev, self.depth(), self.one_in(4)),
+                3 => Said::Set(path, rev, Depth::Exclude, false, None),
+                _ => Said::Set(path, rev, self.depth(), self.one_in(4), None),
+            });
+        }
+        Case {
+            request,
+            target_rev,
+            operand,
+            depth: REQUESTED[self.random.below(REQUESTED.len())],
+            report,
+        }
+    }
+}
+
+#[test]
+fn imagined_reports() {
+    let histories = [
+        Spec::new("1.14"),
+        Spec::new("1.4"),
+        Spec::new("1.14").named("expanded").with(crate::dump::expanding()),
+        Spec::small("1.8"),
+    ];
+    for (seed, spec) in histories.iter().enumerate() {
+        let repo = build(spec);
+        for anchor in ["", if seed < 2 { "/trunk" } else { "" }] {
+            let mut bench = Bench::new(&repo, anchor, Arc::new(Everything));
+            let mut imagination = Imagination::new(seed as u64 + 1, &bench.repo);
+            for _ in 0..150 {
+                let case = imagination.case(anchor);
+                bench.compare(&case);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_may_not_be_read() {
+    let repo = build(&Spec::new("1.14").named("expanded").with(crate::dump::expanding())).copy();
+    for (seed, hidden) in ["/from", "/from/d1", "/to/c2/d1", "/other", "/to/c2/foo"]
+        .into_iter()
+        .enumerate()
+    {
+        let conf = repo.path().join("conf");
+        std::fs::write(conf.join("svnserve.conf"), "[general]\nauthz-db = authz\n").expect("written");
+        std::fs::write(conf.join("authz"), format!("[/]\n* = r\n[{hidden}]\n* =\n")).expect("written");
+        let filter = Filter {
+            rule: Rule::Exclude,
+            patterns: vec![hidden.to_owned()],
+            glob: false,
+        };
+        let mut bench = Bench::new(&repo, "", Arc::new(filter));
+        let mut imagination = Imagination::new(seed as u64 + 100, &bench.repo);
+        for rev in 0..=repo.youngest() {
+            bench.compare(&update(
+                rev,
+                vec![Said::Set(String::new(), rev, Depth::Infinity, true, None)],
+            ));
+            bench.compare(&update(rev, vec![set("", 1)]));
+        }
+        for _ in 0..60 {
+            let case = imagination.case("");
+            // A server refuses what may not be read as a whole before it takes a report.
+            let top = FsPath::canonicalize(&case.operand).expect("a path");
+            let to = match &case.request {
+                Request::Switch { to, .. } | Request::Diff { to, .. } => to,
+                Request::Update { .. } | Request::Status => "/",
+            };
+            let to = FsPath::canonicalize(to).expect("a path");
+            if bench.readable.read(&top) && bench.readable.read(&to) {
+                bench.compare(&case);
+            }
+        }
+    }
+}
