@@ -13,6 +13,7 @@ mod install_links;
 mod interrupt;
 mod local_path;
 mod locale;
+mod lock_text;
 mod out;
 mod progress;
 mod serve;
@@ -20,6 +21,8 @@ mod svnadmin;
 mod svnlook;
 mod svnserve;
 mod version;
+mod when;
+mod xml;
 
 use std::env;
 use std::ffi::{OsStr, OsString};

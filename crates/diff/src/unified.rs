@@ -6,6 +6,19 @@ use crate::changes::{Change, changes};
 use crate::lines::{Lines, content_len};
 use crate::options::DiffOptions;
 
+/// How hunks are marked.
+pub(crate) struct Style {
+    /// Stands before and after a hunk's ranges.
+    pub mark: &'static str,
+    /// Told where a last line has no end.
+    pub no_end: &'static str,
+}
+
+const TEXT: Style = Style {
+    mark: "@@",
+    no_end: "\n\\ No newline at end of file\n",
+};
+
 /// What stands after `---` and `+++`.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels<'a> {
@@ -18,12 +31,8 @@ pub struct Labels<'a> {
 /// Prints the difference between two texts; nothing at all if none counts.
 pub fn unified(old: &[u8], new: &[u8], labels: Labels<'_>, options: &DiffOptions) -> Vec<u8> {
     let mut out = Vec::new();
-    if old == new {
-        return out;
-    }
-    let lines = Lines::new(old, new, options);
-    let changes = changes(&lines);
-    if changes.is_empty() {
+    let hunks = hunks(old, new, options, &TEXT);
+    if hunks.is_empty() {
         return out;
     }
     for (mark, label) in [(b"--- ", labels.old), (b"+++ ", labels.new)] {
@@ -31,6 +40,18 @@ pub fn unified(old: &[u8], new: &[u8], labels: Labels<'_>, options: &DiffOptions
         out.extend_from_slice(label);
         out.push(b'\n');
     }
+    out.extend_from_slice(&hunks);
+    out
+}
+
+/// Prints the hunks alone.
+pub(crate) fn hunks(old: &[u8], new: &[u8], options: &DiffOptions, style: &Style) -> Vec<u8> {
+    let mut out = Vec::new();
+    if old == new {
+        return out;
+    }
+    let lines = Lines::new(old, new, options);
+    let changes = changes(&lines);
     let mut rest = &changes[..];
     let mut function = Function::default();
     while let Some(first) = rest.first() {
@@ -45,13 +66,20 @@ pub fn unified(old: &[u8], new: &[u8], labels: Labels<'_>, options: &DiffOptions
         let name = options
             .show_c_function
             .then(|| function.before(&lines, &changes, first.old.start.saturating_sub(options.context)));
-        hunk(&mut out, &lines, together, options.context, name.flatten());
+        hunk(&mut out, &lines, together, options.context, name.flatten(), style);
         rest = after;
     }
     out
 }
 
-fn hunk(out: &mut Vec<u8>, lines: &Lines<'_>, changes: &[Change], context: usize, function: Option<&[u8]>) {
+fn hunk(
+    out: &mut Vec<u8>,
+    lines: &Lines<'_>,
+    changes: &[Change],
+    context: usize,
+    function: Option<&[u8]>,
+    style: &Style,
+) {
     let (Some(first), Some(last)) = (changes.first(), changes.last()) else {
         return;
     };
@@ -60,7 +88,7 @@ fn hunk(out: &mut Vec<u8>, lines: &Lines<'_>, changes: &[Change], context: usize
     let old = first.old.start - lead..last.old.end + trail;
     let new = first.new.start - lead..last.new.end + trail;
     // Writing to a vector cannot fail.
-    let _ = write!(out, "@@ -{} +{} @@", range(&old), range(&new));
+    let _ = write!(out, "{0} -{1} +{2} {0}", style.mark, range(&old), range(&new));
     if let Some(name) = function {
         out.push(b' ');
         out.extend_from_slice(name);
@@ -69,18 +97,18 @@ fn hunk(out: &mut Vec<u8>, lines: &Lines<'_>, changes: &[Change], context: usize
     let mut at = old.start;
     for change in changes {
         for line in &lines.old[at..change.old.start] {
-            print(out, b' ', line);
+            print(out, b' ', line, style);
         }
         for line in &lines.old[change.old.clone()] {
-            print(out, b'-', line);
+            print(out, b'-', line, style);
         }
         for line in &lines.new[change.new.clone()] {
-            print(out, b'+', line);
+            print(out, b'+', line, style);
         }
         at = change.old.end;
     }
     for line in &lines.old[at..old.end] {
-        print(out, b' ', line);
+        print(out, b' ', line, style);
     }
 }
 
@@ -92,11 +120,11 @@ fn range(lines: &std::ops::Range<usize>) -> String {
     }
 }
 
-fn print(out: &mut Vec<u8>, mark: u8, line: &[u8]) {
+fn print(out: &mut Vec<u8>, mark: u8, line: &[u8], style: &Style) {
     out.push(mark);
     out.extend_from_slice(line);
     if !line.ends_with(b"\n") && !line.ends_with(b"\r") {
-        out.extend_from_slice(b"\n\\ No newline at end of file\n");
+        out.extend_from_slice(style.no_end.as_bytes());
     }
 }
 

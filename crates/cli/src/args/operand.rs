@@ -48,6 +48,17 @@ pub fn fs_path(operand: &OsStr) -> Result<FsPath> {
     FsPath::canonicalize(text(operand)?)
 }
 
+/// A path in the repository without doubled and trailing slashes and `.` components, otherwise as it was typed: `..` and a
+/// missing leading slash stay, for the error that names it.
+pub fn tidy(typed: &str) -> String {
+    let parts: Vec<&str> = typed
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".")
+        .collect();
+    let slash = if typed.starts_with('/') { "/" } else { "" };
+    format!("{slash}{}", parts.join("/"))
+}
+
 /// The incumbent's complaint about bytes that are not UTF-8: the last valid ones, the first invalid ones.
 fn not_utf8(bytes: &[u8]) -> Error {
     let valid = std::str::from_utf8(bytes).map_or_else(|e| e.valid_up_to(), str::len);

@@ -1,15 +1,15 @@
 //! What most subcommands share: the repository, opened, and the tree that they look at.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
-use base::{Props, Result, Revnum};
+use base::{Code, Date, Error, FsPath, NodeKind, Props, Result, Revnum, props};
 use clap::Args;
-use fsfs::Root;
+use fsfs::{Node, Root};
 use repos::{Cache, Repository};
 
 use crate::args::{operand, option, revision};
-use crate::local_path;
 use crate::out::Out;
+use crate::{local_path, when};
 
 /// `-r` or `-t`: which tree.
 #[derive(Debug, Default, Args)]
@@ -51,7 +51,11 @@ impl At {
 pub fn revision_props(root: &Root) -> Result<Props> {
     match (root.revision(), root.txn_name()) {
         (Some(rev), _) => Ok(Props::clone(&*root.fs().revprops(rev)?)),
-        (None, Some(txn)) => root.fs().txn_props(txn),
+        (None, Some(txn)) => {
+            let mut all = root.fs().txn_props(txn)?;
+            all.retain(|name, _| !TXN_FLAGS.contains(&name.as_str()));
+            Ok(all)
+        }
         (None, None) => Ok(Props::new()),
     }
 }
@@ -72,4 +76,100 @@ pub fn open_with(out: &Out, operands: &[OsString], most: usize, budget: u64) -> 
     operand::at_most(operands, most, out.program(), "Too many arguments given")?;
     let path = operands.first().map(OsString::as_os_str).unwrap_or_default();
     Repository::open(&local_path::canonical(path), &Cache::new(budget))
+}
+
+/// What the engine notes in a transaction's properties for itself.
+const TXN_FLAGS: [&str; 3] = ["svn:check-ood", "svn:check-locks", "svn:client-date"];
+
+/// Words for a missing path operand.
+pub const NO_PATH: &str = "Missing repository path argument";
+
+/// One of the three well known properties as text; empty if it is not set.
+pub fn shown(all: &Props, name: &str) -> String {
+    let value = all.get(name).map(Vec::as_slice).unwrap_or_default();
+    String::from_utf8_lossy(value).into_owned()
+}
+
+/// The date for people; empty if it is not set.
+///
+/// # Errors
+/// `BAD_DATE` if it is none.
+pub fn date(all: &Props) -> Result<String> {
+    match all.get(props::DATE).map(Vec::as_slice) {
+        None | Some(b"") => Ok(String::new()),
+        Some(stored) => Ok(when::human(Date::parse(stored)?)),
+    }
+}
+
+/// The node at a path as it was typed.
+///
+/// # Errors
+/// `FS_NOT_FOUND`, naming the path as it was typed.
+pub fn node(root: &Root, typed: &OsStr) -> Result<Node> {
+    let typed = operand::tidy(operand::text(typed)?);
+    find(root, &typed)?.ok_or_else(|| not_found(root, &typed))
+}
+
+/// [`node`], where the error names the path from the root.
+///
+/// # Errors
+/// `FS_NOT_FOUND`, `FS_NOT_DIRECTORY`.
+pub fn absolute_node(root: &Root, typed: &OsStr) -> Result<Node> {
+    let typed = absolute(operand::text(typed)?);
+    let Ok(path) = FsPath::canonicalize(&typed) else {
+        return Err(not_found(root, &typed));
+    };
+    root.node(&path)
+}
+
+/// The node at a path as it was typed, from the root, in the words of those subcommands that look first whether it is there.
+///
+/// # Errors
+/// `FS_NOT_FOUND` `Path '/…' does not exist`.
+pub fn existing_node(root: &Root, typed: &OsStr) -> Result<Node> {
+    let typed = absolute(operand::text(typed)?);
+    find(root, &typed)?.ok_or_else(|| does_not_exist(&typed))
+}
+
+/// The file at a path as it was typed.
+///
+/// # Errors
+/// `FS_NOT_FOUND`, `FS_NOT_FILE`.
+pub fn file(root: &Root, typed: &OsStr) -> Result<Node> {
+    let typed = operand::tidy(operand::text(typed)?);
+    let node = find(root, &typed)?.ok_or_else(|| does_not_exist(&typed))?;
+    match node.kind() {
+        NodeKind::File => Ok(node),
+        _ => Err(Error::new(
+            Code::FS_NOT_FILE,
+            format!("Path '{typed}' is not a file"),
+        )),
+    }
+}
+
+/// `None` for paths that are not there, among them those that no repository can have.
+fn find(root: &Root, path: &str) -> Result<Option<Node>> {
+    match FsPath::canonicalize(path) {
+        Ok(path) => root.try_node(&path),
+        Err(_) => Ok(None),
+    }
+}
+
+fn absolute(typed: &str) -> String {
+    format!("/{}", operand::tidy(typed).trim_start_matches('/'))
+}
+
+fn does_not_exist(path: &str) -> Error {
+    Error::new(Code::FS_NOT_FOUND, format!("Path '{path}' does not exist"))
+}
+
+fn not_found(root: &Root, path: &str) -> Error {
+    let place = match (root.revision(), root.txn_name()) {
+        (Some(rev), _) => format!("revision {rev}"),
+        (None, txn) => format!("transaction '{}'", txn.unwrap_or_default()),
+    };
+    Error::new(
+        Code::FS_NOT_FOUND,
+        format!("File not found: {place}, path '{path}'"),
+    )
 }

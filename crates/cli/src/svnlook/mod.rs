@@ -4,6 +4,22 @@
 //! most of them share: the repository, opened, and the tree they look at.
 
 mod at;
+mod author;
+mod cat;
+mod changed;
+mod changed_tree;
+mod date;
+mod diff;
+mod dirs_changed;
+mod filesize;
+mod history;
+mod info;
+mod lock;
+mod log;
+mod propget;
+mod proplist;
+mod props;
+mod tree;
 mod uuid;
 mod youngest;
 
@@ -29,7 +45,21 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Look {
+    Author(author::Author),
+    Cat(cat::Cat),
+    Changed(changed::Changed),
+    Date(date::Date),
+    Diff(diff::Diff),
+    DirsChanged(dirs_changed::DirsChanged),
+    Filesize(filesize::FileSize),
     Help(Help),
+    History(history::History),
+    Info(info::Info),
+    Lock(lock::Lock),
+    Log(log::Log),
+    Propget(propget::PropGet),
+    Proplist(proplist::PropList),
+    Tree(tree::Tree),
     Uuid(uuid::Uuid),
     Youngest(youngest::Youngest),
 }
@@ -44,7 +74,22 @@ struct Help {
 impl Look {
     fn run(self, out: &mut Out) -> Result<()> {
         match self {
+            // Answered before any subcommand runs.
             Look::Help(_) => Ok(()),
+            Look::Author(this) => this.run(out),
+            Look::Cat(this) => this.run(out),
+            Look::Changed(this) => this.run(out),
+            Look::Date(this) => this.run(out),
+            Look::Diff(this) => this.run(out),
+            Look::DirsChanged(this) => this.run(out),
+            Look::Filesize(this) => this.run(out),
+            Look::History(this) => this.run(out),
+            Look::Info(this) => this.run(out),
+            Look::Lock(this) => this.run(out),
+            Look::Log(this) => this.run(out),
+            Look::Propget(this) => this.run(out),
+            Look::Proplist(this) => this.run(out),
+            Look::Tree(this) => this.run(out),
             Look::Uuid(this) => this.run(out),
             Look::Youngest(this) => this.run(out),
         }

@@ -1,0 +1,293 @@
+//! `svnlook diff`: what a revision changed, as a patch.
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use base::{Code, Error, FsPath, NodeKind, Props, Result, props};
+use diff::{DiffOptions, Labels};
+use fsfs::{Node, Root};
+
+use super::at::{self, At};
+use super::changed_tree::{Action, Before, ChangedTree, Touched};
+use crate::out::Out;
+
+/// Prints what was changed, in files and in properties, as a patch in the
+/// unified form.
+#[derive(clap::Args)]
+#[command(override_usage = "diff REPOS_PATH")]
+pub struct Diff {
+    #[command(flatten)]
+    at: At,
+    /// leave deleted files out
+    #[arg(long)]
+    no_diff_deleted: bool,
+    /// leave added files out
+    #[arg(long)]
+    no_diff_added: bool,
+    /// compare copies with what they were copied from
+    #[arg(long)]
+    diff_copy_from: bool,
+    /// let the program ARG compare files
+    #[arg(long)]
+    diff_cmd: Option<OsString>,
+    /// options for comparing files, separated by blanks. Without '--diff-cmd':
+    ///   -u, --unified: 3 lines of context (default)
+    ///   -U ARG, --context ARG: ARG lines of context
+    ///   -b, --ignore-space-change: how much white
+    ///     space there is does not count
+    ///   -w, --ignore-all-space: white space does
+    ///     not count
+    ///   --ignore-eol-style: how lines end does not
+    ///     count
+    ///   -p, --show-c-function: name the C function
+    ///     around each change
+    #[arg(short = 'x', long, verbatim_doc_comment)]
+    extensions: Option<String>,
+    /// leave changes of properties out
+    #[arg(long)]
+    ignore_properties: bool,
+    /// print changes of properties alone
+    #[arg(long)]
+    properties_only: bool,
+    operands: Vec<OsString>,
+}
+
+impl Diff {
+    /// Runs it.
+    pub fn run(self, out: &mut Out) -> Result<()> {
+        let repository = at::open(out, &self.operands, 1)?;
+        let root = self.at.root(&repository)?;
+        let Some(tree) = ChangedTree::of(&root)? else {
+            return Ok(());
+        };
+        let mut printer = Printer {
+            new_label: Stamp::of(&root)?,
+            root,
+            options: self,
+            out,
+        };
+        let mut open = vec![(0, FsPath::root(), tree.base())];
+        while let Some((at, path, before)) = open.pop() {
+            let entry = tree.entry(at);
+            printer.entry(entry, &path, &before)?;
+            if entry.action == Action::Deleted {
+                continue;
+            }
+            for child in entry.children.iter().rev() {
+                let below = tree.entry(*child);
+                open.push((*child, path.join_str(&below.name), before.child(below)?));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What labels say of a tree.
+struct Stamp {
+    date: String,
+    place: String,
+}
+
+impl Stamp {
+    fn of(root: &Root) -> Result<Self> {
+        let all = at::revision_props(root)?;
+        let stored = at::shown(&all, props::DATE);
+        let piece = |range: std::ops::Range<usize>| {
+            let bytes = stored.as_bytes();
+            let end = range.end.min(bytes.len());
+            String::from_utf8_lossy(&bytes[range.start.min(end)..end]).into_owned()
+        };
+        Ok(Stamp {
+            date: match stored.is_empty() {
+                true => NO_DATE.to_owned(),
+                // The stored form is cut up as it is: `2026-11-21T19:21:59.…`.
+                false => format!("{} {} UTC", piece(0..10), piece(11..19)),
+            },
+            place: match (root.revision(), root.txn_name()) {
+                (Some(rev), _) => format!("(rev {rev})"),
+                (None, txn) => format!("(txn {})", txn.unwrap_or_default()),
+            },
+        })
+    }
+
+    fn label(&self, path: &FsPath) -> String {
+        format!("{}\t{} {}", path.rel_str(), self.date, self.place)
+    }
+}
+
+struct Printer<'o> {
+    root: Root,
+    new_label: Stamp,
+    options: Diff,
+    out: &'o mut Out,
+}
+
+impl Printer<'_> {
+    fn entry(&mut self, entry: &Touched, path: &FsPath, before: &Before) -> Result<()> {
+        // Whether the old side is what it was copied from, or nothing.
+        let from_copy = entry.copyfrom.is_some() && self.options.diff_copy_from;
+        let fresh = entry.action == Action::Added && !from_copy;
+        let wanted = match entry.action {
+            Action::Opened => entry.text_mod,
+            Action::Added if from_copy => entry.text_mod,
+            Action::Added => !self.options.no_diff_added,
+            Action::Deleted => !self.options.no_diff_deleted,
+        };
+        let mut shown = false;
+        if wanted && entry.kind == NodeKind::File && !self.options.properties_only {
+            shown = self.text(entry, path, before, fresh)?;
+        }
+        if entry.prop_mod && entry.action != Action::Deleted && !self.options.ignore_properties {
+            self.props(path, before, fresh, shown)?;
+        }
+        Ok(())
+    }
+
+    /// Prints the difference of a file's texts; true if its labels were printed.
+    fn text(&mut self, entry: &Touched, path: &FsPath, before: &Before, fresh: bool) -> Result<bool> {
+        let old = if fresh { None } else { before.node()? };
+        let new = match entry.action {
+            Action::Deleted => None,
+            _ => Some(self.root.node(path)?),
+        };
+        let header = format!("{}{}\n{RULE}\n", what(entry), heading(entry, path));
+        if is_binary(old.as_ref())? || is_binary(new.as_ref())? {
+            self.out.print(&header)?;
+            self.out.print("(Binary files differ)\n\n")?;
+            return Ok(false);
+        }
+        let old_label = match fresh {
+            true => format!("{}\t{NO_DATE} (rev 0)", path.rel_str()),
+            false => Stamp::of(&before.root)?.label(&before.path),
+        };
+        let new_label = self.new_label.label(path);
+        let old = text_of(old.as_ref())?;
+        let new = text_of(new.as_ref())?;
+        if let Some(program) = self.options.diff_cmd.clone() {
+            self.out.print(&header)?;
+            self.out.flush()?;
+            self.external(&program, [&old_label, &new_label], [&old, &new])?;
+            self.out.print("\n")?;
+            return Ok(true);
+        }
+        let words = self.options.extensions.as_deref().unwrap_or_default();
+        let options = DiffOptions::parse(words.split_ascii_whitespace())?;
+        let charset = self.out.charset();
+        let (old_label, new_label) = (charset.show(&old_label), charset.show(&new_label));
+        let labels = Labels {
+            old: old_label.as_bytes(),
+            new: new_label.as_bytes(),
+        };
+        let patch = diff::unified(&old, &new, labels, &options);
+        if patch.is_empty() {
+            if !entry.prop_mod && entry.action != Action::Opened {
+                self.out.print(&header)?;
+            }
+            return Ok(false);
+        }
+        self.out.print(&header)?;
+        self.out.raw(&patch)?;
+        self.out.print("\n")?;
+        Ok(true)
+    }
+
+    /// Lets a program compare two texts; its output goes where ours goes.
+    fn external(&mut self, program: &OsString, labels: [&str; 2], texts: [&[u8]; 2]) -> Result<()> {
+        let mut command = Command::new(program);
+        match &self.options.extensions {
+            Some(words) => command.args(words.split_ascii_whitespace()),
+            None => command.arg("-u"),
+        };
+        command.args(labels.iter().flat_map(|label| ["-L", label]));
+        let mut files = Vec::new();
+        for text in texts {
+            let failed = |e: &std::io::Error| Error::io("Can't create temporary file", Path::new("svn"), e);
+            let mut file = tempfile::Builder::new()
+                .prefix("svn-")
+                .tempfile()
+                .map_err(|e| failed(&e))?;
+            file.write_all(text)
+                .map_err(|e| Error::io("Can't write to file", file.path(), &e))?;
+            files.push(file);
+        }
+        command.args(files.iter().map(|file| file.path()));
+        let name = program.to_string_lossy();
+        let code = match command.status() {
+            Ok(status) => status.code().unwrap_or(-1),
+            Err(error) => {
+                let text = Error::os(&error, &format!("exec of '{name}' failed")).message();
+                self.out.complain(&text);
+                255
+            }
+        };
+        match code {
+            // As diff does: 0 alike, 1 different.
+            0 | 1 => Ok(()),
+            _ => Err(Error::new(
+                Code::EXTERNAL_PROGRAM,
+                format!("'{name}' returned {code}"),
+            )),
+        }
+    }
+
+    fn props(&mut self, path: &FsPath, before: &Before, fresh: bool, shown: bool) -> Result<()> {
+        let old = match before.node()? {
+            Some(node) if !fresh => Props::clone(&*node.props()?),
+            _ => Props::new(),
+        };
+        let new = self.root.node(path)?.props()?;
+        let changes = props::diff(&old, &new);
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let path_text = path.rel_str();
+        if !shown {
+            self.out.print(&format!(
+                "Index: {path_text}\n{RULE}\n--- {}\n+++ {}\n",
+                Stamp::of(&before.root)?.label(&before.path),
+                self.new_label.label(path)
+            ))?;
+        }
+        self.out
+            .print(&format!("\nProperty changes on: {path_text}\n{PROPERTY_RULE}\n"))?;
+        self.out.raw(&diff::property::section(&old, &changes))
+    }
+}
+
+fn what(entry: &Touched) -> &'static str {
+    match entry.action {
+        Action::Opened => "Modified: ",
+        Action::Deleted => "Deleted: ",
+        Action::Added if entry.copyfrom.is_some() => "Copied: ",
+        Action::Added => "Added: ",
+    }
+}
+
+fn heading(entry: &Touched, path: &FsPath) -> String {
+    match &entry.copyfrom {
+        Some((rev, from)) => format!("{} (from rev {rev}, {})", path.rel_str(), from.rel_str()),
+        None => path.rel_str().to_owned(),
+    }
+}
+
+fn is_binary(node: Option<&Node>) -> Result<bool> {
+    let Some(node) = node else {
+        return Ok(false);
+    };
+    let kind = node.prop(props::MIME_TYPE)?;
+    Ok(kind.is_some_and(|kind| props::mime_type_is_binary(&kind)))
+}
+
+fn text_of(node: Option<&Node>) -> Result<Vec<u8>> {
+    match node {
+        Some(node) => node.reader()?.read_all(),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Stands where a date would.
+const NO_DATE: &str = "                       ";
+const RULE: &str = "===================================================================";
+const PROPERTY_RULE: &str = "___________________________________________________________________";

@@ -1,0 +1,90 @@
+//! XML as the tools print it: one attribute a line, text escaped the incumbent's way.
+
+use std::fmt::Write as _;
+
+/// The first line of every document.
+pub const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+
+/// True for bytes that an XML document can hold as text: UTF-8 without control characters except white space.
+pub fn is_safe(bytes: &[u8]) -> bool {
+    let fits = |letter: char| !letter.is_ascii_control() || "\t\n\r".contains(letter) || letter == '\x7f';
+    std::str::from_utf8(bytes).is_ok_and(|text| text.chars().all(fits))
+}
+
+/// Text between tags.
+pub fn text(text: &str) -> String {
+    escape(text, false)
+}
+
+/// A start tag with its attributes; `end` is `>`, `/>` or, with a line feed, what the layout wants.
+pub fn tag(name: &str, attributes: &[(&str, &str)], end: &str) -> String {
+    let mut out = format!("<{name}");
+    for (name, value) in attributes {
+        let _ = write!(out, "\n   {name}=\"{}\"", escape(value, true));
+    }
+    out.push_str(end);
+    out
+}
+
+fn escape(text: &str, attribute: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '\r' => out.push_str("&#13;"),
+            '"' if attribute => out.push_str("&quot;"),
+            '\'' if attribute => out.push_str("&apos;"),
+            '\n' if attribute => out.push_str("&#10;"),
+            '\t' if attribute => out.push_str("&#9;"),
+            _ => out.push(letter),
+        }
+    }
+    out
+}
+
+/// Base64 in lines of 76 letters, each ended.
+pub fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const BYTES_A_LINE: usize = 57;
+    let mut out = String::with_capacity(bytes.len() * 4 / 3 + bytes.len() / BYTES_A_LINE + 8);
+    for line in bytes.chunks(BYTES_A_LINE) {
+        for three in line.chunks(3) {
+            let at = |n: usize| u32::from(three.get(n).copied().unwrap_or(0));
+            let bits = at(0) << 16 | at(1) << 8 | at(2);
+            for n in 0..4 {
+                let letter = LETTERS[(bits >> (18 - 6 * n) & 63) as usize];
+                out.push(if n <= three.len() { char::from(letter) } else { '=' });
+            }
+        }
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_pads_and_breaks() {
+        assert_eq!(base64(b"a\0b"), "YQBi\n");
+        assert_eq!(base64(b"a"), "YQ==\n");
+        assert_eq!(base64(b"ab"), "YWI=\n");
+        assert_eq!(
+            base64(&[b'x'; 58]).lines().map(str::len).collect::<Vec<_>>(),
+            [76, 4]
+        );
+    }
+
+    #[test]
+    fn text_and_attributes_escape_differently() {
+        assert_eq!(text("a<b>&\"\r\n"), "a&lt;b&gt;&amp;\"&#13;\n");
+        assert_eq!(
+            tag("p", &[("n", "a\"'\n")], "/>"),
+            "<p\n   n=\"a&quot;&apos;&#10;\"/>"
+        );
+        assert!(is_safe(b"a\tb") && !is_safe(b"a\0") && !is_safe(b"\xff"));
+    }
+}
