@@ -2,7 +2,8 @@
 //!
 //! Text side: [`window`] holds decoded instructions and applies them, [`svndiff`] is the stored and transmitted
 //! form, [`xdelta`] makes a window out of two pieces of text, [`text_delta`] windows out of two streams,
-//! [`compose`] one window out of two. Tree side: [`editor`].
+//! [`compose`] one window out of two. Tree side: [`editor`], with [`RecordingEditor`] and [`IdleEditor`] for
+//! tests and measurements.
 //!
 //! What is absent: I/O, files, repositories. Everything works on slices and on windows of at most
 //! [`window::WINDOW_SIZE`] bytes, so no buffer grows with a file.
@@ -10,7 +11,12 @@
 mod apply;
 pub mod compose;
 pub mod editor;
+mod idle;
+mod record;
 pub mod svndiff;
 pub mod text_delta;
 pub mod window;
 pub mod xdelta;
+
+pub use idle::IdleEditor;
+pub use record::RecordingEditor;

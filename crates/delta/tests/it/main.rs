@@ -7,4 +7,5 @@ mod compose;
 mod golden;
 mod incumbent;
 mod malformed;
+mod record;
 mod svndiff;
