@@ -23,7 +23,6 @@ pub type Edit = Result<Vec<String>, Vec<(u64, String)>>;
 pub struct Peer {
     input: BufReader<TcpStream>,
     output: TcpStream,
-    url: String,
 }
 
 impl Peer {
@@ -33,11 +32,7 @@ impl Peer {
         output.set_nodelay(true).expect("because it is a TCP socket");
         let input = BufReader::new(output.try_clone().expect("because it is open"));
         let url = server.url(path);
-        let mut peer = Peer {
-            input,
-            output,
-            url: url.clone(),
-        };
+        let mut peer = Peer { input, output };
         peer.item();
         peer.send(&format!(
             "( 2 ( edit-pipeline svndiff1 accepts-svndiff2 absent-entries depth mergeinfo ) {}:{url} ) ",
@@ -49,11 +44,6 @@ impl Peer {
         let info = peer.item();
         assert_eq!(word(&info), "success", "{info:?}");
         peer
-    }
-
-    /// The URL it is connected to.
-    pub fn url(&self) -> &str {
-        &self.url
     }
 
     /// Sends a request (`update`, …) and report commands, then follows the edit.
