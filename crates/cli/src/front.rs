@@ -13,24 +13,42 @@ use crate::version;
 /// Runs a tool: reads the words after its name, answers help and version itself and gives the rest to `work`.
 pub fn run(
     tool: &Tool,
-    mut out: Out,
+    out: Out,
     argv: Vec<OsString>,
     work: impl FnOnce(ArgMatches, &mut Out) -> Result<(), Error>,
 ) -> ExitCode {
+    run_coded(tool, out, argv, 1, |matches, out| {
+        work(matches, out).map(|()| ExitCode::SUCCESS)
+    })
+}
+
+/// [`run`] for a tool with exit codes of its own: `refused` is that of a bad argument list, `work` says the others.
+pub fn run_coded(
+    tool: &Tool,
+    mut out: Out,
+    argv: Vec<OsString>,
+    refused: u8,
+    work: impl FnOnce(ArgMatches, &mut Out) -> Result<ExitCode, Error>,
+) -> ExitCode {
     let request = match args::parse(tool, argv) {
         Ok(request) => request,
-        Err(refusal) => return refuse(tool, out, refusal),
+        Err(refusal) => {
+            refuse(tool, out, refusal);
+            return ExitCode::from(refused);
+        }
     };
     let outcome = match request {
-        Request::Help(topics) => explain(tool, &mut out, &topics),
-        Request::Version { quiet } => out.print(&version::text(tool.name, quiet)),
+        Request::Help(topics) => explain(tool, &mut out, &topics).map(|()| ExitCode::SUCCESS),
+        Request::Version { quiet } => out
+            .print(&version::text(tool.name, quiet))
+            .map(|()| ExitCode::SUCCESS),
         Request::Run(matches) => work(matches, &mut out),
     };
-    out.finish(outcome.map(|()| ExitCode::SUCCESS))
+    out.finish(outcome)
 }
 
 /// Prints what is wrong with the argument list.
-fn refuse(tool: &Tool, mut out: Out, refusal: Refusal) -> ExitCode {
+fn refuse(tool: &Tool, mut out: Out, refusal: Refusal) {
     match refusal.lines(out.program(), tool.no_subcommand) {
         Some(lines) => out.complain(&lines),
         None => {
@@ -39,7 +57,6 @@ fn refuse(tool: &Tool, mut out: Out, refusal: Refusal) -> ExitCode {
             }
         }
     }
-    ExitCode::FAILURE
 }
 
 fn explain(tool: &Tool, out: &mut Out, topics: &[String]) -> Result<(), Error> {

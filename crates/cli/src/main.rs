@@ -18,6 +18,7 @@ mod out;
 mod progress;
 mod serve;
 mod svnadmin;
+mod svnauthz;
 mod svnlook;
 mod svnserve;
 mod version;
@@ -58,6 +59,18 @@ const PERSONALITIES: &[Personality] = &[
         word: "look",
         about: "look into a repository",
         run: svnlook::run,
+    },
+    Personality {
+        name: "svnauthz",
+        word: "authz",
+        about: "check an authz file, and what it grants",
+        run: svnauthz::run,
+    },
+    Personality {
+        name: "svnauthz-validate",
+        word: "authz-validate",
+        about: "check an authz file",
+        run: svnauthz::run_validate,
     },
     Personality {
         name: "svnserve",

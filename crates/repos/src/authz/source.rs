@@ -33,7 +33,7 @@ impl Source {
         if let Some(path) = name.strip_prefix(b"^").filter(|rest| rest.starts_with(b"/")) {
             Source::InRepository(path.to_vec())
         } else if is_url(name) {
-            Source::Url(name.to_vec())
+            Source::Url(canonical_url(name))
         } else {
             Source::File(crate::config::located(name, folder))
         }
@@ -94,6 +94,22 @@ fn local_path_of(url: &[u8]) -> Result<&[u8]> {
         Some(_) => illegal("contains unsupported hostname"),
         None => illegal("contains only a hostname, no path"),
     }
+}
+
+/// A URL with its scheme in small letters, without doubled and trailing slashes, encoded where it must be.
+fn canonical_url(url: &[u8]) -> Vec<u8> {
+    let scheme_end = memchr::memmem::find(url, b"://").map_or(0, |at| at + 3);
+    let (scheme, rest) = url.split_at(scheme_end);
+    let mut out = scheme.to_ascii_lowercase();
+    for (at, part) in rest.split(|b| *b == b'/').enumerate() {
+        if at == 0 {
+            encode(part, b"", &mut out);
+        } else if !part.is_empty() && part != b"." {
+            out.push(b'/');
+            encode(part, b"", &mut out);
+        }
+    }
+    out
 }
 
 /// Appends `text`, URI-encoding what a URL's path cannot hold and the bytes in `also`.
@@ -160,6 +176,10 @@ mod tests {
         assert_eq!(source("^x"), Source::File("/r/conf/^x".into()));
         assert_eq!(source("^/x"), Source::InRepository(b"/x".to_vec()));
         assert_eq!(source("file:///x/y"), Source::Url(b"file:///x/y".to_vec()));
+        assert_eq!(
+            source("FILE:///x//y z/"),
+            Source::Url(b"file:///x/y%20z".to_vec())
+        );
         assert_eq!(source("file:/x"), Source::File("/r/conf/file:/x".into()));
     }
 
