@@ -17,7 +17,8 @@ pub fn find<'a>(command: &'a Command, name: &str) -> Option<&'a Command> {
 
 /// The list of subcommands, with the essay that `command` begins with.
 pub fn general(program: &str, command: &Command) -> String {
-    let mut text = format!("general usage: {program} SUBCOMMAND REPOS_PATH [ARGS & OPTIONS ...]\n");
+    let operand = command.get_subcommand_value_name().unwrap_or("REPOS_PATH");
+    let mut text = format!("general usage: {program} SUBCOMMAND {operand} [ARGS & OPTIONS ...]\n");
     text.push_str(&essay(command));
     let _ = writeln!(
         text,

@@ -21,7 +21,7 @@ use crate::out::Out;
 /// tells what they grant.
 /// Under the name 'svnauthz-validate' it takes nothing but TARGET and checks it.
 #[derive(Parser)]
-#[command(name = "svnauthz")]
+#[command(name = "svnauthz", subcommand_value_name = "TARGET")]
 struct Cli {
     #[command(subcommand)]
     command: Command,

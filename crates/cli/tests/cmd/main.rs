@@ -1,0 +1,3 @@
+//! What our tools say, beside what the incumbent's say, word for word.
+
+mod svnauthz;
