@@ -13,7 +13,7 @@ use std::fmt;
 
 use sha1::Digest as _;
 
-pub use fnv::fnv1a_32x4;
+pub use fnv::{FnvStream, fnv1a_32x4};
 pub use md5::{Md5Stream, md5_many};
 
 /// An MD5 digest. All zeros means "unknown" on disk and on the wire and matches anything.

@@ -93,6 +93,11 @@ impl Fs {
         Ok(fs)
     }
 
+    /// Opens the same filesystem again, with a cache of its own of `budget` bytes.
+    pub(crate) fn reopen(&self, budget: u64) -> Result<Fs> {
+        Self::open_on(self.path(), &Cache::new(budget), self.0.disk.clone())
+    }
+
     /// REPOS/db.
     pub fn path(&self) -> &Path {
         self.layout().db()

@@ -8,7 +8,7 @@
 //!
 //! Small files are read whole on opening, and the end of longer ones, where trailer or indexes are.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
@@ -477,6 +477,11 @@ impl OpenFile {
         opened.tail = opened.read_vec(len - tail, tail)?.into();
         opened.tail_start = len - tail;
         Ok(opened)
+    }
+
+    /// The file's name.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Bytes of the file when it was opened.

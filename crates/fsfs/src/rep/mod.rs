@@ -7,10 +7,12 @@
 mod chain;
 mod delta;
 mod level;
+mod raw;
 mod text;
 
 pub(crate) use chain::RepAddress;
 pub use delta::DeltaStream;
+pub(crate) use raw::RawContent;
 pub use text::TextReader;
 
 use std::cell::RefCell;

@@ -12,3 +12,4 @@ mod revprops;
 mod sample;
 mod transactions;
 mod txns;
+mod verify;

@@ -1,0 +1,266 @@
+//! Checking stored contents against their recorded digests, many side by side.
+//!
+//! One MD5 stream is the slowest thing in a verification, sixteen of them at once are not; so contents are read first and
+//! wait in a [`Batch`] until there are enough. A mismatch is therefore found late: it is put down to the *place* that asked for
+//! the content, and the caller sorts out whose error comes first.
+//!
+//! A content that was found good is not read again: [`Verified`] remembers by what it was named (place, lengths, digests), so
+//! that two nodes that share a content and disagree about it are both looked at.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use base::checksum::{Md5, Md5Stream, Sha1, Sha1Stream, md5_many};
+use base::{Code, Error, Result};
+use parking_lot::Mutex;
+
+use crate::format::rep_line::{Rep, RepPlace, RepSize};
+use crate::fs::Fs;
+use crate::rep::{RawContent, RepAddress};
+
+/// Who asked for a content: the revision at hand (by its position in the batch of revisions) and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Asker {
+    pub(super) revision: usize,
+    pub(super) sequence: u32,
+}
+
+/// Contents that were found good, over the whole run.
+#[derive(Debug, Default)]
+pub(super) struct Verified([Mutex<HashSet<u128>>; SHARDS]);
+
+const SHARDS: usize = 16;
+
+/// Contents remembered in each shard; then it starts anew. In all some 60 MB.
+const REMEMBERED: usize = 100_000;
+
+impl Verified {
+    fn contains(&self, name: u128) -> bool {
+        self.shard(name).lock().contains(&name)
+    }
+
+    fn insert(&self, name: u128) {
+        let mut shard = self.shard(name).lock();
+        if shard.len() >= REMEMBERED {
+            shard.clear();
+        }
+        shard.insert(name);
+    }
+
+    fn shard(&self, name: u128) -> &Mutex<HashSet<u128>> {
+        &self.0[name as usize % SHARDS]
+    }
+}
+
+/// Contents that were read and wait to be hashed.
+pub(super) struct Batch<'a> {
+    fs: &'a Fs,
+    verified: &'a Verified,
+    texts: Vec<Text>,
+    bytes: usize,
+    waiting: HashMap<u128, usize>,
+    failures: Vec<(Asker, Error)>,
+}
+
+/// A content that waits.
+struct Text {
+    bytes: Arc<Vec<u8>>,
+    name: u128,
+    md5: Md5,
+    sha1: Option<Sha1>,
+    askers: Vec<Asker>,
+}
+
+impl<'a> Batch<'a> {
+    pub(super) fn new(fs: &'a Fs, verified: &'a Verified) -> Self {
+        Batch {
+            fs,
+            verified,
+            texts: Vec::new(),
+            bytes: 0,
+            waiting: HashMap::new(),
+            failures: Vec::new(),
+        }
+    }
+
+    /// True if this content need not be read: it was found good, or it waits and will be found out for this asker too.
+    pub(super) fn is_known(&mut self, rep: &Rep, asker: Asker) -> bool {
+        let Some(name) = name(rep) else { return false };
+        if let Some(at) = self.waiting.get(&name) {
+            self.texts[*at].askers.push(asker);
+            return true;
+        }
+        self.verified.contains(name)
+    }
+
+    /// Reads a content that must fit in memory and lets it wait.
+    ///
+    /// # Errors
+    /// Whatever reading says; a wrong digest is told by [`Batch::failures`].
+    pub(super) fn read(&mut self, rep: &Rep, asker: Asker) -> Result<Arc<Vec<u8>>> {
+        let mut content = self.open(rep)?;
+        let bytes = match content.next_chunk()? {
+            Some(first) => match content.next_chunk()? {
+                None => first,
+                Some(second) => {
+                    let mut all = [first.as_slice(), &second].concat();
+                    while let Some(chunk) = content.next_chunk()? {
+                        if all.len() > MAX_IN_MEMORY {
+                            return Err(Error::new(
+                                Code::FS_CORRUPT,
+                                "Directory or property list is too long",
+                            ));
+                        }
+                        all.extend_from_slice(&chunk);
+                    }
+                    Arc::new(all)
+                }
+            },
+            None => Arc::default(),
+        };
+        self.wait(rep, asker, bytes.clone())?;
+        Ok(bytes)
+    }
+
+    /// Checks a content of any length: a short one waits, a long one is hashed as it comes.
+    ///
+    /// # Errors
+    /// As [`Batch::read`]; for a long content also the wrong digest.
+    pub(super) fn check(&mut self, rep: &Rep, asker: Asker) -> Result<()> {
+        if matches!(rep.size(), RepSize::Known(size) if size <= LONG) {
+            return self.read(rep, asker).map(drop);
+        }
+        let mut content = self.open(rep)?;
+        let mut md5 = Md5Stream::new();
+        let mut sha1 = rep.sha1.map(|_| Sha1Stream::new());
+        let mut length = 0u64;
+        while let Some(chunk) = content.next_chunk()? {
+            md5.update(&chunk);
+            if let Some(sha1) = &mut sha1 {
+                sha1.update(&chunk);
+            }
+            length += chunk.len() as u64;
+        }
+        check_length(rep, length)?;
+        check_md5(&rep.md5, &md5.finish())?;
+        check_sha1(rep.sha1, sha1.map(Sha1Stream::finish))?;
+        if let Some(name) = name(rep) {
+            self.verified.insert(name);
+        }
+        Ok(())
+    }
+
+    /// Hashes what waits if that is much.
+    pub(super) fn flush_if_full(&mut self) {
+        if self.bytes >= FULL {
+            self.flush();
+        }
+    }
+
+    /// Hashes what waits, and returns all failures since the last call.
+    pub(super) fn failures(&mut self) -> Vec<(Asker, Error)> {
+        self.flush();
+        std::mem::take(&mut self.failures)
+    }
+
+    fn flush(&mut self) {
+        let mut texts = std::mem::take(&mut self.texts);
+        self.waiting.clear();
+        self.bytes = 0;
+        // Texts of like length make the best use of the lanes.
+        texts.sort_by_key(|text| text.bytes.len());
+        let slices: Vec<&[u8]> = texts.iter().map(|text| text.bytes.as_slice()).collect();
+        let digests = md5_many(&slices);
+        for (text, md5) in texts.iter().zip(digests) {
+            let sha1 = text.sha1.map(|_| Sha1::of(&text.bytes));
+            match check_md5(&text.md5, &md5).and_then(|()| check_sha1(text.sha1, sha1)) {
+                Ok(()) => self.verified.insert(text.name),
+                Err(e) => self
+                    .failures
+                    .extend(text.askers.iter().map(|asker| (*asker, e.clone()))),
+            }
+        }
+    }
+
+    fn open(&self, rep: &Rep) -> Result<RawContent> {
+        let address = RepAddress::of(rep, None)?;
+        // A base that will be asked for again, but never one that fills the cache alone.
+        let keep = matches!(rep.size(), RepSize::Known(size) if self.fs.cache().has_room_for(size));
+        Ok(RawContent::new(self.fs, address, rep.length, keep))
+    }
+
+    fn wait(&mut self, rep: &Rep, asker: Asker, bytes: Arc<Vec<u8>>) -> Result<()> {
+        check_length(rep, bytes.len() as u64)?;
+        let Some(name) = name(rep) else { return Ok(()) };
+        self.bytes += bytes.len() + size_of::<Text>();
+        self.waiting.insert(name, self.texts.len());
+        self.texts.push(Text {
+            bytes,
+            name,
+            md5: rep.md5,
+            sha1: rep.sha1,
+            askers: vec![asker],
+        });
+        Ok(())
+    }
+}
+
+/// What a content is called: all that its rep line says of it. None in transactions.
+fn name(rep: &Rep) -> Option<u128> {
+    let RepPlace::Rev(rev, item) = rep.place else {
+        return None;
+    };
+    let mut bytes = [0; 16 + 20 + 32];
+    bytes[..16].copy_from_slice(&rep.md5.0);
+    if let Some(sha1) = rep.sha1 {
+        bytes[16..36].copy_from_slice(&sha1.0);
+    }
+    let numbers = [rev.0, item, rep.length, rep.expanded];
+    for (field, number) in bytes[36..].chunks_exact_mut(8).zip(numbers) {
+        field.copy_from_slice(&number.to_le_bytes());
+    }
+    Some(u128::from_le_bytes(Md5::of(&bytes).0))
+}
+
+fn check_length(rep: &Rep, length: u64) -> Result<()> {
+    match rep.size() {
+        RepSize::Known(expected) if expected != length => {
+            let message = format!("Representation has {length} bytes instead of {expected}");
+            Err(Error::new(Code::FS_CORRUPT, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn check_md5(expected: &Md5, actual: &Md5) -> Result<()> {
+    if expected.matches(actual) {
+        return Ok(());
+    }
+    Err(mismatch(expected, actual))
+}
+
+fn check_sha1(expected: Option<Sha1>, actual: Option<Sha1>) -> Result<()> {
+    match (expected, actual) {
+        // All zeros mean "unknown" here too.
+        (Some(expected), Some(actual)) if expected != actual && expected.0 != [0; 20] => {
+            Err(mismatch(&expected, &actual))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn mismatch(expected: &dyn std::fmt::Display, actual: &dyn std::fmt::Display) -> Error {
+    let message = format!(
+        "Checksum mismatch while reading representation:\n   expected:  {expected}\n     actual:  {actual}\n"
+    );
+    Error::new(Code::CHECKSUM_MISMATCH, message).wrap_bare(Code::FS_CORRUPT)
+}
+
+/// Longer contents are hashed as they come, alone.
+const LONG: u64 = 512 << 10;
+
+/// Bytes that may wait.
+const FULL: usize = 4 << 20;
+
+/// Longer directories and property lists are taken for damage.
+const MAX_IN_MEMORY: usize = 1 << 30;

@@ -1,0 +1,298 @@
+//! Is the filesystem whole? `svnadmin verify`.
+//!
+//! Three steps, as the incumbent's. First the files: indexes and the checksum of every stored item (logical addressing alone
+//! has them), and revision properties. Then the rep-cache database. Then revision by revision: the tree, the text and properties
+//! of every node that the revision made, and the changed-path list. The first two end with their first error; the third goes on
+//! with the next revision if the [`Observer`] wishes.
+//!
+//! All three use all cores and tell what they find in order, as if one thread had done it. Nothing is taken from the cache of
+//! the filesystem that is given: a run opens the files anew, with a cache of its own, so that it sees the disk.
+
+mod content;
+mod index;
+mod names;
+mod replay;
+mod shared;
+mod tree;
+
+use std::ops::ControlFlow;
+
+use base::{Cancel, Error, Result, Revnum};
+
+use self::content::{Batch, Verified};
+use self::replay::Replay;
+use self::tree::{Owner, TreeCheck};
+use super::pipeline::{cores, ordered};
+use crate::fs::Fs;
+use crate::rep_cache::RepCache;
+
+pub use self::names::Warning;
+
+/// What to check and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// First revision.
+    pub start: Revnum,
+    /// Last revision.
+    pub end: Revnum,
+    /// Only the first two steps.
+    pub metadata_only: bool,
+    /// Warn of names that differ in their Unicode composition alone.
+    pub check_normalization: bool,
+    /// Bytes for the run's own cache.
+    pub cache_budget: u64,
+    /// Threads; 0 = as many as there are cores.
+    pub jobs: usize,
+    /// Asks the run to stop.
+    pub cancel: Cancel,
+}
+
+impl Options {
+    /// Everything, for the revisions `start` to `end`.
+    pub fn range(start: Revnum, end: Revnum) -> Self {
+        Options {
+            start,
+            end,
+            metadata_only: false,
+            check_normalization: false,
+            cache_budget: 256 << 20,
+            jobs: 0,
+            cancel: Cancel::new(),
+        }
+    }
+
+    fn workers(&self) -> usize {
+        if self.jobs == 0 { cores() } else { self.jobs }
+    }
+}
+
+/// Hears what a run does and finds.
+pub trait Observer {
+    /// Called at each step that went well.
+    fn progress(&mut self, progress: Progress);
+
+    /// Called for each failure; `None` stands for the first two steps. The answer says whether to go on.
+    fn failed(&mut self, at: Option<Revnum>, error: &Error) -> ControlFlow<()>;
+
+    /// Called before the revision's [`Progress::Verified`].
+    fn warn(&mut self, revision: Revnum, warning: &Warning);
+}
+
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// The first step is about to check the shard that begins with this revision.
+    Metadata(Revnum),
+    /// The second step begins.
+    RepositoryMetadata,
+    /// A revision was found good.
+    Verified(Revnum),
+}
+
+/// Checks a filesystem. What is found goes to the observer.
+///
+/// # Errors
+/// Those that keep the run from beginning (`FS_NO_SUCH_REVISION`, the system's), and `CANCELLED`.
+pub fn run(fs: &Fs, options: &Options, observer: &mut dyn Observer) -> Result<()> {
+    let fs = fs.reopen(options.cache_budget)?;
+    fs.check_rev(options.end)?;
+    let run = Run {
+        fs: &fs,
+        options,
+        verified: Verified::default(),
+    };
+    match run.metadata(observer) {
+        Err(e) if options.cancel.is_cancelled() => return Err(e),
+        Err(e) if observer.failed(None, &e).is_break() => return Ok(()),
+        _ => {}
+    }
+    if !options.metadata_only {
+        run.revisions(observer);
+    }
+    options.cancel.check()
+}
+
+/// Checks an open transaction: the tree as far as the transaction made it, and its changes.
+///
+/// # Errors
+/// `FS_NO_SUCH_TRANSACTION`, `FS_CORRUPT`, and whatever reading says.
+pub fn transaction(fs: &Fs, txn: &str) -> Result<()> {
+    let fs = fs.reopen(Options::range(Revnum::ZERO, Revnum::ZERO).cache_budget)?;
+    let id = fs.check_txn(txn)?;
+    let verified = Verified::default();
+    let mut batch = Batch::new(&fs, &verified);
+    TreeCheck::new(&fs, &mut batch, Owner::Transaction(id), Revnum::MAX, 0).run()?;
+    if let Some((_, e)) = batch.failures().into_iter().min_by_key(|(asker, _)| *asker) {
+        return Err(e);
+    }
+    let root = fs.txn_root(txn)?;
+    let changes = root.changed_paths()?;
+    Replay::check(&fs, &root, id.base, &changes)?;
+    fs.txn_props(txn).map(drop)
+}
+
+struct Run<'a> {
+    fs: &'a Fs,
+    options: &'a Options,
+    verified: Verified,
+}
+
+/// What became of one revision.
+struct Outcome {
+    rev: Revnum,
+    warnings: Vec<Warning>,
+    result: Result<()>,
+}
+
+impl Run<'_> {
+    fn metadata(&self, observer: &mut dyn Observer) -> Result<()> {
+        if self.fs.format().logical {
+            self.indexes(observer)?;
+        }
+        if self.fs.format().number >= 4
+            && let Some(cache) = RepCache::open(&self.fs.layout().file("rep-cache.db"))?
+        {
+            observer.progress(Progress::RepositoryMetadata);
+            shared::check(self.fs, &cache, self.options.start, self.options.end)?;
+        }
+        Ok(())
+    }
+
+    fn indexes(&self, observer: &mut dyn Observer) -> Result<()> {
+        let shard_size = self.fs.format().shard_size.max(1);
+        let mut failure = None;
+        let check = |revs: Vec<Revnum>| -> Vec<(Revnum, Result<()>)> {
+            let mut results = Vec::with_capacity(revs.len());
+            for rev in revs {
+                let result = self
+                    .options
+                    .cancel
+                    .check()
+                    .and_then(|()| index::check(self.fs, rev, self.options.end));
+                let failed = result.is_err();
+                results.push((rev, result));
+                if failed {
+                    break;
+                }
+            }
+            results
+        };
+        ordered(
+            self.options.workers(),
+            4 * self.options.workers(),
+            self.files(),
+            check,
+            |results| {
+                for (rev, result) in results {
+                    if rev.0 % shard_size == 0 {
+                        observer.progress(Progress::Metadata(rev));
+                    }
+                    if let Err(e) = result {
+                        failure = Some(e);
+                        return ControlFlow::Break(());
+                    }
+                }
+                ControlFlow::Continue(())
+            },
+        );
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// The first revisions of the files that hold the range, in groups.
+    fn files(&self) -> impl Iterator<Item = Vec<Revnum>> {
+        let shard_size = self.fs.format().shard_size.max(1);
+        let mut next = Some(self.options.start.0);
+        let end = self.options.end.0;
+        std::iter::from_fn(move || {
+            let first = next.filter(|first| *first <= end)?;
+            if self.fs.is_packed(Revnum(first)) {
+                let start = first - first % shard_size;
+                next = start.checked_add(shard_size);
+                return Some(vec![Revnum(start)]);
+            }
+            let last = end.min(first.saturating_add(UNPACKED_AT_ONCE - 1));
+            next = last.checked_add(1);
+            Some((first..=last).map(Revnum).collect())
+        })
+    }
+
+    fn revisions(&self, observer: &mut dyn Observer) {
+        let (start, end) = (self.options.start.0, self.options.end.0);
+        let groups = (start..=end)
+            .step_by(REVISIONS_AT_ONCE as usize)
+            .map(|first| first..=end.min(first.saturating_add(REVISIONS_AT_ONCE - 1)));
+        let workers = self.options.workers();
+        ordered(
+            workers,
+            4 * workers,
+            groups,
+            |revs| self.group(revs),
+            |outcomes| {
+                for Outcome {
+                    rev,
+                    warnings,
+                    result,
+                } in outcomes
+                {
+                    warnings.iter().for_each(|warning| observer.warn(rev, warning));
+                    match result {
+                        _ if self.options.cancel.is_cancelled() => return ControlFlow::Break(()),
+                        Ok(()) => observer.progress(Progress::Verified(rev)),
+                        Err(e) => observer.failed(Some(rev), &e)?,
+                    }
+                }
+                ControlFlow::Continue(())
+            },
+        );
+    }
+
+    /// Checks some revisions; their contents are hashed together.
+    fn group(&self, revs: std::ops::RangeInclusive<u64>) -> Vec<Outcome> {
+        let mut batch = Batch::new(self.fs, &self.verified);
+        let mut outcomes = Vec::new();
+        let mut errors = Vec::new();
+        for (at, rev) in revs.map(Revnum).enumerate() {
+            let mut outcome = Outcome {
+                rev,
+                warnings: Vec::new(),
+                result: self.options.cancel.check(),
+            };
+            if outcome.result.is_ok() {
+                let owner = Owner::Revision(rev);
+                let mut tree = TreeCheck::new(self.fs, &mut batch, owner, self.options.start, at);
+                let result = tree.run();
+                let asker = tree.asker();
+                let result = result.and_then(|()| self.revision(&mut outcome));
+                errors.extend(result.err().map(|e| (asker, e)));
+            }
+            outcomes.push(outcome);
+        }
+        // Digests come late: whoever asked first has the word.
+        errors.extend(batch.failures());
+        errors.sort_by_key(|(asker, _)| *asker);
+        for (asker, e) in errors.into_iter().rev() {
+            outcomes[asker.revision].result = Err(e);
+        }
+        outcomes
+    }
+
+    /// What is to check of a revision beside its tree.
+    fn revision(&self, outcome: &mut Outcome) -> Result<()> {
+        let root = self.fs.root(outcome.rev)?;
+        let changes = root.changed_paths()?;
+        if let Some(before) = outcome.rev.prev() {
+            Replay::check(self.fs, &root, before, &changes)?;
+        }
+        self.fs.revprops(outcome.rev)?;
+        if self.options.check_normalization {
+            outcome.warnings = names::check(&root, &changes)?;
+        }
+        Ok(())
+    }
+}
+
+/// Revisions that a worker takes at once: their contents are hashed together.
+const REVISIONS_AT_ONCE: u64 = 16;
+
+/// Unpacked revision files that a worker takes at once.
+const UNPACKED_AT_ONCE: u64 = 64;

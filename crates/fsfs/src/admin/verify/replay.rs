@@ -1,0 +1,117 @@
+//! The changed-path list of a revision against the trees before and after it.
+//!
+//! What is added must not have been there, what is changed or deleted must; a copy's source must exist in an older revision.
+//! "Before" is not simply the previous revision: below a directory that the same revision copied, it is the copy's source, and
+//! below one that it newly made there was nothing.
+
+use std::collections::HashMap;
+
+use base::{Code, Error, FsPath, NodeKind, Result, Revnum};
+
+use crate::format::changes::{ChangeKind, ChangedPath};
+use crate::fs::Fs;
+use crate::root::Root;
+
+/// A changed-path list with its trees.
+pub(super) struct Replay<'a> {
+    fs: &'a Fs,
+    root: &'a Root,
+    before: Root,
+    /// What was added or replaced: there "before" is something else for all below.
+    added: HashMap<&'a str, &'a ChangedPath>,
+}
+
+impl<'a> Replay<'a> {
+    /// Checks the changes of a tree whose predecessor is revision `before`.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT`, `FS_NOT_FOUND`, `FS_ALREADY_EXISTS`, and whatever reading says.
+    pub(super) fn check(
+        fs: &'a Fs,
+        root: &'a Root,
+        before: Revnum,
+        changes: &'a [ChangedPath],
+    ) -> Result<()> {
+        let is_addition =
+            |change: &&ChangedPath| matches!(change.change, ChangeKind::Add | ChangeKind::Replace);
+        let added = changes.iter().filter(is_addition);
+        let replay = Replay {
+            fs,
+            root,
+            before: fs.root(before)?,
+            added: added.map(|change| (change.path.as_str(), change)).collect(),
+        };
+        changes.iter().try_for_each(|change| replay.change(change))
+    }
+
+    fn change(&self, change: &ChangedPath) -> Result<()> {
+        let path = &change.path;
+        if path.as_str().contains('\n') {
+            return Err(Error::new(
+                Code::FS_PATH_SYNTAX,
+                format!("Invalid control character in '{path}'"),
+            ));
+        }
+        let was = self.kind_before(path)?;
+        match change.change {
+            ChangeKind::Add if was != NodeKind::None => Err(Error::new(
+                Code::FS_ALREADY_EXISTS,
+                format!("Path '{path}' is added but exists already"),
+            )),
+            ChangeKind::Delete | ChangeKind::Modify | ChangeKind::Replace if was == NodeKind::None => {
+                Err(Error::new(
+                    Code::FS_NOT_FOUND,
+                    format!("Path '{path}' is changed but does not exist"),
+                ))
+            }
+            ChangeKind::Delete => match self.root.kind(path)? {
+                NodeKind::None => Ok(()),
+                _ => Err(Error::new(
+                    Code::FS_CORRUPT,
+                    format!("Path '{path}' is deleted but still exists"),
+                )),
+            },
+            ChangeKind::Add | ChangeKind::Modify | ChangeKind::Replace => self.after(change),
+        }
+    }
+
+    fn after(&self, change: &ChangedPath) -> Result<()> {
+        let path = &change.path;
+        // Opening the node says "not found" in the words of the tree.
+        let node = self.root.node(path)?;
+        let recorded = change.node_kind;
+        if recorded != NodeKind::Unknown && recorded != node.kind() {
+            let message = format!("Path '{path}' is recorded as a {}", recorded.word());
+            return Err(Error::new(Code::FS_CORRUPT, message));
+        }
+        if let Some((rev, source)) = &change.copyfrom {
+            if *rev > self.before.base_revision() {
+                let message = format!("Path '{path}' is a copy from r{rev}, which is not older");
+                return Err(Error::new(Code::FS_CORRUPT, message));
+            }
+            let source = self.fs.root(*rev)?.node(source)?;
+            if source.kind() != node.kind() {
+                let message = format!("Path '{path}' is a copy of something of another kind");
+                return Err(Error::new(Code::FS_CORRUPT, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// What was at `path` when the revision's changes reached it.
+    fn kind_before(&self, path: &FsPath) -> Result<NodeKind> {
+        let mut dir = path.as_str();
+        while let Some(slash) = dir.rfind('/').filter(|_| !self.added.is_empty() && dir.len() > 1) {
+            dir = if slash == 0 { "/" } else { &dir[..slash] };
+            match self.added.get(dir).map(|change| &change.copyfrom) {
+                None => {}
+                Some(None) => return Ok(NodeKind::None),
+                Some(Some((rev, source))) => {
+                    let below = path[dir.len()..].trim_start_matches('/');
+                    return self.fs.root(*rev)?.kind(&source.join_str(below));
+                }
+            }
+        }
+        self.before.kind(path)
+    }
+}

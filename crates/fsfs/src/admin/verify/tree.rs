@@ -1,0 +1,391 @@
+//! The tree of one revision: every node-revision that it made, every content that they hold.
+//!
+//! What a revision did not make was checked with the revision that made it. So only node-revisions of the revision itself are
+//! walked, and of a directory's entries only those that its predecessor does not have in just the same form, as long as the
+//! predecessor belongs to the run (a run over a range looks at all entries where it does not). Counts of mergeinfo are checked
+//! the same way: by the difference to the predecessor's.
+//!
+//! The walk keeps its own stack, and remembers where it has been: no tree is too deep, and a directory inside itself is found.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use base::{Code, Error, NodeKind, Result, Revnum, hashdump};
+
+use super::content::{Asker, Batch};
+use crate::cache::Key;
+use crate::format::dir::{self, DirEntry};
+use crate::format::id::{IdPart, NodeRevId, TxnId};
+use crate::format::noderev::NodeRev;
+use crate::format::rep_line::{Rep, RepPlace};
+use crate::fs::Fs;
+use crate::rep::TextReader;
+
+/// Whose tree is checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    Revision(Revnum),
+    Transaction(TxnId),
+}
+
+/// The check of one tree.
+pub(super) struct TreeCheck<'a, 'b> {
+    fs: &'a Fs,
+    batch: &'b mut Batch<'a>,
+    owner: Owner,
+    /// Revisions before this one are not checked in this run.
+    since: Revnum,
+    asker: Asker,
+}
+
+impl<'a, 'b> TreeCheck<'a, 'b> {
+    pub(super) fn new(
+        fs: &'a Fs,
+        batch: &'b mut Batch<'a>,
+        owner: Owner,
+        since: Revnum,
+        revision: usize,
+    ) -> Self {
+        let asker = Asker {
+            revision,
+            sequence: 0,
+        };
+        TreeCheck {
+            fs,
+            batch,
+            owner,
+            since,
+            asker,
+        }
+    }
+
+    /// Who would ask for the next content: an error now comes behind those of the contents asked for before.
+    pub(super) fn asker(&self) -> Asker {
+        self.asker
+    }
+
+    /// Walks the tree.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT`, and whatever reading says. Wrong digests come from the batch.
+    pub(super) fn run(&mut self) -> Result<()> {
+        let root = self.root()?;
+        let mut seen = HashSet::from([root.id]);
+        let mut stack = vec![root];
+        while let Some(node) = stack.pop() {
+            for child in self.node(&node)? {
+                if !seen.insert(child.id) {
+                    let message = format!("Node '{}' is at two places of its revision's tree", child.id);
+                    return Err(Error::new(Code::FS_CORRUPT, message));
+                }
+                stack.push(child);
+            }
+            self.batch.flush_if_full();
+        }
+        Ok(())
+    }
+
+    fn root(&self) -> Result<Arc<NodeRev>> {
+        let rev = match self.owner {
+            Owner::Transaction(txn) => return self.fs.txn_noderev(txn, IdPart::ROOT, IdPart::ROOT),
+            Owner::Revision(rev) => rev,
+        };
+        let root = self.fs.root_noderev(rev)?;
+        if root.id.rev() != Some(rev) {
+            return Err(corrupt(format!("Root node of r{rev} is '{}'", root.id)));
+        }
+        match (&root.predecessor, rev.prev()) {
+            (None, None) => Ok(root),
+            (Some(predecessor), Some(before)) => {
+                let expected = self.fs.root_noderev(before)?;
+                if *predecessor != expected.id {
+                    let message = format!(
+                        "r{rev}'s root node's predecessor is '{predecessor}' but should be '{}'",
+                        expected.id
+                    );
+                    return Err(corrupt(message));
+                }
+                Ok(root)
+            }
+            (predecessor, _) => {
+                let has = if predecessor.is_some() { "has a" } else { "has no" };
+                Err(corrupt(format!("r{rev}'s root node {has} predecessor")))
+            }
+        }
+    }
+
+    /// Checks a node-revision and its contents; returns the children that the owner made.
+    fn node(&mut self, node: &NodeRev) -> Result<Vec<Arc<NodeRev>>> {
+        let predecessor = self.predecessor(node)?;
+        let children = match node.kind {
+            NodeKind::Dir => self.directory(node, predecessor.as_deref())?,
+            _ => {
+                if let Some(text) = &node.text {
+                    self.content(node, text)?;
+                }
+                if self.counts_mergeinfo() && node.mergeinfo_count != u64::from(node.has_mergeinfo) {
+                    let count = node.mergeinfo_count;
+                    return Err(corrupt(format!(
+                        "Invalid mergeinfo count {count} on file node '{}'",
+                        node.id
+                    )));
+                }
+                Vec::new()
+            }
+        };
+        if let Some(props) = &node.props {
+            self.props(node, props)?;
+        }
+        Ok(children)
+    }
+
+    fn predecessor(&self, node: &NodeRev) -> Result<Option<Arc<NodeRev>>> {
+        let Some(id) = &node.predecessor else {
+            if node.count != 0 {
+                let message = format!("Node '{}' has no predecessor but counts {}", node.id, node.count);
+                return Err(corrupt(message));
+            }
+            return Ok(None);
+        };
+        let is_older = match self.owner {
+            Owner::Revision(rev) => id.rev().is_some_and(|before| before < rev),
+            Owner::Transaction(_) => id.rev().is_some(),
+        };
+        if !is_older {
+            return Err(corrupt(format!(
+                "Predecessor '{id}' of node '{}' is not older",
+                node.id
+            )));
+        }
+        let predecessor = self.fs.noderev(id)?;
+        if predecessor.id != *id || predecessor.kind != node.kind {
+            return Err(corrupt(format!(
+                "Predecessor of node '{}' is not '{id}'",
+                node.id
+            )));
+        }
+        if predecessor.count.checked_add(1) != Some(node.count) {
+            let message = format!(
+                "Predecessor count mismatch: '{}' has {}, but '{id}' has {}",
+                node.id, node.count, predecessor.count
+            );
+            return Err(corrupt(message));
+        }
+        Ok(Some(predecessor))
+    }
+
+    fn directory(&mut self, node: &NodeRev, predecessor: Option<&NodeRev>) -> Result<Vec<Arc<NodeRev>>> {
+        let entries = self.entries(node)?;
+        let checked = predecessor.filter(|p| {
+            matches!(self.owner, Owner::Revision(_)) && p.id.rev().is_some_and(|rev| rev >= self.since)
+        });
+        let (before, mut mergeinfo) = match checked {
+            Some(p) => {
+                let inside = i128::from(p.mergeinfo_count) - i128::from(p.has_mergeinfo);
+                (self.fs.dir_entries(p)?, inside)
+            }
+            None => (Arc::default(), 0),
+        };
+        mergeinfo += i128::from(node.has_mergeinfo);
+        let mut children = Vec::new();
+        for (old, new) in differences(&before, &entries) {
+            if let Some(old) = old {
+                mergeinfo -= i128::from(self.fs.noderev(&old.id)?.mergeinfo_count);
+            }
+            if let Some(new) = new {
+                let child = self.child(node, new)?;
+                mergeinfo += i128::from(child.mergeinfo_count);
+                if self.is_own(&child.id) {
+                    children.push(child);
+                }
+            }
+        }
+        if self.counts_mergeinfo() && mergeinfo != i128::from(node.mergeinfo_count) {
+            let message = format!(
+                "Mergeinfo count discrepancy on node '{}': {} instead of {mergeinfo}",
+                node.id, node.mergeinfo_count
+            );
+            return Err(corrupt(message));
+        }
+        Ok(children)
+    }
+
+    fn child(&self, parent: &NodeRev, entry: &DirEntry) -> Result<Arc<NodeRev>> {
+        let too_young = match self.owner {
+            Owner::Revision(rev) => entry.id.rev().is_none_or(|of| of > rev),
+            Owner::Transaction(txn) => entry.id.txn().is_some_and(|of| of != txn),
+        };
+        let where_ = || format!("Entry '{}' of directory '{}'", entry.name, parent.id);
+        if too_young {
+            return Err(corrupt(format!("{} is '{}'", where_(), entry.id)));
+        }
+        if entry.name.contains('\n') {
+            return Err(corrupt(format!("{} has a line feed in its name", where_())));
+        }
+        let child = self.fs.noderev(&entry.id)?;
+        if child.id != entry.id {
+            return Err(corrupt(format!(
+                "{} is '{}' but should be '{}'",
+                where_(),
+                child.id,
+                entry.id
+            )));
+        }
+        if child.kind != entry.kind {
+            return Err(corrupt(format!("{} has the wrong kind", where_())));
+        }
+        Ok(child)
+    }
+
+    fn entries(&mut self, node: &NodeRev) -> Result<Arc<[DirEntry]>> {
+        let Some(rep) = &node.text else {
+            return Ok(Arc::default());
+        };
+        let RepPlace::Rev(rev, item) = rep.place else {
+            return self.fs.dir_entries(node);
+        };
+        let asker = self.next_asker();
+        if self.batch.is_known(rep, asker) {
+            return self.fs.dir_entries(node);
+        }
+        self.check_place(node, rep)?;
+        let text = self.batch.read(rep, asker)?;
+        let entries: Arc<[DirEntry]> = dir::parse(&text)?.into();
+        let key = Key::new::<Arc<[DirEntry]>>(self.fs.instance(), rev.0, item);
+        self.fs.cache().insert(key, entries.clone());
+        Ok(entries)
+    }
+
+    fn props(&mut self, node: &NodeRev, rep: &Rep) -> Result<()> {
+        if rep.place == RepPlace::Mutable {
+            let path = match self.owner {
+                Owner::Transaction(txn) => self.fs.layout().txn_node_props(txn, node.id.node, node.id.copy),
+                Owner::Revision(_) => return self.check_place(node, rep),
+            };
+            let text = self.fs.disk().read_small(&path);
+            let text = text.map_err(|e| Error::io("Can't open file", &path, &e))?;
+            return hashdump::read_props(&text).map(drop);
+        }
+        let asker = self.next_asker();
+        if self.batch.is_known(rep, asker) {
+            return Ok(());
+        }
+        self.check_place(node, rep)?;
+        let text = match rep.place {
+            RepPlace::Rev(..) => self.batch.read(rep, asker)?,
+            _ => TextReader::new(self.fs, Some(rep), node.id.txn())?.read_bounded()?,
+        };
+        let mut reader = hashdump::Reader::new(&text, hashdump::Terminator::End, false);
+        while reader.next_entry()?.is_some() {}
+        Ok(())
+    }
+
+    fn content(&mut self, node: &NodeRev, rep: &Rep) -> Result<()> {
+        if matches!(rep.place, RepPlace::Txn(_)) {
+            let mut reader = TextReader::new(self.fs, Some(rep), node.id.txn())?;
+            loop {
+                let length = reader.fill()?.len();
+                if length == 0 {
+                    return Ok(());
+                }
+                reader.consume(length);
+            }
+        }
+        let asker = self.next_asker();
+        if self.batch.is_known(rep, asker) {
+            return Ok(());
+        }
+        self.check_place(node, rep)?;
+        self.batch.check(rep, asker)
+    }
+
+    /// A committed node's contents are in its own revision or an older one.
+    fn check_place(&self, node: &NodeRev, rep: &Rep) -> Result<()> {
+        let is_good = match (rep.place, self.owner) {
+            (RepPlace::Rev(of, _), Owner::Revision(rev)) => of <= rev,
+            (RepPlace::Txn(_) | RepPlace::Mutable, Owner::Revision(_)) => false,
+            (_, Owner::Transaction(_)) => true,
+        };
+        if is_good {
+            return Ok(());
+        }
+        Err(corrupt(format!(
+            "Node '{}' has a content that is younger than itself",
+            node.id
+        )))
+    }
+
+    fn next_asker(&mut self) -> Asker {
+        self.asker.sequence = self.asker.sequence.saturating_add(1);
+        self.asker
+    }
+
+    fn is_own(&self, id: &NodeRevId) -> bool {
+        match self.owner {
+            Owner::Revision(rev) => id.rev() == Some(rev),
+            Owner::Transaction(txn) => id.txn() == Some(txn),
+        }
+    }
+
+    fn counts_mergeinfo(&self) -> bool {
+        self.fs.format().number >= 3
+    }
+}
+
+/// Pairs of what differs between two sorted directories: the old entry, the new one, or both.
+fn differences<'e>(
+    before: &'e [DirEntry],
+    after: &'e [DirEntry],
+) -> Vec<(Option<&'e DirEntry>, Option<&'e DirEntry>)> {
+    let mut pairs = Vec::new();
+    let (mut before, mut after) = (before.iter().peekable(), after.iter().peekable());
+    loop {
+        let order = match (before.peek(), after.peek()) {
+            (None, None) => return pairs,
+            (Some(_), None) => std::cmp::Ordering::Less,
+            (None, Some(_)) => std::cmp::Ordering::Greater,
+            (Some(old), Some(new)) => old.name.cmp(&new.name),
+        };
+        let old = if order.is_le() { before.next() } else { None };
+        let new = if order.is_ge() { after.next() } else { None };
+        if old != new {
+            pairs.push((old, new));
+        }
+    }
+}
+
+fn corrupt(message: String) -> Error {
+    Error::new(Code::FS_CORRUPT, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_differs_is_paired() {
+        let entry = |name: &str, id: &str| DirEntry {
+            name: name.into(),
+            kind: NodeKind::File,
+            id: NodeRevId::parse(id.as_bytes()).expect("an ID"),
+        };
+        let before = [
+            entry("a", "1.0.r1/3"),
+            entry("b", "2.0.r1/4"),
+            entry("d", "3.0.r1/5"),
+        ];
+        let after = [
+            entry("b", "2.0.r2/4"),
+            entry("c", "4.0.r2/5"),
+            entry("d", "3.0.r1/5"),
+        ];
+        let names: Vec<_> = differences(&before, &after)
+            .into_iter()
+            .map(|(old, new)| (old.map(|e| &*e.name), new.map(|e| &*e.name)))
+            .collect();
+        assert_eq!(
+            names,
+            [(Some("a"), None), (Some("b"), Some("b")), (None, Some("c"))]
+        );
+    }
+}

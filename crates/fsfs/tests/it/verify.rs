@@ -1,0 +1,194 @@
+//! `verify` beside the real tool's: silent where it is, loud where it is.
+
+use std::ops::ControlFlow;
+
+use base::{Code, Error, Revnum};
+use fsfs::admin::verify::{self, Observer, Options, Progress, Warning};
+use fsfs::{Cache, Fs};
+use testkit::repo::{Repo, Spec, When, build, matrix};
+use testkit::{Tool, history};
+
+/// Writes what the program would print: standard output, and the first number of each failure.
+#[derive(Default)]
+pub struct Transcript {
+    pub out: String,
+    pub failures: Vec<(Option<Revnum>, Error)>,
+    pub keep_going: bool,
+}
+
+impl Observer for Transcript {
+    fn progress(&mut self, progress: Progress) {
+        self.out.push_str(&match progress {
+            Progress::Metadata(rev) => format!("* Verifying metadata at revision {rev} ...\n"),
+            Progress::RepositoryMetadata => "* Verifying repository metadata ...\n".to_owned(),
+            Progress::Verified(rev) => format!("* Verified revision {rev}.\n"),
+        });
+    }
+
+    fn failed(&mut self, at: Option<Revnum>, error: &Error) -> ControlFlow<()> {
+        self.failures.push((at, error.clone()));
+        if self.keep_going {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    }
+
+    fn warn(&mut self, _: Revnum, warning: &Warning) {
+        self.out.push_str(&match warning {
+            Warning::NameCollision(path) => {
+                format!("WARNING 0x0003: Duplicate representation of path '{path}'\n")
+            }
+            Warning::MergeinfoCollision { source, node } => {
+                format!(
+                    "WARNING 0x0004: Duplicate representation of path '{source}' in svn:mergeinfo property of '{node}'\n"
+                )
+            }
+        });
+    }
+}
+
+/// Runs ours.
+pub fn ours(repo: &Repo, change: impl FnOnce(&mut Options), keep_going: bool) -> Transcript {
+    let fs = Fs::open(&repo.db(), &Cache::new(1 << 20)).expect("opens");
+    let mut options = Options::range(Revnum(0), fs.youngest().expect("reads"));
+    options.cache_budget = 16 << 20;
+    change(&mut options);
+    let mut transcript = Transcript {
+        keep_going,
+        ..Default::default()
+    };
+    verify::run(&fs, &options, &mut transcript).expect("begins");
+    transcript
+}
+
+/// Standard output of the real tool, without the lines that follow the order of the rep-cache's rows.
+fn theirs(repo: &Repo, args: &[&str]) -> String {
+    let out = Tool::new("svnadmin")
+        .arg("verify")
+        .args(args)
+        .arg(repo.path())
+        .run()
+        .out();
+    match out.split_once("* Verifying repository metadata ...\n") {
+        Some((before, after)) => {
+            let after = after
+                .lines()
+                .filter(|line| !line.starts_with("* Verifying metadata"));
+            let after: String = after.map(|line| format!("{line}\n")).collect();
+            format!("{before}* Verifying repository metadata ...\n{after}")
+        }
+        None => out,
+    }
+}
+
+#[test]
+fn good_repositories_of_every_kind_verify_as_by_the_real_tool() {
+    for spec in matrix() {
+        let repo = build(&spec);
+        let ours = ours(&repo, |_| {}, true);
+        assert!(ours.failures.is_empty(), "{}: {:?}", spec.name, ours.failures);
+        assert_eq!(ours.out, theirs(&repo, &[]), "{}", spec.name);
+    }
+}
+
+#[test]
+fn ranges_and_metadata_only() {
+    for spec in matrix().into_iter().filter(|spec| spec.name.contains("half")) {
+        let repo = build(&spec);
+        for range in ["10:12", "35:37", "70:73", "0:0", "7:7"] {
+            let (start, end) = range.split_once(':').expect("a range");
+            let rev = |text: &str| Revnum::parse(text.as_bytes()).expect("a number");
+            for metadata_only in [false, true] {
+                let ours = ours(
+                    &repo,
+                    |o| (o.start, o.end, o.metadata_only) = (rev(start), rev(end), metadata_only),
+                    false,
+                );
+                assert!(
+                    ours.failures.is_empty(),
+                    "{} {range}: {:?}",
+                    spec.name,
+                    ours.failures
+                );
+                let mut args = vec!["-r", range];
+                args.extend(metadata_only.then_some("--metadata-only"));
+                assert_eq!(ours.out, theirs(&repo, &args), "{} {range}", spec.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn one_worker_and_many_say_the_same() {
+    let repo = build(&matrix()[11]);
+    let one = ours(&repo, |o| o.jobs = 1, false);
+    let many = ours(&repo, |o| o.jobs = 7, false);
+    assert_eq!(one.out, many.out);
+}
+
+#[test]
+fn open_transactions_verify() {
+    for version in ["1.3", "1.8", "1.14"] {
+        let repo = build(&Spec::new(version).busy());
+        let fs = Fs::open(&repo.db(), &Cache::new(1 << 20)).expect("opens");
+        let txn = fs.list_txns().expect("reads").remove(0);
+        verify::transaction(&fs, &txn).unwrap_or_else(|e| panic!("{version}: {e}"));
+        let error = verify::transaction(&fs, "1-zz").expect_err("no such transaction");
+        assert_eq!(error.code(), Code::FS_NO_SUCH_TRANSACTION);
+    }
+}
+
+/// Subversion 1.14.2's own pack makes this: see `history::orphans`.
+#[test]
+fn an_index_with_a_number_of_nothing_fails() {
+    let repo = build(
+        &Spec::new("1.14")
+            .with(history::orphans())
+            .named("orphans")
+            .shard(2)
+            .pack(When::After),
+    );
+    let ours = ours(&repo, |_| {}, true);
+    let theirs = Tool::new("svnadmin")
+        .args(["verify", "--keep-going"])
+        .arg(repo.path())
+        .run();
+    assert_ne!(theirs.code, 0);
+    let numbers: Vec<i32> = ours.failures.iter().map(|(_, e)| e.code().0).collect();
+    assert_eq!(numbers, theirs.error_codes()[..1], "{theirs:?}");
+    let unpacked = build(&Spec::new("1.14").with(history::orphans()).named("orphans"));
+    assert!(self::ours(&unpacked, |_| {}, true).failures.is_empty());
+}
+
+#[test]
+fn names_that_look_alike_are_warned_of() {
+    let mut history = testkit::stream::Stream::new("aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee");
+    let mergeinfo = "/caf\u{e9}:1\n/cafe\u{301}:1\n";
+    use testkit::stream::{Content, Kind};
+    history
+        .rev("1")
+        .mkdirs(["d"])
+        .file("caf\u{e9}", "1")
+        .file("cafe\u{301}", "2")
+        .file("d/ok", "3");
+    history.rev("2").mkdirs(["D"]).file("D/\u{e9}", "1").change(
+        Kind::Dir,
+        "",
+        Content::props(&[("svn:mergeinfo", mergeinfo.as_bytes())]),
+    );
+    history.rev("3").file("D/e\u{301}", "1");
+    history
+        .rev("4")
+        .edit("D/e\u{301}", "2")
+        .copy(Kind::Dir, "E", 3, "D");
+    history
+        .rev("5")
+        .file("E/x/".trim_end_matches('/'), "x")
+        .delete("d");
+    let repo = build(&Spec::new("1.14").with(history).named("names"));
+    let ours = ours(&repo, |o| o.check_normalization = true, false);
+    assert!(ours.failures.is_empty());
+    assert_eq!(ours.out, theirs(&repo, &["--check-normalization"]));
+    assert!(ours.out.matches("WARNING 0x0003").count() >= 4, "{}", ours.out);
+}
