@@ -13,7 +13,6 @@ use crate::layout::Layout;
 
 /// The options, resolved for the format of the filesystem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(test), expect(dead_code, reason = "only what writes asks how"))]
 pub(crate) struct FsConf {
     /// New texts and property lists are looked up in `rep-cache.db`.
     pub(crate) rep_sharing: bool,
