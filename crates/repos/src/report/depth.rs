@@ -45,7 +45,7 @@ pub(super) fn below(depth: Depth) -> Depth {
 mod tests {
     use super::*;
 
-    /// Rows: held; columns: requested. `o` compare, `X` ignore, `U` new.
+    /// Rows: held; columns: requested. `o` compare, `-` ignore, `U` new.
     fn row(kind: NodeKind, held: Depth) -> String {
         let columns = [
             Depth::Unknown,
@@ -55,7 +55,7 @@ mod tests {
             Depth::Infinity,
         ];
         let letter = |requested| match treatment(kind, held, requested) {
-            Treatment::Ignore => 'X',
+            Treatment::Ignore => '-',
             Treatment::Compare => 'o',
             Treatment::New => 'U',
         };
@@ -67,11 +67,11 @@ mod tests {
         let held = [Depth::Empty, Depth::Files, Depth::Immediates, Depth::Infinity];
         assert_eq!(
             held.map(|h| row(NodeKind::File, h)),
-            ["XXUUU", "oXooo", "oXooo", "oXooo"]
+            ["--UUU", "o-ooo", "o-ooo", "o-ooo"]
         );
         assert_eq!(
             held.map(|h| row(NodeKind::Dir, h)),
-            ["XXXUU", "XXXUU", "oXXoo", "oXXoo"]
+            ["---UU", "---UU", "o--oo", "o--oo"]
         );
     }
 }

@@ -82,9 +82,9 @@ impl Walk<'_> {
         };
         let start_empty = entry.reported.is_some_and(|r| r.start_empty);
         let compared = old.filter(|_| !start_empty).map(|old| &old.node);
-        let gone = self.lock_is_gone(entry.reported, new)?;
+        // Directories have no locks: a token that was reported for one gets no answer.
         self.content
-            .props(self.editor, Handle::Dir(token), compared, new, gone)?;
+            .props(self.editor, Handle::Dir(token), compared, new, false)?;
         let seen = match entry.seen {
             Subtree::All => Subtree::All,
             Subtree::Mixed | Subtree::None => self.readable.subtree(new.path()),

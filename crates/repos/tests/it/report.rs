@@ -601,3 +601,33 @@ fn what_may_not_be_read() {
         }
     }
 }
+
+/// Tokens that are good, that are another lock's, and that are nobody's; on paths that changed and that did not.
+#[test]
+fn lock_tokens() {
+    let mut spec = Spec::new("1.14").named("locks");
+    spec.locks = true;
+    let repo = build(&spec);
+    let mut bench = Bench::new(&repo, "/trunk", Arc::new(Everything));
+    let youngest = repo.youngest();
+    let mine = "opaquelocktoken:00000000-1111-4222-8333-000000000001";
+    let other = "opaquelocktoken:00000000-1111-4222-8333-000000000002";
+    for token in [mine, other, "opaquelocktoken:nobody"] {
+        for path in ["big.txt", "many", "many/file-050.txt", "hello.txt"] {
+            for rev in [youngest, 50, 11] {
+                for start_empty in [false, true] {
+                    let token = Some(token.to_owned());
+                    let locked = Said::Set(path.to_owned(), rev, Depth::Infinity, start_empty, token.clone());
+                    bench.compare(&update(youngest, vec![set("", youngest), locked.clone()]));
+                    let mut status = update(youngest, vec![set("", youngest), locked]);
+                    status.request = Request::Status;
+                    bench.compare(&status);
+                    let top = Said::Set(String::new(), rev, Depth::Infinity, start_empty, token);
+                    let mut operand = update(youngest, vec![top]);
+                    operand.operand = path.split('/').next().unwrap_or_default().to_owned();
+                    bench.compare(&operand);
+                }
+            }
+        }
+    }
+}
