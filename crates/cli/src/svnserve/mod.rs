@@ -18,7 +18,7 @@ use base::{Code, Error, Result};
 use clap::{CommandFactory as _, FromArgMatches as _};
 use repos::Cache;
 use repos::config::ServerConf;
-use server::{Listener, OperationLog, Server, Service, Signals, Stop, Stream, Tunnel};
+use server::{OperationLog, Server, Service, Signals, Stop, Stream, Tunnel};
 
 use crate::args::{self, Refusal};
 use crate::out::Out;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use base::{Code, Error, Result};
 use wire::svn::response::Response;
-use wire::svn::{Item, Malformed, Outlet, Scanner};
+use wire::svn::{Item, Outlet, Scanner};
 
 use crate::stream::Stream;
 

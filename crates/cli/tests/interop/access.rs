@@ -1,0 +1,154 @@
+//! Who may do what: passwords, anonymous access, authz files, realms.
+
+use std::fs;
+
+use testkit::{Repo, Spec};
+
+use crate::pair::Pair;
+
+const AUTHZ: &str = "\
+[groups]
+staff = alice, bob
+[/]
+* = r
+[/trunk/many]
+* =
+@staff = r
+[/trunk/deep]
+* =
+alice = r
+[repo:/branches]
+* =
+bob = r
+[/trunk/moved.txt]
+* =
+[:glob:/tags/*]
+* =
+alice = r
+";
+
+/// A repository of our own with these files in `conf/`.
+fn with_conf(files: &[(&str, &str)]) -> Repo {
+    let repo = testkit::build(&Spec::new("1.14").busy().named("f8")).copy();
+    for (name, text) in files {
+        fs::write(repo.path().join("conf").join(name), text).expect("because it is a copy");
+    }
+    repo
+}
+
+const PASSWD: (&str, &str) = ("passwd", "[users]\nalice = secret\nbob = pw\n");
+
+#[test]
+fn passwords() {
+    let conf = "[general]\nanon-access = none\npassword-db = passwd\nrealm = A Realm\n";
+    let repo = with_conf(&[("svnserve.conf", conf), PASSWD]);
+    Pair::serving(&repo, &["-R"]).same(|c| {
+        c.all(&[
+            "info URL",
+            "info --username alice --password secret URL",
+            "info --username alice --password wrong URL",
+            "info --username nobody --password x URL",
+            "list --username bob --password pw URL/trunk",
+        ]);
+    });
+}
+
+#[test]
+fn access_levels() {
+    let general = |text: &str| format!("[general]\n{text}");
+    for text in [
+        general("anon-access = none\n"),
+        general("anon-access = none\nauth-access = none\npassword-db = passwd\n"),
+        general("anon-access = read\nauth-access = none\npassword-db = passwd\n"),
+        general("anon-access = write\npassword-db = passwd\n"),
+        general("anon-access = bogus\npassword-db = passwd\n"),
+        general("password-db = nosuch\n"),
+        general("authz-db = nosuch\n"),
+        general("authz-db = broken\n"),
+        general("anon-access\n"),
+        "anon-access = none\n".to_owned(),
+        general("authz-db = authz\ngroups-db = groups\n"),
+        general("authz-db = ^/trunk/hello.txt\n"),
+        general("authz-db = ^/nosuch\n"),
+        "[sasl]\nuse-sasl = false\n".to_owned(),
+    ] {
+        let broken = ("broken", "[/]\nalice = q\n");
+        let groups = ("groups", "[groups]\nstaff = bob\n");
+        let authz = ("authz", "[/]\n* = r\n");
+        let repo = with_conf(&[("svnserve.conf", &text), PASSWD, broken, groups, authz]);
+        Pair::serving(&repo, &["-R"]).same(|c| {
+            c.note(&text);
+            c.all(&[
+                "info URL",
+                "list URL/trunk",
+                "info --username alice --password secret URL",
+                "mkdir -m x --username alice --password secret URL/new",
+            ]);
+        });
+    }
+}
+
+#[test]
+fn paths() {
+    let conf = "[general]\nanon-access = read\npassword-db = passwd\nauthz-db = authz\n";
+    let repo = with_conf(&[("svnserve.conf", conf), PASSWD, ("authz", AUTHZ)]);
+    Pair::serving(&repo, &["-R"]).same(|c| {
+        for user in [
+            &[][..],
+            &["--username", "alice", "--password", "secret"],
+            &["--username", "bob", "--password", "pw"],
+        ] {
+            c.set_options(user);
+            c.note(&format!("{user:?}"));
+            for line in [
+                "list -R URL",
+                "list URL/trunk/many",
+                "list URL/branches",
+                "list -R URL/tags",
+                "cat URL/trunk/moved.txt",
+                "cat URL/trunk/many/file-007.txt",
+                "info URL/trunk/deep",
+                "log -v URL",
+                "log -v URL/trunk",
+                "log -v URL/branches/b3",
+                "log -v URL/trunk/moved.txt",
+                "log -v -g URL/trunk",
+                "proplist --revprop -v -r 16 URL",
+                "proplist --revprop -v -r 45 URL",
+                "blame URL/trunk/big.txt",
+                "blame URL/trunk/moved.txt",
+                "diff --summarize -r 30:HEAD URL",
+                "checkout -r 30 URL wc",
+                "update wc",
+                "status -u wc",
+                "switch --ignore-ancestry URL/branches wc",
+                "switch --ignore-ancestry URL/trunk wc",
+                "propget -R svn:mergeinfo URL",
+                "export URL/tags out",
+                "info URL/tags/c3.txt",
+            ] {
+                let args: Vec<&str> = line.split(' ').collect();
+                c.svn_sorted(&args);
+            }
+            c.note_tree("wc");
+            for copy in ["wc", "out"] {
+                // The next user starts with an empty folder.
+                if c.dir().join(copy).exists() {
+                    fs::remove_dir_all(c.dir().join(copy)).expect("because it is ours");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn user_names_are_folded_for_authz_alone() {
+    let conf = "[general]\nanon-access = none\npassword-db = passwd\nauthz-db = authz\nforce-username-case = upper\n";
+    let repo = with_conf(&[("svnserve.conf", conf), PASSWD, ("authz", "[/]\nALICE = r\n")]);
+    Pair::serving(&repo, &["-R"]).same(|c| {
+        c.all(&[
+            "list --username alice --password secret URL",
+            "list --username bob --password pw URL",
+        ]);
+    });
+}

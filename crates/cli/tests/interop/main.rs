@@ -1,0 +1,13 @@
+//! The real clients against our server: each scenario runs twice, against Subversion's `svnserve` and against ours, on the same
+//! repository, and must leave the same transcript.
+//!
+//! What differs rightly is taken out ([`pair`]): ports, folders, and the order of lines where the protocol leaves it open.
+
+mod access;
+mod checkout;
+mod history;
+mod listing;
+mod mirror;
+mod pair;
+mod program;
+mod raw;

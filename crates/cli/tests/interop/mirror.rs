@@ -1,0 +1,124 @@
+//! Programs that copy whole repositories: svnsync, svnrdump, git-svn.
+
+use testkit::{Repo, Spec, Tool, repo};
+
+use crate::pair::Pair;
+
+fn specs() -> Vec<Spec> {
+    let wanted = ["f1", "f4-packed", "f7", "f8", "f8-packed-zlib"];
+    let mut specs: Vec<Spec> = repo::matrix()
+        .into_iter()
+        .filter(|spec| wanted.contains(&&*spec.name))
+        .collect();
+    specs.push(Spec::small("1.8").named("small-f6"));
+    specs
+}
+
+#[test]
+fn svnsync_makes_the_same_mirror() {
+    for spec in specs() {
+        Pair::of(&spec).same(|c| {
+            c.note(&spec.name);
+            let mirror = Repo::create("1.14");
+            let hook = mirror.path().join("hooks/pre-revprop-change");
+            std::fs::write(&hook, "#!/bin/sh\n").expect("because the repository is ours");
+            Tool::new("chmod").arg("+x").arg(&hook).ok();
+            let sync =
+                |args: &[&str]| c.tool(Tool::new("svnsync").args(args).args(["-q", "--non-interactive"]));
+            let ended = [
+                sync(&["init", &mirror.url(), &c.url]).code,
+                sync(&["sync", &mirror.url()]).code,
+            ];
+            let dump = Tool::new("svnadmin").args(["dump", "-q"]).arg(mirror.path()).ok();
+            // The mirror has an identity of its own, and remembers whose copy it is on revision 0.
+            let text = String::from_utf8_lossy(&dump.stdout);
+            let start = text.find("Revision-number: 1\n").unwrap_or(0);
+            c.note(&format!(
+                "{ended:?} {:?}",
+                base::checksum::Md5::of(&text.as_bytes()[start..])
+            ));
+        });
+    }
+}
+
+#[test]
+fn svnsync_of_a_folder() {
+    Pair::of(&Spec::new("1.14").busy().named("f8")).same(|c| {
+        for folder in ["trunk", "branches/b2", "trunk/many"] {
+            let mirror = Repo::create("1.14");
+            let hook = mirror.path().join("hooks/pre-revprop-change");
+            std::fs::write(&hook, "#!/bin/sh\n").expect("because the repository is ours");
+            Tool::new("chmod").arg("+x").arg(&hook).ok();
+            let from = format!("{}/{folder}", c.url);
+            let sync =
+                |args: &[&str]| c.tool(Tool::new("svnsync").args(args).args(["-q", "--non-interactive"]));
+            let ended = [
+                sync(&["init", &mirror.url(), &from]),
+                sync(&["sync", &mirror.url()]),
+            ]
+            .map(|output| (output.code, output.error_codes()));
+            let dump = Tool::new("svnadmin").args(["dump", "-q"]).arg(mirror.path()).ok();
+            let text = String::from_utf8_lossy(&dump.stdout);
+            let start = text.find("Revision-number: 1\n").unwrap_or(0);
+            c.note(&format!(
+                "{folder} {ended:?} {:?}",
+                base::checksum::Md5::of(&text.as_bytes()[start..])
+            ));
+        }
+    });
+}
+
+#[test]
+fn svnrdump_makes_the_same_dump() {
+    for spec in specs() {
+        Pair::of(&spec).same(|c| {
+            c.note(&spec.name);
+            for args in [
+                &["-r0:HEAD"][..],
+                &["-r10:30"],
+                &["-r10:30", "--incremental"],
+                &["-r3"],
+            ] {
+                let args: Vec<&str> = ["dump", "-q", &c.url]
+                    .into_iter()
+                    .chain(args.iter().copied())
+                    .collect();
+                let output = c.tool(Tool::new("svnrdump").args(&args).arg("--non-interactive"));
+                c.note(&format!(
+                    "{} {:?}",
+                    output.code,
+                    base::checksum::Md5::of(&output.stdout)
+                ));
+            }
+            let of_trunk = format!("{}/trunk", c.url);
+            let output = c.tool(Tool::new("svnrdump").args(["dump", "-q", &of_trunk, "--non-interactive"]));
+            c.note(&format!(
+                "{} {:?}",
+                output.code,
+                base::checksum::Md5::of(&output.stdout)
+            ));
+        });
+    }
+}
+
+#[test]
+fn git_svn_clones_the_same_history() {
+    for spec in [
+        Spec::small("1.14").named("small-f8"),
+        Spec::new("1.9").shard(7).named("f7"),
+    ] {
+        Pair::of(&spec).same(|c| {
+            let cloned = c.tool(
+                Tool::new("git")
+                    .args(["svn", "clone", "-q", &c.url, "clone"])
+                    .env("GIT_AUTHOR_NAME", "x")
+                    .env("GIT_COMMITTER_NAME", "x")
+                    .env("GIT_COMMITTER_EMAIL", "x@x"),
+            );
+            c.note(&format!("{} {}", cloned.code, cloned.err()));
+            let log =
+                c.tool(Tool::new("git").args(["-C", "clone", "log", "--format=%T %an %ad %s", "--date=iso"]));
+            c.note(&log.out());
+        });
+    }
+}

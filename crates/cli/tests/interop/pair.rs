@@ -1,0 +1,237 @@
+//! Two servers on one repository, and clients that keep a transcript.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use tempfile::TempDir;
+use testkit::server::Server;
+use testkit::{Repo, Side, Spec, Tool, scratch};
+
+/// Theirs and ours, serving the same repository.
+pub struct Pair {
+    theirs: Server,
+    ours: Server,
+    /// What the clients call the repository.
+    name: String,
+    _root: TempDir,
+}
+
+/// One side of a scenario: runs commands and writes down what they say.
+pub struct Client {
+    /// Theirs or ours.
+    pub side: Side,
+    /// URL of the repository.
+    pub url: String,
+    port: u16,
+    dir: TempDir,
+    transcript: String,
+    options: Vec<String>,
+}
+
+impl Pair {
+    /// Serves a repository made from `spec`.
+    pub fn of(spec: &Spec) -> Pair {
+        Pair::serving(&testkit::build(spec), &[])
+    }
+
+    /// Serves `repo` with more arguments for both servers.
+    pub fn serving(repo: &Repo, args: &[&str]) -> Pair {
+        let root = scratch();
+        std::os::unix::fs::symlink(repo.path(), root.path().join("repo"))
+            .expect("because the folder is empty");
+        let start = |side| {
+            let more = if side == Side::Theirs { &["-T"][..] } else { &[] };
+            Server::svnserve(side, root.path(), &[args, more].concat())
+        };
+        Pair {
+            theirs: start(Side::Theirs),
+            ours: start(Side::Ours),
+            name: "repo".to_owned(),
+            _root: root,
+        }
+    }
+
+    /// The port of one side.
+    pub fn port(&self, side: Side) -> u16 {
+        match side {
+            Side::Theirs => self.theirs.port(),
+            Side::Ours => self.ours.port(),
+        }
+    }
+
+    /// Runs `scenario` on both sides at once and compares the transcripts.
+    pub fn same(&self, scenario: impl Fn(&mut Client) + Sync) {
+        let run = |side| {
+            let mut client = self.client(side);
+            scenario(&mut client);
+            client.transcript
+        };
+        let (theirs, ours) = thread::scope(|scope| {
+            let theirs = scope.spawn(|| run(Side::Theirs));
+            let ours = run(Side::Ours);
+            let theirs = theirs.join();
+            (
+                theirs.expect("because the scenario runs against the real server"),
+                ours,
+            )
+        });
+        compare(&theirs, &ours);
+    }
+
+    fn client(&self, side: Side) -> Client {
+        let port = self.port(side);
+        Client {
+            side,
+            url: format!("svn://127.0.0.1:{port}/{}", self.name),
+            port,
+            dir: scratch(),
+            transcript: String::new(),
+            options: Vec::new(),
+        }
+    }
+}
+
+impl Client {
+    /// The client's own folder; commands run in it.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Options for all `svn` commands that follow.
+    pub fn set_options(&mut self, options: &[&str]) {
+        self.options = options.iter().map(|o| (*o).to_owned()).collect();
+    }
+
+    /// Runs `svn` and writes everything down. `URL` in an argument stands for the repository's.
+    pub fn svn(&mut self, args: &[&str]) {
+        let output = self.run(args);
+        self.write_down(args, &output.0, &output.1, output.2);
+    }
+
+    /// As [`Client::svn`], for output whose lines come in no particular order.
+    pub fn svn_sorted(&mut self, args: &[&str]) {
+        let (out, err, code) = self.run(args);
+        let mut lines: Vec<&str> = out.lines().collect();
+        lines.sort_unstable();
+        self.write_down(args, &lines.join("\n"), &err, code);
+    }
+
+    /// As [`Client::svn`], for output that consists of paragraphs (`Index: …`) in no particular order.
+    pub fn svn_by_file(&mut self, args: &[&str]) {
+        let (out, err, code) = self.run(args);
+        let mut files: Vec<String> = Vec::new();
+        for line in out.lines() {
+            if line.starts_with("Index: ") || files.is_empty() {
+                files.push(String::new());
+            }
+            let file = files.last_mut().expect("because one was just pushed");
+            file.push_str(line);
+            file.push('\n');
+        }
+        files.sort_unstable();
+        self.write_down(args, &files.concat(), &err, code);
+    }
+
+    /// Runs several commands of which each is a line of words.
+    pub fn all(&mut self, lines: &[&str]) {
+        for line in lines {
+            let args: Vec<&str> = line.split(' ').collect();
+            self.svn(&args);
+        }
+    }
+
+    /// Runs any program in the client's folder and answers what it printed, without writing it down.
+    pub fn tool(&self, tool: Tool) -> testkit::Output {
+        tool.dir(self.dir()).run()
+    }
+
+    /// Writes something down.
+    pub fn note(&mut self, text: &str) {
+        let text = self.normal(text);
+        self.transcript.push_str(&text);
+        self.transcript.push('\n');
+    }
+
+    /// Writes down a whole tree: names, kinds, contents, sorted; `.svn` left out.
+    pub fn note_tree(&mut self, top: &str) {
+        let mut paths = Vec::new();
+        walk(&self.dir().join(top), &mut paths);
+        paths.sort();
+        for path in paths {
+            let shown = path
+                .strip_prefix(self.dir())
+                .expect("because it is below")
+                .display()
+                .to_string();
+            let what = match std::fs::read(&path) {
+                Ok(bytes) => format!("{} bytes, {:x?}", bytes.len(), base::checksum::Md5::of(&bytes)),
+                Err(_) => "folder".to_owned(),
+            };
+            self.note(&format!("{shown}: {what}"));
+        }
+    }
+
+    fn run(&self, args: &[&str]) -> (String, String, i32) {
+        let args = args.iter().map(|arg| arg.replace("URL", &self.url));
+        let output = Tool::new("svn")
+            .args(args)
+            .args(["--non-interactive", "--no-auth-cache"])
+            .args(&self.options)
+            .dir(self.dir())
+            .run();
+        (output.out(), output.err(), output.code)
+    }
+
+    fn write_down(&mut self, args: &[&str], out: &str, err: &str, code: i32) {
+        let mut text = format!("$ svn {}\n{out}", args.join(" "));
+        if !out.ends_with('\n') {
+            text.push_str("~\n");
+        }
+        _ = write!(text, "{err}=> {code}");
+        self.note(&text);
+    }
+
+    fn normal(&self, text: &str) -> String {
+        let dir = self.dir().display().to_string();
+        text.replace(&format!(":{}", self.port), ":PORT")
+            .replace(&dir, "DIR")
+    }
+}
+
+fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if entry.file_name() == ".svn" {
+            continue;
+        }
+        if path.is_dir() && !path.is_symlink() {
+            walk(&path, found);
+        }
+        found.push(path);
+    }
+}
+
+/// Panics with the first difference and some lines around it.
+fn compare(theirs: &str, ours: &str) {
+    if theirs == ours {
+        return;
+    }
+    let (theirs, ours): (Vec<&str>, Vec<&str>) = (theirs.lines().collect(), ours.lines().collect());
+    let first = theirs.iter().zip(&ours).take_while(|(a, b)| a == b).count();
+    let command = theirs[..first]
+        .iter()
+        .rposition(|line| line.starts_with("$ "))
+        .unwrap_or(0);
+    let show = |lines: &[&str]| {
+        let from = first.saturating_sub(3);
+        let to = (first + 12).min(lines.len());
+        lines.get(from..to).unwrap_or_default().join("\n")
+    };
+    panic!(
+        "transcripts differ at line {first}, after\n{}\n--- theirs\n{}\n--- ours\n{}\n",
+        theirs.get(command).unwrap_or(&""),
+        show(&theirs),
+        show(&ours)
+    );
+}

@@ -1,0 +1,269 @@
+//! Conversations by hand: bytes that the stock client never sends, and many connections.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use testkit::server::Server;
+use testkit::{Side, Spec};
+
+use crate::pair::Pair;
+
+fn connect(port: u16) -> TcpStream {
+    let stream = TcpStream::connect(SocketAddr::from(([127, 0, 0, 1], port))).expect("because it listens");
+    stream
+        .set_read_timeout(Some(Duration::from_secs(5)))
+        .expect("because it is a socket");
+    stream
+}
+
+fn hello(url: &str) -> String {
+    format!(
+        "( 2 ( edit-pipeline svndiff1 accepts-svndiff2 absent-entries depth mergeinfo log-revprops ) {}:{url} 4:test ( ) ) ( ANONYMOUS ( 0: ) ) ",
+        url.len()
+    )
+}
+
+/// Says hello and then everything in `says`, closes the sending half, and answers all that came back.
+fn talk(port: u16, says: &[u8]) -> String {
+    let mut stream = connect(port);
+    let url = format!("svn://127.0.0.1:{port}/repo");
+    // The server may have hung up before everything was said.
+    _ = stream.write_all(hello(&url).as_bytes());
+    _ = stream.write_all(says);
+    _ = stream.shutdown(std::net::Shutdown::Write);
+    let mut heard = Vec::new();
+    let mut piece = [0; 65536];
+    loop {
+        match stream.read(&mut piece) {
+            Ok(len) if len > 0 => heard.extend_from_slice(&piece[..len]),
+            _ => break,
+        }
+    }
+    String::from_utf8_lossy(&heard).replace(&format!(":{port}"), ":PORT")
+}
+
+#[test]
+fn odd_requests_are_answered_alike() {
+    let pair = Pair::of(&Spec::small("1.14").named("small-f8"));
+    for says in [
+        "( nonsense ( ) ) ( get-latest-rev ( ) ) ",
+        "( get-file ( 6:A/mu/x ( ) true true ) ) ",
+        "( get-file ( 1:A ( ) true true ) ) ",
+        "( get-file ( 4:nope ( ) true true ) ) ",
+        "( get-file ( 4:A/mu ( 99 ) true true ) ) ",
+        "( get-file ( 4:A/mu ( 4 ) false true ) ) ",
+        "( get-file ( 4:A/mu ( 18446744073709551615 ) false false true ) ) ",
+        "( get-dir ( 4:A/mu ( ) false true ) ) ",
+        "( check-path ( 5:/A/mu ( ) ) ) ( check-path ( 6://A//B ( 2 ) ) ) ( check-path ( 0: ( 0 ) ) ) ",
+        "( check-path ( 4:a/.. ( ) ) ) ( check-path ( 2:\u{e9} ( ) ) ) ",
+        "( check-path ( 0: ( 999 ) ) ) ( stat ( 0: ( 999 ) ) ) ( stat ( 4:nope ( ) ) ) ( stat ( 1:A ( 3 ) ) ) ",
+        "( get-locks ( 0: ( bogus ) ) ) ( get-locks ( 0: ( files ) ) ) ( get-locks ( 0: ) ) ",
+        "( get-lock ( 4:A/mu ) ) ( get-lock ( 4:nope ) ) ",
+        "( reparent ( 9:svn://x/y ) ) ",
+        "( get-dated-rev ( 3:abc ) ) ( get-dated-rev ( 27:2000-01-01T00:00:00.000000Z ) ) ",
+        "( get-iprops ( 4:A/mu ( ) ) ) ( get-iprops ( 4:A/mu ( 8 ) ) ) ( get-iprops ( 4:nope ( 8 ) ) ) ",
+        "( rev-proplist ( 99 ) ) ( rev-prop ( 1 6:absent ) ) ( rev-prop ( 1 7:svn:log ) ) ",
+        "( list ( 0: ( 99 ) immediates ( kind ) ) ) ( list ( 0: ( ) unknown ( kind ) ) ) ",
+        "( list ( 0: ( ) immediates ( size bogus ) ( 1:i* ) ) ) ( list ( 0: ( ) infinity ( ) ( ) ) ) ",
+        "( list ( 4:nope ( ) infinity ( ) ) ) ( list ( 0: ( ) files ) ) ",
+        "( get-mergeinfo ( ( 3:A/D ) ( ) inherited false ) ) ( get-mergeinfo ( ( 0: ) ( ) bogus true ) ) ",
+        "( get-mergeinfo ( ( 4:nope ) ( ) explicit false ) ) ",
+        "( get-locations ( 4:A/D2 7 ( 1 2 3 4 5 8 9 ) ) ) ( get-locations ( 4:nope 7 ( 1 ) ) ) ",
+        "( get-location-segments ( 4:A/D2 ( 7 ) ( 7 ) ( 0 ) ) ) ( get-location-segments ( 4:A/D2 ( 3 ) ( 7 ) ( 0 ) ) ) ",
+        "( get-location-segments ( 4:nope ( ) ( ) ( ) ) ) ( get-location-segments ( 0: ( ) ( ) ( ) ) ) ",
+        "( get-deleted-rev ( 9:A/B/E/beta 5 8 ) ) ( get-deleted-rev ( 4:A/mu 5 8 ) ) ( get-deleted-rev ( 4:A/mu 5 99 ) ) ",
+        "( get-file-revs ( 4:nope ( 1 ) ( 5 ) ) ) ( get-file-revs ( 4:iota ( 5 ) ( 1 ) true ) ) ",
+        "( log ( ( 4:nope ) ( ) ( ) true false ) ) ( log ( ( 0: ) ( 99 ) ( 1 ) true false ) ) ",
+        "( log ( ( 0: ) ( 3 ) ( 1 ) true false ) ) ( log ( ( 0: ) ( 3 ) ( 1 ) true false 1 false all-revprops ( ) ) ) ",
+        "( log ( ( 0: ) ( 3 ) ( 1 ) false false 99999999999 false revprops ( 8:svn:date ) ) ) ",
+        "( log ( ( ) ( 2 ) ( 1 ) false false 0 false revprops ( ) ) ) ",
+        "( update ( ( 3 ) 0: true exclude false ) ) ( get-latest-rev ( ) ) ",
+        "( update ( ( 99 ) 0: true infinity false ) ) ( set-path ( 0: 3 true ) ) ( finish-report ( ) ) ",
+        "( update ( ( 3 ) 0: true infinity false ) ) ( finish-report ( ) ) ( get-latest-rev ( ) ) ",
+        "( update ( ( 3 ) 0: true infinity false ) ) ( set-path ( 0: 3 true ) ) ( abort-report ( ) ) ( get-latest-rev ( ) ) ",
+        "( update ( ( 3 ) 0: true infinity false ) ) ( foo ( ) ) ( delete-path ( 0: ) ) ( finish-report ( ) ) ",
+        "( update ( ( 3 ) 0: true infinity false ) ) ( set-path ( 0: 3 false ( ) unknown ) ) ( finish-report ( ) ) ",
+        "( update ( ( 3 ) 4:nope true infinity false ) ) ( set-path ( 0: 3 true ) ) ( finish-report ( ) ) ( success ( ) ) ",
+        "( update ( ( 3 ) 0: true infinity false ) ) ( set-path ( 0: 3 false ) ) ( link-path ( 1:A 9:svn://x/y 3 false ) ) ( finish-report ( ) ) ",
+        "( update ( ( 3 ) 0: true infinity false ) ) ( set-path ( 0: 99 false ) ) ( finish-report ( ) ) ( success ( ) ) ( get-latest-rev ( ) ) ",
+        "( update ( ( 3 ) 0: true infinity false ) ) ( set-path ( 0: 2 false ) ) ( set-path ( 3:zzz 2 false ) ) ( finish-report ( ) ) ( success ( ) ) ",
+        "( switch ( ( 3 ) 0: true 9:svn://x/y infinity ) ) ( get-latest-rev ( ) ) ",
+        "( diff ( ( 3 ) 0: true false 9:svn://x/y ) ) ( get-latest-rev ( ) ) ",
+        "( replay ( 99 0 true ) ) ( success ( ) ) ( get-latest-rev ( ) ) ",
+        "( replay-range ( 98 99 0 true ) ) ( get-latest-rev ( ) ) ",
+        "( replay-range ( 5 4 0 true ) ) ( replay ( 3 0 false ) ) ",
+        "( replay ( 0 0 true ) ) ",
+        // Not what the protocol knows: the connection ends without a word.
+        "( get-latest-rev ( x",
+        "((get-latest-rev ( ) ) ) ",
+        "( get-latest-rev()) ",
+        "( get-file ( x ( ) ) ) ",
+        "( get-file ( 4:iota ( ) ) ) ",
+        "( update ( ( 3 ) 0: true infinity ) ) ",
+        "( log ( ( 0: ) ( 3 ) ( 1 ) true false 0 false ) ) ",
+        "( log ( ( 0: ) ( 3 ) ( 1 ) true false 0 false bogus ( ) ) ) ",
+        "99999999999999999999 ",
+        ") ",
+        "\t",
+    ] {
+        let answers = Side::BOTH.map(|side| talk(pair.port(side), says.as_bytes()));
+        assert_eq!(comparable(&answers[0]), comparable(&answers[1]), "{says}");
+    }
+}
+
+/// What is said, word by word; where the order is open (properties, entries of a folder), sorted.
+fn comparable(answer: &str) -> Vec<&str> {
+    let mut words: Vec<&str> = answer.split(' ').collect();
+    words.sort_unstable();
+    words
+}
+
+#[test]
+fn refusals_to_open_are_alike() {
+    let pair = Pair::of(&Spec::small("1.14").named("small-f8"));
+    for url in [
+        "http://x/repo",
+        "svn://x/nope",
+        "svn://x/repo/../repo",
+        "svn://x/%2e%2e/repo",
+        "svn+ssh://x:99/repo/trunk%20x/?",
+        "svnfoo://x/repo",
+        "svn://x",
+        "svn://u@H:99//repo//A/",
+        "svn://h:3690/repo%2fA",
+        "svn://h/repo/A/./mu",
+        "",
+    ] {
+        let answers = Side::BOTH.map(|side| {
+            let mut stream = connect(pair.port(side));
+            _ = stream.write_all(hello(url).as_bytes());
+            _ = stream.shutdown(std::net::Shutdown::Write);
+            let mut heard = String::new();
+            _ = stream.read_to_string(&mut heard);
+            heard
+        });
+        assert_eq!(answers[0], answers[1], "{url}");
+    }
+}
+
+#[test]
+fn without_compression_only_svndiff_0_is_sent() {
+    let repo = testkit::build(&Spec::small("1.14").named("small-f8"));
+    let pair = Pair::serving(&repo, &["-c", "0"]);
+    let says = b"( update ( ( 3 ) 0: true infinity false ) ) ( set-path ( 0: 3 true ) ) ( finish-report ( ) ) ( success ( ) ) ";
+    let heard = Side::BOTH.map(|side| talk(pair.port(side), says));
+    for heard in &heard {
+        assert!(heard.contains("SVN\0") && !heard.contains("SVN\u{1}") && !heard.contains("SVN\u{2}"));
+        assert!(!heard.contains("svndiff"), "{heard}");
+    }
+}
+
+#[test]
+fn limits_end_a_conversation() {
+    let repo = testkit::build(&Spec::new("1.14").busy().named("f8"));
+    let pair = Pair::serving(&repo, &["--max-request-size", "1", "--max-response-size", "1"]);
+    let long = format!("( get-file ( 2000000:{}", "x".repeat(2_000_000));
+    let large = "( update ( ( ) 0: true infinity false ) ) ( set-path ( 0: 3 true ) ) ( finish-report ( ) ) ";
+    for side in Side::BOTH {
+        assert!(!talk(pair.port(side), long.as_bytes()).contains("failure"));
+        let heard = talk(pair.port(side), large.as_bytes());
+        assert!(heard.len() < 3 << 20 && !heard.contains("close-edit"), "{side:?}");
+    }
+}
+
+#[test]
+fn many_connections_cost_little() {
+    let repo = testkit::build(&Spec::small("1.14").named("small-f8"));
+    let root = repo.path().parent().expect("because it is in a folder");
+    let mut server = Server::svnserve(Side::Ours, root, &["--max-threads", "8"]);
+    let name = repo
+        .path()
+        .file_name()
+        .expect("because it has a name")
+        .to_string_lossy()
+        .into_owned();
+    let url = format!("svn://127.0.0.1/{name}");
+    let before = resident(server.pid());
+    // More than there are threads: quiet ones, half-open ones, ones that talk nonsense.
+    let mut idle: Vec<TcpStream> = (0..400).map(|_| connect(server.port())).collect();
+    for stream in &mut idle[..200] {
+        stream
+            .write_all(hello(&url).as_bytes())
+            .expect("because it is connected");
+        expect(stream, "mergeinfo ) ) ) ");
+    }
+    for _ in 0..100 {
+        let mut stream = connect(server.port());
+        _ = stream.write_all(b"GET / HTTP/1.1\r\n\r\n");
+    }
+    for stream in &mut idle[..200] {
+        stream
+            .write_all(b"( get-latest-rev ( ) ) ")
+            .expect("because it is connected");
+        expect(stream, "( success ( 11 ) ) ");
+    }
+    let grown = resident(server.pid()).saturating_sub(before);
+    assert!(grown < 40 << 20, "400 idle connections took {grown} bytes");
+    assert!(server.is_alive());
+    assert_eq!(server.terminate(), Some(0));
+}
+
+#[test]
+fn slow_readers_disturb_no_one() {
+    let repo = testkit::build(&Spec::new("1.14").busy().named("f8"));
+    let root = repo.path().parent().expect("because it is in a folder");
+    let server = Server::svnserve(Side::Ours, root, &[]);
+    let name = repo
+        .path()
+        .file_name()
+        .expect("because it has a name")
+        .to_string_lossy()
+        .into_owned();
+    let url = format!("svn://127.0.0.1/{name}");
+    let ask = format!(
+        "{}( update ( ( ) 0: true infinity false ) ) ( set-path ( 0: 0 true ) ) ( finish-report ( ) ) ",
+        hello(&url)
+    );
+    let mut slow: Vec<TcpStream> = (0..20).map(|_| connect(server.port())).collect();
+    for stream in &mut slow {
+        stream.write_all(ask.as_bytes()).expect("because it is connected");
+        expect(stream, "target-rev");
+    }
+    let begin = std::time::Instant::now();
+    for _ in 0..5 {
+        let mut stream = connect(server.port());
+        stream.write_all(ask.as_bytes()).expect("because it is connected");
+        expect(&mut stream, "( close-edit ( ) ) ");
+    }
+    assert!(begin.elapsed() < Duration::from_secs(20));
+    for stream in &mut slow {
+        expect(stream, "( close-edit ( ) ) ");
+    }
+}
+
+/// Reads until `text` has come.
+fn expect(stream: &mut TcpStream, text: &str) {
+    let mut heard = Vec::new();
+    let mut piece = [0; 65536];
+    loop {
+        let len = stream.read(&mut piece).expect("because the server answers");
+        assert!(len > 0, "hung up after {}", String::from_utf8_lossy(&heard));
+        let from = heard.len().saturating_sub(text.len());
+        heard.extend_from_slice(&piece[..len]);
+        if heard[from..].windows(text.len()).any(|w| w == text.as_bytes()) {
+            return;
+        }
+    }
+}
+
+/// Bytes of memory that a process has in use.
+fn resident(pid: u32) -> usize {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/statm")).expect("because it lives");
+    let pages: usize = text
+        .split_whitespace()
+        .nth(1)
+        .and_then(|word| word.parse().ok())
+        .expect("because the system writes numbers");
+    pages * 4096
+}
