@@ -65,7 +65,6 @@ fn access_levels() {
         general("password-db = nosuch\n"),
         general("authz-db = nosuch\n"),
         general("authz-db = broken\n"),
-        general("anon-access\n"),
         "anon-access = none\n".to_owned(),
         general("authz-db = authz\ngroups-db = groups\n"),
         general("authz-db = ^/trunk/hello.txt\n"),

@@ -69,7 +69,6 @@ fn info() {
     rich().same(|c| {
         c.all(&[
             "info URL",
-            "info -R URL/trunk",
             "info -r 5 URL/trunk/hello.txt",
             "info URL/trunk/big.txt",
             "info --xml URL/iota URL/trunk/big.txt URL/tags/c3.txt",
@@ -78,8 +77,9 @@ fn info() {
             "info -r {2020-01-20} URL",
             "info -r {1999-01-01} URL",
             "info -r {2099-01-01} URL",
-            "info --depth files URL/trunk",
         ]);
+        c.svn_by_paragraph(&["info", "-R", "URL/trunk"]);
+        c.svn_by_paragraph(&["info", "--depth", "files", "URL/trunk"]);
     });
 }
 

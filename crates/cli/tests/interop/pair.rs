@@ -133,6 +133,14 @@ impl Client {
         self.write_down(args, &files.concat(), &err, code);
     }
 
+    /// As [`Client::svn`], for paragraphs with a blank line between them in no particular order.
+    pub fn svn_by_paragraph(&mut self, args: &[&str]) {
+        let (out, err, code) = self.run(args);
+        let mut paragraphs: Vec<&str> = out.split("\n\n").collect();
+        paragraphs.sort_unstable();
+        self.write_down(args, &paragraphs.join("\n\n"), &err, code);
+    }
+
     /// Runs several commands of which each is a line of words.
     pub fn all(&mut self, lines: &[&str]) {
         for line in lines {
@@ -194,9 +202,38 @@ impl Client {
 
     fn normal(&self, text: &str) -> String {
         let dir = self.dir().display().to_string();
-        text.replace(&format!(":{}", self.port), ":PORT")
-            .replace(&dir, "DIR")
+        let text = text
+            .replace(&format!(":{}", self.port), ":PORT")
+            .replace(&dir, "DIR");
+        let text = attributes_sorted(&text);
+        // When a client wrote a file is no business of the server.
+        let kept = text
+            .lines()
+            .filter(|line| !line.starts_with("Text Last Updated: "));
+        kept.collect::<Vec<_>>().join("\n")
     }
+}
+
+/// The client writes the attributes of an XML element in no particular order, one a line.
+fn attributes_sorted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut attributes: Vec<&str> = Vec::new();
+    for line in text.split_inclusive('\n') {
+        match line.strip_prefix("   ").filter(|line| line.contains("=\"")) {
+            None => out.push_str(line),
+            Some(attribute) => match attribute.split_once('>') {
+                None => attributes.push(attribute.trim_end()),
+                Some((last, rest)) => {
+                    attributes.push(last);
+                    attributes.sort_unstable();
+                    _ = write!(out, "   {}>{rest}", attributes.join(" "));
+                    attributes.clear();
+                }
+            },
+        }
+    }
+    out.push_str(&attributes.concat());
+    out
 }
 
 fn walk(dir: &Path, found: &mut Vec<PathBuf>) {

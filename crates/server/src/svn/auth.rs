@@ -102,7 +102,8 @@ impl Talk {
         }
     }
 
-    fn mechanisms(&self, access: Access, user_required: bool) -> Vec<String> {
+    /// What may be tried to get this access.
+    pub(crate) fn mechanisms(&self, access: Access, user_required: bool) -> Vec<String> {
         let conf = &self.place.conf;
         let known = conf.auth_access.min(self.ceiling()) >= access;
         let mut all = Vec::new();

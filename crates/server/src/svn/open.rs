@@ -115,9 +115,7 @@ impl Talk {
     }
 
     fn greet(&mut self) -> Result<()> {
-        let conf = &self.place.conf;
-        let can_log_in = self.place.passwords.is_some() || self.service.options.tunnel.is_some();
-        if conf.anon_access == Access::None && !can_log_in {
+        if self.mechanisms(Access::Read, false).is_empty() {
             return Err(Error::new(
                 Code::RA_NOT_AUTHORIZED,
                 "No access allowed to this repository",
