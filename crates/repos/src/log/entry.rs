@@ -151,7 +151,7 @@ impl<'a, 's> Entries<'a, 's> {
                 .copyfrom
                 .take_if(|(_, source)| !self.all && !self.readable.read(source));
             if change.node_kind == NodeKind::Unknown {
-                change.node_kind = kind_of(root, &change)?;
+                change.node_kind = kind_of(root, &change, &changes)?;
             }
             seen.push(change);
         }
@@ -176,12 +176,23 @@ impl Visible {
 }
 
 /// Looks up a kind that old formats do not record.
-fn kind_of(root: &Root, change: &ChangedPath) -> Result<NodeKind> {
-    match change.change {
-        ChangeKind::Delete => match root.base_revision().prev() {
-            Some(before) => root.fs().root(before)?.kind(&change.path),
-            None => Ok(NodeKind::Unknown),
-        },
-        ChangeKind::Modify | ChangeKind::Add | ChangeKind::Replace => root.kind(&change.path),
+fn kind_of(root: &Root, change: &ChangedPath, all: &[ChangedPath]) -> Result<NodeKind> {
+    if change.change != ChangeKind::Delete {
+        return root.kind(&change.path);
+    }
+    // What was deleted below a copy made in the same revision was there only in the copy's source.
+    let copies = all.iter().filter_map(|copy| {
+        let (rev, source) = copy.copyfrom.as_ref()?;
+        let below = change
+            .path
+            .relative_to(&copy.path)
+            .filter(|below| !below.is_empty())?;
+        Some((copy.path.len(), *rev, source.join(&below)))
+    });
+    let place = copies.max_by_key(|(depth, _, _)| *depth);
+    let place = place.map(|(_, rev, path)| (rev, path));
+    match place.or_else(|| Some((root.base_revision().prev()?, change.path.clone()))) {
+        Some((rev, path)) => root.fs().root(rev)?.kind(&path),
+        None => Ok(NodeKind::Unknown),
     }
 }
