@@ -8,10 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 
-use base::{Cancel, Error, Result};
+use base::{Cancel, Code, Error, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
+
+use crate::out::Out;
 
 /// Listens for signals for as long as the process lives.
 pub struct Interrupt {
@@ -47,11 +49,19 @@ impl Interrupt {
         Ok(this)
     }
 
-    /// Dies of the signal that was caught; returns if there was none.
-    pub fn die(&self) {
+    /// Ends the work: if a signal was what stopped it, prints so and dies of that signal; otherwise hands the outcome back.
+    ///
+    /// # Errors
+    /// Those of `outcome`.
+    pub fn settle(&self, out: &mut Out, outcome: Result<()>) -> Result<()> {
         let signal = self.caught.load(Ordering::SeqCst);
-        if signal != 0 {
-            let _ = emulate_default_handler(signal);
+        match outcome {
+            Err(error) if signal != 0 && error.has(Code::CANCELLED) => {
+                out.error(&error);
+                let _ = emulate_default_handler(signal);
+                Err(error)
+            }
+            outcome => outcome,
         }
     }
 }

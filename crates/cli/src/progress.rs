@@ -47,6 +47,14 @@ impl Progress {
         }
     }
 
+    /// Lets `print` print on standard error without tearing the bar.
+    pub fn suspend(&self, print: impl FnOnce()) {
+        match self {
+            Progress::Bar(bar) => bar.suspend(print),
+            Progress::Quiet | Progress::Lines => print(),
+        }
+    }
+
     /// Takes the bar away, before a message or at the end.
     pub fn clear(&self) {
         if let Progress::Bar(bar) = self {

@@ -2,9 +2,13 @@
 //!
 //! One file a subcommand; [`repository`] opens, [`range`] turns `-r` into revisions of an open repository.
 
+mod dump;
 mod info;
+mod lslocks;
+mod lstxns;
 mod range;
 mod repository;
+mod rev_size;
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
@@ -26,8 +30,15 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Admin {
+    Dump(dump::Dump),
+    DumpRevprops(dump::DumpRevprops),
     Help(Help),
     Info(info::Info),
+    #[command(name = "lslocks")]
+    LsLocks(lslocks::LsLocks),
+    #[command(name = "lstxns")]
+    LsTxns(lstxns::LsTxns),
+    RevSize(rev_size::RevSize),
 }
 
 /// Explains this program or some of its subcommands.
@@ -42,7 +53,12 @@ impl Admin {
         match self {
             // Answered before any subcommand runs.
             Admin::Help(_) => Ok(()),
+            Admin::Dump(this) => this.run(out),
+            Admin::DumpRevprops(this) => this.run(out),
             Admin::Info(this) => this.run(out),
+            Admin::LsLocks(this) => this.run(out),
+            Admin::LsTxns(this) => this.run(out),
+            Admin::RevSize(this) => this.run(out),
         }
     }
 }

@@ -1,0 +1,195 @@
+//! `svnadmin dump` and `svnadmin dump-revprops`: the repository as a portable stream.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use base::{Code, Error, Result, Revnum};
+use repos::Repository;
+use repos::dump::{self, Filter, Observer, Options, Rule};
+
+use super::range::Range;
+use super::repository;
+use crate::args::operand::{misuse, text};
+use crate::args::option::Memory;
+use crate::interrupt::Interrupt;
+use crate::local_path;
+use crate::out::{Out, write_failed};
+use crate::progress::Progress;
+
+/// Writes the repository to standard output as a dump stream, which 'load'
+/// reads. What is going on is told on standard error.
+///
+/// Without '-r' all revisions are written. The first one of a range is written
+/// as a whole tree, unless '--incremental' asks for its changes alone.
+///
+/// Paths that '--exclude' or '--include' leaves out are treated as if nobody
+/// might read them: a copy from such a path becomes an addition.
+#[derive(clap::Args)]
+#[command(override_usage = "dump REPOS_PATH [-r LOWER[:UPPER] [--incremental]]")]
+pub struct Dump {
+    #[command(flatten)]
+    range: Range,
+    /// write the changes of the first revision, not its tree
+    #[arg(long)]
+    incremental: bool,
+    /// write texts and properties as differences
+    #[arg(long)]
+    deltas: bool,
+    /// tell nothing on standard error but errors
+    #[arg(short = 'q', long)]
+    quiet: bool,
+    #[command(flatten)]
+    memory: Memory,
+    /// write to the file ARG instead of standard output
+    #[arg(short = 'F', long)]
+    file: Option<OsString>,
+    /// leave out ARG and everything below it; may be given again
+    #[arg(long)]
+    exclude: Vec<OsString>,
+    /// write only ARG and everything below it; may be given again
+    #[arg(long)]
+    include: Vec<OsString>,
+    /// read the ARGs of '--exclude' and '--include' as patterns with '*', '?', '[]' and '\'; a slash is
+    /// a character like any other
+    #[arg(long)]
+    pattern: bool,
+    operands: Vec<OsString>,
+}
+
+/// Writes the revision properties of the repository to standard output as a dump
+/// stream without any content.
+#[derive(clap::Args)]
+#[command(override_usage = "dump-revprops REPOS_PATH [-r LOWER[:UPPER]]")]
+pub struct DumpRevprops {
+    #[command(flatten)]
+    range: Range,
+    /// tell nothing on standard error but errors
+    #[arg(short = 'q', long)]
+    quiet: bool,
+    /// write to the file ARG instead of standard output
+    #[arg(short = 'F', long)]
+    file: Option<OsString>,
+    operands: Vec<OsString>,
+}
+
+impl Dump {
+    /// Runs it.
+    pub fn run(self, out: &mut Out) -> Result<()> {
+        let repository = repository::open_with(out, &self.operands, self.memory.budget())?;
+        let (start, end) = self.range.ascending(out, &repository)?;
+        let rule = match (self.exclude.is_empty(), self.include.is_empty()) {
+            (true, true) => None,
+            (false, true) => Some((Rule::Exclude, &self.exclude)),
+            (true, false) => Some((Rule::Include, &self.include)),
+            (false, false) => {
+                let text = "'--exclude' and '--include' options cannot be used simultaneously";
+                return Err(misuse(
+                    out.program(),
+                    Error::new(Code::CL_ARG_PARSING_ERROR, text),
+                ));
+            }
+        };
+        let filter = match rule {
+            None => None,
+            Some((rule, words)) => Some(Filter {
+                rule,
+                patterns: words
+                    .iter()
+                    .map(|word| text(word).map(str::to_owned))
+                    .collect::<Result<_>>()?,
+                glob: self.pattern,
+            }),
+        };
+        let options = Options {
+            start: Some(start),
+            end: Some(end),
+            incremental: self.incremental,
+            deltas: self.deltas,
+            filter,
+        };
+        write(out, self.file.as_ref(), self.quiet, (start, end), |stream, observer, interrupt| {
+            dump::dump(&repository, &options, stream, observer, &interrupt.cancel)
+        })
+    }
+}
+
+impl DumpRevprops {
+    /// Runs it.
+    pub fn run(self, out: &mut Out) -> Result<()> {
+        let repository: Repository = repository::open(out, &self.operands)?;
+        let (start, end) = self.range.ascending(out, &repository)?;
+        let options = Options {
+            start: Some(start),
+            end: Some(end),
+            ..Options::default()
+        };
+        write(out, self.file.as_ref(), self.quiet, (start, end), |stream, observer, interrupt| {
+            dump::dump_revprops(&repository, &options, stream, observer, &interrupt.cancel)
+        })
+    }
+}
+
+/// Opens where the stream goes and gives it to `work`.
+fn write(
+    out: &mut Out,
+    file: Option<&OsString>,
+    quiet: bool,
+    (first, last): (Revnum, Revnum),
+    work: impl FnOnce(&mut dyn Write, &mut Teller, &Interrupt) -> Result<()>,
+) -> Result<()> {
+    let interrupt = Interrupt::listen()?;
+    let mut teller = Teller {
+        progress: Progress::over(first, last, quiet, false),
+        quiet,
+    };
+    let outcome = match file {
+        Some(name) => {
+            let path = local_path::canonical(name);
+            let file = File::create(&path).map_err(|e| Error::io("Can't open file", &path, &e))?;
+            let mut stream = BufWriter::with_capacity(256 << 10, file);
+            work(&mut stream, &mut teller, &interrupt).and_then(|()| flush(&mut stream, &path))
+        }
+        None => {
+            out.flush()?;
+            let mut stream = BufWriter::with_capacity(256 << 10, io::stdout().lock());
+            work(&mut stream, &mut teller, &interrupt).and_then(|()| {
+                stream
+                    .flush()
+                    .map_err(|e| write_failed(&e, "Can't write to stream"))
+            })
+        }
+    };
+    teller.progress.clear();
+    interrupt.settle(out, outcome)
+}
+
+fn flush(stream: &mut impl Write, path: &Path) -> Result<()> {
+    stream
+        .flush()
+        .map_err(|e| Error::io("Can't write to file", path, &e))
+}
+
+/// Tells on standard error how the dump goes on.
+struct Teller {
+    progress: Progress,
+    quiet: bool,
+}
+
+impl Observer for Teller {
+    fn dumped(&mut self, rev: Revnum) {
+        if self.progress.done("Dumped", rev) {
+            // A standard error that is gone is nobody's loss.
+            let _ = writeln!(io::stderr(), "* Dumped revision {rev}.");
+        }
+    }
+
+    fn warning(&mut self, number: u16, text: &str) {
+        if !self.quiet {
+            self.progress.suspend(|| {
+                let _ = writeln!(io::stderr(), "WARNING 0x{number:04x}: {text}");
+            });
+        }
+    }
+}
