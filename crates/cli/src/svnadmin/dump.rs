@@ -109,9 +109,15 @@ impl Dump {
             deltas: self.deltas,
             filter,
         };
-        write(out, self.file.as_ref(), self.quiet, (start, end), |stream, observer, interrupt| {
-            dump::dump(&repository, &options, stream, observer, &interrupt.cancel)
-        })
+        write(
+            out,
+            self.file.as_ref(),
+            self.quiet,
+            (start, end),
+            |stream, observer, interrupt| {
+                dump::dump(&repository, &options, stream, observer, &interrupt.cancel)
+            },
+        )
     }
 }
 
@@ -125,9 +131,15 @@ impl DumpRevprops {
             end: Some(end),
             ..Options::default()
         };
-        write(out, self.file.as_ref(), self.quiet, (start, end), |stream, observer, interrupt| {
-            dump::dump_revprops(&repository, &options, stream, observer, &interrupt.cancel)
-        })
+        write(
+            out,
+            self.file.as_ref(),
+            self.quiet,
+            (start, end),
+            |stream, observer, interrupt| {
+                dump::dump_revprops(&repository, &options, stream, observer, &interrupt.cancel)
+            },
+        )
     }
 }
 

@@ -23,7 +23,11 @@ impl LsLocks {
     pub fn run(self, out: &mut Out) -> Result<()> {
         operand::at_most(&self.operands, 2, out.program(), "Too many arguments given")?;
         let repository = repository::open(out, &self.operands[..1])?;
-        let typed = self.operands.get(1).map(OsString::as_os_str).unwrap_or("/".as_ref());
+        let typed = self
+            .operands
+            .get(1)
+            .map(OsString::as_os_str)
+            .unwrap_or("/".as_ref());
         // Nothing can be locked below a path that is none.
         let Ok(path) = operand::fs_path(typed) else {
             return Ok(());
