@@ -75,6 +75,17 @@ fn document_headers() {
     decoder.finish().unwrap_err();
 }
 
+/// Found by the fuzz target `svndiff_stream`: the outcome depended on how the bytes were cut.
+#[test]
+fn a_bad_document_header_in_pieces() {
+    let mut decoder = Decoder::new();
+    decoder.push(b"S", |_| Ok(())).unwrap();
+    decoder.push(b"V", |_| Ok(())).unwrap();
+    decoder.push(b"\x07", |_| Ok(())).unwrap_err();
+    let error = decoder.finish().unwrap_err();
+    assert_eq!(format!("{error}"), "E185000: Svndiff has invalid header");
+}
+
 #[test]
 fn window_headers() {
     let too_large = "E185001: Svndiff contains a too-large window";
