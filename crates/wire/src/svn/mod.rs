@@ -10,6 +10,7 @@
 
 pub mod auth;
 pub mod command;
+mod command_read;
 mod command_write;
 pub mod edit;
 mod edit_decode;
@@ -24,3 +25,28 @@ pub use edit_decode::{Consumed, EditDecoder, EditFault};
 pub use edit_drive::{EditDriver, Outlet, write_revprops};
 pub use item::{Item, Malformed, Scanner, Tuple};
 pub use write::Writer;
+
+/// Reads `bytes` as messages of every kind: the entry of the fuzz targets `svn_item` and `svn_command`. What the scanner
+/// passes must parse, and what a reader understands must not depend on how it was cut.
+#[doc(hidden)]
+pub fn fuzz_message(bytes: &[u8]) {
+    let mut rest = bytes;
+    while let Ok(Some(len)) = Scanner::default().scan(rest) {
+        let item = Item::parse(&rest[..len]).expect("because the scanner has passed it");
+        if let Ok(named) = command::Named::parse(item) {
+            if let Ok(Some(command)) = command::Command::parse(named) {
+                command.write(&mut Vec::new());
+            }
+            drop(report::ReportCommand::parse(named));
+            drop(edit::EditCommand::parse(named));
+        }
+        if let Ok(tuple) = item.list() {
+            drop(handshake::Hello::parse(tuple));
+            drop(handshake::Greeting::parse(tuple));
+            drop(auth::AuthResponse::parse(tuple));
+            drop(auth::AuthAnswer::parse(tuple));
+            drop(response::Response::parse(tuple));
+        }
+        rest = &rest[len..];
+    }
+}
