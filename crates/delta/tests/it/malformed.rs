@@ -204,6 +204,14 @@ fn instructions() {
     );
 }
 
+/// Found by the fuzz target `svndiff_decode`: the short way for full texts took it.
+#[test]
+fn an_insertion_of_nothing() {
+    let zero = "E185003: Invalid diff stream: insn 0 has length zero";
+    fails(0, &window(0, 0, 0, b"\x80\x00", b""), zero);
+    fails(1, &window(0, 0, 0, &raw(b"\x80\x00"), &raw(b"")), zero);
+}
+
 #[test]
 fn unexpected_ends() {
     let whole = window(0, 0, 2, b"\x82", b"xx");
