@@ -37,15 +37,23 @@ pub fn fuzz_message(bytes: &[u8]) {
             if let Ok(Some(command)) = command::Command::parse(named) {
                 command.write(&mut Vec::new());
             }
-            drop(report::ReportCommand::parse(named));
-            drop(edit::EditCommand::parse(named));
+            if let Ok(Some(command)) = report::ReportCommand::parse(named) {
+                command.write(&mut Vec::new());
+            }
+            if let Ok(Some(command)) = edit::EditCommand::parse(named) {
+                command.write(&mut Vec::new());
+            }
         }
         if let Ok(tuple) = item.list() {
-            drop(handshake::Hello::parse(tuple));
-            drop(handshake::Greeting::parse(tuple));
-            drop(auth::AuthResponse::parse(tuple));
-            drop(auth::AuthAnswer::parse(tuple));
-            drop(response::Response::parse(tuple));
+            if let Ok(hello) = handshake::Hello::parse(tuple) {
+                hello.write(&mut Vec::new());
+            }
+            if let Ok(answer) = auth::AuthAnswer::parse(tuple) {
+                answer.write(&mut Vec::new());
+            }
+            if let Ok(response::Response::Failure(error)) = response::Response::parse(tuple) {
+                response::write_failure(&mut Vec::new(), &error);
+            }
         }
         rest = &rest[len..];
     }
