@@ -67,11 +67,6 @@ impl Out {
             .map_err(|e| write_failed(&e, "Can't write to stream"))
     }
 
-    /// Standard output as a writer of bytes, for streams made elsewhere.
-    pub fn writer(&mut self) -> &mut impl Write {
-        &mut self.stdout
-    }
-
     /// Shows what was printed so far.
     ///
     /// # Errors

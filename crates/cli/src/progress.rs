@@ -47,6 +47,11 @@ impl Progress {
         }
     }
 
+    /// True if the incumbent's lines are printed.
+    pub fn in_lines(&self) -> bool {
+        matches!(self, Progress::Lines)
+    }
+
     /// Lets `print` print on standard error without tearing the bar.
     pub fn suspend(&self, print: impl FnOnce()) {
         match self {

@@ -36,8 +36,11 @@ pub struct Tool {
     /// Judges the first operand after the subcommand, before the options are judged.
     pub repository: fn(first: Option<&OsStr>) -> Result<(), Refusal>,
     /// Judges options that exclude each other whatever the subcommand; asks by clap id.
-    pub conflicts: fn(given: &dyn Fn(&str) -> bool) -> Result<(), Error>,
+    pub conflicts: fn(given: Given<'_>) -> Result<(), Error>,
 }
+
+/// Tells whether an option was given, by its clap id.
+pub type Given<'a> = &'a dyn Fn(&str) -> bool;
 
 /// What a user asked for.
 pub enum Request {

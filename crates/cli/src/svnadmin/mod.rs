@@ -9,6 +9,7 @@ mod lstxns;
 mod range;
 mod repository;
 mod rev_size;
+mod verify;
 
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
@@ -39,6 +40,7 @@ enum Admin {
     #[command(name = "lstxns")]
     LsTxns(lstxns::LsTxns),
     RevSize(rev_size::RevSize),
+    Verify(verify::Verify),
 }
 
 /// Explains this program or some of its subcommands.
@@ -59,6 +61,7 @@ impl Admin {
             Admin::LsLocks(this) => this.run(out),
             Admin::LsTxns(this) => this.run(out),
             Admin::RevSize(this) => this.run(out),
+            Admin::Verify(this) => this.run(out),
         }
     }
 }

@@ -29,7 +29,7 @@ use std::process::ExitCode;
 use base::{Code, Error, Result};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::args::{self, Refusal, Tool};
+use crate::args::{self, Given, Refusal, Tool};
 use crate::front;
 use crate::out::Out;
 
@@ -115,7 +115,7 @@ pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
     })
 }
 
-fn conflicts(given: &dyn Fn(&str) -> bool) -> Result<()> {
+fn conflicts(given: Given<'_>) -> Result<()> {
     if given("transaction") && given("revision") {
         return Err(Error::new(
             Code::CL_MUTUALLY_EXCLUSIVE_ARGS,

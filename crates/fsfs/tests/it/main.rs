@@ -3,7 +3,6 @@
 
 mod admin;
 mod compare;
-mod corruption;
 mod errors;
 mod history;
 mod incumbent;
