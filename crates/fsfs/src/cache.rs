@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use base::{Props, Result};
 use parking_lot::Mutex;
@@ -68,7 +68,7 @@ pub(crate) trait Cached: Clone {
     /// Unwraps it.
     fn from_value(value: Value) -> Option<Self>;
     /// Bytes of memory that it holds.
-    fn bytes(&self) -> u64;
+    fn weight(&self) -> u64;
 }
 
 macro_rules! cached {
@@ -86,9 +86,9 @@ macro_rules! cached {
         }
 
         impl Value {
-            fn bytes(&self) -> u64 {
+            fn weight(&self) -> u64 {
                 match self {
-                    $(Value::$kind(value) => value.bytes(),)*
+                    $(Value::$kind(value) => Cached::weight(value),)*
                 }
             }
         }
@@ -104,7 +104,7 @@ macro_rules! cached {
                     _ => None,
                 }
             }
-            fn bytes(&self) -> u64 {
+            fn weight(&self) -> u64 {
                 let bytes: fn(&$type) -> usize = $bytes;
                 bytes(self) as u64
             }
@@ -120,7 +120,7 @@ cached! {
     /// Property list by (revision, item) of its rep.
     Props(Arc<Props>) = |value| value.iter().map(|(name, value)| 96 + name.len() + value.len()).sum();
     /// One window's worth of a content by (revision, item) of its rep and number of the window.
-    Chunk(Chunk) = |value| value.0.capacity();
+    Chunk(Chunk) = |value| 64 + value.bytes().capacity();
     /// Page of an L2P index by first revision, page number.
     L2pPage(Arc<[Option<u64>]>) = |value| 16 * value.len();
     /// Description of a P2L index by first revision, page number.
@@ -137,14 +137,45 @@ cached! {
 
 /// The bytes that one window of a representation makes: at most `delta::window::WINDOW_SIZE`.
 #[derive(Clone, Debug)]
-pub(crate) struct Chunk(pub(crate) Arc<Vec<u8>>);
+pub(crate) struct Chunk(Arc<ChunkBytes>);
+
+#[derive(Debug)]
+struct ChunkBytes {
+    bytes: Arc<Vec<u8>>,
+    is_checked: AtomicBool,
+}
+
+impl Chunk {
+    /// Bytes that nobody has checked against a digest yet.
+    pub(crate) fn new(bytes: Arc<Vec<u8>>) -> Self {
+        Chunk(Arc::new(ChunkBytes {
+            bytes,
+            is_checked: AtomicBool::new(false),
+        }))
+    }
+
+    /// The bytes.
+    pub(crate) fn bytes(&self) -> &Arc<Vec<u8>> {
+        &self.0.bytes
+    }
+
+    /// True if the bytes are a whole content that had the right digest.
+    pub(crate) fn is_checked(&self) -> bool {
+        self.0.is_checked.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the digest was right.
+    pub(crate) fn set_checked(&self) {
+        self.0.is_checked.store(true, Ordering::Relaxed);
+    }
+}
 
 #[derive(Clone)]
 struct Weigh;
 
 impl Weighter<Key, Value> for Weigh {
     fn weight(&self, _: &Key, value: &Value) -> u64 {
-        OVERHEAD + value.bytes()
+        OVERHEAD + value.weight()
     }
 }
 
@@ -266,7 +297,7 @@ mod tests {
     }
 
     fn chunk(len: usize) -> Chunk {
-        Chunk(Arc::new(vec![7; len]))
+        Chunk::new(Arc::new(vec![7; len]))
     }
 
     #[test]
@@ -291,9 +322,9 @@ mod tests {
             Code::FS_CORRUPT
         );
         let loaded = cache.get_or_load(key(&cache, 1), || Ok(chunk(3))).expect("loads");
-        assert_eq!(loaded.0.len(), 3);
+        assert_eq!(loaded.bytes().len(), 3);
         let hit = cache.get_or_load::<Chunk>(key(&cache, 1), || Err(Error::bare(Code::FS_CORRUPT)));
-        assert_eq!(hit.expect("cached").0.len(), 3);
+        assert_eq!(hit.expect("cached").bytes().len(), 3);
     }
 
     #[test]
@@ -318,7 +349,7 @@ mod tests {
             cache
                 .get_or_load(key(&cache, 1), || Ok(chunk(3)))
                 .expect("loads")
-                .0
+                .bytes()
                 .len(),
             3
         );

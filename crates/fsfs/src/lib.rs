@@ -17,6 +17,7 @@ mod history;
 mod layout;
 mod lock;
 mod node;
+mod open_file;
 mod rep;
 mod rep_cache;
 mod rev_file;

@@ -8,20 +8,20 @@
 //!
 //! Small files are read whole on opening, and the end of longer ones, where trailer or indexes are.
 
-use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use base::{Code, Error, Result, Revnum};
 
 use crate::cache::{Cache, Instance, Key};
-use crate::disk::{Disk, DiskFile, is_missing, is_stale};
+use crate::disk::{is_missing, is_stale};
 use crate::format::footer::{Footer, MAX_FOOTER};
 use crate::format::l2p::{self, L2pHeader, L2pPage};
 use crate::format::manifest;
 use crate::format::p2l::{self, P2lEntry, P2lHeader};
 use crate::format::rev_trailer::{self, RevTrailer};
 use crate::fs::Fs;
+use crate::open_file::{OpenFile, WHOLE_FILE};
 
 /// An open file of one revision or of one packed shard.
 pub(crate) struct RevFile {
@@ -47,18 +47,6 @@ struct Indexes {
     /// The only page of the L2P index, which almost every single revision has.
     only_page: OnceLock<Arc<[Option<u64>]>>,
 }
-
-/// A file with its name and its last bytes in memory.
-pub(crate) struct OpenFile {
-    path: PathBuf,
-    file: Arc<dyn DiskFile>,
-    len: u64,
-    tail: Box<[u8]>,
-    tail_start: u64,
-}
-
-/// Files up to this size are kept whole while they are open.
-const WHOLE_FILE: u64 = 16 << 10;
 
 /// Bytes kept of the end of longer files of one revision: enough for the indexes of some hundred items.
 const TAIL: u64 = 4 << 10;
@@ -132,7 +120,7 @@ impl Fs {
         let bytes = OpenFile::open(self.disk(), path, tail)?;
         let rev_count = if is_packed { self.format().shard_size } else { 1 };
         let addressing = if logical {
-            let footer = Footer::parse(&bytes.tail, bytes.len).map_err(|e| in_file(e, &bytes))?;
+            let footer = Footer::parse(bytes.tail(), bytes.len()).map_err(|e| in_file(e, &bytes))?;
             Addressing::Logical(Box::new(Indexes {
                 footer,
                 l2p: OnceLock::new(),
@@ -251,14 +239,14 @@ impl RevFile {
             Addressing::Physical(starts) => {
                 let at = (rev.0 - self.first_rev.0) as usize;
                 let start = starts.get(at).copied();
-                let end = starts.get(at + 1).copied().unwrap_or(self.bytes.len);
+                let end = starts.get(at + 1).copied().unwrap_or(self.bytes.len());
                 match start {
-                    Some(start) if start < end && end <= self.bytes.len => Ok((start, end)),
+                    Some(start) if start < end && end <= self.bytes.len() => Ok((start, end)),
                     _ => Err(Error::new(
                         Code::FS_CORRUPT,
                         format!(
                             "Revision {rev} is not inside file '{}'",
-                            self.bytes.path.display()
+                            self.bytes.path().display()
                         ),
                     )),
                 }
@@ -365,7 +353,7 @@ impl RevFile {
             Addressing::Logical(indexes) => Ok(indexes),
             Addressing::Physical(_) => Err(Error::new(
                 Code::UNSUPPORTED_FEATURE,
-                format!("File '{}' has no index", self.bytes.path.display()),
+                format!("File '{}' has no index", self.bytes.path().display()),
             )),
         }
     }
@@ -451,134 +439,15 @@ impl RevFile {
             match parse(&data)? {
                 Some(value) => return Ok(value),
                 None if length < end - start => length = length.saturating_mul(4).min(end - start),
-                None => return Err(ends_early(&self.bytes)),
+                None => return Err(self.bytes.ends_early()),
             }
         }
     }
-}
-
-impl OpenFile {
-    /// Opens a file and reads it whole if it is small, else its last `tail` bytes.
-    pub(crate) fn open(disk: &dyn Disk, path: PathBuf, tail: u64) -> Result<Self> {
-        let file = disk
-            .open(&path)
-            .map_err(|e| Error::io("Can't open file", &path, &e))?;
-        let len = file
-            .len()
-            .map_err(|e| Error::io("Can't get attribute information from open file", &path, &e))?;
-        let tail = if len <= WHOLE_FILE { len } else { tail };
-        let mut opened = OpenFile {
-            path,
-            file,
-            len,
-            tail: Box::default(),
-            tail_start: len,
-        };
-        opened.tail = opened.read_vec(len - tail, tail)?.into();
-        opened.tail_start = len - tail;
-        Ok(opened)
-    }
-
-    /// The file's name.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Bytes of the file when it was opened.
-    pub(crate) fn len(&self) -> u64 {
-        self.len
-    }
-
-    /// Reads up to `buf.len()` bytes; fewer only at the end of the file.
-    pub(crate) fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        if let Some(known) = self.in_memory(offset) {
-            let length = known.len().min(buf.len());
-            buf[..length].copy_from_slice(&known[..length]);
-            return Ok(length);
-        }
-        let mut done = 0;
-        while done < buf.len() {
-            match self
-                .file
-                .read_at(&mut buf[done..], offset.saturating_add(done as u64))
-            {
-                Ok(0) => break,
-                Ok(length) => done += length,
-                Err(e) => return Err(Error::io("Can't read file", &self.path, &e)),
-            }
-        }
-        Ok(done)
-    }
-
-    /// Fills `buf`.
-    ///
-    /// # Errors
-    /// `FS_CORRUPT` if the file ends before.
-    pub(crate) fn read_exact_at(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        match self.read_at(offset, buf)? {
-            length if length == buf.len() => Ok(()),
-            _ => Err(ends_early(self)),
-        }
-    }
-
-    /// Reads `length` bytes, which must be there: the file's length bounds what is allocated.
-    pub(crate) fn read_vec(&self, offset: u64, length: u64) -> Result<Vec<u8>> {
-        if offset.checked_add(length).is_none_or(|end| end > self.len) {
-            return Err(ends_early(self));
-        }
-        let mut buf = vec![0; length as usize];
-        self.read_exact_at(offset, &mut buf)?;
-        Ok(buf)
-    }
-
-    /// Parses something at `offset` of which only an upper bound (`end`, and `most` bytes) is known: tries with what
-    /// is in memory or a first read of `first` bytes, then with more.
-    pub(crate) fn parse_at<T>(
-        &self,
-        offset: u64,
-        end: u64,
-        first: usize,
-        most: usize,
-        mut parse: impl FnMut(&[u8]) -> Result<Option<T>>,
-    ) -> Result<T> {
-        let available = usize::try_from(end.min(self.len).saturating_sub(offset)).unwrap_or(usize::MAX);
-        let available = available.min(most);
-        if let Some(known) = self.in_memory(offset) {
-            let known = &known[..known.len().min(available)];
-            return parse(known)?.ok_or_else(|| ends_early(self));
-        }
-        let mut buf = vec![0; first.min(available)];
-        self.read_exact_at(offset, &mut buf)?;
-        loop {
-            match parse(&buf)? {
-                Some(value) => return Ok(value),
-                None if buf.len() < available => {
-                    let known = buf.len();
-                    buf.resize(known.saturating_mul(4).min(available), 0);
-                    self.read_exact_at(offset + known as u64, &mut buf[known..])?;
-                }
-                None => return Err(ends_early(self)),
-            }
-        }
-    }
-
-    /// The file's bytes from `offset` to its end, if they are in memory.
-    fn in_memory(&self, offset: u64) -> Option<&[u8]> {
-        let at = offset.checked_sub(self.tail_start)?;
-        self.tail.get(usize::try_from(at).ok()?..)
-    }
-}
-
-fn ends_early(file: &OpenFile) -> Error {
-    Error::new(
-        Code::FS_CORRUPT,
-        format!("Unexpected end of file '{}'", file.path.display()),
-    )
 }
 
 /// Names the file that a decoder found fault with.
 fn in_file(e: impl Into<Error>, file: &OpenFile) -> Error {
     let e = e.into();
-    let message = format!("{} (file '{}')", e.message(), file.path.display());
+    let message = format!("{} (file '{}')", e.message(), file.path().display());
     Error::new(e.code(), message)
 }

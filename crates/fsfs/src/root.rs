@@ -363,7 +363,7 @@ impl Fs {
             return Ok(Arc::default());
         };
         let load = || -> Result<Arc<[DirEntry]>> {
-            let text = TextReader::new(self, Some(rep), dir.id.txn())?.read_bounded()?;
+            let text = TextReader::new(self, Some(rep), dir.id.txn())?.read_shared()?;
             Ok(dir::parse(&text)?.into())
         };
         match (rep.place, dir.id.txn()) {

@@ -124,7 +124,7 @@ impl Chain {
         let (mut view, mut shared) = (Vec::new(), None);
         match source {
             Source::Empty => {}
-            Source::Chunk(chunk) => shared = Some(chunk.0),
+            Source::Chunk(chunk) => shared = Some(chunk.bytes().clone()),
             Source::Plain(depth) => {
                 let offset = at.saturating_mul(WINDOW_SIZE as u64);
                 view = self.levels[depth].plain(offset, WINDOW_SIZE as u64)?.to_vec();

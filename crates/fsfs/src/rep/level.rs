@@ -8,7 +8,8 @@ use delta::svndiff::{self, EncodedWindow, Parsed, SvndiffError, WindowHeader};
 use crate::format::id::TxnId;
 use crate::format::rep_header::{MAX_HEADER, RepHeader};
 use crate::fs::Fs;
-use crate::rev_file::{OpenFile, RevFile};
+use crate::open_file::OpenFile;
+use crate::rev_file::RevFile;
 
 /// Where a representation starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -27,7 +27,7 @@ use crate::format::rep_header::RepHeader;
 use crate::format::rep_line::Rep;
 use crate::fs::Fs;
 use crate::node::Node;
-use crate::rev_file::OpenFile;
+use crate::open_file::OpenFile;
 
 /// Lends this thread's codec (decompressor state and scratch buffers).
 fn with_codec<T>(f: impl FnOnce(&mut Codec) -> T) -> T {

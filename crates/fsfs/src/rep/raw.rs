@@ -46,7 +46,7 @@ impl RawContent {
         if self.keep
             && let Some(key) = chunk_key(&self.fs, self.address, self.next)
         {
-            self.fs.cache().insert(key, Chunk(chunk.clone()));
+            self.fs.cache().insert(key, Chunk::new(chunk.clone()));
         }
         self.next += 1;
         Ok(Some(chunk))

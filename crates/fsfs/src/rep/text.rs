@@ -43,7 +43,7 @@ pub(super) struct Content {
     /// Bytes that the rep line promises, if it does.
     expected: Option<u64>,
     next: u64,
-    /// Digest of the chunks so far; none if the only chunk came checked out of the cache.
+    /// Digest of the chunks so far; none if nothing is to be checked (any more).
     digest: Option<Md5Stream>,
     keep: bool,
     done: bool,
@@ -59,6 +59,14 @@ impl TextReader {
             position: 0,
             failed: None,
         })
+    }
+
+    /// Leaves the check against the MD5 to the caller.
+    pub(crate) fn unchecked(mut self) -> Self {
+        if let Some(content) = &mut self.content {
+            content.digest = None;
+        }
+        self
     }
 
     /// Like [`Read::read`], with the house's errors. 0 = end.
@@ -140,9 +148,12 @@ impl TextReader {
         }
     }
 
-    /// Like [`TextReader::read_all`] for contents that must fit in memory (directories, property lists); one that
-    /// fits into one window comes without a copy.
-    pub(crate) fn read_bounded(mut self) -> Result<Arc<Vec<u8>>> {
+    /// Like [`TextReader::read_all`] for contents that must fit in memory; one that fits into one window comes without a
+    /// copy.
+    ///
+    /// # Errors
+    /// As [`TextReader::read_some`]; `FS_CORRUPT` beyond 1 GiB.
+    pub fn read_shared(mut self) -> Result<Arc<Vec<u8>>> {
         self.fill()?;
         let first = (self.chunk.clone(), self.position);
         self.position = self.chunk.len();
@@ -158,7 +169,7 @@ impl TextReader {
             if all.len() + rest.len() > MAX_IN_MEMORY {
                 return Err(Error::new(
                     Code::FS_CORRUPT,
-                    "Directory or property list is too long",
+                    "Content is too long to be held in memory",
                 ));
             }
             all.extend_from_slice(rest);
@@ -167,7 +178,7 @@ impl TextReader {
     }
 }
 
-/// Longer directories and property lists are taken for damage.
+/// Longer directories, property lists and texts to be held whole are taken for damage.
 const MAX_IN_MEMORY: usize = 1 << 30;
 
 impl Read for TextReader {
@@ -204,59 +215,45 @@ impl Content {
         }
         let at = self.next;
         let key = chunk_key(&self.fs, self.address, at).filter(|_| self.keep);
-        if let Some(key) = &key {
-            // A content that fits into one chunk was checked before it was kept.
-            if let Some(Chunk(chunk)) = self.fs.cache().get(key) {
-                if self.is_short() {
-                    self.digest = None;
-                    self.done = true;
-                } else if let Some(digest) = &mut self.digest {
-                    digest.update(&chunk);
-                }
-                self.next += 1;
-                return Ok(Some(chunk));
+        let cached = key.as_ref().and_then(|key| self.fs.cache().get::<Chunk>(key));
+        let chunk = match (cached, key) {
+            (Some(chunk), _) => chunk,
+            (None, _) if self.chain.ends_before(at)? => {
+                self.done = true;
+                self.check()?;
+                return Ok(None);
             }
-        }
-        if self.chain.ends_before(at)? {
-            self.done = true;
-            self.check()?;
-            return Ok(None);
-        }
-        let chunk = match key {
-            Some(key) => {
+            (None, Some(key)) => {
                 let fs = self.fs.clone();
-                fs.cache()
-                    .get_or_load(key, || self.load(at).map(|bytes| Chunk(Arc::new(bytes))))?
-                    .0
+                fs.cache().get_or_load(key, || self.load(at))?
             }
-            None => Arc::new(self.load(at)?),
+            (None, None) => self.load(at)?,
         };
-        if self.is_short() {
-            // Checked by whoever loaded it.
-            self.digest = None;
-            self.done = true;
-        } else if let Some(digest) = &mut self.digest {
-            digest.update(&chunk);
-        }
         self.next += 1;
-        Ok(Some(chunk))
+        if self.is_short() {
+            // The only chunk: whoever checked it, did so for all.
+            self.done = true;
+            if self.digest.take().is_some() && !chunk.is_checked() {
+                if !self.md5.is_unknown() {
+                    check_md5(&self.md5, &Md5::of(chunk.bytes()))?;
+                }
+                chunk.set_checked();
+            }
+        } else if let Some(digest) = &mut self.digest {
+            digest.update(chunk.bytes());
+        }
+        Ok(Some(chunk.bytes().clone()))
     }
 
-    /// Makes a chunk; if it is the only one, checks it.
-    fn load(&mut self, at: u64) -> Result<Vec<u8>> {
+    fn load(&mut self, at: u64) -> Result<Chunk> {
         let bytes = self.chain.chunk(at)?;
-        if self.is_short() {
-            if !self.chain.ends_before(1)? {
-                return Err(Error::new(
-                    Code::FS_CORRUPT,
-                    "Representation is longer than recorded",
-                ));
-            }
-            if !self.md5.is_unknown() {
-                check_md5(&self.md5, &Md5::of(&bytes))?;
-            }
+        if self.is_short() && !self.chain.ends_before(1)? {
+            return Err(Error::new(
+                Code::FS_CORRUPT,
+                "Representation is longer than recorded",
+            ));
         }
-        Ok(bytes)
+        Ok(Chunk::new(Arc::new(bytes)))
     }
 
     /// True if the rep line promises at most one chunk.

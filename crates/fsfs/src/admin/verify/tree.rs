@@ -273,7 +273,7 @@ impl<'a, 'b> TreeCheck<'a, 'b> {
         self.check_place(node, rep)?;
         let text = match rep.place {
             RepPlace::Rev(..) => self.batch.read(rep, asker)?,
-            _ => TextReader::new(self.fs, Some(rep), node.id.txn())?.read_bounded()?,
+            _ => TextReader::new(self.fs, Some(rep), node.id.txn())?.read_shared()?,
         };
         let mut reader = hashdump::Reader::new(&text, hashdump::Terminator::End, false);
         while reader.next_entry()?.is_some() {}
