@@ -173,11 +173,6 @@ impl RevFile {
         self.rev_count
     }
 
-    /// True for a packed shard.
-    pub(crate) fn is_packed(&self) -> bool {
-        self.is_packed
-    }
-
     /// Offset of an item in the file.
     ///
     /// # Errors

@@ -124,11 +124,6 @@ impl FsFormat {
     pub(crate) fn has_protorevs_dir(&self) -> bool {
         self.number >= 3
     }
-
-    /// Node-ids and copy-ids carry the revision that made them.
-    pub(crate) fn has_revision_ids(&self) -> bool {
-        self.number >= 3
-    }
 }
 
 #[cfg(test)]

@@ -229,6 +229,16 @@ mod tests {
     }
 
     #[test]
+    fn parts_print_the_revision_that_made_them_if_known() {
+        let parts = [
+            IdPart::permanent(36, Revnum(3)),
+            IdPart::permanent(36, Revnum(0)),
+            IdPart::temporary(36),
+        ];
+        assert_eq!(parts.map(|part| part.to_string()), ["10-3", "10", "_10"]);
+    }
+
+    #[test]
     fn malformed_ids_are_refused() {
         for bad in [
             "",

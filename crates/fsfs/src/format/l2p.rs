@@ -154,11 +154,6 @@ impl L2pHeader {
         })
     }
 
-    /// Number of revisions covered.
-    pub(crate) fn rev_count(&self) -> u64 {
-        self.rev_pages.len() as u64 - 1
-    }
-
     /// Numbers of the pages of one revision.
     pub(crate) fn pages_of(&self, rev: Revnum) -> Result<std::ops::Range<u32>, L2pError> {
         let at = rev.0.checked_sub(self.first_rev.0).ok_or(L2pError::Revision)?;

@@ -33,9 +33,6 @@ pub(crate) enum RepHeader {
 /// No header is longer: `DELTA`, three 64-bit numbers, three spaces, newline.
 pub(crate) const MAX_HEADER: usize = 5 + 3 * (1 + 20) + 1;
 
-/// What follows a body; not counted in its length.
-pub(crate) const TRAILER: &[u8] = b"ENDREP\n";
-
 impl RepHeader {
     /// Reads the header at the front of `input`, with its length; `None` if more bytes are needed.
     pub(crate) fn parse(input: &[u8]) -> Result<Option<(Self, usize)>, RepHeaderError> {
