@@ -90,6 +90,8 @@ impl Fs {
                     self.cache().keep_file(key, file.clone());
                     return Ok(file);
                 }
+                // Deleted by another machine just now; opening it again says whether it is gone.
+                Err(e) if !retried && is_stale(&e) => retried = true,
                 Err(e) if !is_missing(&e) => return Err(e),
                 Err(_) if !retried && self.format().has_packing() => {
                     // Perhaps another process has packed the shard since we last looked.
@@ -154,7 +156,8 @@ pub(crate) fn no_such_revision(rev: Revnum) -> Error {
 }
 
 impl RevFile {
-    fn key(&self) -> (Instance, u64, bool) {
+    /// Key under which the open file is kept.
+    pub(crate) fn key(&self) -> (Instance, u64, bool) {
         (self.instance, self.first_rev.0, self.is_packed)
     }
 

@@ -196,6 +196,9 @@ impl Level {
         }
         // The file was deleted on its server, probably because its shard was packed: find the representation again.
         self.buffer.clear();
+        if let RepFile::Rev(file) = &self.file {
+            self.fs.cache().drop_file(&file.key());
+        }
         let again = Level::open(&self.fs, self.address, self.body_len)?;
         (self.file, self.body) = (again.file, again.body);
         self.buffer.resize(length as usize, 0);

@@ -1,5 +1,10 @@
 //! Reading repositories of every format: each revision, node by node.
 
+use std::io;
+use std::path::Path;
+
+use fsfs::disk::{Disk, DiskFile, FileMeta, RealDisk};
+
 use crate::compare;
 use crate::incumbent::Repository;
 use crate::sample::sample;
@@ -106,5 +111,86 @@ fn upgraded() {
             repository.pack();
         }
         compare::all(&repository, &sample().contents);
+    }
+}
+
+/// Another process may pack while we read: files vanish, numbers stay, offsets change.
+#[test]
+fn while_another_process_packs() {
+    for version in ["1.14", "1.8"] {
+        let repository = Repository::create(version, 7, "");
+        repository.load(&sample().halves[0]);
+        let fs = compare::open(&repository);
+        let before = compare::read(&fs.root(base::Revnum(3)).unwrap());
+        repository.load(&sample().halves[1]);
+        repository.pack();
+        assert_eq!(compare::read(&fs.root(base::Revnum(3)).unwrap()), before);
+        for (rev, contents) in sample().contents.iter().enumerate() {
+            assert_eq!(
+                compare::read(&fs.root(base::Revnum(rev as u64)).unwrap()),
+                *contents,
+                "r{rev}"
+            );
+        }
+    }
+}
+
+/// On network mounts a file that was deleted by another machine answers "stale": it is looked up again.
+#[test]
+fn while_files_go_stale() {
+    let repository = Repository::create("1.14", 7, "");
+    repository.load(&sample().halves[0]);
+    let disk = std::sync::Arc::new(StaleDisk::default());
+    let fs = fsfs::Fs::open_on(&repository.db(), &fsfs::Cache::new(0), disk.clone()).unwrap();
+    let rev = base::Revnum(9);
+    let text = |path: &str| {
+        let node = fs.root(rev)?.node(&base::FsPath::parse(path)?)?;
+        node.reader()?.read_all()
+    };
+    let before = text("/branches/b1/big.txt").unwrap();
+    for calls in 0..40 {
+        disk.0.store(calls, std::sync::atomic::Ordering::Relaxed);
+        assert!(
+            text("/branches/b1/big.txt").unwrap() == before,
+            "stale at call {calls}"
+        );
+    }
+}
+
+/// Answers "stale" once, at the n-th read of an open file.
+#[derive(Clone, Default)]
+struct StaleDisk(std::sync::Arc<std::sync::atomic::AtomicI64>);
+
+struct StaleFile(std::sync::Arc<dyn DiskFile>, StaleDisk);
+
+impl Disk for StaleDisk {
+    fn open(&self, path: &Path) -> io::Result<std::sync::Arc<dyn DiskFile>> {
+        Ok(std::sync::Arc::new(StaleFile(RealDisk.open(path)?, self.clone())))
+    }
+
+    fn read_small(&self, path: &Path) -> io::Result<Vec<u8>> {
+        RealDisk.read_small(path)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<std::ffi::OsString>> {
+        RealDisk.list(path)
+    }
+
+    fn metadata(&self, path: &Path) -> io::Result<FileMeta> {
+        RealDisk.metadata(path)
+    }
+}
+
+impl DiskFile for StaleFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        const ESTALE: i32 = 116;
+        match self.1.0.fetch_sub(1, std::sync::atomic::Ordering::Relaxed) {
+            0 => Err(io::Error::from_raw_os_error(ESTALE)),
+            _ => self.0.read_at(buf, offset),
+        }
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
     }
 }
