@@ -106,7 +106,7 @@ impl Out {
         let outcome = outcome.and_then(|code| self.flush().map(|()| code));
         match outcome {
             Ok(code) => code,
-            Err(error) if error.has(Code::IO_PIPE_WRITE_ERROR) => {
+            Err(error) if error.has(Code::IO_PIPE_WRITE_ERROR) || error.has(EPIPE) => {
                 // What is left in the buffer has no reader: dropping it as ordinary would write again.
                 let (_, _) = self.stdout.into_parts();
                 ExitCode::FAILURE
@@ -143,6 +143,9 @@ pub fn write_failed(error: &io::Error, what: &str) -> Error {
         _ => ours,
     }
 }
+
+/// A reader went away, as the system numbers it: streams that are written elsewhere fail with this one.
+const EPIPE: Code = Code(32);
 
 #[cfg(test)]
 mod tests {

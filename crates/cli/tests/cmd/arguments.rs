@@ -1,0 +1,204 @@
+//! Argument lists: what is refused, in which words, and in which order of complaints.
+
+use testkit::{Repo, Spec, build};
+
+use crate::pair::Pair;
+
+fn empty() -> Repo {
+    Repo::create("1.14")
+}
+
+fn all(tool: &str, lines: &[&str]) {
+    let repo = empty();
+    let folder = repo.path().parent().expect("because it is in a scratch folder");
+    let pair = Pair::new(tool, folder);
+    for line in lines {
+        pair.same_line(line);
+    }
+}
+
+#[test]
+fn svnadmin_refuses_alike() {
+    all(
+        "svnadmin",
+        &[
+            "",
+            "foo",
+            "--bad",
+            "-Z",
+            "-r",
+            "--revision",
+            "verify -r foo --bad",
+            "verify --bad -r foo",
+            "verify -r 0 -r 1 repo",
+            "verify -r 1:2:3 repo",
+            "verify -r 5 repo",
+            "verify -r -1 repo",
+            "verify -r BASE repo",
+            "verify -r r0:r0 repo -q",
+            "-q -r0 verify repo",
+            "verify -qZ",
+            "verify -- repo -q",
+            "verify --revision= repo",
+            "verify -t x -r 0 repo",
+            "verify -t x repo",
+            "verify -t 0-0 repo",
+            "verify -M x repo",
+            "verify -M -1 repo",
+            "verify -M +1 -q repo",
+            "verify -M 18446744073709551616 repo",
+            "info",
+            "info repo x",
+            "info /nosuch",
+            "info http://a/b",
+            "info -r1 repo",
+            "info -q repo",
+            "info --quiet=1 repo",
+            "info --help=3",
+            "info -",
+            "-",
+            "-q",
+            "help -q",
+            "help nosuch",
+            "--version -q",
+            "--version --bad",
+            "--version -r 0",
+            "--version foo",
+            "--version info repo",
+            "info --version repo",
+            "-h -r foo",
+            "rev-size repo",
+            "rev-size repo -r 0:0",
+            "rev-size repo -r HEAD",
+            "rev-size repo -r 9",
+            "rev-size repo x -r 0",
+            "rev-size -q repo -r 0",
+            "rev-size /nosuch",
+            "lstxns repo x",
+            "lstxns repo -r 9",
+            "lstxns repo -r 0:0",
+            "lstxns repo -r PREV",
+            "lslocks repo x y",
+            "lslocks repo nosuch",
+            "lslocks repo ../x",
+            "dump repo x",
+            "dump repo -r 9",
+            "dump repo -r 0:9",
+            "dump repo -F /nosuch/x",
+            "dump repo --include a --exclude b",
+            "dump-revprops repo -r 3",
+            "dump-revprops repo x",
+            "dump -q repo -r {2020-13-01}",
+            "dump -q repo -r {2020-01-01}",
+        ],
+    );
+}
+
+#[test]
+fn svnlook_refuses_alike() {
+    all(
+        "svnlook",
+        &[
+            "",
+            "foo",
+            "--bad",
+            "-t",
+            "-q",
+            "--help -q",
+            "--version -q",
+            "--version -q -r 0",
+            "--version -q repo",
+            "author",
+            "author -q",
+            "author repo -q",
+            "author repo x",
+            "author /nosuch",
+            "author http://x",
+            "author /nosuch x",
+            "author -r x repo",
+            "author -r HEAD repo",
+            "author -r 0:0 repo",
+            "author -r r0 repo",
+            "author -r -1 repo",
+            "author -r +0 repo",
+            "author -r 3 repo",
+            "author -r 99999999999999999999 repo",
+            "author -r 0 -r 0 repo",
+            "author -t x repo",
+            "author -t 0-0 repo",
+            "author -t x -r 0 repo",
+            "foo -t x -r 0",
+            "-t x -r 0",
+            "help -t x -r 0",
+            "youngest repo -r 0",
+            "youngest repo x",
+            "youngest repo --no-newline",
+            "uuid repo x",
+            "cat repo",
+            "cat repo a b",
+            "filesize repo",
+            "filesize repo x y",
+            "lock repo",
+            "lock repo x",
+            "lock repo x y",
+            "tree repo x y",
+            "tree repo nosuch",
+            "tree repo -M x",
+            "history repo x y",
+            "history repo nosuch",
+            "history repo -l 0",
+            "history repo -l x",
+            "history repo -l -3",
+            "history repo -l 99999999999",
+            "history repo -t x",
+            "propget repo",
+            "propget repo a",
+            "propget repo a b c",
+            "propget --revprop repo",
+            "propget --revprop repo a b",
+            "propget --revprop repo svn:log",
+            "proplist repo",
+            "proplist --revprop repo a",
+            "proplist repo a b",
+            "proplist --revprop --show-inherited-props repo",
+            "changed repo x",
+            "dirs-changed repo x",
+            "diff repo x",
+            "diff repo",
+            "log repo x",
+            "date repo x",
+            "info repo x",
+            "info repo",
+            "info --no-newline repo",
+        ],
+    );
+}
+
+#[test]
+fn bytes_that_are_no_text_are_refused_alike() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let repo = empty();
+    let folder = repo.path().parent().expect("because it is in a scratch folder");
+    let bad = std::ffi::OsStr::from_bytes(b"ab\xff\xfe");
+    Pair::new("svnlook", folder).same(&["cat".as_ref(), "repo".as_ref(), bad]);
+}
+
+#[test]
+fn dates_are_looked_up_in_the_local_zone() {
+    let repo = build(&Spec::new("1.14"));
+    for zone in ["UTC", "America/New_York", "Asia/Kolkata"] {
+        let env = [("TZ", zone)];
+        let pair = Pair {
+            env: &env,
+            ..Pair::new("svnadmin", repo.path())
+        };
+        for range in [
+            "{2020-02-29T03:00}:{2020-02-29T09:00}",
+            "{20200229T0400Z}",
+            "{2020-03-01}",
+            "{3 days ago}",
+        ] {
+            pair.same(&["dump-revprops", ".", "-r", range]);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! `svnadmin`'s reading half, on repositories of every format.
+
+use testkit::{Repo, Spec, build};
+
+use crate::pair::{Order, Pair};
+
+#[test]
+fn info_and_sizes_in_every_format() {
+    for spec in testkit::repo::matrix() {
+        let repo = build(&spec);
+        let folder = repo.path().parent().expect("because it is below target");
+        let pair = Pair::new("svnadmin", folder);
+        let name = repo.path().file_name().expect("because it has a name");
+        pair.same(&["info".as_ref(), name]);
+        for rev in ["2", "41"] {
+            pair.same(&["rev-size".as_ref(), "-r".as_ref(), rev.as_ref(), name]);
+        }
+        pair.same(&["dump-revprops".as_ref(), name]);
+    }
+}
+
+#[test]
+fn dumps_and_their_options() {
+    let repo = build(&Spec::new("1.14").busy());
+    let pair = Pair::new("svnadmin", repo.path());
+    for line in [
+        "dump .",
+        "dump . --deltas -q",
+        "dump . -r 20:30",
+        "dump . -r 36 --deltas",
+        "dump . -r 5 --incremental",
+        "dump . -r 5:4",
+        "dump . --exclude /trunk",
+        "dump . --include /trunk -q",
+        "dump . --exclude /t* --pattern",
+        "dump . -r 0:3 --exclude trunk/",
+        "dump . -r 5 --exclude /",
+        "dump-revprops . -r 3:5",
+        "dump-revprops . -q -r HEAD",
+    ] {
+        pair.same_line(line);
+    }
+}
+
+#[test]
+fn locks_and_transactions() {
+    let repo = build(&Spec::new("1.14").busy());
+    let pair = Pair::new("svnadmin", repo.path());
+    for line in [
+        "lslocks .",
+        "lslocks . trunk",
+        "lslocks . /trunk/many/",
+        "lstxns .",
+        "lstxns . -r 72",
+        "lstxns . -r HEAD",
+    ] {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        pair.compare(&words, Order::OfLines);
+    }
+}
+
+#[test]
+fn verification() {
+    // Where there is no rep-cache their progress and ours is the same line by line.
+    let repo = build(&Spec::new("1.3").named("f1"));
+    let pair = Pair::new("svnadmin", repo.path());
+    for line in [
+        "verify .",
+        "verify . -q",
+        "verify . -r 3:9",
+        "verify . --metadata-only",
+        "verify . -r 2:1",
+    ] {
+        pair.same_line(line);
+    }
+    let busy = build(&Spec::new("1.14").busy());
+    let pair = Pair::new("svnadmin", busy.path());
+    for line in ["verify . -q", "verify . -q --keep-going", "verify . -r 99"] {
+        pair.same_line(line);
+    }
+}
+
+#[test]
+fn damage_ends_with_an_error() {
+    let repo = build(&Spec::new("1.3").named("f1")).copy();
+    let rev = repo.db().join("revs/3");
+    let mut bytes = std::fs::read(&rev).expect("because the revision is there");
+    bytes[5] ^= 0x20;
+    drop(std::fs::remove_file(&rev));
+    std::fs::write(&rev, bytes).expect("because it was just removed");
+    for words in [&["verify"][..], &["verify", "--keep-going"]] {
+        let run = |side: testkit::Side| side.tool("svnadmin").args(words).arg(repo.path()).run();
+        let (theirs, ours) = (run(testkit::Side::Theirs), run(testkit::Side::Ours));
+        assert_eq!(ours.code, 1, "{ours:?}");
+        let first = |text: String| text.lines().next().map(str::to_owned);
+        assert_eq!(first(ours.err()), first(theirs.err()));
+        assert_eq!(
+            ours.out().contains("-----Summary of corrupt revisions-----"),
+            theirs.out().contains("-----Summary of corrupt revisions-----")
+        );
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_not_worth_a_word() {
+    let repo: Repo = build(&Spec::new("1.14"));
+    let closed = testkit::Tool::new("bash")
+        .args([
+            "-c",
+            "\"$0\" dump -q \"$1\" | head -c 10 >/dev/null; exit ${PIPESTATUS[0]}",
+        ])
+        .arg(testkit::tool::personality("svnadmin"))
+        .arg(repo.path())
+        .run();
+    assert_eq!((closed.code, closed.err().as_str()), (1, ""));
+}
