@@ -77,10 +77,13 @@ fn parse_stored(text: &[u8]) -> Option<Date> {
     )
 }
 
-/// `Sat 5 Aug 2000 13:07:22.123456 (day 217, dst 1, gmt_off -25200)`; the clock part is UTC.
+/// `Sat 5 Aug 2000 13:07:22.123456 (day 217, dst 1, gmt_off -25200)`; the clock part is local time, so many seconds
+/// east of UTC (as `svnlook date` of 1.14.2 reads it).
 fn parse_ancient(text: &[u8]) -> Option<Date> {
     let text = std::str::from_utf8(text).ok()?;
-    let (stamp, _) = text.split_once(" (")?;
+    let (stamp, zone) = text.split_once(" (")?;
+    let (_, offset) = zone.split_once("gmt_off ")?;
+    let offset: i64 = offset.trim_end_matches(')').trim().parse().ok()?;
     let mut words = stamp.split_ascii_whitespace();
     words.next()?;
     let day = number(words.next()?.as_bytes())?;
@@ -90,7 +93,8 @@ fn parse_ancient(text: &[u8]) -> Option<Date> {
     let (clock, fraction) = words.next()?.split_once('.')?;
     let mut parts = clock.split(':').map(|p| number(p.as_bytes()));
     let clock = [parts.next()??, parts.next()??, parts.next()??];
-    from_civil(year, month, day, clock, number(fraction.as_bytes())?)
+    let Date(local) = from_civil(year, month, day, clock, number(fraction.as_bytes())?)?;
+    Some(Date(local.checked_sub(offset.checked_mul(1_000_000)?)?))
 }
 
 fn from_civil(year: i64, month: i64, day: i64, clock: [i64; 3], micros: i64) -> Option<Date> {
@@ -135,7 +139,7 @@ mod tests {
     #[test]
     fn the_form_before_1_0_is_read() {
         let date = Date::parse(b"Sat 5 Aug 2000 13:07:22.123456 (day 217, dst 1, gmt_off -25200)");
-        assert_eq!(date.expect("a date").to_string(), "2000-08-05T13:07:22.123456Z");
+        assert_eq!(date.expect("a date").to_string(), "2000-08-05T20:07:22.123456Z");
     }
 
     #[test]

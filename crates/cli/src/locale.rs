@@ -1,7 +1,7 @@
 //! The character set of the terminal, and text on its way there.
 //!
 //! Inside, text is UTF-8. A terminal (or a pipe) takes what the locale says: UTF-8 as it is, otherwise ASCII, where a character
-//! without an equal loses its accent or becomes `{U+XXXX}`. Bytes that are no text (file contents, property
+//! without an equal loses its accent or becomes its number, as `{U+65E5}`. Bytes that are no text (file contents, property
 //! values, dump streams) never pass through here.
 
 use std::borrow::Cow;
