@@ -15,6 +15,15 @@ struct Applicable {
     rights: Rights,
 }
 
+/// What a walk over the rules knows of a node.
+#[derive(Clone, Copy)]
+enum Met {
+    Not,
+    /// Its path has a wildcard.
+    Wildcard,
+    Rights(Rights),
+}
+
 impl Authz {
     pub(super) fn compile(&self, repository: Option<&str>, user: Option<&str>) -> UserRights {
         let meant = self.principals_of(user);
@@ -97,28 +106,29 @@ impl Authz {
     /// wildcards nothing is dropped: what a rule overrides then depends on the path that is asked for.
     fn drop_repetitions(&self, rules: &mut Vec<Applicable>) {
         let nodes = &self.paths.nodes;
-        // Rights at the nodes that were met so far; `None`: the path has a wildcard.
-        let mut at: HashMap<u32, Option<Rights>> = HashMap::from([(0, Some(Rights::None))]);
+        // What holds at the nodes that were met so far.
+        let mut at = vec![Met::Not; nodes.len()];
+        at[0] = Met::Rights(Rights::None);
         let mut keep = Vec::with_capacity(rules.len());
+        let mut way = Vec::new();
         for rule in rules.iter() {
-            let mut way = Vec::new();
             let mut node = rule.node;
-            while !at.contains_key(&node) {
+            while matches!(at[node as usize], Met::Not) {
                 way.push(node);
                 node = nodes[node as usize].parent;
             }
-            let mut inherited = at[&node];
-            for node in way.into_iter().rev() {
+            let mut inherited = at[node as usize];
+            for node in way.drain(..).rev() {
                 if !matches!(nodes[node as usize].step, Step::Root | Step::Name(_)) {
-                    inherited = None;
+                    inherited = Met::Wildcard;
                 }
-                at.insert(node, inherited);
+                at[node as usize] = inherited;
             }
-            let Some(inherited) = inherited else {
+            let Met::Rights(inherited) = inherited else {
                 return;
             };
             keep.push(inherited != rule.rights);
-            at.insert(rule.node, Some(rule.rights));
+            at[rule.node as usize] = Met::Rights(rule.rights);
         }
         let mut keep = keep.into_iter();
         rules.retain(|_| keep.next().unwrap_or(true));
