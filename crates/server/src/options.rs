@@ -60,6 +60,6 @@ pub struct Threads {
 
 impl Default for Threads {
     fn default() -> Self {
-        Threads { min: 1, max: 1024 }
+        Threads { min: 1, max: 512 }
     }
 }

@@ -18,9 +18,9 @@ use crate::svn::Session;
 /// Conversations that wait for a thread.
 const QUEUE: usize = 4096;
 /// How long a thread with nothing to do stays.
-const LEAVE_AFTER: Duration = Duration::from_secs(10);
+const LEAVE_AFTER: Duration = Duration::from_secs(2);
 /// How long a quiet conversation keeps its thread while nobody else wants it.
-const LINGER: Duration = Duration::from_millis(200);
+const LINGER: Duration = Duration::from_millis(50);
 /// Conversations need little stack; only what is touched takes memory.
 const STACK: usize = 1 << 20;
 

@@ -87,7 +87,7 @@ pub struct Svnserve {
     /// how many threads to keep when there is nothing to do; 1 by default
     #[arg(long, value_parser = count)]
     min_threads: Option<i64>,
-    /// how many clients to serve at the same time; 1024 by default. Clients that are connected but ask nothing do not count
+    /// how many clients to serve at the same time; 512 by default. Clients that are connected but ask nothing do not count
     #[arg(long, value_parser = count)]
     max_threads: Option<i64>,
     /// most megabytes in one message of a client; 16 by default, 0 is no limit
