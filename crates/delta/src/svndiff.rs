@@ -49,7 +49,10 @@ pub fn parse_header(bytes: &[u8]) -> Result<Parsed<u8>, SvndiffError> {
         return Err(SvndiffError::Header);
     }
     match bytes.get(3) {
-        None => Ok(Parsed::Incomplete { need: HEADER_LEN }),
+        // One byte more, not all four: wrong bytes are told at once however they arrive.
+        None => Ok(Parsed::Incomplete {
+            need: bytes.len() + 1,
+        }),
         Some(version @ 0..=2) => Ok(Parsed::Complete(*version)),
         Some(_) => Err(SvndiffError::Header),
     }

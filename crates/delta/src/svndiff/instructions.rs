@@ -15,11 +15,11 @@ impl<'a> Instructions<'a> {
         Instructions { bytes, next: 0 }
     }
 
-    /// The length, if the section is one insertion.
+    /// The length, if the section is one insertion (a legal one, that is: not of length 0).
     pub(super) fn single_insertion(bytes: &[u8]) -> Option<u32> {
         let mut all = Instructions::new(bytes);
         match all.next() {
-            Some(Ok(Op::New { len })) if all.bytes.is_empty() => Some(len),
+            Some(Ok(Op::New { len })) if len > 0 && all.bytes.is_empty() => Some(len),
             _ => None,
         }
     }

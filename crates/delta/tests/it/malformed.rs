@@ -75,6 +75,17 @@ fn document_headers() {
     decoder.finish().unwrap_err();
 }
 
+/// Found by the fuzz target `svndiff_stream`: the outcome depended on how the bytes were cut.
+#[test]
+fn a_bad_document_header_in_pieces() {
+    let mut decoder = Decoder::new();
+    decoder.push(b"S", |_| Ok(())).unwrap();
+    decoder.push(b"V", |_| Ok(())).unwrap();
+    decoder.push(b"\x07", |_| Ok(())).unwrap_err();
+    let error = decoder.finish().unwrap_err();
+    assert_eq!(format!("{error}"), "E185000: Svndiff has invalid header");
+}
+
 #[test]
 fn window_headers() {
     let too_large = "E185001: Svndiff contains a too-large window";
@@ -191,6 +202,14 @@ fn instructions() {
         read(0, &window(0, 0, 8, b"\x81\x47\x00", b"y")).unwrap(),
         b"yyyyyyyy"
     );
+}
+
+/// Found by the fuzz target `svndiff_decode`: the short way for full texts took it.
+#[test]
+fn an_insertion_of_nothing() {
+    let zero = "E185003: Invalid diff stream: insn 0 has length zero";
+    fails(0, &window(0, 0, 0, b"\x80\x00", b""), zero);
+    fails(1, &window(0, 0, 0, &raw(b"\x80\x00"), &raw(b"")), zero);
 }
 
 #[test]

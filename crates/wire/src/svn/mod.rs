@@ -10,6 +10,7 @@
 
 pub mod auth;
 pub mod command;
+mod command_read;
 mod command_write;
 pub mod edit;
 mod edit_decode;
@@ -24,3 +25,36 @@ pub use edit_decode::{Consumed, EditDecoder, EditFault};
 pub use edit_drive::{EditDriver, Outlet, write_revprops};
 pub use item::{Item, Malformed, Scanner, Tuple};
 pub use write::Writer;
+
+/// Reads `bytes` as messages of every kind: the entry of the fuzz targets `svn_item` and `svn_command`. What the scanner
+/// passes must parse, and what a reader understands must not depend on how it was cut.
+#[doc(hidden)]
+pub fn fuzz_message(bytes: &[u8]) {
+    let mut rest = bytes;
+    while let Ok(Some(len)) = Scanner::default().scan(rest) {
+        let item = Item::parse(&rest[..len]).expect("because the scanner has passed it");
+        if let Ok(named) = command::Named::parse(item) {
+            if let Ok(Some(command)) = command::Command::parse(named) {
+                command.write(&mut Vec::new());
+            }
+            if let Ok(Some(command)) = report::ReportCommand::parse(named) {
+                command.write(&mut Vec::new());
+            }
+            if let Ok(Some(command)) = edit::EditCommand::parse(named) {
+                command.write(&mut Vec::new());
+            }
+        }
+        if let Ok(tuple) = item.list() {
+            if let Ok(hello) = handshake::Hello::parse(tuple) {
+                hello.write(&mut Vec::new());
+            }
+            if let Ok(answer) = auth::AuthAnswer::parse(tuple) {
+                answer.write(&mut Vec::new());
+            }
+            if let Ok(response::Response::Failure(error)) = response::Response::parse(tuple) {
+                response::write_failure(&mut Vec::new(), &error);
+            }
+        }
+        rest = &rest[len..];
+    }
+}

@@ -1,0 +1,7 @@
+//! Any fsfs.conf, for a filesystem of any format.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| fsfs::fuzzing::fsfs_conf(data));

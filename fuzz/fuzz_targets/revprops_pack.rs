@@ -1,0 +1,7 @@
+//! Packed revision properties: what was read comes back after it was written.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| fsfs::fuzzing::revprops_pack(data));
