@@ -1,0 +1,52 @@
+//! Dump streams: read at once and byte by byte they say the same, what is skipped does not matter, and headers that were
+//! read are written and read again.
+
+#![no_main]
+
+use std::io::{BufRead, BufReader};
+
+use libfuzzer_sys::fuzz_target;
+use repos::dumpfile::{Reader, Record};
+
+type Told = Vec<(Record, Vec<base::PropChange>, Vec<u8>)>;
+
+fn read(input: impl BufRead) -> base::Result<Told> {
+    let mut reader = Reader::open(input)?;
+    let mut told = Vec::new();
+    while let Some(record) = reader.next_record()? {
+        let mut props = Vec::new();
+        while let Some(prop) = reader.next_prop()? {
+            props.push(prop);
+        }
+        let (mut text, mut piece) = (Vec::new(), [0; 64]);
+        loop {
+            let length = reader.read_text(&mut piece)?;
+            if length == 0 {
+                break;
+            }
+            text.extend_from_slice(&piece[..length]);
+        }
+        told.push((record, props, text));
+    }
+    Ok(told)
+}
+
+fuzz_target!(|data: &[u8]| {
+    let whole = read(data);
+    let slowly = read(BufReader::with_capacity(1, data));
+    assert_eq!(whole, slowly);
+    let Ok(told) = whole else {
+        return;
+    };
+    for (record, _, _) in told {
+        let Record::Node(headers) = record else {
+            continue;
+        };
+        let mut stream = b"SVN-fs-dump-format-version: 3\n\n".to_vec();
+        headers.write(&mut stream);
+        stream.push(b'\n');
+        let mut reader = Reader::open(&stream[..]).expect("because it starts well");
+        let again = reader.next_record().expect("because it was written so");
+        assert_eq!(again, Some(Record::Node(headers)));
+    }
+});
