@@ -9,6 +9,8 @@
 //! Chains of matches are kept in an arena with reference counts, so that memory stays in proportion to what is
 //! still reachable from the walk's front.
 
+use std::collections::HashSet;
+
 /// A run of equal elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Match {
@@ -22,6 +24,11 @@ pub(crate) struct Match {
 
 /// Finds the matches, in order.
 pub(crate) fn matches(old: &[u32], new: &[u32]) -> Vec<Match> {
+    // Wholly different texts are common (generated files) and the walk's worst case.
+    let known: HashSet<u32> = old.iter().copied().collect();
+    if !new.iter().any(|id| known.contains(id)) {
+        return Vec::new();
+    }
     if old.len() > new.len() {
         let mut found = walk(new, old, true);
         for m in &mut found {
