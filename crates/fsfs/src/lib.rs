@@ -13,6 +13,8 @@ pub mod disk;
 #[cfg_attr(not(test), expect(dead_code, reason = "encoders are for the writing half"))]
 mod format;
 mod fs;
+#[doc(hidden)]
+pub mod fuzzing;
 mod history;
 mod layout;
 mod lock;

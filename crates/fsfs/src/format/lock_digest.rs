@@ -40,7 +40,6 @@ impl LockDigest {
     }
 
     /// Appends the file's text. Keys are written in sorted order, as everywhere.
-    #[cfg_attr(not(test), expect(dead_code, reason = "locking comes with the writing half"))]
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let children: String = self.children.iter().map(|digest| format!("{digest}\n")).collect();
         let mut entries: Vec<(&str, String)> = Vec::new();

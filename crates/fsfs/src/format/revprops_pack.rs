@@ -77,7 +77,6 @@ impl RevpropsPack {
     }
 
     /// Appends the pack file of these lists.
-    #[cfg_attr(not(test), expect(dead_code, reason = "packing comes with the writing half"))]
     pub(crate) fn encode(out: &mut Vec<u8>, first: Revnum, lists: &[&[u8]], compress: bool) {
         let mut content = format!("{first}\n{}\n", lists.len()).into_bytes();
         for list in lists {
@@ -129,7 +128,6 @@ impl RevpropsManifest {
     }
 
     /// Appends the text.
-    #[cfg_attr(not(test), expect(dead_code, reason = "packing comes with the writing half"))]
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         for (first, counter) in &self.names {
             out.extend(format!("{first}.{counter}\n").into_bytes());

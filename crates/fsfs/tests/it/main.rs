@@ -3,6 +3,7 @@
 
 mod admin;
 mod compare;
+mod corruption;
 mod errors;
 mod history;
 mod incumbent;

@@ -17,12 +17,14 @@ mod tree;
 
 use std::ops::ControlFlow;
 
-use base::{Cancel, Error, Result, Revnum};
+use base::{Cancel, Code, Error, Result, Revnum};
 
 use self::content::{Batch, Verified};
 use self::replay::Replay;
 use self::tree::{Owner, TreeCheck};
 use super::pipeline::{cores, ordered};
+use crate::disk::read_replaced;
+use crate::format::number::parse_base36;
 use crate::fs::Fs;
 use crate::rep_cache::RepCache;
 
@@ -96,6 +98,7 @@ pub enum Progress {
 pub fn run(fs: &Fs, options: &Options, observer: &mut dyn Observer) -> Result<()> {
     let fs = fs.reopen(options.cache_budget)?;
     fs.check_rev(options.end)?;
+    counters(&fs)?;
     let run = Run {
         fs: &fs,
         options,
@@ -110,6 +113,21 @@ pub fn run(fs: &Fs, options: &Options, observer: &mut dyn Observer) -> Result<()
         run.revisions(observer);
     }
     options.cancel.check()
+}
+
+/// Formats 1 and 2 keep the next IDs in `current`: no reader needs them, the next commit does.
+fn counters(fs: &Fs) -> Result<()> {
+    if fs.format().number >= 3 {
+        return Ok(());
+    }
+    let text = read_replaced(fs.disk(), &fs.layout().file("current"))?;
+    let line = text.strip_suffix(b"\n").unwrap_or_default();
+    let mut fields = line.split(|byte| *byte == b' ').skip(1);
+    let ids: Vec<_> = fields.by_ref().take(2).filter_map(parse_base36).collect();
+    if ids.len() == 2 && fields.next().is_none() {
+        return Ok(());
+    }
+    Err(Error::new(Code::FS_CORRUPT, "Corrupt 'current' file"))
 }
 
 /// Checks an open transaction: the tree as far as the transaction made it, and its changes.

@@ -64,14 +64,20 @@ impl<'a> Replay<'a> {
                     format!("Path '{path}' is changed but does not exist"),
                 ))
             }
-            ChangeKind::Delete => match self.root.kind(path)? {
-                NodeKind::None => Ok(()),
-                _ => Err(Error::new(
-                    Code::FS_CORRUPT,
-                    format!("Path '{path}' is deleted but still exists"),
-                )),
-            },
+            ChangeKind::Delete => self.deleted(path),
             ChangeKind::Add | ChangeKind::Modify | ChangeKind::Replace => self.after(change),
+        }
+    }
+
+    /// The node is gone, the directory that it was in is not: its own deletion would have swallowed this one.
+    fn deleted(&self, path: &FsPath) -> Result<()> {
+        if self.root.kind(path)? != NodeKind::None {
+            let message = format!("Path '{path}' is deleted but still exists");
+            return Err(Error::new(Code::FS_CORRUPT, message));
+        }
+        match path.parent() {
+            Some(parent) => self.root.node(&parent).map(drop),
+            None => Err(Error::new(Code::FS_CORRUPT, "The root directory is deleted")),
         }
     }
 

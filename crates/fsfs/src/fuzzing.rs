@@ -1,0 +1,53 @@
+//! A back door for the fuzz targets to decoders that nobody else may call.
+//!
+//! Each function takes any bytes; it panics if something that was read does not come back after it was written.
+
+use base::Revnum;
+
+use crate::conf::FsConf;
+use crate::format::lock_digest::LockDigest;
+use crate::format::revprops_pack::{RevpropsManifest, RevpropsPack};
+
+/// A pack file of revision properties, and a manifest.
+pub fn revprops_pack(data: &[u8]) {
+    if let Ok(pack) = RevpropsPack::decode(data) {
+        let lists: Vec<&[u8]> = pack
+            .revisions()
+            .filter_map(|rev| pack.list(Revnum(rev)))
+            .collect();
+        assert_eq!(lists.len() as u64, pack.revisions().end - pack.revisions().start);
+        for compress in [false, true] {
+            let mut out = Vec::new();
+            RevpropsPack::encode(&mut out, Revnum(pack.revisions().start), &lists, compress);
+            let again = RevpropsPack::decode(&out).expect("what was written");
+            assert!(again.revisions() == pack.revisions());
+            assert!(
+                again
+                    .revisions()
+                    .all(|rev| again.list(Revnum(rev)) == pack.list(Revnum(rev)))
+            );
+        }
+    }
+    let lines = memchr::memchr_iter(b'\n', data).count() as u64;
+    if let Ok(manifest) = RevpropsManifest::parse(data, lines) {
+        let mut out = Vec::new();
+        manifest.encode(&mut out);
+        assert_eq!(RevpropsManifest::parse(&out, lines), Ok(manifest));
+    }
+}
+
+/// A digest file of user locks.
+pub fn lock_digest(data: &[u8]) {
+    if let Ok(digest) = LockDigest::decode(data) {
+        let mut out = Vec::new();
+        digest.encode(&mut out);
+        assert_eq!(LockDigest::decode(&out).expect("what was written"), digest);
+    }
+}
+
+/// `fsfs.conf`, for the format that the first byte chooses.
+pub fn fsfs_conf(data: &[u8]) {
+    if let Some((format, text)) = data.split_first() {
+        let _ = FsConf::parse(text, u32::from(format % 9));
+    }
+}
