@@ -30,6 +30,8 @@ mod txn;
 pub use cache::Cache;
 pub use format::changes::{ChangeKind, ChangedPath};
 pub use format::dir::DirEntry;
+#[doc(hidden)]
+pub use format::doors as format_doors;
 pub use format::id::NodeRevId;
 pub use fs::{Fs, FsInfo};
 pub use history::History;

@@ -9,6 +9,7 @@
 
 pub(crate) mod changes;
 pub(crate) mod dir;
+pub mod doors;
 pub(crate) mod footer;
 pub(crate) mod fs_format;
 pub(crate) mod id;

@@ -1,0 +1,163 @@
+//! A back door for the fuzz targets to the decoders of this folder, which nobody else may call.
+//!
+//! Each function takes any bytes; it panics if something that was read does not come back after it was written.
+
+use base::Revnum;
+
+use super::footer::Footer;
+use super::l2p::{self, L2pHeader};
+use super::noderev::NodeRev;
+use super::p2l::{self, P2lHeader};
+use super::rep_header::RepHeader;
+use super::rev_trailer::RevTrailer;
+use super::{changes, dir, manifest};
+
+/// A node-revision.
+pub fn noderev(data: &[u8]) {
+    if let Ok(Some((noderev, length))) = NodeRev::parse(data) {
+        assert!(length <= data.len());
+        let mut out = Vec::new();
+        noderev.encode(&mut out, true, true);
+        let again = NodeRev::parse(&out).expect("what was written");
+        assert_eq!(again, Some((noderev, out.len())));
+    }
+}
+
+/// A changed-path list, and folding it.
+pub fn changes(data: &[u8]) {
+    if let Ok(list) = changes::parse(data, false) {
+        let mut out = Vec::new();
+        changes::encode(&mut out, &list);
+        assert_eq!(changes::parse(&out, false).as_ref(), Ok(&list));
+        let normal = changes::normalize(list.clone());
+        assert!(normal.windows(2).all(|pair| pair[0].path < pair[1].path));
+        if let Ok(folded) = changes::fold(list) {
+            assert!(
+                folded
+                    .windows(2)
+                    .all(|pair| pair[0].info.path < pair[1].info.path)
+            );
+        }
+    }
+}
+
+/// A directory, committed or with the records of a transaction.
+pub fn dir(data: &[u8]) {
+    if let Ok(entries) = dir::parse(data) {
+        let mut out = Vec::new();
+        dir::encode(&mut out, &entries);
+        assert_eq!(dir::parse(&out).as_ref(), Ok(&entries));
+        assert!(
+            entries
+                .iter()
+                .all(|entry| dir::find(&entries, &entry.name) == Some(entry))
+        );
+    }
+    let _ = dir::parse_children(data);
+}
+
+/// An L2P index of one revision and one of four.
+pub fn l2p(data: &[u8]) {
+    for rev_count in [1, 4] {
+        let expect = l2p::Expect {
+            first_rev: Revnum(4),
+            rev_count,
+            index_len: data.len() as u64,
+        };
+        let Ok(Some(header)) = L2pHeader::parse(data, expect) else {
+            continue;
+        };
+        for page in &header.pages {
+            let start = page.offset as usize;
+            let _ = l2p::parse_page(&data[start..start + page.length as usize], page.entries);
+        }
+        for item in [0, 1, 2, 9000, u64::MAX] {
+            let _ = header.page_of(Revnum(5), item);
+        }
+    }
+}
+
+/// A P2L index of a file of 809 bytes.
+pub fn p2l(data: &[u8]) {
+    for rev_count in [1, 4] {
+        let expect = p2l::Expect {
+            first_rev: Revnum(1),
+            rev_count,
+            file_size: 809,
+            index_len: data.len() as u64,
+        };
+        let Ok(Some(header)) = P2lHeader::parse(data, expect) else {
+            continue;
+        };
+        for page in 0..header.page_count() {
+            if let Some((start, end)) = header.description(page) {
+                let _ = p2l::parse_description(&data[start as usize..end as usize], expect, header.limit());
+            }
+        }
+    }
+}
+
+/// What stands at the edges: header of a representation, footer and trailer of a revision, manifest of a pack.
+pub fn edges(data: &[u8]) {
+    if let Ok(Some((header, length))) = RepHeader::parse(data) {
+        let mut out = Vec::new();
+        header.encode(&mut out);
+        assert!(length <= data.len());
+        assert_eq!(RepHeader::parse(&out), Ok(Some((header, out.len()))));
+    }
+    if let Ok(footer) = Footer::parse(data, 1 << 40) {
+        let mut out = Vec::new();
+        footer.encode(&mut out);
+        // Leading zeros are read but not written, so the footer may start later.
+        let again = Footer::parse(&out, 1 << 40).expect("what was written");
+        assert_eq!(
+            (again.l2p_offset, again.p2l_md5),
+            (footer.l2p_offset, footer.p2l_md5)
+        );
+    }
+    if let Ok(trailer) = RevTrailer::parse(data) {
+        let mut out = b"\n".to_vec();
+        trailer.encode(&mut out);
+        assert_eq!(RevTrailer::parse(&out), Ok(trailer));
+    }
+    let lines = memchr::memchr_iter(b'\n', data).count() as u64;
+    if let Ok(offsets) = manifest::parse(data, lines) {
+        let mut out = Vec::new();
+        manifest::encode(&mut out, &offsets);
+        assert_eq!(manifest::parse(&out, lines), Ok(offsets));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SAMPLES: [&[u8]; 7] = [
+        b"id: 2-2.0-7.r7/3\ntype: file\npred: 2-2.0-3.r4/4\ncount: 2\n\
+          text: 4 3 33 6245 8d2b33a89f0bc051f7e7439940a6d8bf - 3-3/_1\ncpath: /a: b\ncopyfrom: 5 /b\n\n",
+        b"0-1._0.t2-2 add-dir false false false /b\n2 /t\n0-1.0.t4-4 modify false true /t\n\n\n",
+        b"K 1\na\nV 13\nfile 2.0.r1/1\nEND\nK 1\nc\nV 13\ndir _4.0.t1-1\nD 1\na\n",
+        b"L2P-INDEX\n\x04\x80\x40\x01\x01\x01\x10\x09\x00\xb0\x0a\xf7\x01\xb5\x08\x4e\x84\x01\xd6\x02\x80\x01\xe8\x01",
+        b"P2L-INDEX\n\x01\xa9\x06\x80\x80\x40\x01\x0b\x00\x27\x32\x00\xec\xaa\x80\xfe\x02\x42\x18",
+        b"809 b981925895ff8d8083d6423753c32461 843 f5ae084d04cb3227c1cdb9e2c84a4975I",
+        b"DELTA 2 3 4023\n0\n115\n",
+    ];
+
+    proptest! {
+        #[test]
+        fn damaged_samples_never_panic(
+            sample in 0..SAMPLES.len(),
+            damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+        ) {
+            let mut bytes = SAMPLES[sample].to_vec();
+            for (at, byte) in damage {
+                let at = at.index(bytes.len());
+                bytes[at] = byte;
+            }
+            for door in [noderev, changes, dir, l2p, p2l, edges] {
+                door(&bytes);
+            }
+        }
+    }
+}
