@@ -1,0 +1,7 @@
+//! A changed-path list: any bytes.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| fsfs::format_doors::changes(data));

@@ -1,0 +1,7 @@
+//! A directory: any bytes.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| fsfs::format_doors::dir(data));

@@ -1,0 +1,7 @@
+//! Representation header, footer, trailer or manifest: any bytes.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| fsfs::format_doors::edges(data));

@@ -1,0 +1,7 @@
+//! An L2P index: any bytes.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|data: &[u8]| fsfs::format_doors::l2p(data));
