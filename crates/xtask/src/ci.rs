@@ -20,5 +20,21 @@ pub fn main() -> Result<(), String> {
     crate::tidy::main()?;
     run("cargo", &["test", "--workspace", "--locked"])?;
     crate::golden::main(&["--check".to_owned()])?;
+    run(
+        "cargo",
+        &[
+            "run",
+            "--locked",
+            "--package",
+            "bench",
+            "--",
+            "read",
+            "--quick",
+            "--data",
+            "target/bench-data",
+            "--results",
+            "target/bench-results",
+        ],
+    )?;
     crate::fuzz::smoke()
 }

@@ -2,6 +2,7 @@
 
 mod authz;
 mod dump;
+mod golden;
 mod peer;
 mod recording;
 mod replay;
