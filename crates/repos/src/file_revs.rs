@@ -160,7 +160,7 @@ impl Finder<'_> {
                 }
             }
         }
-        places.sort_by(|a, b| b.rev.cmp(&a.rev));
+        places.sort_by_key(|b| std::cmp::Reverse(b.rev));
         Ok(())
     }
 
