@@ -2,16 +2,35 @@
 //!
 //! The caller's thread hands out work and takes the results; workers are scoped threads. At most `ahead` pieces are handed
 //! out and not yet taken, so a slow piece holds the others back instead of letting results pile up.
+//!
+//! A piece that is too large for one worker can lay parts of itself on a [`Counter`]: workers that would wait for a piece take
+//! them from there.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use crossbeam_channel::{Receiver, Sender, TrySendError, never, select};
 
 /// Runs `work` on every item with `workers` threads; `take` gets the results in the order of the items and may break off.
 pub(crate) fn ordered<T: Send, R: Send>(
     workers: usize,
     ahead: usize,
     items: impl IntoIterator<Item = T>,
+    work: impl Fn(T) -> R + Sync,
+    take: impl FnMut(R) -> ControlFlow<()>,
+) {
+    ordered_with(workers, ahead, items, &never::<()>(), drop, work, take);
+}
+
+/// As [`ordered`]; a worker without an item does the `parts` that others could not do alone. Whoever laid them out must
+/// wait for them and take part in that: nobody else is bound to be there.
+pub(crate) fn ordered_with<T: Send, R: Send, P: Send>(
+    workers: usize,
+    ahead: usize,
+    items: impl IntoIterator<Item = T>,
+    parts: &Receiver<P>,
+    part: impl Fn(P) + Sync,
     work: impl Fn(T) -> R + Sync,
     mut take: impl FnMut(R) -> ControlFlow<()>,
 ) {
@@ -21,9 +40,19 @@ pub(crate) fn ordered<T: Send, R: Send>(
     std::thread::scope(|scope| {
         for _ in 0..workers.max(1) {
             let (input, output) = (at_workers.clone(), from_workers.clone());
-            let (work, broken_off) = (&work, &broken_off);
+            let (work, part, broken_off) = (&work, &part, &broken_off);
             scope.spawn(move || {
-                for (number, item) in input {
+                loop {
+                    let (number, item) = select! {
+                        recv(input) -> item => match item {
+                            Ok(item) => item,
+                            Err(_) => return,
+                        },
+                        recv(parts) -> some => {
+                            some.into_iter().for_each(part);
+                            continue;
+                        }
+                    };
                     if broken_off.load(Ordering::Relaxed) || output.send((number, work(item))).is_err() {
                         return;
                     }
@@ -64,6 +93,34 @@ pub(crate) fn ordered<T: Send, R: Send>(
     });
 }
 
+/// Where parts of large pieces wait for a worker that has nothing else to do.
+pub(crate) struct Counter<P> {
+    give: Sender<P>,
+    parts: Receiver<P>,
+}
+
+impl<P> Counter<P> {
+    /// A counter for so many workers: each finds one part that waits. A worker alone finds none.
+    pub(crate) fn new(workers: usize) -> Self {
+        let room = if workers > 1 { workers } else { 0 };
+        let (give, parts) = crossbeam_channel::bounded(room);
+        Counter { give, parts }
+    }
+
+    /// Lays a part out; gives it back if there is no room, and the caller had better do it.
+    pub(crate) fn lay_out(&self, part: P) -> Option<P> {
+        match self.give.try_send(part) {
+            Ok(()) => None,
+            Err(TrySendError::Full(part) | TrySendError::Disconnected(part)) => Some(part),
+        }
+    }
+
+    /// The parts that wait. Never disconnected while the counter is there.
+    pub(crate) fn parts(&self) -> &Receiver<P> {
+        &self.parts
+    }
+}
+
 /// Threads worth starting on this machine.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
@@ -90,6 +147,50 @@ mod tests {
             },
         );
         assert_eq!(taken, (0..100).map(|n| n * 2).collect::<Vec<_>>());
+    }
+
+    /// Each item lays out parts and does what nobody takes; with a panic or a lost part this would not end.
+    #[test]
+    fn parts_are_done_by_whoever_is_free() {
+        for workers in [1, 2, 5] {
+            let counter = Counter::new(workers);
+            let (done, all_done) = crossbeam_channel::unbounded();
+            let part = |(n, done): (u64, Sender<u64>)| done.send(n).expect("because both ends are here");
+            let mut sums = Vec::new();
+            ordered_with(
+                workers,
+                3,
+                0..10u64,
+                counter.parts(),
+                part,
+                |item| {
+                    let (report, reports) = crossbeam_channel::unbounded();
+                    for n in 0..item * 10 {
+                        if let Some(back) = counter.lay_out((n, report.clone())) {
+                            part(back);
+                        }
+                    }
+                    let mut sum = 0;
+                    for _ in 0..item * 10 {
+                        sum += loop {
+                            select! {
+                                recv(reports) -> n => break n.expect("because we hold a sender"),
+                                recv(counter.parts()) -> some => some.into_iter().for_each(part),
+                            }
+                        };
+                    }
+                    done.send(item).expect("because both ends are here");
+                    sum
+                },
+                |sum| {
+                    sums.push(sum);
+                    ControlFlow::Continue(())
+                },
+            );
+            let expected = (0..10u64).map(|item| (0..item * 10).sum::<u64>());
+            assert_eq!(sums, expected.collect::<Vec<_>>());
+            assert_eq!(all_done.try_iter().count(), 10);
+        }
     }
 
     #[test]

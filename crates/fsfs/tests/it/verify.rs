@@ -6,6 +6,7 @@ use base::{Code, Error, Revnum};
 use fsfs::admin::verify::{self, Observer, Options, Progress, Warning};
 use fsfs::{Cache, Fs};
 use testkit::repo::{Repo, Spec, When, build, matrix};
+use testkit::stream::Stream;
 use testkit::{Tool, history};
 
 /// Writes what the program would print: standard output, and the first number of each failure.
@@ -127,6 +128,67 @@ fn one_worker_and_many_say_the_same() {
     assert_eq!(one.out, many.out);
 }
 
+/// One revision with more than fits into a batch is shared among the workers: what they say stays the same, in every
+/// repository and for every damage.
+#[test]
+fn a_large_revision_is_shared_without_a_trace() {
+    let shared = |o: &mut Options| (o.jobs, o.batch_bytes) = (4, 1);
+    for spec in matrix().into_iter().filter(|spec| spec.name.contains("half")) {
+        let repo = build(&spec);
+        let (alone, many) = (ours(&repo, |o| o.jobs = 1, true), ours(&repo, shared, true));
+        assert!(many.failures.is_empty(), "{}: {:?}", spec.name, many.failures);
+        assert_eq!(many.out, alone.out, "{}", spec.name);
+    }
+    let mut import = Stream::new("0d5c7f1e-1111-4222-8333-0000000000a1");
+    import.rev("Import");
+    for n in 0..90 {
+        import.file(&format!("file-{n:02}"), history::noise(n, 700 + 90 * n as usize));
+    }
+    import.rev("One more").edit("file-07", "short");
+    // Without checksums of items it is the walk that finds the damage.
+    let repo = build(&Spec::new("1.8").with(import).named("import")).copy();
+    let path = repo.db().join("revs/0/1");
+    Tool::new("chmod").args(["-R", "u+w"]).arg(repo.path()).ok();
+    let good = std::fs::read(&path).expect("because the copy is ours");
+    let mut random = history::Random::new(11);
+    let mut seen = std::collections::BTreeSet::new();
+    for _ in 0..40 {
+        let mut bad = good.clone();
+        for _ in 0..3 {
+            bad[random.below(good.len())] ^= 1 << random.below(8);
+        }
+        std::fs::write(&path, &bad).expect("because the copy is ours");
+        let say = |change: fn(&mut Options)| {
+            let said = ours(&repo, change, true);
+            let failures = said.failures.into_iter();
+            let lines: Vec<_> = failures.map(|(rev, e)| format!("{rev:?}: {e}")).collect();
+            (said.out, lines)
+        };
+        let alone = say(|o| (o.jobs, o.batch_bytes) = (1, usize::MAX));
+        assert_eq!(say(|o| (o.jobs, o.batch_bytes) = (4, 1)), alone);
+        assert_eq!(say(|o| (o.jobs, o.batch_bytes) = (3, 5000)), alone);
+        seen.insert(alone);
+    }
+    assert!(seen.len() > 5, "only {seen:?}");
+}
+
+/// Raises the flag while a revision is being checked.
+#[test]
+fn a_raised_flag_stops_within_a_revision() {
+    let repo = build(&matrix()[11]);
+    let fs = Fs::open(&repo.db(), &Cache::new(1 << 20)).expect("opens");
+    let mut options = Options::range(Revnum(0), fs.youngest().expect("reads"));
+    (options.jobs, options.batch_bytes) = (4, 1);
+    let cancel = options.cancel.clone();
+    let raiser = std::thread::spawn(move || cancel.cancel());
+    let mut transcript = Transcript::default();
+    if let Err(e) = verify::run(&fs, &options, &mut transcript) {
+        assert_eq!(e.code(), Code::CANCELLED);
+    }
+    raiser.join().expect("because raising a flag cannot fail");
+    assert!(transcript.failures.is_empty(), "{:?}", transcript.failures);
+}
+
 #[test]
 fn open_transactions_verify() {
     for version in ["1.3", "1.8", "1.14"] {
@@ -163,7 +225,7 @@ fn an_index_with_a_number_of_nothing_fails() {
 
 #[test]
 fn names_that_look_alike_are_warned_of() {
-    let mut history = testkit::stream::Stream::new("aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee");
+    let mut history = Stream::new("aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee");
     let mergeinfo = "/caf\u{e9}:1\n/cafe\u{301}:1\n";
     use testkit::stream::{Content, Kind};
     history

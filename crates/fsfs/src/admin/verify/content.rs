@@ -1,8 +1,12 @@
 //! Checking stored contents against their recorded digests, many side by side.
 //!
 //! One MD5 stream is the slowest thing in a verification, sixteen of them at once are not; so contents are read first and
-//! wait in a [`Batch`] until there are enough. A mismatch is therefore found late: it is put down to the *place* that asked for
+//! wait in [`Texts`] until there are enough. A mismatch is therefore found late: it is put down to the *place* that asked for
 //! the content, and the caller sorts out whose error comes first.
+//!
+//! File texts, which are most of the bytes, are not even read by the walk that comes across them. They are noted, and a full
+//! list goes to whichever worker is free: so one large revision, an import say, keeps all of them busy. ([`Batch`] is the walk's
+//! side, [`Texts`] what is done to a list.)
 //!
 //! A content that was found good is not read again: [`Verified`] remembers by what it was named (place, lengths, digests), so
 //! that two nodes that share a content and disagree about it are both looked at.
@@ -11,8 +15,11 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use base::checksum::{Md5, Md5Stream, Sha1, Sha1Stream, md5_many};
-use base::{Code, Error, Result};
+use base::{Cancel, Code, Error, Result};
+use crossbeam_channel::{Receiver, Sender, select};
 use parking_lot::Mutex;
+
+use crate::admin::pipeline::Counter;
 
 use crate::format::rep_line::{Rep, RepPlace, RepSize};
 use crate::fs::Fs;
@@ -52,10 +59,187 @@ impl Verified {
     }
 }
 
+/// What all workers of a run share.
+pub(super) struct Shared<'a> {
+    pub(super) fs: &'a Fs,
+    pub(super) cancel: &'a Cancel,
+    /// Bytes of contents that may wait before they are hashed or handed on.
+    pub(super) batch_bytes: usize,
+    verified: Verified,
+    lists: Counter<List>,
+}
+
+impl<'a> Shared<'a> {
+    /// For a run with so many workers.
+    pub(super) fn new(fs: &'a Fs, cancel: &'a Cancel, batch_bytes: usize, workers: usize) -> Self {
+        Shared {
+            fs,
+            cancel,
+            batch_bytes,
+            verified: Verified::default(),
+            lists: Counter::new(workers),
+        }
+    }
+
+    /// Lists of contents that wait for a worker.
+    pub(super) fn lists(&self) -> &Receiver<List> {
+        self.lists.parts()
+    }
+
+    /// Checks the contents of a list and reports to the walk that made it.
+    pub(super) fn check(&self, mut list: List) {
+        let mut texts = Texts::new(self);
+        for Noted { rep, askers } in std::mem::take(&mut list.noted) {
+            for asker in askers {
+                if self.cancel.is_cancelled() {
+                    return;
+                }
+                if !texts.is_known(&rep, asker)
+                    && let Err(e) = texts.check(&rep, asker)
+                {
+                    texts.failures.push((asker, e));
+                }
+            }
+            texts.flush_if_full();
+        }
+        list.failures = texts.failures();
+    }
+}
+
+/// Contents that a walk came across and that anybody may check.
+pub(super) struct List {
+    noted: Vec<Noted>,
+    failures: Vec<(Asker, Error)>,
+    report: Sender<Vec<(Asker, Error)>>,
+}
+
+struct Noted {
+    rep: Rep,
+    askers: Vec<Asker>,
+}
+
+/// However a list ends, the walk must hear of it: it waits.
+impl Drop for List {
+    fn drop(&mut self) {
+        drop(self.report.send(std::mem::take(&mut self.failures)));
+    }
+}
+
+/// The contents of the revisions that one worker walks.
+pub(super) struct Batch<'s, 'a> {
+    shared: &'s Shared<'a>,
+    /// Directories and property lists: the walk needs their bytes.
+    texts: Texts<'s, 'a>,
+    noted: Vec<Noted>,
+    noted_names: HashMap<u128, usize>,
+    noted_bytes: u64,
+    report: Sender<Vec<(Asker, Error)>>,
+    reports: Receiver<Vec<(Asker, Error)>>,
+    /// Lists whose reports are not in.
+    outstanding: usize,
+}
+
+impl<'s, 'a> Batch<'s, 'a> {
+    pub(super) fn new(shared: &'s Shared<'a>) -> Self {
+        let (report, reports) = crossbeam_channel::unbounded();
+        Batch {
+            shared,
+            texts: Texts::new(shared),
+            noted: Vec::new(),
+            noted_names: HashMap::new(),
+            noted_bytes: 0,
+            report,
+            reports,
+            outstanding: 0,
+        }
+    }
+
+    /// True if this content need not be read: it was found good, or it waits and will be found out for this asker too.
+    pub(super) fn is_known(&mut self, rep: &Rep, asker: Asker) -> bool {
+        if let Some(at) = name(rep).and_then(|name| self.noted_names.get(&name)) {
+            self.noted[*at].askers.push(asker);
+            return true;
+        }
+        self.texts.is_known(rep, asker)
+    }
+
+    /// Reads a content that must fit in memory; its digest is checked later.
+    ///
+    /// # Errors
+    /// Whatever reading says; a wrong digest is told by [`Batch::failures`].
+    pub(super) fn read(&mut self, rep: &Rep, asker: Asker) -> Result<Arc<Vec<u8>>> {
+        self.texts.read(rep, asker)
+    }
+
+    /// Sees to it that a content of any length is checked; what is wrong with it is told by [`Batch::failures`].
+    pub(super) fn check(&mut self, rep: &Rep, asker: Asker) {
+        if let Some(name) = name(rep) {
+            self.noted_names.insert(name, self.noted.len());
+        }
+        let bytes = match rep.size() {
+            RepSize::Known(size) => size,
+            RepSize::AskHeader => rep.length,
+        };
+        let cost = bytes.saturating_add(size_of::<Noted>() as u64);
+        self.noted_bytes = self.noted_bytes.saturating_add(cost);
+        self.noted.push(Noted {
+            rep: *rep,
+            askers: vec![asker],
+        });
+    }
+
+    /// Hashes or hands on what waits if that is much.
+    ///
+    /// # Errors
+    /// `CANCELLED`.
+    pub(super) fn flush_if_full(&mut self) -> Result<()> {
+        self.texts.flush_if_full();
+        if self.noted_bytes >= self.shared.batch_bytes as u64 {
+            self.shared.cancel.check()?;
+            self.hand_on();
+        }
+        Ok(())
+    }
+
+    /// Sees to the end of all that waits, and returns all failures since the last call.
+    pub(super) fn failures(&mut self) -> Vec<(Asker, Error)> {
+        let mut failures = self.texts.failures();
+        self.hand_on();
+        while self.outstanding > 0 {
+            // What nobody has taken up is done here, be it our own or another walk's.
+            select! {
+                recv(self.reports) -> report => {
+                    self.outstanding -= 1;
+                    failures.extend(report.into_iter().flatten());
+                }
+                recv(self.shared.lists()) -> list => list.into_iter().for_each(|list| self.shared.check(list)),
+            }
+        }
+        failures
+    }
+
+    fn hand_on(&mut self) {
+        self.noted_names.clear();
+        self.noted_bytes = 0;
+        let noted = std::mem::take(&mut self.noted);
+        if noted.is_empty() {
+            return;
+        }
+        self.outstanding += 1;
+        let list = List {
+            noted,
+            failures: Vec::new(),
+            report: self.report.clone(),
+        };
+        if let Some(list) = self.shared.lists.lay_out(list) {
+            self.shared.check(list);
+        }
+    }
+}
+
 /// Contents that were read and wait to be hashed.
-pub(super) struct Batch<'a> {
-    fs: &'a Fs,
-    verified: &'a Verified,
+struct Texts<'s, 'a> {
+    shared: &'s Shared<'a>,
     texts: Vec<Text>,
     bytes: usize,
     waiting: HashMap<u128, usize>,
@@ -71,11 +255,10 @@ struct Text {
     askers: Vec<Asker>,
 }
 
-impl<'a> Batch<'a> {
-    pub(super) fn new(fs: &'a Fs, verified: &'a Verified) -> Self {
-        Batch {
-            fs,
-            verified,
+impl<'s, 'a> Texts<'s, 'a> {
+    fn new(shared: &'s Shared<'a>) -> Self {
+        Texts {
+            shared,
             texts: Vec::new(),
             bytes: 0,
             waiting: HashMap::new(),
@@ -84,20 +267,20 @@ impl<'a> Batch<'a> {
     }
 
     /// True if this content need not be read: it was found good, or it waits and will be found out for this asker too.
-    pub(super) fn is_known(&mut self, rep: &Rep, asker: Asker) -> bool {
+    fn is_known(&mut self, rep: &Rep, asker: Asker) -> bool {
         let Some(name) = name(rep) else { return false };
         if let Some(at) = self.waiting.get(&name) {
             self.texts[*at].askers.push(asker);
             return true;
         }
-        self.verified.contains(name)
+        self.shared.verified.contains(name)
     }
 
     /// Reads a content that must fit in memory and lets it wait.
     ///
     /// # Errors
-    /// Whatever reading says; a wrong digest is told by [`Batch::failures`].
-    pub(super) fn read(&mut self, rep: &Rep, asker: Asker) -> Result<Arc<Vec<u8>>> {
+    /// Whatever reading says; a wrong digest is told by [`Texts::failures`].
+    fn read(&mut self, rep: &Rep, asker: Asker) -> Result<Arc<Vec<u8>>> {
         let mut content = self.open(rep)?;
         let bytes = match content.next_chunk()? {
             Some(first) => match content.next_chunk()? {
@@ -125,8 +308,8 @@ impl<'a> Batch<'a> {
     /// Checks a content of any length: a short one waits, a long one is hashed as it comes.
     ///
     /// # Errors
-    /// As [`Batch::read`]; for a long content also the wrong digest.
-    pub(super) fn check(&mut self, rep: &Rep, asker: Asker) -> Result<()> {
+    /// As [`Texts::read`]; for a long content also the wrong digest.
+    fn check(&mut self, rep: &Rep, asker: Asker) -> Result<()> {
         if matches!(rep.size(), RepSize::Known(size) if size <= LONG) {
             return self.read(rep, asker).map(drop);
         }
@@ -140,25 +323,26 @@ impl<'a> Batch<'a> {
                 sha1.update(&chunk);
             }
             length += chunk.len() as u64;
+            self.shared.cancel.check()?;
         }
         check_length(rep, length)?;
         check_md5(&rep.md5, &md5.finish())?;
         check_sha1(rep.sha1, sha1.map(Sha1Stream::finish))?;
         if let Some(name) = name(rep) {
-            self.verified.insert(name);
+            self.shared.verified.insert(name);
         }
         Ok(())
     }
 
     /// Hashes what waits if that is much.
-    pub(super) fn flush_if_full(&mut self) {
-        if self.bytes >= FULL {
+    fn flush_if_full(&mut self) {
+        if self.bytes >= self.shared.batch_bytes {
             self.flush();
         }
     }
 
     /// Hashes what waits, and returns all failures since the last call.
-    pub(super) fn failures(&mut self) -> Vec<(Asker, Error)> {
+    fn failures(&mut self) -> Vec<(Asker, Error)> {
         self.flush();
         std::mem::take(&mut self.failures)
     }
@@ -174,7 +358,7 @@ impl<'a> Batch<'a> {
         for (text, md5) in texts.iter().zip(digests) {
             let sha1 = text.sha1.map(|_| Sha1::of(&text.bytes));
             match check_md5(&text.md5, &md5).and_then(|()| check_sha1(text.sha1, sha1)) {
-                Ok(()) => self.verified.insert(text.name),
+                Ok(()) => self.shared.verified.insert(text.name),
                 Err(e) => self
                     .failures
                     .extend(text.askers.iter().map(|asker| (*asker, e.clone()))),
@@ -185,8 +369,8 @@ impl<'a> Batch<'a> {
     fn open(&self, rep: &Rep) -> Result<RawContent> {
         let address = RepAddress::of(rep, None)?;
         // A base that will be asked for again, but never one that fills the cache alone.
-        let keep = matches!(rep.size(), RepSize::Known(size) if self.fs.cache().has_room_for(size));
-        Ok(RawContent::new(self.fs, address, rep.length, keep))
+        let keep = matches!(rep.size(), RepSize::Known(size) if self.shared.fs.cache().has_room_for(size));
+        Ok(RawContent::new(self.shared.fs, address, rep.length, keep))
     }
 
     fn wait(&mut self, rep: &Rep, asker: Asker, bytes: Arc<Vec<u8>>) -> Result<()> {
@@ -259,8 +443,8 @@ fn mismatch(expected: &dyn std::fmt::Display, actual: &dyn std::fmt::Display) ->
 /// Longer contents are hashed as they come, alone.
 const LONG: u64 = 512 << 10;
 
-/// Bytes that may wait.
-const FULL: usize = 4 << 20;
+/// Bytes that may wait with each worker.
+pub(super) const BATCH_BYTES: usize = 4 << 20;
 
 /// Longer directories and property lists are taken for damage.
 const MAX_IN_MEMORY: usize = 1 << 30;

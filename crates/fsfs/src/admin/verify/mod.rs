@@ -19,10 +19,10 @@ use std::ops::ControlFlow;
 
 use base::{Cancel, Code, Error, Result, Revnum};
 
-use self::content::{Batch, Verified};
+use self::content::{BATCH_BYTES, Batch, Shared};
 use self::replay::Replay;
 use self::tree::{Owner, TreeCheck};
-use super::pipeline::{cores, ordered};
+use super::pipeline::{cores, ordered, ordered_with};
 use crate::disk::read_replaced;
 use crate::format::number::parse_base36;
 use crate::fs::Fs;
@@ -45,6 +45,8 @@ pub struct Options {
     pub cache_budget: u64,
     /// Threads; 0 = as many as there are cores.
     pub jobs: usize,
+    /// Bytes of contents that may wait with each thread; a revision with more is shared among the threads.
+    pub batch_bytes: usize,
     /// Asks the run to stop.
     pub cancel: Cancel,
 }
@@ -59,6 +61,7 @@ impl Options {
             check_normalization: false,
             cache_budget: 256 << 20,
             jobs: 0,
+            batch_bytes: BATCH_BYTES,
             cancel: Cancel::new(),
         }
     }
@@ -102,7 +105,7 @@ pub fn run(fs: &Fs, options: &Options, observer: &mut dyn Observer) -> Result<()
     let run = Run {
         fs: &fs,
         options,
-        verified: Verified::default(),
+        shared: Shared::new(&fs, &options.cancel, options.batch_bytes, options.workers()),
     };
     match run.metadata(observer) {
         Err(e) if options.cancel.is_cancelled() => return Err(e),
@@ -137,12 +140,15 @@ fn counters(fs: &Fs) -> Result<()> {
 pub fn transaction(fs: &Fs, txn: &str) -> Result<()> {
     let fs = fs.reopen(Options::range(Revnum::ZERO, Revnum::ZERO).cache_budget)?;
     let id = fs.check_txn(txn)?;
-    let verified = Verified::default();
-    let mut batch = Batch::new(&fs, &verified);
-    TreeCheck::new(&fs, &mut batch, Owner::Transaction(id), Revnum::MAX, 0).run()?;
+    let cancel = Cancel::new();
+    let shared = Shared::new(&fs, &cancel, BATCH_BYTES, 1);
+    let mut batch = Batch::new(&shared);
+    let walked = TreeCheck::new(&fs, &mut batch, Owner::Transaction(id), Revnum::MAX, 0).run();
+    // A failing content was asked for before the walk failed.
     if let Some((_, e)) = batch.failures().into_iter().min_by_key(|(asker, _)| *asker) {
         return Err(e);
     }
+    walked?;
     let root = fs.txn_root(txn)?;
     let changes = root.changed_paths()?;
     Replay::check(&fs, &root, id.base, &changes)?;
@@ -152,7 +158,7 @@ pub fn transaction(fs: &Fs, txn: &str) -> Result<()> {
 struct Run<'a> {
     fs: &'a Fs,
     options: &'a Options,
-    verified: Verified,
+    shared: Shared<'a>,
 }
 
 /// What became of one revision.
@@ -240,10 +246,12 @@ impl Run<'_> {
             .step_by(REVISIONS_AT_ONCE as usize)
             .map(|first| first..=end.min(first.saturating_add(REVISIONS_AT_ONCE - 1)));
         let workers = self.options.workers();
-        ordered(
+        ordered_with(
             workers,
             4 * workers,
             groups,
+            self.shared.lists(),
+            |list| self.shared.check(list),
             |revs| self.group(revs),
             |outcomes| {
                 for Outcome {
@@ -266,7 +274,7 @@ impl Run<'_> {
 
     /// Checks some revisions; their contents are hashed together.
     fn group(&self, revs: std::ops::RangeInclusive<u64>) -> Vec<Outcome> {
-        let mut batch = Batch::new(self.fs, &self.verified);
+        let mut batch = Batch::new(&self.shared);
         let mut outcomes = Vec::new();
         let mut errors = Vec::new();
         for (at, rev) in revs.map(Revnum).enumerate() {
@@ -285,10 +293,11 @@ impl Run<'_> {
             }
             outcomes.push(outcome);
         }
-        // Digests come late: whoever asked first has the word.
-        errors.extend(batch.failures());
-        errors.sort_by_key(|(asker, _)| *asker);
-        for (asker, e) in errors.into_iter().rev() {
+        // Contents are checked late: whoever asked first has the word, and a walk fails after its last question.
+        let mut failures = batch.failures();
+        failures.append(&mut errors);
+        failures.sort_by_key(|(asker, _)| *asker);
+        for (asker, e) in failures.into_iter().rev() {
             outcomes[asker.revision].result = Err(e);
         }
         outcomes

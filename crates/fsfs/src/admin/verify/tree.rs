@@ -29,19 +29,19 @@ pub(super) enum Owner {
 }
 
 /// The check of one tree.
-pub(super) struct TreeCheck<'a, 'b> {
+pub(super) struct TreeCheck<'a, 'b, 's> {
     fs: &'a Fs,
-    batch: &'b mut Batch<'a>,
+    batch: &'b mut Batch<'s, 'a>,
     owner: Owner,
     /// Revisions before this one are not checked in this run.
     since: Revnum,
     asker: Asker,
 }
 
-impl<'a, 'b> TreeCheck<'a, 'b> {
+impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
     pub(super) fn new(
         fs: &'a Fs,
-        batch: &'b mut Batch<'a>,
+        batch: &'b mut Batch<'s, 'a>,
         owner: Owner,
         since: Revnum,
         revision: usize,
@@ -80,7 +80,7 @@ impl<'a, 'b> TreeCheck<'a, 'b> {
                 }
                 stack.push(child);
             }
-            self.batch.flush_if_full();
+            self.batch.flush_if_full()?;
         }
         Ok(())
     }
@@ -296,7 +296,8 @@ impl<'a, 'b> TreeCheck<'a, 'b> {
             return Ok(());
         }
         self.check_place(node, rep)?;
-        self.batch.check(rep, asker)
+        self.batch.check(rep, asker);
+        Ok(())
     }
 
     /// A committed node's contents are in its own revision or an older one.
