@@ -128,18 +128,33 @@ fn sven(mut argv: Vec<OsString>) -> ExitCode {
 
 fn usage() -> String {
     let mut text = String::from(
-        "usage: sven TOOL [ARGS & OPTIONS ...]\n\
-         Subversion's server side in one program. Each tool takes the arguments of the tool of that name.\n\
-         'sven TOOL help' explains a tool, 'sven --version' tells the version.\n\nTools:\n",
+        "usage: sven COMMAND [ARGS & OPTIONS ...]\n\
+         Subversion's server side in one program.\n\n\
+         'sven COMMAND help' explains a command, 'sven --version' tells the version.\n\
+         Started under the name of one of Subversion's tools, sven is that tool.\n\nCommands:\n",
+    );
+    let mut row = |word: &str, about: &str| text.push_str(&format!("   {word:20} {about}\n"));
+    row(
+        "serve ROOT",
+        "serve every repository below ROOT, without any configuration",
+    );
+    row(
+        "serve --demo",
+        "serve a small repository made for the occasion, and say what to try",
     );
     for tool in PERSONALITIES {
-        text.push_str(&format!(
-            "   {:14} {}\n",
-            format!("{} ({})", tool.word, tool.name),
-            tool.about
-        ));
+        let about = if tool.word == tool.name {
+            format!("{}, with that tool's arguments", tool.about)
+        } else {
+            format!("{}, with the arguments of {}", tool.about, tool.name)
+        };
+        row(tool.word, &about);
     }
-    text.push_str("   install-links DIR  make the links in DIR that start sven under the tools' names\n\n");
+    row(
+        "install-links DIR",
+        "make links in DIR that start sven under the tools' names",
+    );
+    text.push('\n');
     text
 }
 
