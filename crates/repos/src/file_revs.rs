@@ -190,7 +190,7 @@ fn send(
     let has_delta = match previous {
         None => true,
         Some(previous) if include_merged && previous.path() != node.path() => true,
-        Some(previous) => previous.text_differs(node, false)?,
+        Some(previous) => previous.text_differs(node, true)?,
     };
     sink.revision(&FileRev {
         path: &place.path,

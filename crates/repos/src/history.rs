@@ -34,7 +34,7 @@ pub fn locations(
     readable: &dyn Readable,
 ) -> Result<Vec<(Revnum, FsPath)>> {
     let fs = repo.fs();
-    fs.root(peg)?.node(path)?;
+    fs.root(peg)?;
     let mut revs = revs.to_vec();
     revs.sort_unstable_by(|a, b| b.cmp(a));
     revs.dedup();
@@ -55,9 +55,13 @@ pub fn locations(
 
     let mut path = path.clone();
     check_readable(&path, readable)?;
+    if rest.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut node = fs.root(at)?.node(&path)?;
     let mut found = Vec::with_capacity(rest.len());
     while !rest.is_empty()
-        && let Some(copy) = previous_location(&fs.root(at)?.node(&path)?)?
+        && let Some(copy) = previous_location(&node)?
     {
         while let [rev, older @ ..] = rest
             && *rev >= copy.appeared
@@ -74,11 +78,8 @@ pub fn locations(
         if !readable.read(&path) {
             return Ok(found);
         }
+        node = fs.root(at)?.node(&path)?;
     }
-    if rest.is_empty() {
-        return Ok(found);
-    }
-    let node = fs.root(at)?.node(&path)?;
     for rev in rest {
         match fs.root(*rev)?.try_node(&path)? {
             Some(older) if node.relation(&older) != Relation::Unrelated => found.push((*rev, path.clone())),
@@ -237,13 +238,27 @@ pub(crate) fn previous_location(node: &Node) -> Result<Option<Previous>> {
 
 /// True if `path` in the revision `young` has `path`@`peg` in its history.
 fn leads_back_to(fs: &Fs, path: &FsPath, young: Revnum, peg: Revnum) -> Result<bool> {
-    let mut history = fs.root(young)?.node(path)?.history()?;
+    let mut history = existing(fs, path, young)?.history()?;
     while let Some((rev, at)) = history.prev(true)? {
         if rev <= peg {
             return Ok(at == *path);
         }
     }
     Ok(false)
+}
+
+/// The node `path`@`rev`; whatever is missing, the error is that of a missing file.
+///
+/// # Errors
+/// `FS_NO_SUCH_REVISION`, `FS_NOT_FOUND`.
+pub(crate) fn existing(fs: &Fs, path: &FsPath, rev: Revnum) -> Result<Node> {
+    let missing = || {
+        Error::new(
+            Code::FS_NOT_FOUND,
+            format!("File not found: revision {rev}, path '{path}'"),
+        )
+    };
+    fs.root(rev)?.try_node(path)?.ok_or_else(missing)
 }
 
 fn check_readable(path: &FsPath, readable: &dyn Readable) -> Result<()> {

@@ -4,9 +4,11 @@
 //! comes from its parents in the same tree. Paths that may not be read are silently left out; the sources named
 //! inside of values are not checked.
 
+use std::collections::BTreeMap;
+
 use base::mergeinfo::Mergeinfo;
-use base::{Code, FsPath, Result, Revnum, props};
-use fsfs::{Node, Root};
+use base::{Code, Error, FsPath, NodeKind, RelPath, Result, Revnum, props};
+use fsfs::{Fs, Node, Root};
 
 use crate::access::{Readable, Subtree};
 use crate::repo::Repository;
@@ -34,8 +36,8 @@ impl Inheritance {
     }
 }
 
-/// The mergeinfo of `paths` in `rev`, sorted by path; paths without any, or unreadable, are left out. With
-/// `descendants` also that of all nodes below which have their own.
+/// The mergeinfo of `paths` in `rev`; paths without any, or unreadable, are left out. With `descendants` also that of
+/// all nodes below which have their own. A node that is in both roles has the value of the later one of `paths`.
 ///
 /// # Errors
 /// `FS_NO_SUCH_REVISION`, `FS_NOT_FOUND`, `FS_NOT_DIRECTORY`.
@@ -46,33 +48,24 @@ pub fn get(
     inherit: Inheritance,
     descendants: bool,
     readable: &dyn Readable,
-) -> Result<Vec<(FsPath, Mergeinfo)>> {
+) -> Result<BTreeMap<FsPath, Mergeinfo>> {
     let root = repo.fs().root(rev)?;
-    let mut found = Vec::new();
+    check_support(repo.fs())?;
+    let mut found = BTreeMap::new();
     for path in paths {
         if !readable.read(path) {
             continue;
         }
         let node = root.node(path)?;
-        if let Some(info) = of_node(&node, path, inherit)? {
-            found.push((path.clone(), info));
+        if let Some(info) = of_node(&node, inherit)? {
+            found.insert(path.clone(), info);
         }
         if descendants {
             let all = readable.subtree(path) == Subtree::All;
             below(&node, path, all, readable, &mut found)?;
         }
     }
-    found.sort_by(|a, b| a.0.cmp(&b.0));
-    found.dedup_by(|a, b| a.0 == b.0);
     Ok(found)
-}
-
-/// The mergeinfo of `path` in `root`; `None` also if there is no such node.
-pub(crate) fn of_path(root: &Root, path: &FsPath, inherit: Inheritance) -> Result<Option<Mergeinfo>> {
-    match root.try_node(path)? {
-        Some(node) => of_node(&node, path, inherit),
-        None => Ok(None),
-    }
 }
 
 /// A node's own mergeinfo; `None` if it has none or it does not parse.
@@ -90,25 +83,63 @@ pub(crate) fn own(node: &Node) -> Result<Option<Mergeinfo>> {
     }
 }
 
-fn of_node(node: &Node, path: &FsPath, inherit: Inheritance) -> Result<Option<Mergeinfo>> {
-    if inherit != Inheritance::NearestAncestor
-        && let Some(info) = own(node)?
-    {
-        return Ok(Some(info));
+/// The nearest mergeinfo at or above a node, and the way from there down to the node.
+pub(crate) fn bearer(node: &Node) -> Result<Option<(Mergeinfo, RelPath)>> {
+    match own(node)? {
+        Some(info) => Ok(Some((info, RelPath::empty()))),
+        None => bearer_above(node),
     }
-    if inherit == Inheritance::Explicit {
-        return Ok(None);
+}
+
+/// What the node that bears mergeinfo passes down; to itself all.
+pub(crate) fn passed(info: Mergeinfo, below: &RelPath) -> Mergeinfo {
+    if below.is_empty() {
+        info
+    } else {
+        info.inherited_by(below)
     }
+}
+
+fn bearer_above(node: &Node) -> Result<Option<(Mergeinfo, RelPath)>> {
+    let path = node.path();
     for ancestor in std::iter::successors(path.parent(), FsPath::parent) {
-        let node = node.root().node(&ancestor)?;
-        if let Some(info) = own(&node)?
-            && let Some(rel) = path.relative_to(&ancestor)
+        if let Some(info) = own(&node.root().node(&ancestor)?)?
+            && let Some(below) = path.relative_to(&ancestor)
         {
-            return Ok(Some(info.inherited_by(&rel)));
+            return Ok(Some((info, below)));
         }
     }
     Ok(None)
 }
+
+fn of_node(node: &Node, inherit: Inheritance) -> Result<Option<Mergeinfo>> {
+    let found = match inherit {
+        Inheritance::Explicit => return own(node),
+        Inheritance::Inherited => bearer(node)?,
+        Inheritance::NearestAncestor => bearer_above(node)?,
+    };
+    Ok(found.map(|(info, below)| passed(info, &below)))
+}
+
+/// # Errors
+/// `UNSUPPORTED_FEATURE` for formats that know no mergeinfo.
+pub(crate) fn check_support(fs: &Fs) -> Result<()> {
+    let format = fs.info()?.format;
+    if format >= MERGEINFO_FORMAT {
+        return Ok(());
+    }
+    Err(Error::new(
+        Code::UNSUPPORTED_FEATURE,
+        format!(
+            "Querying mergeinfo requires version {MERGEINFO_FORMAT} of the FSFS filesystem schema; filesystem '{}' \
+             uses only version {format}",
+            fs.path().display()
+        ),
+    ))
+}
+
+/// The first filesystem format that counts mergeinfo.
+const MERGEINFO_FORMAT: u32 = 3;
 
 /// Adds the own mergeinfo of everything below `node`.
 fn below(
@@ -116,10 +147,10 @@ fn below(
     path: &FsPath,
     all: bool,
     readable: &dyn Readable,
-    found: &mut Vec<(FsPath, Mergeinfo)>,
+    found: &mut BTreeMap<FsPath, Mergeinfo>,
 ) -> Result<()> {
     let own_count = u64::from(node.has_mergeinfo());
-    if node.kind() != base::NodeKind::Dir || node.mergeinfo_count() <= own_count {
+    if node.kind() != NodeKind::Dir || node.mergeinfo_count() <= own_count {
         return Ok(());
     }
     for entry in node.entries()?.iter() {
@@ -131,7 +162,7 @@ fn below(
         if (all || readable.read(&path))
             && let Some(info) = own(&child)?
         {
-            found.push((path.clone(), info));
+            found.insert(path.clone(), info);
         }
         below(&child, &path, all, readable, found)?;
     }

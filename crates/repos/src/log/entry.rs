@@ -57,6 +57,7 @@ impl LogEntry<'_> {
 pub(super) struct Entries<'a, 's> {
     pub(super) repo: &'a Repository,
     pub(super) options: &'a Options,
+    pub(super) youngest: Revnum,
     pub(super) readable: &'a dyn Readable,
     pub(super) cancel: &'a Cancel,
     sink: &'a mut Sink<'s>,
@@ -68,6 +69,7 @@ impl<'a, 's> Entries<'a, 's> {
     pub(super) fn new(
         repo: &'a Repository,
         options: &'a Options,
+        youngest: Revnum,
         readable: &'a dyn Readable,
         sink: &'a mut Sink<'s>,
         cancel: &'a Cancel,
@@ -75,6 +77,7 @@ impl<'a, 's> Entries<'a, 's> {
         Entries {
             repo,
             options,
+            youngest,
             readable,
             cancel,
             sink,

@@ -5,7 +5,7 @@ use base::{FsPath, NodeKind, Result, Revnum, props};
 use fsfs::{ChangeKind, ChangedPath, Fs, Node, Root};
 
 use crate::history::previous_location;
-use crate::mergeinfo::{self, Inheritance};
+use crate::mergeinfo;
 
 /// Mergeinfo added and taken away.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +27,10 @@ impl MergedChanges {
 }
 
 /// What `rev` merged into `paths` and what is below them.
+///
+/// Explicit changes at or below the paths count. What a path inherits counts only in a revision that changed
+/// some node's mergeinfo, wherever that is, and only where something else was inherited before: copying a file below
+/// a directory with mergeinfo merges nothing.
 pub(crate) fn changes(fs: &Fs, rev: Revnum, paths: &[FsPath]) -> Result<MergedChanges> {
     let mut merged = MergedChanges::default();
     let Some(before) = rev.prev() else {
@@ -36,18 +40,18 @@ pub(crate) fn changes(fs: &Fs, rev: Revnum, paths: &[FsPath]) -> Result<MergedCh
     let changed = root.changed_paths()?;
     let mut explicit: Vec<&FsPath> = Vec::new();
     for change in changed.iter().filter(|change| may_change(change)) {
-        if !paths.iter().any(|path| path.contains(&change.path)) {
+        let Some((old, new)) = explicit_change(&root, before, change)? else {
             continue;
-        }
-        if let Some((old, new)) = explicit_change(&root, before, change)? {
+        };
+        explicit.push(&change.path);
+        if paths.iter().any(|path| path.contains(&change.path)) {
             merged.take(&old, &new);
-            explicit.push(&change.path);
         }
     }
-    for path in paths {
-        if explicit.contains(&path) || !inherits_change(&changed, path) {
-            continue;
-        }
+    if explicit.is_empty() {
+        return Ok(merged);
+    }
+    for path in paths.iter().filter(|path| !explicit.contains(path)) {
         if let Some((old, new)) = inherited_change(&root, before, path)? {
             merged.take(&old, &new);
         }
@@ -58,14 +62,6 @@ pub(crate) fn changes(fs: &Fs, rev: Revnum, paths: &[FsPath]) -> Result<MergedCh
 /// True if a change can have changed its node's own mergeinfo.
 fn may_change(change: &ChangedPath) -> bool {
     change.change != ChangeKind::Delete && change.prop_mod && change.mergeinfo_mod != Some(false)
-}
-
-/// True if something happened at or above `path` that can change what it inherits.
-fn inherits_change(changed: &[ChangedPath], path: &FsPath) -> bool {
-    changed
-        .iter()
-        .filter(|change| change.path.contains(path))
-        .any(|change| may_change(change) || matches!(change.change, ChangeKind::Add | ChangeKind::Replace))
 }
 
 /// The mergeinfo of a changed node before and after; `None` if it did not change.
@@ -95,15 +91,17 @@ fn explicit_change(
         return Ok(None);
     };
     // A value that appears or goes hides or uncovers what is inherited.
+    let inherited = |node: &Node| -> Result<Mergeinfo> {
+        let found = mergeinfo::bearer(node)?;
+        Ok(found.map_or_else(Mergeinfo::new, |(info, below)| mergeinfo::passed(info, &below)))
+    };
     let new = match new {
         Some(new) => new,
-        None => mergeinfo::of_path(root, node.path(), Inheritance::Inherited)?.unwrap_or_default(),
+        None => inherited(&node)?,
     };
     let old = match (old, &old_node) {
         (Some(old), _) => old,
-        (None, Some(node)) => {
-            mergeinfo::of_path(node.root(), node.path(), Inheritance::Inherited)?.unwrap_or_default()
-        }
+        (None, Some(node)) => inherited(node)?,
         (None, None) => Mergeinfo::new(),
     };
     Ok(Some((old, new)))
@@ -117,9 +115,15 @@ fn inherited_change(root: &Root, before: Revnum, path: &FsPath) -> Result<Option
     let Some(old_node) = earlier(&node, before)? else {
         return Ok(None);
     };
-    let of = |node: &Node| mergeinfo::of_path(node.root(), node.path(), Inheritance::Inherited);
-    let (old, new) = (of(&old_node)?, of(&node)?);
-    Ok(Some((old.unwrap_or_default(), new.unwrap_or_default())))
+    let Some((old, old_below)) = mergeinfo::bearer(&old_node)? else {
+        return Ok(None);
+    };
+    let new = mergeinfo::bearer(&node)?;
+    if new.as_ref().is_some_and(|(new, _)| *new == old) {
+        return Ok(None);
+    }
+    let new = new.map_or_else(Mergeinfo::new, |(new, below)| mergeinfo::passed(new, &below));
+    Ok(Some((mergeinfo::passed(old, &old_below), new)))
 }
 
 /// The node as it was before its root's revision: at its copy's source if it was copied there, else at the same

@@ -16,6 +16,7 @@ use crate::repo::Repository;
 mod entry;
 mod merged;
 mod nested;
+mod searched;
 mod trace;
 
 pub use entry::LogEntry;
@@ -27,7 +28,7 @@ use trace::Traces;
 /// What to log.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Paths whose changes count; none means the whole repository.
+    /// Paths whose changes count; none means the whole repository (but with `include_merged` nothing).
     pub paths: Vec<FsPath>,
     /// First revision of the output; `None` is the youngest.
     pub start: Option<Revnum>,
@@ -92,8 +93,12 @@ pub fn run(
     } else {
         &options.paths
     };
-    let mut entries = Entries::new(repo, options, readable, sink, cancel);
+    let mut entries = Entries::new(repo, options, youngest, readable, sink, cancel);
     if options.include_merged {
+        // The incumbent takes no paths for none here, not for the root.
+        if options.paths.is_empty() {
+            return Ok(());
+        }
         return nested::run(&mut entries, paths, span);
     }
     let limit = match options.limit {

@@ -1,16 +1,22 @@
 //! The log with merged revisions: below each entry that changed mergeinfo, the entries that it merged.
 //!
-//! A merged revision is shown once in the whole log, however often it was merged. One that changed nothing but the
-//! target's own history is not shown either (it is in the natural log already), but what it merged is, at the
-//! place where it would have been.
+//! What the incumbent does here is partly accident, but clients show it, so it is kept: a merged revision is shown
+//! once in the whole log, however often it was merged, and one that changed nothing but the target's own history is not
+//! shown (it is in the natural log already); but what a hidden entry merged is shown, and its end is marked, at
+//! the place where the entry would have been. A mark that would end more than was begun is left out.
+//!
+//! [`Searched`] remembers which revisions of which sources were looked through: without it, histories that merged
+//! each other would never end.
 
 use std::collections::HashSet;
 
-use base::{FsPath, Mergeinfo, Result, Revnum};
+use base::mergeinfo::{Mergeinfo, Source};
+use base::{FsPath, Result, Revnum};
 
 use super::Span;
 use super::entry::Entries;
 use super::merged::{self, MergedChanges};
+use super::searched::Searched;
 use super::trace::Traces;
 use crate::history::segments;
 
@@ -21,6 +27,8 @@ pub(super) fn run(entries: &mut Entries<'_, '_>, paths: &[FsPath], span: Span) -
         entries,
         own,
         shown: HashSet::new(),
+        searched: Searched::default(),
+        open: 0,
     };
     nested.natural(paths, span)
 }
@@ -31,6 +39,9 @@ struct Nested<'e, 'a, 's> {
     own: Vec<(FsPath, Revnum, Revnum)>,
     /// Revisions sent as merged ones.
     shown: HashSet<Revnum>,
+    searched: Searched,
+    /// How many entries wait for their end.
+    open: usize,
 }
 
 impl Nested<'_, '_, '_> {
@@ -44,11 +55,10 @@ impl Nested<'_, '_, '_> {
             limit => limit,
         };
         let mut collected = Vec::new();
-        let mut followed = Vec::new();
         while left > 0
-            && let Some(rev) = traces.next_with(cancel, &mut |paths| followed = paths)?
+            && let Some(rev) = traces.next(cancel)?
         {
-            let merged = merged::changes(repo.fs(), rev, &followed)?;
+            let merged = merged::changes(repo.fs(), rev, &traces.positions())?;
             if span.descending {
                 self.natural_entry(rev, &merged)?;
                 left -= 1;
@@ -68,45 +78,52 @@ impl Nested<'_, '_, '_> {
 
     fn natural_entry(&mut self, rev: Revnum, merged: &MergedChanges) -> Result<()> {
         let has_children = !merged.is_empty();
-        self.entries.send_marked(rev, has_children, false)?;
+        self.send(rev, has_children, false)?;
         if has_children {
             self.children(merged)?;
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, rev: Revnum, has_children: bool, subtractive: bool) -> Result<()> {
+        self.open += usize::from(has_children);
+        self.entries.send_marked(rev, has_children, subtractive)
+    }
+
+    /// Sends what was merged and what was taken back, youngest first, and the mark of its end.
+    fn children(&mut self, merged: &MergedChanges) -> Result<()> {
+        let mut list = stretches(&merged.added, false);
+        list.extend(stretches(&merged.deleted, true));
+        list.sort_by_key(|stretch| stretch.old);
+        for stretch in list.into_iter().rev() {
+            if let Some(stretch) = self.searched.reduce(stretch) {
+                self.searched.add(&stretch);
+                self.merged(&stretch)?;
+            }
+        }
+        if self.open > 0 {
+            self.open -= 1;
             self.entries.end_children()?;
         }
         Ok(())
     }
 
-    /// Sends what was merged, then what was taken back.
-    fn children(&mut self, merged: &MergedChanges) -> Result<()> {
-        for (info, subtractive) in [(&merged.added, false), (&merged.deleted, true)] {
-            for (old, young, paths) in path_ranges(info) {
-                self.merged(&paths, old, young, subtractive)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn merged(&mut self, paths: &[FsPath], old: Revnum, young: Revnum, subtractive: bool) -> Result<()> {
+    fn merged(&mut self, stretch: &Stretch) -> Result<()> {
         let fs = self.entries.repo.fs();
         let (readable, cancel) = (self.entries.readable, self.entries.cancel);
         let strict = self.entries.options.strict;
-        let mut traces = Traces::open_existing(fs, paths, young, old, strict, readable)?;
-        let mut followed = Vec::new();
-        while let Some(rev) = traces.next_with(cancel, &mut |paths| followed = paths)? {
-            if !self.shown.insert(rev) {
-                continue;
-            }
-            let merged = merged::changes(fs, rev, &followed)?;
+        let paths: Vec<FsPath> = stretch.sources.iter().filter_map(Source::to_path).collect();
+        // Mergeinfo may name revisions that are not there yet.
+        let young = stretch.young.min(self.entries.youngest);
+        let mut traces = Traces::open_existing(fs, &paths, young, stretch.old, strict, readable)?;
+        while let Some(rev) = traces.next(cancel)? {
+            let merged = merged::changes(fs, rev, &traces.positions())?;
             let has_children = !merged.is_empty();
-            let show = !self.is_own(rev)?;
-            if show {
-                self.entries.send_marked(rev, has_children, subtractive)?;
+            if !self.is_own(rev)? && self.shown.insert(rev) {
+                self.send(rev, has_children, stretch.subtractive)?;
             }
             if has_children {
                 self.children(&merged)?;
-                if show {
-                    self.entries.end_children()?;
-                }
             }
         }
         Ok(())
@@ -130,9 +147,6 @@ fn own_history(
 ) -> Result<Vec<(FsPath, Revnum, Revnum)>> {
     let mut own = Vec::new();
     for path in paths {
-        if entries.repo.fs().root(span.young)?.try_node(path)?.is_none() {
-            continue;
-        }
         segments(entries.repo.fs(), path, span.young, &mut |segment| {
             if segment.end < span.old {
                 return Ok(false);
@@ -146,8 +160,17 @@ fn own_history(
     Ok(own)
 }
 
-/// Cuts mergeinfo into stretches with the same set of sources, youngest first: (oldest, youngest, sources).
-fn path_ranges(info: &Mergeinfo) -> Vec<(Revnum, Revnum, Vec<FsPath>)> {
+/// Revisions `old` to `young` in which the same sources were merged.
+#[derive(Clone, Debug)]
+pub(super) struct Stretch {
+    pub(super) old: Revnum,
+    pub(super) young: Revnum,
+    pub(super) sources: Vec<Source>,
+    pub(super) subtractive: bool,
+}
+
+/// Cuts mergeinfo into stretches with the same set of sources, oldest first.
+fn stretches(info: &Mergeinfo, subtractive: bool) -> Vec<Stretch> {
     let mut edges: Vec<Revnum> = info
         .iter()
         .flat_map(|(_, ranges)| ranges.ranges())
@@ -156,15 +179,20 @@ fn path_ranges(info: &Mergeinfo) -> Vec<(Revnum, Revnum, Vec<FsPath>)> {
     edges.sort_unstable();
     edges.dedup();
     let mut cut = Vec::new();
-    for pair in edges.windows(2).rev() {
+    for pair in edges.windows(2) {
         let old = pair[0].next();
-        let paths: Vec<FsPath> = info
+        let sources: Vec<Source> = info
             .iter()
             .filter(|(_, ranges)| ranges.at(old).is_some())
-            .filter_map(|(source, _)| source.to_path())
+            .map(|(source, _)| source.clone())
             .collect();
-        if !paths.is_empty() {
-            cut.push((old, pair[1], paths));
+        if !sources.is_empty() {
+            cut.push(Stretch {
+                old,
+                young: pair[1],
+                sources,
+                subtractive,
+            });
         }
     }
     cut

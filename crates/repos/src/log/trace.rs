@@ -7,6 +7,7 @@ use base::{Cancel, Code, Error, FsPath, Result, Revnum};
 use fsfs::{Fs, History};
 
 use crate::access::Readable;
+use crate::history::existing;
 
 /// The histories of some paths between two revisions.
 pub(super) struct Traces<'a> {
@@ -76,14 +77,8 @@ impl<'a> Traces<'a> {
         if !self.readable.read(path) {
             return Err(Error::bare(Code::AUTHZ_UNREADABLE));
         }
-        let Some(node) = fs.root(young)?.try_node(path)? else {
-            return Err(Error::new(
-                Code::FS_NOT_FOUND,
-                format!("File not found: revision {young}, path '{path}'"),
-            ));
-        };
         self.traces.push(Trace {
-            history: node.history()?,
+            history: existing(fs, path, young)?.history()?,
             path: path.clone(),
         });
         self.step(self.traces.len() - 1)
@@ -91,24 +86,10 @@ impl<'a> Traces<'a> {
 
     /// The next older revision in which any of the paths changed.
     pub(super) fn next(&mut self, cancel: &Cancel) -> Result<Option<Revnum>> {
-        self.next_with(cancel, &mut |_| {})
-    }
-
-    /// Like [`Traces::next`]; shows all paths still followed as they are named in that revision.
-    pub(super) fn next_with(
-        &mut self,
-        cancel: &Cancel,
-        paths: &mut dyn FnMut(Vec<FsPath>),
-    ) -> Result<Option<Revnum>> {
         cancel.check()?;
         let Some((rev, _)) = self.next.peek().copied() else {
             return Ok(None);
         };
-        let mut shown: Vec<(usize, FsPath)> = Vec::new();
-        let followed = self.next.iter().map(|(_, Reverse(at))| *at);
-        shown.extend(followed.map(|at| (at, self.traces[at].path.clone())));
-        shown.sort_by_key(|(at, _)| *at);
-        paths(shown.into_iter().map(|(_, path)| path).collect());
         while let Some((next, Reverse(at))) = self.next.peek().copied()
             && next == rev
         {
@@ -118,15 +99,20 @@ impl<'a> Traces<'a> {
         Ok(Some(rev))
     }
 
+    /// Where each path is by now: at its change before the revision that [`Traces::next`] returned last, or, if it has none,
+    /// where it was last seen.
+    pub(super) fn positions(&self) -> Vec<FsPath> {
+        self.traces.iter().map(|trace| trace.path.clone()).collect()
+    }
+
     /// Moves one trace to its next older change, if it has one to show.
     fn step(&mut self, at: usize) -> Result<()> {
         let trace = &mut self.traces[at];
-        if let Some((rev, path)) = trace.history.prev(!self.strict)?
-            && rev >= self.old
-            && self.readable.read(&path)
-        {
+        if let Some((rev, path)) = trace.history.prev(!self.strict)? {
             trace.path = path;
-            self.next.push((rev, Reverse(at)));
+            if rev >= self.old && self.readable.read(&trace.path) {
+                self.next.push((rev, Reverse(at)));
+            }
         }
         Ok(())
     }

@@ -3,7 +3,10 @@
 mod authz;
 mod dump;
 mod golden;
+mod histories;
 mod peer;
+mod probe;
+mod queries;
 mod recording;
 mod replay;
 mod report;

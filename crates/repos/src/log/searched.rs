@@ -1,0 +1,67 @@
+//! Which revisions of which merge sources were looked through already.
+//!
+//! The incumbent takes the first and last revision of a stretch for the two ends of a mergeinfo range, although such a
+//! range does not contain its start. Which part of a stretch is looked through again depends on that, and with
+//! it the order of the log, so it is done here in the same way.
+
+use std::collections::{BTreeSet, HashMap};
+
+use base::Revnum;
+use base::mergeinfo::{Inheritance, Rangelist, Source};
+
+use super::nested::Stretch;
+
+/// What was looked through.
+#[derive(Debug, Default)]
+pub(super) struct Searched(HashMap<Source, Looked>);
+
+#[derive(Debug, Default)]
+struct Looked {
+    ranges: Rangelist,
+    /// Stretches of a single revision, which as ranges would be empty.
+    points: BTreeSet<Revnum>,
+}
+
+impl Searched {
+    /// Marks a stretch.
+    pub(super) fn add(&mut self, stretch: &Stretch) {
+        let range = Rangelist::single(stretch.old, stretch.young, true);
+        for source in &stretch.sources {
+            let looked = self.0.entry(source.clone()).or_default();
+            if range.is_empty() {
+                looked.points.insert(stretch.old);
+            } else {
+                looked.ranges = looked.ranges.merge(&range);
+            }
+        }
+    }
+
+    /// Takes out what was looked through: sources for which that is the whole stretch; revisions only if there is a single
+    /// source and what is left is in one piece. `None` if nothing is left.
+    pub(super) fn reduce(&self, mut stretch: Stretch) -> Option<Stretch> {
+        let (old, young) = (stretch.old, stretch.young);
+        if let [source] = &stretch.sources[..]
+            && let Some(looked) = self.0.get(source)
+            && let [range] = looked.missing(old, young).ranges()
+        {
+            (stretch.old, stretch.young) = (range.start, range.end);
+        }
+        let is_new = |source: &Source| self.0.get(source).is_none_or(|looked| !looked.covers(old, young));
+        stretch.sources.retain(is_new);
+        (!stretch.sources.is_empty()).then_some(stretch)
+    }
+}
+
+impl Looked {
+    fn missing(&self, old: Revnum, young: Revnum) -> Rangelist {
+        Rangelist::single(old, young, true).remove(&self.ranges, Inheritance::Ignore)
+    }
+
+    fn covers(&self, old: Revnum, young: Revnum) -> bool {
+        if old < young {
+            return self.missing(old, young).is_empty();
+        }
+        let mut ranges = self.ranges.ranges().iter();
+        self.points.contains(&old) || ranges.any(|range| range.start <= old && old <= range.end)
+    }
+}

@@ -1,0 +1,323 @@
+//! Random histories: few names, so that paths come and go and come back, many copies, merges of everything into
+//! anything.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use testkit::history::Random;
+use testkit::stream::{Content, Kind, Stream};
+
+/// What a node is, as far as the generator must know.
+#[derive(Clone, Debug, PartialEq)]
+struct Node {
+    kind: Kind,
+    props: BTreeMap<String, String>,
+    text: String,
+}
+
+type Tree = BTreeMap<String, Node>;
+
+/// A history and all paths that were ever in it.
+pub struct History {
+    pub stream: Stream,
+    /// Paths with a leading slash.
+    pub paths: Vec<String>,
+    pub youngest: u64,
+}
+
+/// Makes a history of `revisions` revisions. Each change of mergeinfo concerns one source, or `many`.
+pub fn random(seed: u64, revisions: u64, many: bool) -> History {
+    let mut maker = Maker {
+        random: Random::new(seed),
+        stream: Stream::new("5ba3b1f0-5f44-4b39-9a7d-4f6ba4c9a7d1"),
+        trees: vec![Tree::from([(String::new(), node(Kind::Dir, ""))])],
+        touched: BTreeSet::new(),
+        ever: BTreeSet::new(),
+        counter: 0,
+        many,
+    };
+    maker.random.next();
+    for _ in 0..revisions {
+        maker.revision();
+    }
+    History {
+        stream: maker.stream,
+        paths: maker.ever.into_iter().map(|path| format!("/{path}")).collect(),
+        youngest: revisions,
+    }
+}
+
+fn node(kind: Kind, text: &str) -> Node {
+    Node {
+        kind,
+        props: BTreeMap::new(),
+        text: text.into(),
+    }
+}
+
+struct Maker {
+    random: Random,
+    stream: Stream,
+    /// The tree of every revision; the last one is in the making.
+    trees: Vec<Tree>,
+    /// Paths with a record in this revision.
+    touched: BTreeSet<String>,
+    ever: BTreeSet<String>,
+    counter: u64,
+    many: bool,
+}
+
+impl Maker {
+    fn revision(&mut self) {
+        let number = self.trees.len();
+        self.stream.rev(&format!("r{number}"));
+        let tree = self.trees[number - 1].clone();
+        self.trees.push(tree);
+        self.touched.clear();
+        let operations = if number == 1 { 8 } else { self.random.below(4) };
+        for _ in 0..=operations {
+            match self.random.below(if number == 1 { 3 } else { 20 }) {
+                0..=2 => self.add(),
+                3..=6 => self.edit(),
+                7 => self.set_prop(),
+                8..=9 => self.delete(),
+                10..=13 => self.copy(),
+                14 => self.rename(),
+                15..=18 => self.merge(),
+                _ => self.unmerge(),
+            }
+        }
+    }
+
+    fn tree(&mut self) -> &mut Tree {
+        self.trees.last_mut().expect("because there is revision 0")
+    }
+
+    fn pick<T: Clone>(&mut self, from: &[T]) -> Option<T> {
+        (!from.is_empty()).then(|| from[self.random.below(from.len())].clone())
+    }
+
+    fn existing(&mut self, kind: Option<Kind>) -> Option<String> {
+        let paths: Vec<String> = self
+            .tree()
+            .iter()
+            .filter(|(path, node)| !path.is_empty() && kind.is_none_or(|kind| node.kind == kind))
+            .map(|(path, _)| path.clone())
+            .collect();
+        self.pick(&paths)
+    }
+
+    /// A path for something new; its parent exists.
+    fn place(&mut self) -> String {
+        let dirs: Vec<String> = self
+            .tree()
+            .iter()
+            .filter(|(path, node)| node.kind == Kind::Dir && path.matches('/').count() < 2)
+            .map(|(path, _)| path.clone())
+            .collect();
+        let parent = self.pick(&dirs).unwrap_or_default();
+        let name = ["A", "B", "C", "f", "g", "B b", "B-b"][self.random.below(7)];
+        if parent.is_empty() {
+            name.into()
+        } else {
+            format!("{parent}/{name}")
+        }
+    }
+
+    fn put(&mut self, path: &str, node: Node) {
+        self.ever.insert(path.into());
+        self.touched.insert(path.into());
+        self.tree().insert(path.into(), node);
+    }
+
+    fn remove(&mut self, path: &str) {
+        let below = format!("{path}/");
+        self.tree().retain(|p, _| p != path && !p.starts_with(&below));
+    }
+
+    /// True if nothing at, above (by deletion) or below the path has a record in this revision yet.
+    fn is_free(&self, path: &str) -> bool {
+        let below = format!("{path}/");
+        !self.touched.contains(path) && !self.touched.iter().any(|t| t.starts_with(&below))
+    }
+
+    fn text(&mut self) -> String {
+        self.counter += 1;
+        let lines = 1 + self.random.below(6);
+        (0..lines)
+            .map(|line| format!("line {line} of {}\n", self.counter / (1 + line as u64)))
+            .collect()
+    }
+
+    fn add(&mut self) {
+        let path = self.place();
+        if self.tree().contains_key(&path) || !self.is_free(&path) {
+            return;
+        }
+        if self.random.below(2) == 0 {
+            self.stream.add(Kind::Dir, &path, Content::props(&[]));
+            self.put(&path, node(Kind::Dir, ""));
+        } else {
+            let text = self.text();
+            self.stream.file(&path, &text);
+            self.put(&path, node(Kind::File, &text));
+        }
+    }
+
+    fn edit(&mut self) {
+        let Some(path) = self.existing(Some(Kind::File)) else {
+            return;
+        };
+        if self.touched.contains(&path) {
+            return;
+        }
+        let mut new = self.trees[self.trees.len() - 1][&path].clone();
+        // Now and then the same text again: a new representation of an old content.
+        if self.random.below(6) != 0 {
+            new.text = self.text();
+        }
+        self.stream.edit(&path, &new.text);
+        self.put(&path, new);
+    }
+
+    fn set_prop(&mut self) {
+        let value = self.random.below(100).to_string();
+        self.change_props(|props| {
+            props.insert("p".into(), value);
+        });
+    }
+
+    fn change_props(&mut self, change: impl FnOnce(&mut BTreeMap<String, String>)) {
+        let Some(path) = self.existing(None) else {
+            return;
+        };
+        if self.touched.contains(&path) {
+            return;
+        }
+        let mut new = self.trees[self.trees.len() - 1][&path].clone();
+        change(&mut new.props);
+        let props: Vec<(&str, &[u8])> = new
+            .props
+            .iter()
+            .map(|(n, v)| (n.as_str(), v.as_bytes()))
+            .collect();
+        self.stream.change(new.kind, &path, Content::props(&props));
+        self.put(&path, new);
+    }
+
+    fn delete(&mut self) {
+        let Some(path) = self.existing(None) else {
+            return;
+        };
+        if self.is_free(&path) {
+            self.stream.delete(&path);
+            self.remove(&path);
+            self.touched.insert(path);
+        }
+    }
+
+    fn copy(&mut self) {
+        let rev = match self.random.below(3) {
+            0 => self.random.below(self.trees.len() - 1),
+            _ => self.trees.len() - 2,
+        };
+        let sources: Vec<String> = self.trees[rev]
+            .keys()
+            .filter(|p| !p.is_empty())
+            .cloned()
+            .collect();
+        let Some(source) = self.pick(&sources) else {
+            return;
+        };
+        let to = self.place();
+        self.copy_to(rev, &source, &to);
+    }
+
+    fn copy_to(&mut self, rev: usize, source: &str, to: &str) -> bool {
+        if !self.is_free(to) || self.trees[rev].len() > 60 {
+            return false;
+        }
+        let below = format!("{source}/");
+        let copied: Vec<(String, Node)> = self.trees[rev]
+            .iter()
+            .filter(|(path, _)| *path == source || path.starts_with(&below))
+            .map(|(path, node)| (format!("{to}{}", &path[source.len()..]), node.clone()))
+            .collect();
+        let kind = self.trees[rev][source].kind;
+        if self.tree().contains_key(to) {
+            self.stream.replace_by_copy(kind, to, rev as u64, source);
+            self.remove(to);
+        } else {
+            self.stream.copy(kind, to, rev as u64, source);
+        }
+        self.touched.insert(to.into());
+        for (path, node) in copied {
+            self.ever.insert(path.clone());
+            self.tree().insert(path, node);
+        }
+        true
+    }
+
+    fn rename(&mut self) {
+        let Some(source) = self.existing(None) else {
+            return;
+        };
+        let to = self.place();
+        let before = self.trees.len() - 2;
+        if to.starts_with(&format!("{source}/")) || source.starts_with(&format!("{to}/")) || to == source {
+            return;
+        }
+        if !self.is_free(&source) || !self.trees[before].contains_key(&source) {
+            return;
+        }
+        if self.copy_to(before, &source, &to) {
+            self.stream.delete(&source);
+            self.remove(&source);
+            self.touched.insert(source);
+        }
+    }
+
+    fn merge(&mut self) {
+        let ever: Vec<String> = self.ever.iter().cloned().collect();
+        let sources = 1 + if self.many { self.random.below(3) } else { 0 };
+        let sources: Vec<String> = (0..sources).filter_map(|_| self.pick(&ever)).collect();
+        let youngest = self.trees.len() - 1;
+        let mut lines = Vec::new();
+        for source in sources {
+            let mut ranges = Vec::new();
+            let mut start = 1 + self.random.below(youngest);
+            for _ in 0..1 + self.random.below(2) {
+                // Now and then into the future.
+                let end = start + self.random.below(5);
+                let star = if self.random.below(8) == 0 { "*" } else { "" };
+                ranges.push(if start == end {
+                    format!("{start}{star}")
+                } else {
+                    format!("{start}-{end}{star}")
+                });
+                start = end + 2 + self.random.below(4);
+            }
+            lines.push(format!("/{source}:{}", ranges.join(",")));
+        }
+        let keep = self.random.below(3) != 0;
+        self.change_props(|props| {
+            let mut value = lines.join("\n");
+            if keep && let Some(old) = props.get("svn:mergeinfo") {
+                value = format!("{old}\n{value}");
+            }
+            if let Ok(info) = base::Mergeinfo::parse(value.as_bytes()) {
+                props.insert("svn:mergeinfo".into(), info.to_string());
+            }
+        });
+    }
+
+    fn unmerge(&mut self) {
+        let empty = self.random.below(2) == 0;
+        self.change_props(|props| {
+            if empty {
+                props.insert("svn:mergeinfo".into(), String::new());
+            } else {
+                props.remove("svn:mergeinfo");
+            }
+        });
+    }
+}
