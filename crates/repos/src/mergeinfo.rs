@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use base::mergeinfo::Mergeinfo;
 use base::{Code, Error, FsPath, NodeKind, RelPath, Result, Revnum, props};
-use fsfs::{Fs, Node, Root};
+use fsfs::{Fs, Node};
 
 use crate::access::{Readable, Subtree};
 use crate::repo::Repository;

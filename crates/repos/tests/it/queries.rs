@@ -31,6 +31,8 @@ struct Both<'a> {
     context: String,
     /// Insist on equal logs with merged revisions, see [`is_more`].
     exact: bool,
+    /// In formats 1 and 2 clients never ask for merged revisions.
+    knows_mergeinfo: bool,
     tolerated: usize,
 }
 
@@ -424,12 +426,14 @@ fn interrogate(
     context: String,
 ) {
     let cache = Cache::new(16 << 20);
+    let repository = Repository::open(repo, &cache).expect("a repository");
     let mut both = Both {
-        repo: Repository::open(repo, &cache).expect("a repository"),
         probe: Probe::open(repo, &[]),
         uncached: Probe::open(repo, &["-M", "0"]),
         readable,
         context,
+        knows_mergeinfo: repository.fs_info().expect("readable").format > 2,
+        repo: repository,
         exact: std::env::var("QUERY_EXACT").is_ok(),
         tolerated: 0,
     };
@@ -465,7 +469,7 @@ fn interrogate(
         if wanted("file-revs") {
             both.file_revs(&one, a, b, false);
         }
-        if wanted("file-revs-g") {
+        if wanted("file-revs-g") && both.knows_mergeinfo && !only.is_empty() {
             both.file_revs(&one, old, young, true);
         }
         if wanted("log") {
@@ -486,7 +490,7 @@ fn interrogate(
                 options.paths = vec![];
             }
             both.log(&options);
-            if wanted("log-g") {
+            if wanted("log-g") && both.knows_mergeinfo {
                 options.include_merged = true;
                 // The incumbent sends the paths of entries that it suppresses with the next entry, or dies of it.
                 options.changed_paths = false;
