@@ -108,6 +108,7 @@ impl Dump {
             incremental: self.incremental,
             deltas: self.deltas,
             filter,
+            ..Options::default()
         };
         write(
             out,

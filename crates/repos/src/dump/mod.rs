@@ -5,14 +5,17 @@
 //! record holds is in [`record`]; a [`Filter`] leaves paths out.
 //!
 //! Revisions do not depend on each other, so several are made at once, each into memory, and put out in order
-//! ([`pipeline`]). One that outgrows its share of memory is given up by its worker and made again straight into
-//! the output: texts pass in pieces, so a file of any size takes no more memory than a small one.
+//! ([`pipeline`]). One that outgrows its share of memory is given up by its worker; when its turn comes, all threads
+//! print its records, each batch of them into memory ([`spread`]). Long texts go straight into the output: they
+//! pass in chunks, so a file of any size takes no more memory than a small one.
 
 mod filter;
 mod nodes;
+mod piece;
 mod pipeline;
 mod record;
 mod spool;
+mod spread;
 mod tree;
 
 use std::io::{self, Write};
@@ -26,7 +29,9 @@ use crate::dumpfile;
 use crate::replay::{self, Detail};
 use crate::repo::Repository;
 use nodes::NodePrinter;
-use record::Printer;
+use piece::{Ended, Piece};
+use record::{Printer, Records, Style};
+use spread::Means;
 
 pub use filter::{Filter, Rule};
 
@@ -43,6 +48,11 @@ pub struct Options {
     pub deltas: bool,
     /// Paths to leave out.
     pub filter: Option<Filter>,
+    /// Threads; 0 = as many as there are cores.
+    pub jobs: usize,
+    /// Bytes of one revision that a thread may hold; 0 = 4 MiB. A larger one is shared among the threads. What waits
+    /// for its turn may be eight times as much.
+    pub share: usize,
 }
 
 /// Hears how a dump goes on.
@@ -67,8 +77,8 @@ pub fn dump(
     observer: &mut dyn Observer,
     cancel: &Cancel,
 ) -> Result<()> {
-    let job = Job::new(repo, options, false)?;
-    job.run(out, observer, cancel)
+    let job = Job::new(repo, options, false, cancel)?;
+    job.run(out, observer)
 }
 
 /// Dumps the revision properties alone: a stream of revision records. Only the range of `options` is looked at.
@@ -85,10 +95,12 @@ pub fn dump_revprops(
     let options = Options {
         start: options.start,
         end: options.end,
+        jobs: options.jobs,
+        share: options.share,
         ..Options::default()
     };
-    let job = Job::new(repo, &options, true)?;
-    job.run(out, observer, cancel)
+    let job = Job::new(repo, &options, true, cancel)?;
+    job.run(out, observer)
 }
 
 /// What is written and is worth a warning.
@@ -106,24 +118,19 @@ struct Job<'a> {
     deltas: bool,
     revprops_only: bool,
     readable: &'a dyn Readable,
-}
-
-/// A revision in memory.
-struct Piece {
-    bytes: Vec<u8>,
-    warnings: Vec<Warning>,
-    ended: Ended,
-}
-
-enum Ended {
-    Well,
-    Failed(Error),
-    /// It is larger than its share: nothing of this piece is of use.
-    TooLarge,
+    threads: usize,
+    /// Bytes of one revision that may be in memory.
+    share: u64,
+    cancel: &'a Cancel,
 }
 
 impl<'a> Job<'a> {
-    fn new(repo: &'a Repository, options: &'a Options, revprops_only: bool) -> Result<Self> {
+    fn new(
+        repo: &'a Repository,
+        options: &'a Options,
+        revprops_only: bool,
+        cancel: &'a Cancel,
+    ) -> Result<Self> {
         let youngest = repo.youngest()?;
         let start = options.start.unwrap_or(Revnum::ZERO);
         let end = options.end.unwrap_or(youngest);
@@ -149,27 +156,36 @@ impl<'a> Job<'a> {
                 Some(filter) => filter,
                 None => &Everything,
             },
+            threads: match options.jobs {
+                0 => thread::available_parallelism().map_or(1, NonZero::get),
+                jobs => jobs,
+            },
+            share: match options.share {
+                0 => SHARE,
+                share => share as u64,
+            },
+            cancel,
         })
     }
 
-    fn run(&self, out: &mut dyn Write, observer: &mut dyn Observer, cancel: &Cancel) -> Result<()> {
+    fn run(&self, out: &mut dyn Write, observer: &mut dyn Observer) -> Result<()> {
         let mut head = Vec::new();
         let version = if self.deltas { 3 } else { 2 };
         dumpfile::write_start(&mut head, version, &self.repo.uuid());
         out.write_all(&head).map_err(|e| write_error(&e))?;
         let mut notes = Notes::new(self.start, observer);
         let count = self.end.0 - self.start.0 + 1;
-        let threads = thread::available_parallelism().map_or(1, NonZero::get);
-        if threads == 1 || count == 1 {
+        if self.threads == 1 || count == 1 {
             for rev in self.start.0..=self.end.0 {
-                cancel.check()?;
+                self.cancel.check()?;
                 self.print_noted(Revnum(rev), out, &mut notes)?;
             }
         } else {
             let work = |number| self.piece(Revnum(self.start.0 + number));
             let size = |piece: &Piece| piece.bytes.capacity() + size_of::<Piece>();
-            pipeline::run(count, threads, BUDGET, work, size, |number, piece| {
-                cancel.check()?;
+            let budget = usize::try_from(self.budget()).unwrap_or(usize::MAX);
+            pipeline::run(count, self.threads, budget, work, size, |number, piece| {
+                self.cancel.check()?;
                 let rev = Revnum(self.start.0 + number);
                 if let Ended::TooLarge = piece.ended {
                     return self.print_noted(rev, out, &mut notes);
@@ -190,52 +206,75 @@ impl<'a> Job<'a> {
 
     /// Makes a revision in memory.
     fn piece(&self, rev: Revnum) -> Piece {
-        let mut sink = Bounded::default();
-        let mut printer = Printer::new(&mut sink, self.start);
-        let result = self.print(rev, &mut printer);
-        let warnings = std::mem::take(&mut printer.warnings);
-        let ended = match result {
-            Ok(()) => Ended::Well,
-            Err(_) if sink.overflowed => {
-                sink.bytes = Vec::new();
-                Ended::TooLarge
-            }
-            Err(error) => Ended::Failed(error),
-        };
-        Piece {
-            bytes: sink.bytes,
-            warnings,
-            ended,
-        }
+        Piece::make(self.style(rev), self.share, |printer| {
+            printer.raw(&self.revision_record(rev)?)?;
+            self.records(rev, printer)
+        })
     }
 
-    /// Makes a revision straight into the output.
+    /// Makes a revision straight into the output, with all threads.
     fn print_noted(&self, rev: Revnum, out: &mut dyn Write, notes: &mut Notes<'_>) -> Result<()> {
-        let mut printer = Printer::new(out, self.start);
-        let result = self.print(rev, &mut printer);
-        notes.warn(&printer.warnings);
+        let record = self.revision_record(rev)?;
+        out.write_all(&record).map_err(|e| write_error(&e))?;
+        let mut warnings = Vec::new();
+        let result = if self.threads == 1 || self.revprops_only {
+            let mut printer = Printer::new(out, self.style(rev), u64::MAX);
+            let result = self.records(rev, &mut printer);
+            warnings.append(&mut printer.warnings);
+            result
+        } else {
+            let means = Means {
+                threads: self.threads,
+                longest: self.share,
+                budget: self.budget(),
+            };
+            spread::print(out, self.style(rev), means, &mut warnings, |records| {
+                self.records(rev, records)
+            })
+        };
+        notes.warn(&warnings);
         result?;
         notes.observer.dumped(rev);
         Ok(())
     }
 
-    fn print(&self, rev: Revnum, printer: &mut Printer<'_>) -> Result<()> {
+    fn revision_record(&self, rev: Revnum) -> Result<Vec<u8>> {
         let props = self.repo.revprops(rev, self.readable)?;
         let mut record = Vec::new();
         dumpfile::write_revision(&mut record, rev, &props);
-        printer.raw(&record)?;
+        Ok(record)
+    }
+
+    /// Tells `records` what the revision changed, or its whole tree.
+    fn records(&self, rev: Revnum, records: &mut dyn Records) -> Result<()> {
         if rev == Revnum::ZERO || self.revprops_only {
             return Ok(());
         }
         let fs = self.repo.fs();
-        if rev == self.start && !self.incremental {
-            return tree::print(printer, fs, rev, self.readable);
+        if self.is_whole_tree(rev) {
+            return tree::print(records, fs, rev, self.readable);
         }
-        printer.deltas = self.deltas;
         let root = fs.root(rev)?;
-        let mut editor = NodePrinter::new(printer, root.clone());
+        let mut editor = NodePrinter::new(records, root.clone());
         let options = replay::Options::default();
         replay::drive(&root, &options, Detail::MarksAlone, self.readable, &mut editor)
+    }
+
+    fn style(&self, rev: Revnum) -> Style<'a> {
+        Style {
+            deltas: self.deltas && !self.is_whole_tree(rev),
+            oldest: self.start,
+            cancel: self.cancel,
+        }
+    }
+
+    fn is_whole_tree(&self, rev: Revnum) -> bool {
+        rev == self.start && !self.incremental
+    }
+
+    /// Bytes that may wait: half of them revisions that are done, half records of a large revision.
+    fn budget(&self) -> u64 {
+        self.share.saturating_mul(4)
     }
 }
 
@@ -296,28 +335,6 @@ impl<'a> Notes<'a> {
     }
 }
 
-/// Memory that refuses to grow beyond a revision's share.
-#[derive(Default)]
-struct Bounded {
-    bytes: Vec<u8>,
-    overflowed: bool,
-}
-
-impl Write for Bounded {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.bytes.len() + bytes.len() > SHARE {
-            self.overflowed = true;
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        self.bytes.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 /// An error of the dump's output.
 fn write_error(error: &io::Error) -> Error {
     Error::os(error, "Write error")
@@ -327,6 +344,4 @@ const OLD_SOURCE: u16 = 0x0000;
 const OLD_MERGEINFO: u16 = 0x0001;
 
 /// Bytes of one revision that may be in memory.
-const SHARE: usize = 4 << 20;
-/// Bytes of finished revisions that may wait for their turn.
-const BUDGET: usize = 32 << 20;
+const SHARE: u64 = 4 << 20;

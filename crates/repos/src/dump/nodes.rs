@@ -11,12 +11,12 @@ use base::{Code, Error, FsPath, RelPath, Result, Revnum};
 use delta::editor::{CopyFrom, DirToken, Editor, FileToken, TextChunk};
 use fsfs::{Node, Root};
 
-use crate::dump::record::{Change, Printer};
+use crate::dump::record::{Change, Records};
 use crate::dumpfile::Action;
 
 /// Prints the node records of one revision.
-pub(super) struct NodePrinter<'p, 'o> {
-    printer: &'p mut Printer<'o>,
+pub(super) struct NodePrinter<'p> {
+    records: &'p mut dyn Records,
     root: Root,
     /// The open directories, outermost first; a token is a position in it.
     open: Vec<Dir>,
@@ -48,10 +48,10 @@ enum Which {
     Compared,
 }
 
-impl<'p, 'o> NodePrinter<'p, 'o> {
-    pub fn new(printer: &'p mut Printer<'o>, root: Root) -> Self {
+impl<'p> NodePrinter<'p> {
+    pub fn new(records: &'p mut dyn Records, root: Root) -> Self {
         NodePrinter {
-            printer,
+            records,
             root,
             open: Vec::new(),
         }
@@ -114,7 +114,7 @@ impl<'p, 'o> NodePrinter<'p, 'o> {
         let full = FsPath::root().join(path);
         let replaces = self.dir(parent)?.deleted.remove(&*full);
         let Some(from) = copyfrom else {
-            self.printer.node(&Change {
+            self.records.node(&Change {
                 path: &full,
                 action: if replaces { Action::Replace } else { Action::Add },
                 node: &node,
@@ -124,12 +124,12 @@ impl<'p, 'o> NodePrinter<'p, 'o> {
             return Ok(None);
         };
         if replaces {
-            self.printer.delete(&full, true)?;
+            self.records.delete(&full, true)?;
         }
         let source_path = FsPath::parse(from.path)?;
         let source_root = self.root.fs().root(from.rev)?;
         let source = source_root.node(&source_path)?;
-        self.printer.node(&Change {
+        self.records.node(&Change {
             path: &full,
             action: Action::Add,
             node: &node,
@@ -156,7 +156,7 @@ impl Dir {
     }
 }
 
-impl Editor for NodePrinter<'_, '_> {
+impl Editor for NodePrinter<'_> {
     fn set_target_revision(&mut self, _rev: Revnum) -> Result<()> {
         Ok(())
     }
@@ -220,7 +220,7 @@ impl Editor for NodePrinter<'_, '_> {
         let depth = dir.0 as usize;
         let node = self.looked_up(depth, Which::New)?.ok_or_else(misdriven)?;
         let compared = self.looked_up(depth, Which::Compared)?;
-        self.printer.node(&Change {
+        self.records.node(&Change {
             path: &self.open[depth].path,
             action: Action::Change,
             node: &node,
@@ -232,7 +232,7 @@ impl Editor for NodePrinter<'_, '_> {
     fn close_directory(&mut self, dir: DirToken) -> Result<()> {
         let closed = self.open.pop().filter(|_| self.open.len() == dir.0 as usize);
         for path in closed.ok_or_else(misdriven)?.deleted {
-            self.printer.delete(&path, false)?;
+            self.records.delete(&path, false)?;
         }
         Ok(())
     }
@@ -254,7 +254,7 @@ impl Editor for NodePrinter<'_, '_> {
     fn open_file(&mut self, path: &RelPath, parent: DirToken, _base: Option<Revnum>) -> Result<FileToken> {
         let node = self.entry(parent, path, Which::New)?.ok_or_else(misdriven)?;
         let compared = self.entry(parent, path, Which::Compared)?;
-        self.printer.node(&Change {
+        self.records.node(&Change {
             path: &FsPath::root().join(path),
             action: Action::Change,
             node: &node,

@@ -1,11 +1,11 @@
 //! Prints node records: headers, property section, text.
 
 use std::borrow::Cow;
-use std::io::Write;
+use std::io::{self, Write};
 
 use base::hashdump::{self, Terminator};
 use base::mergeinfo::Mergeinfo;
-use base::{FsPath, NodeKind, Props, Result, Revnum, props};
+use base::{Cancel, Error, FsPath, NodeKind, Props, Result, Revnum, props};
 use delta::editor::{EncodedVersions, TextChunk};
 use delta::svndiff::{self, Codec};
 use fsfs::Node;
@@ -14,13 +14,34 @@ use crate::dump::spool::Spool;
 use crate::dump::{Warning, write_error};
 use crate::dumpfile::{Action, NodeHeaders};
 
-/// Prints records of one revision after the other to `out`.
-pub(super) struct Printer<'o> {
-    out: &'o mut dyn Write,
+/// Takes the records of a revision in their order.
+pub(super) trait Records {
+    /// A deletion. One that makes room for a copy is followed by one empty line less than any other.
+    fn delete(&mut self, path: &FsPath, for_a_copy: bool) -> Result<()>;
+
+    /// A node that is there after the revision.
+    fn node(&mut self, change: &Change<'_>) -> Result<()>;
+}
+
+/// What all records of a revision have in common.
+#[derive(Clone, Copy)]
+pub(super) struct Style<'a> {
     /// Whether texts and properties are told as differences where there is something to differ from.
     pub deltas: bool,
     /// The first revision of the dump.
-    oldest: Revnum,
+    pub oldest: Revnum,
+    /// Asked now and then within long texts.
+    pub cancel: &'a Cancel,
+}
+
+/// Prints records one after the other to `out`.
+pub(super) struct Printer<'o> {
+    out: &'o mut dyn Write,
+    style: Style<'o>,
+    /// Longer texts are not begun: `out` would not take them.
+    limit: u64,
+    /// A text was longer.
+    pub overflowed: bool,
     /// What was worth a warning so far.
     pub warnings: Vec<Warning>,
     headers: Vec<u8>,
@@ -42,11 +63,12 @@ pub(super) struct Change<'a> {
 }
 
 impl<'o> Printer<'o> {
-    pub fn new(out: &'o mut dyn Write, oldest: Revnum) -> Self {
+    pub fn new(out: &'o mut dyn Write, style: Style<'o>, limit: u64) -> Self {
         Printer {
             out,
-            deltas: false,
-            oldest,
+            style,
+            limit,
+            overflowed: false,
             warnings: Vec::new(),
             headers: Vec::new(),
             section: Vec::new(),
@@ -61,8 +83,79 @@ impl<'o> Printer<'o> {
         self.out.write_all(bytes).map_err(|e| write_error(&e))
     }
 
-    /// Prints a deletion. One that makes room for a copy is followed by one empty line less than any other.
-    pub fn delete(&mut self, path: &FsPath, for_a_copy: bool) -> Result<()> {
+    /// Fills `section`; returns whether it tells differences.
+    fn prop_section(&mut self, node: &Node, compared: Option<&Node>) -> Result<bool> {
+        let new = node.props()?;
+        if self.style.oldest > Revnum(1) && refers_to_older(&new, self.style.oldest) {
+            self.warnings.push(Warning::OldMergeinfo);
+        }
+        self.section.clear();
+        let Some(compared) = compared.filter(|_| self.style.deltas) else {
+            hashdump::write_props(&mut self.section, &new, Terminator::PropsEnd);
+            return Ok(false);
+        };
+        let old = compared.props()?;
+        for (name, value) in new.iter().filter(|(name, value)| old.get(*name) != Some(value)) {
+            hashdump::write_entry(&mut self.section, name.as_bytes(), value);
+        }
+        for name in old.keys().filter(|name| !new.contains_key(*name)) {
+            hashdump::write_delete(&mut self.section, name.as_bytes());
+        }
+        hashdump::write(&mut self.section, [], Terminator::PropsEnd);
+        Ok(true)
+    }
+
+    fn text(&mut self, node: &Node) -> Result<()> {
+        if !node.has_text() {
+            return Ok(());
+        }
+        let mut reader = node.reader()?;
+        self.chunk.resize(CHUNK, 0);
+        loop {
+            self.style.cancel.check()?;
+            let length = reader.read_some(&mut self.chunk)?;
+            if length == 0 {
+                return Ok(());
+            }
+            self.out
+                .write_all(&self.chunk[..length])
+                .map_err(|e| write_error(&e))?;
+        }
+    }
+
+    /// Fills the spool. Stored windows are only re-framed: dump streams hold version 0.
+    fn text_delta(&mut self, node: &Node, compared: Option<&Node>) -> Result<()> {
+        let Printer {
+            spool,
+            codec,
+            style,
+            limit,
+            overflowed,
+            ..
+        } = self;
+        spool.clear();
+        svndiff::write_header(0, spool.buffer());
+        if !node.has_text() {
+            return Ok(());
+        }
+        let windows = node.fs().text_delta(compared, node, EncodedVersions::up_to(2))?;
+        windows.drive(&mut |chunk| {
+            style.cancel.check()?;
+            match chunk {
+                TextChunk::Decoded(window) => svndiff::write_window(window, 0, 0, codec, spool.buffer()),
+                TextChunk::Encoded(window) => window.write_as(0, 0, codec, spool.buffer())?,
+            }
+            *overflowed |= spool.len() > *limit;
+            if *overflowed {
+                return Err(too_long());
+            }
+            spool.settle()
+        })
+    }
+}
+
+impl Records for Printer<'_> {
+    fn delete(&mut self, path: &FsPath, for_a_copy: bool) -> Result<()> {
         let headers = NodeHeaders {
             path: Cow::Borrowed(path.rel_str()),
             action: Some(Action::Delete),
@@ -75,8 +168,7 @@ impl<'o> Printer<'o> {
         self.out.write_all(&self.headers).map_err(|e| write_error(&e))
     }
 
-    /// Prints a node that is there after the revision.
-    pub fn node(&mut self, change: &Change<'_>) -> Result<()> {
+    fn node(&mut self, change: &Change<'_>) -> Result<()> {
         let node = change.node;
         let is_file = node.kind() != NodeKind::Dir;
         let mut headers = NodeHeaders {
@@ -91,7 +183,7 @@ impl<'o> Printer<'o> {
                 headers.copy_source_md5 = known_md5(source)?;
                 headers.copy_source_sha1 = known_sha1(source);
             }
-            if rev < self.oldest {
+            if rev < self.style.oldest {
                 self.warnings.push(Warning::OldSource { rev });
             }
         }
@@ -111,8 +203,15 @@ impl<'o> Printer<'o> {
         if with_text {
             headers.content_md5 = known_md5(node)?;
             headers.content_sha1 = known_sha1(node);
-            headers.text_length = Some(match self.deltas {
-                false => node.size()?,
+            headers.text_length = Some(match self.style.deltas {
+                false => {
+                    let size = node.size()?;
+                    self.overflowed |= size > self.limit;
+                    if self.overflowed {
+                        return Err(too_long());
+                    }
+                    size
+                }
                 true => {
                     headers.text_delta = true;
                     if let Some(compared) = change.compared {
@@ -135,70 +234,18 @@ impl<'o> Printer<'o> {
             self.headers.extend_from_slice(&self.section);
         }
         self.out.write_all(&self.headers).map_err(|e| write_error(&e))?;
-        match (with_text, self.deltas) {
+        match (with_text, self.style.deltas) {
             (true, true) => self.spool.copy_to(self.out)?,
             (true, false) => self.text(node)?,
             (false, _) => {}
         }
         self.raw(if with_props || with_text { b"\n\n" } else { b"\n" })
     }
+}
 
-    /// Fills `section`; returns whether it tells differences.
-    fn prop_section(&mut self, node: &Node, compared: Option<&Node>) -> Result<bool> {
-        let new = node.props()?;
-        if self.oldest > Revnum(1) && refers_to_older(&new, self.oldest) {
-            self.warnings.push(Warning::OldMergeinfo);
-        }
-        self.section.clear();
-        let Some(compared) = compared.filter(|_| self.deltas) else {
-            hashdump::write_props(&mut self.section, &new, Terminator::PropsEnd);
-            return Ok(false);
-        };
-        let old = compared.props()?;
-        for (name, value) in new.iter().filter(|(name, value)| old.get(*name) != Some(value)) {
-            hashdump::write_entry(&mut self.section, name.as_bytes(), value);
-        }
-        for name in old.keys().filter(|name| !new.contains_key(*name)) {
-            hashdump::write_delete(&mut self.section, name.as_bytes());
-        }
-        hashdump::write(&mut self.section, [], Terminator::PropsEnd);
-        Ok(true)
-    }
-
-    fn text(&mut self, node: &Node) -> Result<()> {
-        if !node.has_text() {
-            return Ok(());
-        }
-        let mut reader = node.reader()?;
-        self.chunk.resize(CHUNK, 0);
-        loop {
-            let length = reader.read_some(&mut self.chunk)?;
-            if length == 0 {
-                return Ok(());
-            }
-            self.out
-                .write_all(&self.chunk[..length])
-                .map_err(|e| write_error(&e))?;
-        }
-    }
-
-    /// Fills the spool. Stored windows are only re-framed: dump streams hold version 0.
-    fn text_delta(&mut self, node: &Node, compared: Option<&Node>) -> Result<()> {
-        let Printer { spool, codec, .. } = self;
-        spool.clear();
-        svndiff::write_header(0, spool.buffer());
-        if !node.has_text() {
-            return Ok(());
-        }
-        let windows = node.fs().text_delta(compared, node, EncodedVersions::up_to(2))?;
-        windows.drive(&mut |chunk| {
-            match chunk {
-                TextChunk::Decoded(window) => svndiff::write_window(window, 0, 0, codec, spool.buffer()),
-                TextChunk::Encoded(window) => window.write_as(0, 0, codec, spool.buffer())?,
-            }
-            spool.settle()
-        })
-    }
+/// Nobody sees it: who sets a limit looks whether it was kept.
+fn too_long() -> Error {
+    write_error(&io::ErrorKind::FileTooLarge.into())
 }
 
 fn known_md5(node: &Node) -> Result<Option<base::checksum::Md5>> {

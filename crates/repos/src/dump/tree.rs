@@ -6,7 +6,7 @@ use base::{Code, Error, FsPath, NodeKind, Result, Revnum};
 use fsfs::{DirEntry, Fs, Node};
 
 use crate::access::{Readable, Subtree};
-use crate::dump::record::{Change, Printer};
+use crate::dump::record::{Change, Records};
 use crate::dumpfile::Action;
 use crate::replay::hash_order;
 
@@ -19,7 +19,7 @@ struct Level {
 }
 
 /// Prints the tree of `rev`, parents before children, siblings in the incumbent's order.
-pub(super) fn print(printer: &mut Printer<'_>, fs: &Fs, rev: Revnum, readable: &dyn Readable) -> Result<()> {
+pub(super) fn print(records: &mut dyn Records, fs: &Fs, rev: Revnum, readable: &dyn Readable) -> Result<()> {
     let root_path = FsPath::root();
     if !readable.read(&root_path) {
         return Err(Error::new(
@@ -28,7 +28,7 @@ pub(super) fn print(printer: &mut Printer<'_>, fs: &Fs, rev: Revnum, readable: &
         ));
     }
     let root = fs.root(rev)?.root_node()?;
-    root_props(printer, fs, rev, &root)?;
+    root_props(records, fs, rev, &root)?;
     let seen = readable.subtree(&root_path);
     let mut open = vec![Level::new(root, seen)?];
     while let Some(mut level) = open.pop() {
@@ -46,7 +46,7 @@ pub(super) fn print(printer: &mut Printer<'_>, fs: &Fs, rev: Revnum, readable: &
         if !visible {
             continue;
         }
-        printer.node(&Change {
+        records.node(&Change {
             path: node.path(),
             action: Action::Add,
             node: &node,
@@ -61,12 +61,12 @@ pub(super) fn print(printer: &mut Printer<'_>, fs: &Fs, rev: Revnum, readable: &
 }
 
 /// The root has a record if it has properties; but they are printed only if this very revision set them.
-fn root_props(printer: &mut Printer<'_>, fs: &Fs, rev: Revnum, root: &Node) -> Result<()> {
+fn root_props(records: &mut dyn Records, fs: &Fs, rev: Revnum, root: &Node) -> Result<()> {
     if !root.has_props() || root.props()?.is_empty() {
         return Ok(());
     }
     let before = fs.root(rev.prev().unwrap_or(rev))?.root_node()?;
-    printer.node(&Change {
+    records.node(&Change {
         path: &FsPath::root(),
         action: Action::Change,
         node: root,

@@ -33,7 +33,20 @@ fn open(repo: &Repo) -> Repository {
 }
 
 fn ours(repo: &Repository, args: &[&str]) -> Dumped {
-    let mut options = Options::default();
+    ours_with(repo, args, Options::default())
+}
+
+/// Ways to use threads and memory. In all but the first even small revisions are large.
+fn ways() -> [Options; 4] {
+    let way = |jobs, share| Options {
+        jobs,
+        share,
+        ..Options::default()
+    };
+    [way(1, 0), way(3, 1), way(4, 2500), way(2, 40_000)]
+}
+
+fn ours_with(repo: &Repository, args: &[&str], mut options: Options) -> Dumped {
     let mut filter = Filter {
         rule: Rule::Exclude,
         patterns: Vec::new(),
@@ -87,7 +100,15 @@ fn theirs(repo: &Repo, args: &[&str]) -> Dumped {
 }
 
 fn assert_equal(name: &str, repo: &Repo, args: &[&str]) {
-    let (theirs, ours) = (theirs(repo, args), ours(&open(repo), args));
+    let theirs = theirs(repo, args);
+    // The other ways must be right too; all of them everywhere would take long.
+    let another = &ways()[args.len() % ways().len()];
+    for way in [&Options::default(), another] {
+        assert_same(name, args, &theirs, &ours_with(&open(repo), args, way.clone()));
+    }
+}
+
+fn assert_same(name: &str, args: &[&str], theirs: &Dumped, ours: &Dumped) {
     if theirs == ours {
         return;
     }
@@ -355,6 +376,97 @@ fn revisions_larger_than_memory_allows() {
         &["-r", "2:4", "--incremental"],
     ] {
         assert_equal("long", &repo, args);
+    }
+}
+
+/// A failure, of the storage's or of the output, comes at the same byte whoever prints.
+#[test]
+fn failures_come_at_the_same_place() {
+    let mut s = Stream::new("0d5c7f1e-1111-4222-8333-000000000013");
+    s.rev("Import").mkdirs(["dir"]);
+    for n in 0..80 {
+        let text = testkit::history::noise(n, 300 + 40 * n as usize);
+        s.file(&format!("dir/file-{n:02}"), text);
+    }
+    s.rev("More").edit("dir/file-40", "other").delete("dir/file-41");
+    let repo = build(&Spec::new("1.8").with(s).named("import")).copy();
+    testkit::Tool::new("chmod")
+        .args(["-R", "u+w"])
+        .arg(repo.path())
+        .ok();
+    let path = repo.db().join("revs/0/1");
+    let good = std::fs::read(&path).expect("because the copy is ours");
+    let mut random = testkit::history::Random::new(5);
+    let mut failures = std::collections::BTreeSet::new();
+    for n in 0..30 {
+        let mut bad = good.clone();
+        if n > 0 {
+            bad[random.below(good.len())] ^= 1 << random.below(8);
+        }
+        std::fs::write(&path, &bad).expect("because the copy is ours");
+        for args in [&[][..], &["--deltas"], &["-r", "1:2", "--deltas"]] {
+            let [one, ways @ ..] = ways().map(|way| ours_with(&open(&repo), args, way));
+            failures.insert((one.failed, one.stream.len()));
+            for way in ways {
+                assert_same(&format!("import, flip {n}"), args, &one, &way);
+            }
+        }
+    }
+    assert!(failures.len() > 10, "only {failures:?}");
+    std::fs::write(&path, &good).expect("because the copy is ours");
+
+    let repo = open(&repo);
+    let whole = ours(&repo, &[]).stream;
+    for way in ways() {
+        let mut short = vec![0; whole.len() / 2];
+        let (mut out, cancel) = (&mut short[..], Cancel::new());
+        let result = dump::dump(&repo, &way, &mut out, &mut Lines::default(), &cancel);
+        assert!(result.is_err());
+        assert!(short == whole[..short.len()], "another stream before the end");
+    }
+}
+
+/// Raises the flag when so many bytes have come.
+struct Raiser<'a> {
+    left: usize,
+    after: usize,
+    cancel: &'a Cancel,
+}
+
+impl std::io::Write for Raiser<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if self.cancel.is_cancelled() {
+            self.after += bytes.len();
+        }
+        self.left = self.left.saturating_sub(bytes.len());
+        if self.left == 0 {
+            self.cancel.cancel();
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_flag_stops_within_a_revision() {
+    let mut s = Stream::new("0d5c7f1e-1111-4222-8333-000000000014");
+    s.rev("Long")
+        .file("long.bin", testkit::history::noise(6, 6 << 20))
+        .file("next.bin", testkit::history::noise(7, 1 << 20));
+    let repo = open(&build(&Spec::new("1.14").named("flag").with(s)));
+    for way in ways() {
+        let cancel = Cancel::new();
+        let mut out = Raiser {
+            left: 500_000,
+            after: 0,
+            cancel: &cancel,
+        };
+        let error = dump::dump(&repo, &way, &mut out, &mut Lines::default(), &cancel);
+        assert_eq!(error.expect_err("stopped").code(), base::Code::CANCELLED);
+        assert!(out.after < 200_000, "{} bytes after the flag", out.after);
     }
 }
 
