@@ -4,6 +4,7 @@
 //! that were merged into it, and into those. Then they are sent, oldest first, with differences between neighbours as they
 //! are sent. Only the pairs are held in memory, never a text.
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -88,7 +89,7 @@ pub fn run(
     };
     let mut places = finder.line(path, young, old, false)?;
     if include_merged {
-        finder.add_merged(&mut places)?;
+        finder.add_merged(&mut places, old)?;
     }
     if start <= end {
         places.reverse();
@@ -142,25 +143,27 @@ impl Finder<'_> {
         Ok(line)
     }
 
-    /// Adds what was merged into `places`, and into that, and sorts all youngest first.
-    fn add_merged(&mut self, places: &mut Vec<Place>) -> Result<()> {
+    /// Adds what was merged into `places`, and into that, unless it all was before `start`; sorts all youngest first.
+    fn add_merged(&mut self, places: &mut Vec<Place>, start: Revnum) -> Result<()> {
         let mut done = 0;
         while done < places.len() {
             let place = places[done].clone();
             done += 1;
             let changes = merged_changes(self.fs, place.rev, std::slice::from_ref(&place.path))?;
-            for (source, ranges) in changes.added.iter() {
+            // What was taken back was merged as well: its lines may be gone.
+            for (source, ranges) in changes.added.merge(&changes.deleted).iter() {
                 let Some(source) = source.to_path() else {
                     continue;
                 };
                 for range in ranges.ranges() {
-                    if self.is_file(&source, range.end)? {
+                    if range.end >= start && self.is_file(&source, range.end)? {
                         places.extend(self.line(&source, range.end, range.start, true)?);
                     }
                 }
             }
         }
-        places.sort_by_key(|b| std::cmp::Reverse(b.rev));
+        // Youngest first; of one revision the file's own change last, for in the end this is turned round.
+        places.sort_by_key(|place| (Reverse(place.rev), !place.merged));
         Ok(())
     }
 

@@ -59,6 +59,12 @@ pub(crate) fn changes(fs: &Fs, rev: Revnum, paths: &[FsPath]) -> Result<MergedCh
     Ok(merged)
 }
 
+/// The mergeinfo that counts for a node, its own or what it inherits.
+fn effective(node: &Node) -> Result<Mergeinfo> {
+    let found = mergeinfo::bearer(node)?;
+    Ok(found.map_or_else(Mergeinfo::new, |(info, below)| mergeinfo::passed(info, &below)))
+}
+
 /// True if a change can have changed its node's own mergeinfo.
 fn may_change(change: &ChangedPath) -> bool {
     change.change != ChangeKind::Delete && change.prop_mod && change.mergeinfo_mod != Some(false)
@@ -91,17 +97,13 @@ fn explicit_change(
         return Ok(None);
     };
     // A value that appears or goes hides or uncovers what is inherited.
-    let inherited = |node: &Node| -> Result<Mergeinfo> {
-        let found = mergeinfo::bearer(node)?;
-        Ok(found.map_or_else(Mergeinfo::new, |(info, below)| mergeinfo::passed(info, &below)))
-    };
     let new = match new {
         Some(new) => new,
-        None => inherited(&node)?,
+        None => effective(&node)?,
     };
     let old = match (old, &old_node) {
         (Some(old), _) => old,
-        (None, Some(node)) => inherited(node)?,
+        (None, Some(node)) => effective(node)?,
         (None, None) => Mergeinfo::new(),
     };
     Ok(Some((old, new)))

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::Arc;
 
 use base::{Cancel, Error, FsPath, Revnum};
 use delta::editor::TextChunk;
@@ -294,8 +293,22 @@ impl Both<'_> {
         let (raw, response) = self.probe.stream("get-file-revs", params);
         let theirs = (texts_of(raw), response);
         let what = format!("file-revs {path} {start}:{end} merged {include_merged}");
-        self.check(&what, &ours, &theirs);
+        // Which merged revisions come along is not known in every corner; the file's own must be there.
+        if include_merged && ours != theirs && !self.exact && own_revs(&ours) == own_revs(&theirs) {
+            self.tolerated += 1;
+        } else if include_merged && ours.1 == success([]) && theirs.0.is_empty() {
+            // A merged range ends after the youngest revision, or a source is gone: the incumbent fails.
+        } else {
+            self.check(&what, &ours, &theirs);
+        }
     }
+}
+
+/// The revisions of the file itself in an answer to get-file-revs.
+fn own_revs(answer: &Answer) -> (Vec<Item>, Item) {
+    let own = answer.0.iter().map(Item::items);
+    let own = own.filter(|parts| parts.len() == 5 && parts[4] == word("false"));
+    (own.map(|parts| parts[1].clone()).collect(), answer.1.clone())
 }
 
 /// Applies the deltas and shows the texts that they lead to.
@@ -469,7 +482,7 @@ fn interrogate(
         if wanted("file-revs") {
             both.file_revs(&one, a, b, false);
         }
-        if wanted("file-revs-g") && both.knows_mergeinfo && !only.is_empty() {
+        if wanted("file-revs-g") && both.knows_mergeinfo {
             both.file_revs(&one, old, young, true);
         }
         if wanted("log") {
@@ -528,32 +541,21 @@ fn random_histories_in_old_formats_give_the_same_answers() {
     }
 }
 
-/// `QUERY_SEEDS=100..200 cargo test -p repos --test it by_hand -- --ignored`
+/// More of the same, by hand: `QUERY_SEEDS=100..200 cargo test -p repos --test it by_hand`. `QUERY_ONLY=log,locations`
+/// chooses queries, `QUERY_COMPATIBLE=1.5` the format, `QUERY_OUT=FILE` writes the first history as a dump stream.
 #[test]
-#[ignore = "long; by hand"]
 fn random_histories_by_hand() {
-    let seeds = std::env::var("QUERY_SEEDS").unwrap_or("100..120".into());
+    let Ok(seeds) = std::env::var("QUERY_SEEDS") else {
+        return;
+    };
     let (first, last) = seeds.split_once("..").expect("FIRST..LAST");
-    let compatible = std::env::var("QUERY_COMPATIBLE").unwrap_or("1.14".into());
     let bound = |text: &str| text.parse::<u64>().expect("a number");
+    let (first, last) = (bound(first), bound(last));
+    let compatible = std::env::var("QUERY_COMPATIBLE").unwrap_or("1.14".into());
     let revisions = std::env::var("QUERY_REVS").map_or(30, |text| bound(&text));
-    histories_of(&compatible, bound(first)..bound(last), revisions, 200);
-}
-
-#[expect(dead_code, reason = "kept for tests with rules")]
-fn shared(readable: impl Readable + 'static) -> Arc<dyn Readable> {
-    Arc::new(readable)
-}
-
-/// `QUERY_SEEDS=100..101 QUERY_OUT=/tmp/x cargo test -p repos --test it make_by_hand -- --ignored`
-#[test]
-#[ignore = "leaves a history behind; by hand"]
-fn make_by_hand() {
-    let seeds = std::env::var("QUERY_SEEDS").unwrap_or("100..101".into());
-    let (first, _) = seeds.split_once("..").expect("FIRST..LAST");
-    let revisions = std::env::var("QUERY_REVS").map_or(30, |text| text.parse().expect("a number"));
-    let seed: u64 = first.parse().expect("a number");
-    let history = histories::random(seed, revisions, seed % 2 == 1);
-    let out = std::env::var("QUERY_OUT").unwrap_or("/tmp/query-history.dump".into());
-    std::fs::write(out, history.stream.bytes()).expect("because the folder can be written");
+    if let Ok(out) = std::env::var("QUERY_OUT") {
+        let history = histories::random(first, revisions, first % 2 == 1);
+        std::fs::write(out, history.stream.bytes()).expect("because the folder can be written");
+    }
+    histories_of(&compatible, first..last, revisions, 200);
 }
