@@ -51,7 +51,7 @@ pub struct Options {
     /// Threads; 0 = as many as there are cores.
     pub jobs: usize,
     /// Bytes of one revision that a thread may hold; 0 = 4 MiB. A larger one is shared among the threads. What waits
-    /// for its turn may be eight times as much.
+    /// for its turn may be six times as much.
     pub share: usize,
 }
 
@@ -183,7 +183,7 @@ impl<'a> Job<'a> {
         } else {
             let work = |number| self.piece(Revnum(self.start.0 + number));
             let size = |piece: &Piece| piece.bytes.capacity() + size_of::<Piece>();
-            let budget = usize::try_from(self.budget()).unwrap_or(usize::MAX);
+            let budget = usize::try_from(self.share.saturating_mul(REVISIONS_AHEAD)).unwrap_or(usize::MAX);
             pipeline::run(count, self.threads, budget, work, size, |number, piece| {
                 self.cancel.check()?;
                 let rev = Revnum(self.start.0 + number);
@@ -206,7 +206,7 @@ impl<'a> Job<'a> {
 
     /// Makes a revision in memory.
     fn piece(&self, rev: Revnum) -> Piece {
-        Piece::make(self.style(rev), self.share, |printer| {
+        Piece::make(self.style(rev), 0, self.share, |printer| {
             printer.raw(&self.revision_record(rev)?)?;
             self.records(rev, printer)
         })
@@ -226,7 +226,7 @@ impl<'a> Job<'a> {
             let means = Means {
                 threads: self.threads,
                 longest: self.share,
-                budget: self.budget(),
+                budget: self.share.saturating_mul(RECORDS_AHEAD),
             };
             spread::print(out, self.style(rev), means, &mut warnings, |records| {
                 self.records(rev, records)
@@ -270,11 +270,6 @@ impl<'a> Job<'a> {
 
     fn is_whole_tree(&self, rev: Revnum) -> bool {
         rev == self.start && !self.incremental
-    }
-
-    /// Bytes that may wait: half of them revisions that are done, half records of a large revision.
-    fn budget(&self) -> u64 {
-        self.share.saturating_mul(4)
     }
 }
 
@@ -345,3 +340,7 @@ const OLD_MERGEINFO: u16 = 0x0001;
 
 /// Bytes of one revision that may be in memory.
 const SHARE: u64 = 4 << 20;
+/// How many shares of revisions that are done may wait for their turn.
+const REVISIONS_AHEAD: u64 = 4;
+/// How many shares of a large revision's records may wait beside them.
+const RECORDS_AHEAD: u64 = 2;

@@ -24,11 +24,17 @@ pub(super) enum Ended {
 }
 
 impl Piece {
-    /// Takes what `print` prints, up to `limit` bytes.
-    pub fn make(style: Style<'_>, limit: u64, print: impl FnOnce(&mut Printer<'_>) -> Result<()>) -> Piece {
+    /// Takes what `print` prints, up to `limit` bytes; about `expected` bytes are expected.
+    pub fn make(
+        style: Style<'_>,
+        expected: u64,
+        limit: u64,
+        print: impl FnOnce(&mut Printer<'_>) -> Result<()>,
+    ) -> Piece {
+        let limit = limit.min(usize::MAX as u64);
         let mut sink = Bounded {
-            bytes: Vec::new(),
-            limit: usize::try_from(limit).unwrap_or(usize::MAX),
+            bytes: Vec::with_capacity(expected.min(limit) as usize),
+            limit: limit as usize,
             overflowed: false,
         };
         let mut printer = Printer::new(&mut sink, style, limit);

@@ -106,7 +106,7 @@ enum Record {
 /// A batch for a worker.
 struct Job {
     batch: Arc<[Record]>,
-    limit: u64,
+    cost: u64,
     done: Sender<Piece>,
 }
 
@@ -148,7 +148,7 @@ impl Spread<'_> {
         let (done, piece) = crossbeam_channel::bounded(1);
         let job = Job {
             batch: batch.clone(),
-            limit: cost.saturating_mul(2),
+            cost,
             done,
         };
         // The workers live as long as we do; had they panicked, the piece would be missed below.
@@ -246,7 +246,9 @@ fn work(job: Job, style: Style<'_>, stopped: &AtomicBool) {
     if stopped.load(Ordering::Relaxed) {
         return;
     }
-    let piece = Piece::make(style, job.limit, |printer| print_batch(&job.batch, printer));
+    let limit = job.cost.saturating_mul(2);
+    let expected = if style.deltas { 0 } else { job.cost };
+    let piece = Piece::make(style, expected, limit, |printer| print_batch(&job.batch, printer));
     // Nobody waits if the dump has failed.
     drop(job.done.send(piece));
 }

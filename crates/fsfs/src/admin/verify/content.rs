@@ -444,7 +444,7 @@ fn mismatch(expected: &dyn std::fmt::Display, actual: &dyn std::fmt::Display) ->
 const LONG: u64 = 512 << 10;
 
 /// Bytes that may wait with each worker.
-pub(super) const BATCH_BYTES: usize = 4 << 20;
+pub(super) const BATCH_BYTES: usize = 1 << 20;
 
 /// Longer directories and property lists are taken for damage.
 const MAX_IN_MEMORY: usize = 1 << 30;
