@@ -177,7 +177,7 @@ fn what_to_try(address: SocketAddr) -> String {
          \x20   svn log -v {url}\n\
          \x20   svn list -R {url}\n\
          \x20   svn checkout {url}/trunk sven-demo\n\
-         \x20   svn blame {url}/trunk/README\n\
+         \x20   svn blame {url}/trunk/README.txt\n\
          \x20   svn diff -c 3 {url}\n\n"
     )
 }

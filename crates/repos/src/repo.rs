@@ -57,9 +57,10 @@ impl Repository {
         })))
     }
 
-    /// True if `path` looks like the top directory of a repository: a `format` file that holds 3 or 5.
+    /// True if `path` looks like the top directory of a repository: with a file `format` and a directory `db`. What
+    /// is in them, [`Repository::open`] finds out.
     pub fn is_repository(path: &Path) -> bool {
-        read_format(&path.join(FORMAT)).is_ok_and(|format| SUPPORTED.contains(&format))
+        path.join(FORMAT).is_file() && path.join("db").is_dir()
     }
 
     /// The nearest repository at or above `path`.

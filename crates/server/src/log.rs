@@ -30,6 +30,16 @@ pub(crate) struct Origin<'a> {
     pub(crate) repository: Option<&'a str>,
 }
 
+impl Origin<'_> {
+    /// A peer of whom nothing else is known.
+    pub(crate) fn at(peer: Option<IpAddr>) -> Self {
+        Origin {
+            peer,
+            ..Origin::default()
+        }
+    }
+}
+
 impl OperationLog {
     /// Appends to the file at `path`.
     ///

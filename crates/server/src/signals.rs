@@ -1,6 +1,6 @@
 //! How a server is told to stop, and what signals mean to it.
 //!
-//! SIGTERM and SIGINT stop it, SIGHUP opens the log file anew. SIGPIPE never reaches us: the standard library ignores it.
+//! SIGTERM and SIGINT stop it. SIGHUP opens the log file anew; a server without one stops, as when its terminal is closed. SIGPIPE never reaches us: the standard library ignores it.
 
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -67,7 +67,7 @@ impl AsFd for Stop {
 pub struct Signals;
 
 impl Signals {
-    /// From now on SIGTERM and SIGINT ask `stop` to stop, and SIGHUP opens `log` anew.
+    /// From now on SIGTERM and SIGINT ask `stop` to stop, and SIGHUP opens `log` anew (or stops, if there is none).
     ///
     /// # Errors
     /// The system's.
@@ -83,7 +83,6 @@ impl Signals {
                             tracing::error!(%error, "the log file stays as it was");
                         }
                     }
-                    (SIGHUP, None) => {}
                     _ => stop.stop(),
                 }
             }

@@ -11,8 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 /// A peer.
 #[derive(Clone, Debug)]
 pub enum Stream {
-    /// A connection; shared with whoever may have to cut it.
-    Tcp(Arc<TcpStream>),
+    /// A connection, and whose it is: once it is broken the system does not know any more.
+    Tcp(Arc<TcpStream>, Option<IpAddr>),
     /// Standard input and output: started by inetd or through a tunnel.
     Stdio,
 }
@@ -32,13 +32,14 @@ impl Stream {
             .with_interval(Duration::from_secs(30))
             .with_retries(6);
         socket2::SockRef::from(&socket).set_tcp_keepalive(&keepalive)?;
-        Ok(Stream::Tcp(Arc::new(socket)))
+        let peer = socket.peer_addr().ok().map(|address| address.ip());
+        Ok(Stream::Tcp(Arc::new(socket), peer))
     }
 
     /// The peer's address, for logs.
     pub fn peer(&self) -> Option<IpAddr> {
         match self {
-            Stream::Tcp(socket) => Some(socket.peer_addr().ok()?.ip()),
+            Stream::Tcp(_, peer) => *peer,
             Stream::Stdio => None,
         }
     }
@@ -47,7 +48,7 @@ impl Stream {
     pub(crate) fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
         loop {
             let result = match self {
-                Stream::Tcp(socket) => (&**socket).read(buf),
+                Stream::Tcp(socket, _) => (&**socket).read(buf),
                 Stream::Stdio => Ok(rustix::io::read(rustix::stdio::stdin(), &mut *buf)?),
             };
             match result {
@@ -61,7 +62,7 @@ impl Stream {
     pub(crate) fn write_all(&self, mut buf: &[u8]) -> io::Result<()> {
         while !buf.is_empty() {
             let result = match self {
-                Stream::Tcp(socket) => (&**socket).write(buf),
+                Stream::Tcp(socket, _) => (&**socket).write(buf),
                 Stream::Stdio => rustix::io::write(rustix::stdio::stdout(), buf).map_err(Into::into),
             };
             match result {
@@ -91,7 +92,7 @@ impl AsFd for Stream {
     /// What is polled for reading.
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Stream::Tcp(socket) => socket.as_fd(),
+            Stream::Tcp(socket, _) => socket.as_fd(),
             Stream::Stdio => rustix::stdio::stdin(),
         }
     }

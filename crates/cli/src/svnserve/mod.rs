@@ -104,6 +104,7 @@ fn serve(given: &Svnserve, argv: &[OsString], out: &mut Out) -> Result<std::resu
         options.tunnel = Some(Tunnel { user });
     }
     let cache = Cache::new(given.cache_budget());
+    let patience = options.stall_timeout;
     let service = Service::new(options, cache, log.clone());
     match mode {
         Mode::Inetd | Mode::Tunnel => converse(&service, Stream::Stdio)?,
@@ -112,7 +113,7 @@ fn serve(given: &Svnserve, argv: &[OsString], out: &mut Out) -> Result<std::resu
             write_pid(given.pid_file.as_deref())?;
             let socket = listener.accept_one()?;
             let stream =
-                Stream::tcp(socket, None).map_err(|e| Error::os(&e, "Can't accept client connection"))?;
+                Stream::tcp(socket, patience).map_err(|e| Error::os(&e, "Can't accept client connection"))?;
             converse(&service, stream)?;
         }
         Mode::Daemon => {

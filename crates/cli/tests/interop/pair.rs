@@ -19,8 +19,6 @@ pub struct Pair {
 
 /// One side of a scenario: runs commands and writes down what they say.
 pub struct Client {
-    /// Theirs or ours.
-    pub side: Side,
     /// URL of the repository.
     pub url: String,
     port: u16,
@@ -82,7 +80,6 @@ impl Pair {
     fn client(&self, side: Side) -> Client {
         let port = self.port(side);
         Client {
-            side,
             url: format!("svn://127.0.0.1:{port}/{}", self.name),
             port,
             dir: scratch(),

@@ -55,23 +55,10 @@ impl Place {
 impl Talk {
     /// Finds the repository, lets the client in, and introduces the repository. `None` if the client was refused.
     pub(crate) fn open(service: &Arc<Service>, mut conn: Conn, hello: &Hello) -> Result<Option<Talk>> {
-        let (place, parent) = match find(service, &hello.url) {
+        let origin = Origin::at(conn.stream().peer());
+        let (place, parent) = match find(service, &hello.url, origin) {
             Ok(found) => found,
-            Err(error) => {
-                if let Some(log) = &service.log {
-                    let peer = conn.stream().peer();
-                    log.error(
-                        Origin {
-                            peer,
-                            ..Origin::default()
-                        },
-                        &error,
-                    );
-                }
-                response::write_failure(conn.out(), &told(&error));
-                conn.flush()?;
-                return Ok(None);
-            }
+            Err(error) => return refuse(service, &mut conn, &error),
         };
         let mut talk = Talk {
             service: service.clone(),
@@ -88,10 +75,7 @@ impl Talk {
             if talk.conn.lost().is_some() {
                 return Err(error);
             }
-            talk.log_error(&error);
-            response::write_failure(talk.conn.out(), &error);
-            talk.conn.flush()?;
-            return Ok(None);
+            return refuse(service, &mut talk.conn, &error);
         }
         let info = ReposInfo {
             uuid: talk.place.repository.uuid(),
@@ -116,10 +100,10 @@ impl Talk {
 
     fn greet(&mut self) -> Result<()> {
         if self.mechanisms(Access::Read, false).is_empty() {
-            return Err(Error::new(
-                Code::RA_NOT_AUTHORIZED,
-                "No access allowed to this repository",
-            ));
+            let error = Error::new(Code::RA_NOT_AUTHORIZED, "No access allowed to this repository");
+            // As the incumbent: once with the repository's name, once (by who refuses) without.
+            self.log_error(&error);
+            return Err(error);
         }
         self.exchange(Access::Read, false)?;
         if self.access() == Access::None {
@@ -129,15 +113,30 @@ impl Talk {
     }
 }
 
-/// What a client hears of a failure to open: of broken configuration only that it is broken.
-fn told(error: &Error) -> Error {
+/// Tells the client and the log why there is nothing to talk about.
+fn refuse(service: &Service, conn: &mut Conn, error: &Error) -> Result<Option<Talk>> {
+    if let Some(log) = &service.log {
+        log.error(Origin::at(conn.stream().peer()), error);
+    }
+    response::write_failure(conn.out(), error);
+    conn.flush()?;
+    Ok(None)
+}
+
+/// Broken files of passwords or rules: the log hears what is wrong and where, the client only that something is.
+fn told(service: &Service, origin: Origin<'_>, error: &Error) -> Error {
     match error.code() {
-        code @ (Code::AUTHZ_INVALID_CONFIG | Code::AUTHN_FAILED) => Error::bare(code),
+        code @ (Code::AUTHZ_INVALID_CONFIG | Code::AUTHN_FAILED) => {
+            if let Some(log) = &service.log {
+                log.error(origin, error);
+            }
+            Error::bare(code)
+        }
         _ => error.clone(),
     }
 }
 
-fn find(service: &Service, url: &str) -> Result<(Place, FsPath)> {
+fn find(service: &Service, url: &str, origin: Origin<'_>) -> Result<(Place, FsPath)> {
     let parsed = SvnUrl::parse(url)?;
     // With virtual hosts the authority is a directory like the others.
     let host: Vec<Vec<u8>> = match service.options.virtual_host {
@@ -164,11 +163,16 @@ fn find(service: &Service, url: &str) -> Result<(Place, FsPath)> {
         }
     };
     let conf = conf_of(service, &repository)?;
+    let origin = Origin {
+        repository: Some(&log_name),
+        ..origin
+    };
+    let told = |error: Error| told(service, origin, &error);
     let passwords = match &conf.password_db {
-        Some(path) => service.config.passwords(path)?,
+        Some(path) => service.config.passwords(path).map_err(told)?,
         None => None,
     };
-    let authz = authz_of(service, &repository, &conf)?;
+    let authz = authz_of(service, &repository, &conf).map_err(told)?;
     let realm = match &conf.realm {
         Some(realm) => String::from_utf8_lossy(realm).into_owned(),
         None => repository.uuid(),

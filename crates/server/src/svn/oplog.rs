@@ -48,7 +48,14 @@ pub(crate) fn list(path: &FsPath, rev: Revnum, to: Depth, patterns: Option<&[Str
         None => text.push_str(" <ANY>"),
         Some(patterns) => {
             for pattern in patterns {
-                _ = write!(text, " {}", encoded(pattern));
+                // As they are, but for what would break the line.
+                text.push(' ');
+                for c in pattern.chars() {
+                    match c.is_ascii_control() {
+                        true => _ = write!(text, "%{:02X}", u32::from(c)),
+                        false => text.push(c),
+                    }
+                }
             }
         }
     }

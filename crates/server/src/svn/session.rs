@@ -3,6 +3,7 @@
 //! A command fails in one of two ways. Either the client is told and the conversation goes on, or the connection itself
 //! is lost ([`Conn::lost`]): then nothing more is sent. A panic in a command ends its conversation and no other.
 
+use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,6 +28,8 @@ use crate::svn::url::encoded;
 pub(crate) struct Session {
     service: Arc<Service>,
     phase: Phase,
+    /// For the log, even when the connection is gone.
+    peer: Option<IpAddr>,
     ended_by: Option<Error>,
 }
 
@@ -60,10 +63,12 @@ pub(crate) struct Talk {
 impl Session {
     pub(crate) fn new(service: Arc<Service>, stream: Stream) -> Session {
         let options = &service.options;
+        let peer = stream.peer();
         let conn = Conn::new(stream, options.max_request, options.max_response);
         Session {
             service,
             phase: Phase::New(conn),
+            peer,
             ended_by: None,
         }
     }
@@ -153,14 +158,7 @@ impl Session {
 
     fn log_end(&self, error: &Error) {
         if let Some(log) = &self.service.log {
-            let peer = self.stream().and_then(Stream::peer);
-            log.error(
-                Origin {
-                    peer,
-                    ..Origin::default()
-                },
-                error,
-            );
+            log.error(Origin::at(self.peer), error);
         }
     }
 }
