@@ -118,9 +118,9 @@ impl Bench<'_> {
     /// The stock client against a server: cold (a new server for each run) and hot.
     fn serving(&self, cells: &mut Vec<Cell>) -> Result<(), String> {
         let trunk = self.workload.trunk;
-        let export: &[&str] = &["svnbench", "null-export", "-q"];
-        let log: &[&str] = &["svnbench", "null-log", "-v", "-q"];
-        let list: &[&str] = &["svnbench", "null-list", "-R", "-q"];
+        let export: &[&str] = &["svnbench", "null-export"];
+        let log: &[&str] = &["svnbench", "null-log", "-v"];
+        let list: &[&str] = &["svnbench", "null-list", "-R"];
         self.cold("null-export", export, trunk, TUNED, Some(1.0), cells)?;
         self.cold("null-export", export, trunk, INSTALLED, Some(3.0), cells)?;
         self.cold("null-log -v", log, "", TUNED, Some(1.0), cells)?;
@@ -129,7 +129,7 @@ impl Bench<'_> {
         self.hot("null-log -v", log, "", TUNED, cells)?;
         self.hot("null-list -R", list, trunk, TUNED, cells)?;
         if let Some(file) = &self.workload.busy_file {
-            let blame: &[&str] = &["svnbench", "null-blame", "-q"];
+            let blame: &[&str] = &["svnbench", "null-blame"];
             self.cold("null-blame", blame, file, TUNED, None, cells)?;
         }
         Ok(())

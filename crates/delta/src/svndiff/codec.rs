@@ -21,6 +21,7 @@ pub struct Codec {
     deflater: Option<(u8, Compressor)>,
     lz4_small: Option<CompressTable>,
     lz4_large: Option<CompressTable>,
+    lz4_out: Vec<u8>,
     /// Expanded or encoded instructions of the window at hand.
     pub(super) instructions: Vec<u8>,
     /// Expanded new data of the window at hand.
@@ -137,10 +138,17 @@ impl Codec {
         } else {
             self.lz4_large.get_or_insert_with(CompressTable::large)
         };
-        let start = out.len();
-        out.resize(start + get_maximum_output_size(bytes.len()), 0);
-        let len = compress_into_with_table(bytes, &mut out[start..], table).ok()?;
-        (len < bytes.len()).then_some(len)
+        // The room for the worst case is zeroed once, not for each section.
+        let room = get_maximum_output_size(bytes.len());
+        if self.lz4_out.len() < room {
+            self.lz4_out.resize(room, 0);
+        }
+        let len = compress_into_with_table(bytes, &mut self.lz4_out[..room], table).ok()?;
+        if len >= bytes.len() {
+            return None;
+        }
+        out.extend_from_slice(&self.lz4_out[..len]);
+        Some(len)
     }
 
     /// The parts of the codec that reading borrows apart from each other.
