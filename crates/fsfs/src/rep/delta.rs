@@ -57,21 +57,24 @@ impl DeltaStream {
                 return Ok(DeltaStream(Kind::Stored(Box::new(level), accepts)));
             }
         }
-        // Who takes stored windows unread is a peer that gets the digests of both texts beside the delta and checks
-        // them itself, as it must for stored windows: hashing here too would only cost.
-        let reader = |(rep, txn): Side<'_>| {
-            let reader = TextReader::new(fs, rep, txn)?;
-            let trusting = accepts != EncodedVersions::NONE;
-            Ok::<_, base::Error>(Box::new(if trusting { reader.unchecked() } else { reader }))
-        };
-        Ok(DeltaStream(Kind::Rebuilt {
-            source: reader(source.unwrap_or((None, None)))?,
-            target: reader(target)?,
-        }))
+        let reader = |(rep, txn): Side<'_>| TextReader::new(fs, rep, txn).map(Box::new);
+        let (source, target) = (reader(source.unwrap_or((None, None)))?, reader(target)?);
+        Ok(DeltaStream(Kind::Rebuilt { source, target }))
     }
 
-    /// Calls `sink` for each window in order. Where the full texts are rebuilt and no stored window is accepted, checks
-    /// their MD5.
+    /// Leaves the check of rebuilt texts against their MD5 to the receiver, for peers that get the digests of both texts
+    /// beside the delta and check them, as they must for stored windows anyway.
+    pub fn unchecked(self) -> Self {
+        match self.0 {
+            Kind::Rebuilt { source, target } => DeltaStream(Kind::Rebuilt {
+                source: Box::new(source.unchecked()),
+                target: Box::new(target.unchecked()),
+            }),
+            stored @ Kind::Stored(..) => DeltaStream(stored),
+        }
+    }
+
+    /// Calls `sink` for each window in order. Checks the MD5 of texts that are rebuilt, unless [`DeltaStream::unchecked`].
     ///
     /// # Errors
     /// `FS_CORRUPT`, svndiff's, the system's, and whatever `sink` returns.

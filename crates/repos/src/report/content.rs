@@ -96,7 +96,11 @@ impl<'a> Content<'a> {
         };
         editor.apply_textdelta(file, base.as_ref())?;
         if deltas {
-            let windows = self.fs.text_delta(source, target, editor.accepts_encoded())?;
+            // The receiver gets both digests and checks them: see docs/decisions/encoded-windows.md.
+            let windows = self
+                .fs
+                .text_delta(source, target, editor.accepts_encoded())?
+                .unchecked();
             windows.drive(&mut |chunk| editor.text_chunk(file, chunk))?;
         }
         editor.text_end(file)
