@@ -213,6 +213,11 @@ pub fn run<A: AsRef<OsStr>>(tool: &str, args: &[A]) -> Output {
 pub fn personality(name: &str) -> PathBuf {
     let folder = folder("testkit-links");
     let link = folder.join(name);
+    let target = std::fs::read_link(&link);
+    if target.as_ref().is_ok_and(|target| *target != sven()) {
+        // Left from another build folder or another `$SVEN_BIN`.
+        _ = std::fs::remove_file(&link);
+    }
     if link.symlink_metadata().is_err() {
         // Another process may make the same link at the same moment.
         let made = std::os::unix::fs::symlink(sven(), &link);

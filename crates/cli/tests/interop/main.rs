@@ -11,3 +11,4 @@ mod mirror;
 mod pair;
 mod program;
 mod raw;
+mod serve;

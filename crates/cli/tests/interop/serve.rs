@@ -1,0 +1,235 @@
+//! `sven serve` as a newcomer starts it, and servers whose repositories change under them.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use testkit::server::Server;
+use testkit::{Side, Tool, scratch};
+
+/// A running `sven serve`; a test that fails leaves none behind.
+struct Serving(Child);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        _ = self.0.kill();
+        _ = self.0.wait();
+    }
+}
+
+/// `sven serve` with these arguments and its temporary folders in `tmp`.
+fn start(args: &[&str], tmp: &Path) -> Serving {
+    let child = Command::new(testkit::tool::sven())
+        .arg("serve")
+        .args(args)
+        .env("TMPDIR", tmp)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn();
+    Serving(child.expect("because it was built"))
+}
+
+/// What it prints up to `last`, a word of the last line.
+fn printed(child: &mut Serving, last: &str) -> Vec<String> {
+    let out = child.0.stdout.take().expect("because it is a pipe");
+    let mut lines = Vec::new();
+    for line in BufReader::new(out).lines() {
+        let line = line.expect("because it is text");
+        let done = line.contains(last);
+        lines.push(line);
+        if done {
+            return lines;
+        }
+    }
+    panic!("it ended after {lines:?}");
+}
+
+/// Sends a signal and answers the exit code.
+fn end(mut child: Serving, signal: &str) -> Option<i32> {
+    Tool::new("kill").args([signal, &child.0.id().to_string()]).ok();
+    child.0.wait().expect("because it is our child").code()
+}
+
+fn is_empty(folder: &Path) -> bool {
+    std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+#[test]
+fn every_command_that_the_demonstration_prints_works() {
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        let (tmp, place) = (scratch(), scratch());
+        let mut child = start(&["--demo", "--svn", "127.0.0.1:0"], tmp.path());
+        let lines = printed(&mut child, "svn diff");
+        assert!(!is_empty(tmp.path()), "the repository is in the temporary folder");
+        let commands: Vec<&str> = lines
+            .iter()
+            .filter_map(|l| l.trim().strip_prefix("svn "))
+            .collect();
+        assert_eq!(commands.len(), 5, "{lines:?}");
+        for command in commands {
+            let said = Tool::new("svn")
+                .args(command.split(' '))
+                .arg("--non-interactive")
+                .dir(place.path())
+                .ok();
+            assert!(!said.out().is_empty(), "{command}");
+        }
+        assert_eq!(end(child, signal), Some(0), "{signal}");
+        assert!(is_empty(tmp.path()), "{signal} leaves something behind");
+        assert!(place.path().join("sven-demo/README.txt").exists());
+    }
+}
+
+#[test]
+fn a_folder_of_repositories_is_served_as_it_is() {
+    let root = scratch();
+    std::fs::create_dir(root.path().join("group")).expect("because it is ours");
+    for name in ["one", "group/two", "with space"] {
+        Tool::new("svnadmin")
+            .arg("create")
+            .arg(root.path().join(name))
+            .ok();
+    }
+    let folder = root.path().display().to_string();
+    let mut child = start(&["--svn", "127.0.0.1:0", &folder], root.path());
+    let line = printed(&mut child, "svn://")
+        .pop()
+        .expect("because it printed one");
+    let url = line.rsplit(' ').next().expect("because it ends with a URL");
+    for name in ["one", "group/two", "with%20space"] {
+        let whole = format!("{url}{name}");
+        Tool::new("svn").args(["info", "--non-interactive", &whole]).ok();
+    }
+    let nothing = Tool::new("svn").args(["info", "--non-interactive", url]).run();
+    assert!(nothing.err().contains("E210005"), "{}", nothing.err());
+    assert_eq!(end(child, "-TERM"), Some(0));
+}
+
+/// A new repository at `path` with a folder `name` in it.
+fn create(path: &Path, name: &str) {
+    _ = std::fs::remove_dir_all(path);
+    Tool::new("svnadmin").arg("create").arg(path).ok();
+    let url = format!("file://{}/{name}", path.display());
+    Tool::new("svn").args(["mkdir", "-q", "-m", "x", &url]).ok();
+}
+
+#[test]
+fn a_repository_that_was_replaced_shows_nothing_of_the_old_one() {
+    let root = scratch();
+    let path = root.path().join("r");
+    create(&path, "first");
+    let server = Server::svnserve(Side::Ours, root.path(), &[]);
+    let list = || {
+        Tool::new("svn")
+            .args(["list", "--non-interactive", &server.url("r")])
+            .ok()
+            .out()
+    };
+    assert_eq!(list(), "first/\n");
+    let uuid = Tool::new("svnlook").arg("uuid").arg(&path).ok().out();
+    for name in ["second", "third"] {
+        create(&path, name);
+        assert_eq!(list(), format!("{name}/\n"));
+    }
+    // Even one that claims to be the old one.
+    create(&path, "fourth");
+    Tool::new("svnadmin")
+        .arg("setuuid")
+        .arg(&path)
+        .arg(uuid.trim())
+        .ok();
+    assert_eq!(list(), "fourth/\n");
+}
+
+#[test]
+fn readers_notice_nothing_of_a_pack() {
+    let root = scratch();
+    let path = root.path().join("r");
+    create(&path, "first");
+    let format = std::fs::read_to_string(path.join("db/format")).expect("because it was just made");
+    std::fs::write(
+        path.join("db/format"),
+        format.replace("sharded 1000", "sharded 3"),
+    )
+    .expect("because it is ours");
+    let server = Server::svnserve(Side::Ours, root.path(), &[]);
+    let url = server.url("r");
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for number in 0..10 {
+                let to = format!("file://{}/d{number}", path.display());
+                Tool::new("svn").args(["mkdir", "-q", "-m", "x", &to]).ok();
+                Tool::new("svnadmin").args(["pack", "-q"]).arg(&path).ok();
+            }
+        });
+        while !writer.is_finished() {
+            let log = Tool::new("svn")
+                .args(["log", "-v", "--non-interactive", &url])
+                .ok();
+            assert!(log.out().contains("A /first"));
+            Tool::new("svn")
+                .args(["list", "-R", "--non-interactive", &url])
+                .ok();
+        }
+    });
+    assert!(path.join("db/revs/0.pack").exists());
+}
+
+#[test]
+fn broken_configuration_is_told_to_the_client_and_explained_in_the_log() {
+    const FILES: [(&str, &str, &str); 7] = [
+        ("section", "svnserve.conf", "[general\n"),
+        ("access", "svnserve.conf", "[general]\nanon-access = bogus\n"),
+        ("passwords", "passwd", "junk\n"),
+        ("nowhere", "svnserve.conf", "[general]\nauthz-db = nowhere\n"),
+        ("rule", "authz", "[/]\n* = x\n"),
+        ("group", "authz", "[/]\n@nobody = r\n"),
+        ("format", "../format", "99\n"),
+    ];
+    let root = scratch();
+    for (name, file, text) in FILES {
+        let path = root.path().join(name);
+        Tool::new("svnadmin").arg("create").arg(&path).ok();
+        let conf = path.join("conf");
+        let general = "[general]\npassword-db = passwd\nauthz-db = authz\n";
+        std::fs::write(conf.join("svnserve.conf"), general).expect("because it is ours");
+        std::fs::write(conf.join(file), text).expect("because it is ours");
+    }
+    let heard = Side::BOTH.map(|side| {
+        let log = root.path().join(format!("{side:?}.log"));
+        let server = Server::svnserve(
+            side,
+            root.path(),
+            &["-T", "--log-file", &log.display().to_string()],
+        );
+        let mut said = String::new();
+        for (name, ..) in FILES {
+            let url = server.url(name);
+            said += &Tool::new("svn")
+                .args(["info", "--non-interactive", &url])
+                .run()
+                .err();
+        }
+        let mut logged = String::new();
+        std::fs::File::open(&log)
+            .and_then(|mut file| file.read_to_string(&mut logged))
+            .expect("because it logs");
+        let lines = logged
+            .lines()
+            .map(without_place)
+            .filter(|line| !line.contains(" 210002 "));
+        let port = format!(":{}", server.port());
+        (said.replace(&port, ""), lines.collect::<Vec<_>>())
+    });
+    assert_eq!(heard[0].0, heard[1].0);
+    assert_eq!(heard[0].1, heard[1].1);
+}
+
+/// A line of the log without process, time, and the line of the source that found an error.
+fn without_place(line: &str) -> String {
+    let mut words: Vec<&str> = line.split(' ').skip(2).collect();
+    if words.get(3).is_some_and(|word| word.starts_with("ERR")) && words.len() > 5 {
+        words.drain(4..6);
+    }
+    words.join(" ")
+}
