@@ -1,4 +1,4 @@
-//! The seam between the engine and the machine: every file under `db/` is read through these two traits.
+//! The seam between the engine and the machine: every file under `db/` is read and written through these traits.
 //!
 //! The real one is [`RealDisk`]; tests put another in its place that fails at the n-th call. Nothing here knows what
 //! the files mean. Files are read at offsets, never by seeking, and never mapped: an I/O error stays an error.
@@ -42,7 +42,137 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// Whatever the system says.
     fn metadata(&self, path: &Path) -> io::Result<FileMeta>;
+
+    /// Opens a file for writing.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn write(&self, path: &Path, how: Create) -> io::Result<Box<dyn DiskWriter>> {
+        let _ = (path, how);
+        Err(read_only())
+    }
+
+    /// Renames a file or directory over what is there.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let _ = (from, to);
+        Err(read_only())
+    }
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        let _ = (path);
+        Err(read_only())
+    }
+
+    /// Creates a directory, whose parent exists.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        let _ = (path);
+        Err(read_only())
+    }
+
+    /// Removes an empty directory.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        let _ = (path);
+        Err(read_only())
+    }
+
+    /// Gives `path` the permissions that `like` has.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn copy_permissions(&self, like: &Path, path: &Path) -> io::Result<()> {
+        let _ = (like, path);
+        Err(read_only())
+    }
+
+    /// Takes the right to write a file from everybody.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn set_read_only(&self, path: &Path) -> io::Result<()> {
+        let _ = (path);
+        Err(read_only())
+    }
+
+    /// Makes the names in a directory durable (renames and new files in it).
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        let _ = (path);
+        Err(read_only())
+    }
+
+    /// Makes everything durable that was written to the filesystem on which `path` lies.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn sync_all(&self, path: &Path) -> io::Result<()> {
+        let _ = (path);
+        Err(read_only())
+    }
+
+    /// Locks a lock file for this process alone, creating it if it is missing; `None` if `wait` is false and another holds it.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn lock(&self, path: &Path, wait: bool) -> io::Result<Option<Box<dyn DiskLock>>> {
+        let _ = (path, wait);
+        Err(read_only())
+    }
 }
+
+/// The answer of a disk that has no writing half.
+fn read_only() -> io::Error {
+    Errno::ROFS.into()
+}
+
+/// What is to happen where the file exists, or does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Create {
+    /// Must not exist.
+    New,
+    /// Created, or emptied.
+    Replace,
+    /// Created, or written to behind what is there.
+    Append,
+}
+
+/// A file that is being written: always at its end.
+pub trait DiskWriter: DiskFile {
+    /// Appends bytes.
+    ///
+    /// # Errors
+    /// Whatever the system says; how much was written is then unknown.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+
+    /// Cuts the file off at `length` bytes.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn truncate(&mut self, length: u64) -> io::Result<()>;
+
+    /// Makes the contents durable.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+/// A held lock file; dropping it gives the lock back.
+pub trait DiskLock: Send + Sync {}
 
 /// An open file.
 pub trait DiskFile: Send + Sync {

@@ -38,3 +38,4 @@ pub use history::History;
 pub use node::{Node, Relation, RepKey};
 pub use rep::{DeltaStream, TextReader};
 pub use root::Root;
+pub use txn::{Committed, LockAccess, TextWriter, Txn, TxnOptions};

@@ -1,3 +1,6 @@
 //! Transactions: changes that are not a revision yet.
 
+mod edit;
 mod list;
+
+pub use edit::{Committed, LockAccess, TextWriter, Txn, TxnOptions};
