@@ -1,5 +1,13 @@
-//! What an administrator asks of a filesystem: is it whole, how large is a revision.
+//! What an administrator asks of a filesystem: is it whole, how large is a revision, pack it, copy it, upgrade it.
 
+pub mod hotcopy;
+mod identity;
+pub mod indexes;
+pub mod pack;
 mod pipeline;
+pub mod recover;
+pub mod rep_cache;
 mod rev_size;
+pub mod stats;
+pub mod upgrade;
 pub mod verify;
