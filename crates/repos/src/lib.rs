@@ -11,20 +11,27 @@
 
 pub mod access;
 pub mod authz;
+pub mod change_revprop;
+pub mod commit;
 pub mod config;
+mod create;
 pub mod dump;
 pub mod dumpfile;
 pub mod file_revs;
 mod get;
 pub mod history;
+pub mod hooks;
 pub mod image;
 pub mod list;
 pub mod log;
 pub mod mergeinfo;
+pub mod props_rules;
 pub mod replay;
 mod repo;
 pub mod report;
+pub mod user_locks;
 
+pub use create::{CreateOptions, create};
 pub use fsfs::{Cache, ChangeKind, ChangedPath, FsInfo, TextReader};
 pub use get::{Dirent, DirentFields, File};
 pub use repo::{Repository, RevisionAccess};
