@@ -1,21 +1,26 @@
 //! The seam between the engine and the machine: every file under `db/` is read and written through these traits.
 //!
-//! The real one is [`RealDisk`]; tests put another in its place that fails at the n-th call. Nothing here knows what
-//! the files mean. Files are read at offsets, never by seeking, and never mapped: an I/O error stays an error.
+//! The real one is [`RealDisk`] (or [`UnsyncedDisk`], which leaves durability to the system); tests put another in their
+//! place that fails at the n-th call or loses what was not synced. Nothing here knows what the files mean. Files are read at
+//! offsets, never by seeking, and never mapped: an I/O error stays an error. Files are written at their end only.
 //!
 //! Repositories may lie on NFS: files that are replaced by rename can be momentarily missing or stale, so
 //! [`read_replaced`] tries again, as Subversion does.
 
+mod machine;
+mod replace;
+
 use std::ffi::OsString;
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use base::{Error, Result};
 use rustix::io::Errno;
+
+pub use machine::{RealDisk, UnsyncedDisk};
+pub use replace::write_atomic;
 
 /// What the engine asks of a machine.
 pub trait Disk: Send + Sync {
@@ -66,7 +71,7 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// Whatever the system says.
     fn remove_file(&self, path: &Path) -> io::Result<()> {
-        let _ = (path);
+        let _ = path;
         Err(read_only())
     }
 
@@ -75,7 +80,7 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// Whatever the system says.
     fn create_dir(&self, path: &Path) -> io::Result<()> {
-        let _ = (path);
+        let _ = path;
         Err(read_only())
     }
 
@@ -84,7 +89,7 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// Whatever the system says.
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
-        let _ = (path);
+        let _ = path;
         Err(read_only())
     }
 
@@ -102,16 +107,16 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// Whatever the system says.
     fn set_read_only(&self, path: &Path) -> io::Result<()> {
-        let _ = (path);
+        let _ = path;
         Err(read_only())
     }
 
     /// Makes the names in a directory durable (renames and new files in it).
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// Whatever the system says; a filesystem that cannot sync directories is no error.
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        let _ = (path);
+        let _ = path;
         Err(read_only())
     }
 
@@ -120,11 +125,12 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// Whatever the system says.
     fn sync_all(&self, path: &Path) -> io::Result<()> {
-        let _ = (path);
+        let _ = path;
         Err(read_only())
     }
 
     /// Locks a lock file for this process alone, creating it if it is missing; `None` if `wait` is false and another holds it.
+    /// Within the process nobody else may have it open at that time: `guard` sees to that.
     ///
     /// # Errors
     /// Whatever the system says.
@@ -208,51 +214,6 @@ pub struct FileMeta {
     pub identity: (u64, u64),
     /// Last modification.
     pub modified: SystemTime,
-}
-
-/// The machine itself.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct RealDisk;
-
-impl Disk for RealDisk {
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        Ok(Arc::new(File::open(path)?))
-    }
-
-    fn read_small(&self, path: &Path) -> io::Result<Vec<u8>> {
-        std::fs::read(path)
-    }
-
-    fn list(&self, path: &Path) -> io::Result<Vec<OsString>> {
-        std::fs::read_dir(path)?
-            .map(|entry| Ok(entry?.file_name()))
-            .collect()
-    }
-
-    fn metadata(&self, path: &Path) -> io::Result<FileMeta> {
-        let meta = std::fs::metadata(path)?;
-        Ok(FileMeta {
-            len: meta.len(),
-            is_dir: meta.is_dir(),
-            identity: (meta.dev(), meta.ino()),
-            modified: meta.modified()?,
-        })
-    }
-}
-
-impl DiskFile for File {
-    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        loop {
-            match FileExt::read_at(self, buf, offset) {
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                result => return result,
-            }
-        }
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        Ok(self.metadata()?.len())
-    }
 }
 
 /// Reads a small file that others replace by rename.

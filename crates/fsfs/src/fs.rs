@@ -118,7 +118,7 @@ impl Fs {
             format: self.format().number,
             shard_size: self.format().shard_size,
             logical_addressing: self.format().logical,
-            min_unpacked_rev: Revnum(self.0.min_unpacked_rev.load(Ordering::Relaxed)),
+            min_unpacked_rev: self.min_unpacked_rev(),
         })
     }
 
@@ -178,6 +178,16 @@ impl Fs {
             self.cache().drop_unpacked(self.instance(), rev.0);
         }
         Ok(())
+    }
+
+    /// The first revision that was not packed when we last looked.
+    pub(crate) fn min_unpacked_rev(&self) -> Revnum {
+        Revnum(self.0.min_unpacked_rev.load(Ordering::Relaxed))
+    }
+
+    /// Reads `format` again: another process may have upgraded the filesystem.
+    pub(crate) fn read_format(&self) -> Result<FsFormat> {
+        read_format(self.disk(), self.path())
     }
 
     pub(crate) fn disk(&self) -> &dyn Disk {

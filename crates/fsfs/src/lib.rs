@@ -9,12 +9,14 @@
 pub mod admin;
 mod cache;
 mod conf;
+mod create;
 pub mod disk;
 #[cfg_attr(not(test), expect(dead_code, reason = "encoders are for the writing half"))]
 mod format;
 mod fs;
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod guard;
 mod history;
 mod layout;
 mod lock;
@@ -30,6 +32,7 @@ mod root;
 mod txn;
 
 pub use cache::Cache;
+pub use create::{CreateOptions, create};
 pub use format::changes::{ChangeKind, ChangedPath};
 pub use format::dir::DirEntry;
 #[doc(hidden)]

@@ -120,6 +120,16 @@ impl FsFormat {
         self.number >= 6
     }
 
+    /// Packing has a lock of its own.
+    pub(crate) fn has_pack_lock(&self) -> bool {
+        self.number >= 7
+    }
+
+    /// Contents can be shared (`rep-cache.db`), node-revisions record what that takes.
+    pub(crate) fn has_rep_sharing(&self) -> bool {
+        self.number >= 4
+    }
+
     /// Proto-revisions live in `txn-protorevs/`, not in the transaction's directory.
     pub(crate) fn has_protorevs_dir(&self) -> bool {
         self.number >= 3

@@ -9,6 +9,7 @@ mod delta;
 mod level;
 mod raw;
 mod text;
+pub(crate) mod write;
 
 pub(crate) use chain::RepAddress;
 pub use delta::DeltaStream;

@@ -2,5 +2,6 @@
 
 mod edit;
 mod list;
+pub(crate) mod proto_rev;
 
 pub use edit::{Committed, LockAccess, TextWriter, Txn, TxnOptions};

@@ -1,0 +1,230 @@
+//! The machine itself: files of the operating system.
+//!
+//! Two disks share the code. [`RealDisk`] makes durable what it is told to; [`UnsyncedDisk`] (`--no-flush-to-disk`) leaves
+//! that to the system. New files and directories get the permissions that the process's umask leaves.
+//!
+//! A lock file is locked twice, by `flock` and then by `fcntl` on the same descriptor: which of the two a Subversion uses
+//! depends on how it was built, and on Linux they do not see each other. Every closed descriptor of a file drops the `fcntl`
+//! locks that the process has on it, so nobody may open a lock file that is held.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+
+use super::{Create, Disk, DiskFile, DiskLock, DiskWriter, FileMeta};
+
+/// The machine itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealDisk;
+
+/// The machine, without waiting for anything to be durable.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct UnsyncedDisk;
+
+macro_rules! machine {
+    ($($disk:ident syncs $syncs:literal;)*) => {$(
+        impl Disk for $disk {
+            fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+                Ok(Arc::new(File::open(path)?))
+            }
+
+            fn read_small(&self, path: &Path) -> io::Result<Vec<u8>> {
+                fs::read(path)
+            }
+
+            fn list(&self, path: &Path) -> io::Result<Vec<OsString>> {
+                fs::read_dir(path)?.map(|entry| Ok(entry?.file_name())).collect()
+            }
+
+            fn metadata(&self, path: &Path) -> io::Result<FileMeta> {
+                let meta = fs::metadata(path)?;
+                Ok(FileMeta {
+                    len: meta.len(),
+                    is_dir: meta.is_dir(),
+                    identity: (meta.dev(), meta.ino()),
+                    modified: meta.modified()?,
+                })
+            }
+
+            fn write(&self, path: &Path, how: Create) -> io::Result<Box<dyn DiskWriter>> {
+                let mut options = OpenOptions::new();
+                // Whoever writes may read back what they wrote.
+                options.read(true).append(true);
+                match how {
+                    Create::New => options.create_new(true),
+                    Create::Replace => options.append(false).write(true).create(true).truncate(true),
+                    Create::Append => options.create(true),
+                };
+                let file = options.open(path)?;
+                Ok(Box::new(Writer { file, syncs: $syncs }))
+            }
+
+            fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+                fs::rename(from, to)
+            }
+
+            fn remove_file(&self, path: &Path) -> io::Result<()> {
+                fs::remove_file(path)
+            }
+
+            fn create_dir(&self, path: &Path) -> io::Result<()> {
+                fs::create_dir(path)
+            }
+
+            fn remove_dir(&self, path: &Path) -> io::Result<()> {
+                fs::remove_dir(path)
+            }
+
+            fn copy_permissions(&self, like: &Path, path: &Path) -> io::Result<()> {
+                fs::set_permissions(path, fs::metadata(like)?.permissions())
+            }
+
+            fn set_read_only(&self, path: &Path) -> io::Result<()> {
+                let mut permissions = fs::metadata(path)?.permissions();
+                permissions.set_readonly(true);
+                fs::set_permissions(path, permissions)
+            }
+
+            fn sync_dir(&self, path: &Path) -> io::Result<()> {
+                if $syncs { sync_dir(path) } else { Ok(()) }
+            }
+
+            fn sync_all(&self, path: &Path) -> io::Result<()> {
+                if $syncs { sync_all(path) } else { Ok(()) }
+            }
+
+            fn lock(&self, path: &Path, wait: bool) -> io::Result<Option<Box<dyn DiskLock>>> {
+                lock(path, wait)
+            }
+        }
+    )*};
+}
+machine! {
+    RealDisk syncs true;
+    UnsyncedDisk syncs false;
+}
+
+impl DiskFile for File {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        loop {
+            match FileExt::read_at(self, buf, offset) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                result => return result,
+            }
+        }
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+}
+
+/// A file that is being written.
+struct Writer {
+    file: File,
+    syncs: bool,
+}
+
+impl DiskFile for Writer {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        DiskFile::read_at(&self.file, buf, offset)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        DiskFile::len(&self.file)
+    }
+}
+
+impl DiskWriter for Writer {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        use std::io::Seek as _;
+        again(|| rustix::fs::ftruncate(&self.file, length))?;
+        // Only where the file was emptied on opening does the position count.
+        self.file.seek(io::SeekFrom::Start(length))?;
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        if !self.syncs {
+            return Ok(());
+        }
+        Ok(again(|| rustix::fs::fdatasync(&self.file))?)
+    }
+}
+
+/// A lock file that is held: closing it gives both locks back.
+struct Lock(#[expect(dead_code, reason = "it is there to be closed")] File);
+
+impl DiskLock for Lock {}
+
+fn lock(path: &Path, wait: bool) -> io::Result<Option<Box<dyn DiskLock>>> {
+    let open = |create: bool| {
+        OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(create)
+            .open(path)
+    };
+    let file = match open(false) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => open(true)?,
+        result => result?,
+    };
+    let operation = match wait {
+        true => FlockOperation::LockExclusive,
+        false => FlockOperation::NonBlockingLockExclusive,
+    };
+    let locked = again(|| rustix::fs::flock(&file, operation)).and_then(|()| {
+        again(|| match rustix::fs::fcntl_lock(&file, operation) {
+            // The system takes all threads of a process for one when it looks for deadlocks. Ours have an order.
+            Err(Errno::DEADLK) if wait => {
+                std::thread::sleep(DEADLOCK_PAUSE);
+                Err(Errno::INTR)
+            }
+            result => result,
+        })
+    });
+    match locked {
+        Ok(()) => Ok(Some(Box::new(Lock(file)))),
+        // What POSIX lets either call say to "it is taken".
+        Err(Errno::AGAIN | Errno::ACCESS) if !wait => Ok(None),
+        Err(e) => Err(e.into()),
+    }
+}
+
+fn sync_dir(path: &Path) -> io::Result<()> {
+    let directory = File::open(path)?;
+    match again(|| rustix::fs::fdatasync(&directory)) {
+        // Filesystems that keep no directories of their own on disk say so.
+        Err(Errno::INVAL | Errno::ROFS) => Ok(()),
+        result => Ok(result?),
+    }
+}
+
+fn sync_all(path: &Path) -> io::Result<()> {
+    let file = File::open(path)?;
+    Ok(again(|| rustix::fs::syncfs(&file))?)
+}
+
+/// Before trying again where the system believes in a deadlock.
+const DEADLOCK_PAUSE: Duration = Duration::from_millis(5);
+
+/// Calls until no signal comes between.
+fn again(mut call: impl FnMut() -> rustix::io::Result<()>) -> rustix::io::Result<()> {
+    loop {
+        match call() {
+            Err(Errno::INTR) => {}
+            result => return result,
+        }
+    }
+}
