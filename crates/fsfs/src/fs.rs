@@ -11,8 +11,10 @@ use crate::conf::FsConf;
 use crate::disk::{Disk, RealDisk, is_missing, read_replaced};
 use crate::format::fs_format::{FormatError, FsFormat};
 use crate::layout::Layout;
+use crate::rep::write::UnsharedRows;
 use crate::rev_file::no_such_revision;
 use crate::root::Root;
+use crate::txn::LiveTxns;
 
 /// An open filesystem. Cheap to clone; Send + Sync; every method may be called from many threads.
 #[derive(Clone)]
@@ -30,6 +32,19 @@ pub(crate) struct FsInner {
     pub(crate) min_unpacked_rev: AtomicU64,
     /// As last read.
     youngest: AtomicU64,
+    /// Transactions that holders of this filesystem edit.
+    live_txns: LiveTxns,
+    /// Sees revisions that are not current yet: their number takes the place of the file.
+    ahead: Option<Ahead>,
+}
+
+/// A private view of revisions that have been written and are not current yet.
+#[derive(Clone, Default)]
+pub(crate) struct Ahead {
+    /// The youngest of them.
+    youngest: Arc<AtomicU64>,
+    /// What they may share with later ones.
+    pub(crate) rows: UnsharedRows,
 }
 
 /// What `svnadmin info` prints about the storage.
@@ -87,6 +102,8 @@ impl Fs {
             uuid,
             min_unpacked_rev: AtomicU64::new(0),
             youngest: AtomicU64::new(0),
+            live_txns: LiveTxns::default(),
+            ahead: None,
         }));
         fs.refresh_min_unpacked_rev()?;
         fs.youngest()?;
@@ -95,7 +112,11 @@ impl Fs {
 
     /// Opens the same filesystem again, with a cache of its own of `budget` bytes.
     pub(crate) fn reopen(&self, budget: u64) -> Result<Fs> {
-        Self::open_on(self.path(), &Cache::new(budget), self.0.disk.clone())
+        let fs = Self::open_on(self.path(), &Cache::new(budget), self.0.disk.clone())?;
+        Ok(match &self.0.ahead {
+            Some(_) => fs.ahead(self.youngest_seen()),
+            None => fs,
+        })
     }
 
     /// REPOS/db.
@@ -127,6 +148,9 @@ impl Fs {
     /// # Errors
     /// `FS_CORRUPT` if it does not start with a number; the system's.
     pub fn youngest(&self) -> Result<Revnum> {
+        if let Some(ahead) = &self.0.ahead {
+            return Ok(Revnum(ahead.youngest.load(Ordering::Acquire)));
+        }
         let path = self.layout().file("current");
         let text = read_replaced(self.disk(), &path)?;
         // Formats 1 and 2 keep counters behind the number.
@@ -137,6 +161,50 @@ impl Fs {
         let rev = Revnum::parse(&text[..end]).ok_or_else(|| corrupt_number(&path))?;
         self.0.youngest.store(rev.0, Ordering::Relaxed);
         Ok(rev)
+    }
+
+    /// The youngest revision that we know of, without asking the disk.
+    pub(crate) fn youngest_seen(&self) -> Revnum {
+        match &self.0.ahead {
+            Some(ahead) => Revnum(ahead.youngest.load(Ordering::Acquire)),
+            None => Revnum(self.0.youngest.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// Notes that a revision is the youngest: one that this process has made.
+    pub(crate) fn set_youngest(&self, rev: Revnum) {
+        self.0.youngest.store(rev.0, Ordering::Relaxed);
+        if let Some(ahead) = &self.0.ahead {
+            ahead.youngest.store(rev.0, Ordering::Release);
+        }
+    }
+
+    /// The same filesystem for one who also sees the revisions up to `youngest`, which are written but not current. It shares no
+    /// cached value with others: these revisions may yet vanish and others take their numbers.
+    pub(crate) fn ahead(&self, youngest: Revnum) -> Fs {
+        static VIEWS: AtomicU64 = AtomicU64::new(0);
+        let ahead = Ahead::default();
+        ahead.youngest.store(youngest.0, Ordering::Release);
+        let number = VIEWS.fetch_add(1, Ordering::Relaxed);
+        let inner = &self.0;
+        Fs(Arc::new(FsInner {
+            disk: inner.disk.clone(),
+            layout: inner.layout.clone(),
+            format: inner.format,
+            conf: inner.conf,
+            uuid: inner.uuid.clone(),
+            instance: inner.cache.instance(format!("view {number}")),
+            cache: inner.cache.clone(),
+            min_unpacked_rev: AtomicU64::new(inner.min_unpacked_rev.load(Ordering::Relaxed)),
+            youngest: AtomicU64::new(youngest.0),
+            live_txns: LiveTxns::default(),
+            ahead: Some(ahead),
+        }))
+    }
+
+    /// What is shared by revisions that are not current yet.
+    pub(crate) fn unshared_rows(&self) -> Option<UnsharedRows> {
+        self.0.ahead.as_ref().map(|ahead| ahead.rows.clone())
     }
 
     /// The tree of a revision.
@@ -203,13 +271,16 @@ impl Fs {
     }
 
     /// `fsfs.conf` as it was when the filesystem was opened.
-    #[expect(dead_code, reason = "only what writes asks how")]
     pub(crate) fn conf(&self) -> &FsConf {
         &self.0.conf
     }
 
     pub(crate) fn cache(&self) -> &Cache {
         &self.0.cache
+    }
+
+    pub(crate) fn live_txns(&self) -> &LiveTxns {
+        &self.0.live_txns
     }
 
     pub(crate) fn instance(&self) -> Instance {

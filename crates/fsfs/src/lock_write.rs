@@ -66,7 +66,6 @@ impl Fs {
     ///
     /// # Errors
     /// `FS_NO_USER`, `FS_LOCK_OWNER_MISMATCH`, `FS_BAD_LOCK_TOKEN`; what reading locks may say.
-    #[expect(dead_code, reason = "commits ask")]
     pub(crate) fn check_lock(&self, path: &FsPath, access: &LockAccess, recursive: bool) -> Result<()> {
         let _ = (path, access, recursive);
         Err(Error::new(Code::UNSUPPORTED_FEATURE, "being written"))

@@ -154,6 +154,9 @@ impl Node {
                 }
             }
             (RepPlace::Mutable, Some(txn)) => {
+                if let Some(props) = self.fs().live_props(txn, (noderev.id.node, noderev.id.copy))? {
+                    return Ok(props);
+                }
                 let path = self
                     .fs()
                     .layout()

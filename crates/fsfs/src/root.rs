@@ -125,8 +125,8 @@ impl Root {
         };
         match self.look_up(&parent)? {
             Found::Node(noderev) if noderev.kind == NodeKind::Dir => {
-                let entries = self.entries(&noderev)?;
-                Ok(dir::find(&entries, path.basename()).map_or(NodeKind::None, |entry| entry.kind))
+                let entry = self.fs().dir_entry(&noderev, path.basename())?;
+                Ok(entry.map_or(NodeKind::None, |(kind, _)| kind))
             }
             _ => Ok(NodeKind::None),
         }
@@ -139,7 +139,11 @@ impl Root {
     pub fn changed_paths(&self) -> Result<Arc<[ChangedPath]>> {
         match &self.0.tree {
             Tree::Revision(rev) => self.fs().changes(*rev),
-            Tree::Transaction(_, name) => {
+            Tree::Transaction(txn, name) => {
+                if let Some(log) = self.fs().live_changes(*txn) {
+                    let folded = changes::fold(log)?;
+                    return Ok(folded.into_iter().map(|change| change.info).collect());
+                }
                 let path = self.fs().layout().txn(name).join("changes");
                 let text = match self.fs().disk().read_small(&path) {
                     Ok(text) => text,
@@ -168,7 +172,8 @@ impl Root {
         }
         let noderev = match self.0.tree {
             Tree::Revision(rev) => self.fs().root_noderev(rev)?,
-            Tree::Transaction(txn, _) => self.fs().txn_noderev(txn, IdPart::ROOT, IdPart::ROOT)?,
+            // Asked for each time: the transaction may be being edited.
+            Tree::Transaction(txn, _) => return self.fs().txn_noderev(txn, IdPart::ROOT, IdPart::ROOT),
         };
         Ok(self.0.root.get_or_init(|| noderev).clone())
     }
@@ -185,7 +190,7 @@ impl Root {
         )
     }
 
-    fn not_directory(&self, path: &FsPath) -> Error {
+    pub(crate) fn not_directory(&self, path: &FsPath) -> Error {
         let uuid = self.fs().uuid();
         let within = match &self.0.tree {
             Tree::Revision(rev) => format!("revision {rev}"),
@@ -217,11 +222,10 @@ impl Root {
                 return Ok(Found::BelowFile(prefix(path, at)));
             }
             let name_end = memchr::memchr(b'/', rest.as_bytes()).unwrap_or(rest.len());
-            let entries = self.entries(&dir)?;
-            let Some(entry) = dir::find(&entries, &rest[..name_end]) else {
+            let Some((_, id)) = self.fs().dir_entry(&dir, &rest[..name_end])? else {
                 return Ok(Found::Nothing);
             };
-            let node = self.fs().noderev(&entry.id)?;
+            let node = self.fs().noderev(&id)?;
             if name_end == rest.len() {
                 *self.0.last_dir.lock() = Some((prefix(path, at), dir));
                 return Ok(Found::Node(node));
@@ -328,6 +332,9 @@ impl Fs {
 
     /// An uncommitted node-revision.
     pub(crate) fn txn_noderev(&self, txn: TxnId, node: IdPart, copy: IdPart) -> Result<Arc<NodeRev>> {
+        if let Some(noderev) = self.live_noderev(txn, (node, copy))? {
+            return Ok(noderev);
+        }
         let path = self.layout().txn_node(txn, node, copy);
         let text = self
             .disk()
@@ -357,6 +364,17 @@ impl Fs {
         }
     }
 
+    /// What a name stands for in a directory. One look-up in a directory that is being changed does not list it whole.
+    pub(crate) fn dir_entry(&self, dir: &NodeRev, name: &str) -> Result<Option<(NodeKind, NodeRevId)>> {
+        if let (Some(RepPlace::Mutable), Some(txn)) = (dir.text.map(|rep| rep.place), dir.id.txn())
+            && let Some(found) = self.live_child(txn, (dir.id.node, dir.id.copy), name)?
+        {
+            return Ok(found);
+        }
+        let entries = self.dir_entries(dir)?;
+        Ok(dir::find(&entries, name).map(|entry| (entry.kind, entry.id)))
+    }
+
     /// Sorted entries of a directory.
     pub(crate) fn dir_entries(&self, dir: &NodeRev) -> Result<Arc<[DirEntry]>> {
         let Some(rep) = &dir.text else {
@@ -376,6 +394,9 @@ impl Fs {
                 }
             }
             (RepPlace::Mutable, Some(txn)) => {
+                if let Some(entries) = self.live_children(txn, (dir.id.node, dir.id.copy))? {
+                    return Ok(entries);
+                }
                 let path = self.layout().txn_children(txn, dir.id.node, dir.id.copy);
                 let text = self
                     .disk()

@@ -125,9 +125,29 @@ impl FsFormat {
         self.number >= 7
     }
 
+    /// Node-revisions count nodes with mergeinfo; node-ids and copy-ids carry the revision that made them.
+    pub(crate) fn has_mergeinfo(&self) -> bool {
+        self.number >= 3
+    }
+
     /// Contents can be shared (`rep-cache.db`), node-revisions record what that takes.
     pub(crate) fn has_rep_sharing(&self) -> bool {
         self.number >= 4
+    }
+
+    /// Changed-path lists name the kind of node.
+    pub(crate) fn has_kinds_in_changes(&self) -> bool {
+        self.number >= 4
+    }
+
+    /// Changed-path lists tell whether mergeinfo was changed.
+    pub(crate) fn has_mergeinfo_in_changes(&self) -> bool {
+        self.number >= 7
+    }
+
+    /// Rep lines have `-` in place of what is missing.
+    pub(crate) fn has_placeholders(&self) -> bool {
+        self.number >= 8
     }
 
     /// Proto-revisions live in `txn-protorevs/`, not in the transaction's directory.

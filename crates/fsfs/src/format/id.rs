@@ -48,12 +48,18 @@ impl IdPart {
         self.rev == IN_TXN
     }
 
+    /// The number alone.
+    pub(crate) fn number(self) -> u64 {
+        self.number
+    }
+
     /// Revision that assigned it: `None` in a transaction, 0 where it is not recorded.
     pub(crate) fn revision(self) -> Option<Revnum> {
         (!self.is_temporary()).then_some(Revnum(self.rev))
     }
 
-    fn parse(text: &[u8]) -> Option<Self> {
+    /// Reads a part of an ID.
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         if let Some(number) = text.strip_prefix(b"_") {
             return Some(Self::temporary(parse_base36(number)?));
         }

@@ -31,7 +31,7 @@ use crate::node::Node;
 use crate::open_file::OpenFile;
 
 /// Lends this thread's codec (decompressor state and scratch buffers).
-fn with_codec<T>(f: impl FnOnce(&mut Codec) -> T) -> T {
+pub(crate) fn with_codec<T>(f: impl FnOnce(&mut Codec) -> T) -> T {
     thread_local! {
         static CODEC: RefCell<Codec> = RefCell::new(Codec::new());
     }

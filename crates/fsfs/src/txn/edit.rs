@@ -1,12 +1,24 @@
-//! Changing a transaction's tree: SKELETON (agreed signatures; the bodies are being written).
+//! An open transaction: the front door to its tree, its properties and its end.
+//!
+//! Editing happens in memory (`state`, `change`), and texts go to the prototype revision as they come (`text`). Readers of
+//! this process see every change at once ([`Txn::root`]); other processes see what [`Txn::lay_down`] has written. A
+//! transaction that is dropped without being committed or aborted is laid down, as if it had been left open.
 
 use std::sync::Arc;
 
 use base::checksum::Md5;
-use base::{Code, Date, Error, FsPath, Props, Result, Revnum};
-use delta::editor::TextChunk;
+use base::{Code, Error, FsPath, NodeKind, Props, Result, Revnum, props};
+use parking_lot::RwLock;
 
+use super::begin::CLIENT_DATE;
+use super::proto_rev::ProtoRev;
+use super::state::State;
+use super::text::{TextWriter, source_of};
+use crate::format::id::TxnId;
+use crate::format::noderev::NodeRev;
 use crate::fs::Fs;
+use crate::rep::TextReader;
+use crate::rep::write::{RepWriter, Sharing, Which, delta_base};
 use crate::root::Root;
 
 /// How a new transaction treats the changes that it is given.
@@ -31,7 +43,26 @@ pub struct LockAccess {
 /// [`Txn::lay_down`], so that other processes (hooks, `svnlook -t`) see it; the text goes to the prototype revision
 /// file at once.
 pub struct Txn {
-    fs: Fs,
+    pub(super) fs: Fs,
+    pub(super) id: TxnId,
+    pub(super) name: String,
+    /// Shared with whoever reads the transaction in this process.
+    pub(super) state: Arc<RwLock<State>>,
+    pub(super) proto: ProtoRev,
+    pub(super) sharing: Sharing,
+    pub(super) access: LockAccess,
+    pub(super) life: Life,
+}
+
+/// What a transaction is still good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Life {
+    /// Everything.
+    Open,
+    /// Being removed: a commit of it failed after its texts had left it.
+    Broken,
+    /// Nothing: it is a revision, or gone.
+    Ended,
 }
 
 /// What became of a commit.
@@ -43,44 +74,15 @@ pub struct Committed {
     pub post_commit_error: Option<Error>,
 }
 
-impl Fs {
-    /// Begins a transaction on a revision. `now` becomes its svn:date.
-    ///
-    /// # Errors
-    /// `FS_NO_SUCH_REVISION`; the system's.
-    pub fn begin_txn(&self, base: Revnum, options: TxnOptions, now: Date) -> Result<Txn> {
-        let _ = (base, options, now);
-        Err(unfinished())
-    }
-
-    /// Opens a transaction that exists, to go on editing it.
-    ///
-    /// # Errors
-    /// `FS_MALFORMED_TXN_ID`, `FS_NO_SUCH_TRANSACTION`; the system's.
-    pub fn open_txn(&self, name: &str) -> Result<Txn> {
-        let _ = name;
-        Err(unfinished())
-    }
-
-    /// Removes a transaction and everything in it.
-    ///
-    /// # Errors
-    /// `FS_NO_SUCH_TRANSACTION`; the system's.
-    pub fn purge_txn(&self, name: &str) -> Result<()> {
-        let _ = name;
-        Err(unfinished())
-    }
-}
-
 impl Txn {
     /// Its name: base revision and number.
     pub fn name(&self) -> &str {
-        ""
+        &self.name
     }
 
     /// The revision on which it builds.
     pub fn base_revision(&self) -> Revnum {
-        Revnum::ZERO
+        self.state.read().base()
     }
 
     /// The tree as it is now; what is changed later may or may not be seen through it.
@@ -88,29 +90,39 @@ impl Txn {
     /// # Errors
     /// Those of reading the base.
     pub fn root(&self) -> Result<Root> {
-        self.fs.root(self.base_revision())
+        Ok(Root::of_transaction(&self.fs, self.id, &self.name))
     }
 
     /// Its property list, flags included.
     ///
     /// # Errors
-    /// The system's.
+    /// None at present.
     pub fn props(&self) -> Result<Arc<Props>> {
-        Err(unfinished())
+        Ok(self.state.read().props.clone())
     }
 
     /// Sets or deletes a property of the transaction.
     ///
     /// # Errors
-    /// The system's.
+    /// `FS_TRANSACTION_DEAD`.
     pub fn set_prop(&mut self, name: &str, value: Option<&[u8]>) -> Result<()> {
-        let _ = (name, value);
-        Err(unfinished())
+        self.change(|state, _| {
+            let list = Arc::make_mut(&mut state.props);
+            if name == props::DATE && list.contains_key(CLIENT_DATE) {
+                list.insert(CLIENT_DATE.to_owned(), b"1".to_vec());
+            }
+            match value {
+                Some(value) => list.insert(name.to_owned(), value.to_owned()),
+                None => list.remove(name),
+            };
+            state.laid.props = false;
+            Ok(())
+        })
     }
 
     /// Who commits; needed before the first change where locks are checked.
     pub fn set_lock_access(&mut self, access: LockAccess) {
-        let _ = access;
+        self.access = access;
     }
 
     /// Adds an empty directory.
@@ -118,8 +130,8 @@ impl Txn {
     /// # Errors
     /// `FS_ALREADY_EXISTS`, `FS_NOT_FOUND`, `FS_NOT_DIRECTORY`, `FS_PATH_SYNTAX`; those of locks.
     pub fn make_dir(&mut self, path: &FsPath) -> Result<()> {
-        let _ = path;
-        Err(unfinished())
+        self.check_lock(path, true)?;
+        self.change(|state, fs| state.add(fs, path, NodeKind::Dir))
     }
 
     /// Adds an empty file.
@@ -127,8 +139,8 @@ impl Txn {
     /// # Errors
     /// As [`Txn::make_dir`].
     pub fn make_file(&mut self, path: &FsPath) -> Result<()> {
-        let _ = path;
-        Err(unfinished())
+        self.check_lock(path, true)?;
+        self.change(|state, fs| state.add(fs, path, NodeKind::File))
     }
 
     /// Deletes an entry and all below it.
@@ -136,8 +148,8 @@ impl Txn {
     /// # Errors
     /// `FS_NOT_FOUND`, `FS_ROOT_DIR`; those of locks.
     pub fn delete(&mut self, path: &FsPath) -> Result<()> {
-        let _ = path;
-        Err(unfinished())
+        self.check_lock(path, true)?;
+        self.change(|state, fs| state.delete(fs, path))
     }
 
     /// Copies a committed node, with history; replaces what is at `to`.
@@ -145,8 +157,10 @@ impl Txn {
     /// # Errors
     /// `FS_NOT_FOUND`; those of locks.
     pub fn copy(&mut self, from: &Root, from_path: &FsPath, to: &FsPath) -> Result<()> {
-        let _ = (from, from_path, to);
-        Err(unfinished())
+        let rev = committed(from)?;
+        let source = from.node(from_path)?;
+        self.check_lock(to, true)?;
+        self.change(|state, fs| state.copy(fs, &source, rev, to))
     }
 
     /// Puts a committed node at the same path of this tree, without history (`load` of copies of nothing).
@@ -154,8 +168,9 @@ impl Txn {
     /// # Errors
     /// As [`Txn::copy`].
     pub fn revision_link(&mut self, from: &Root, path: &FsPath) -> Result<()> {
-        let _ = (from, path);
-        Err(unfinished())
+        committed(from)?;
+        let source = from.node(path)?;
+        self.change(|state, fs| state.link(fs, &source, path))
     }
 
     /// Sets or deletes a property of a node.
@@ -163,8 +178,8 @@ impl Txn {
     /// # Errors
     /// `FS_NOT_FOUND`; those of locks.
     pub fn change_prop(&mut self, path: &FsPath, name: &str, value: Option<&[u8]>) -> Result<()> {
-        let _ = (path, name, value);
-        Err(unfinished())
+        self.check_lock(path, false)?;
+        self.change(|state, fs| state.change_prop(fs, path, name, value))
     }
 
     /// Starts a new text as a delta against the text that the file has now (or against nothing where it is empty).
@@ -179,8 +194,7 @@ impl Txn {
         base_md5: Option<&Md5>,
         result_md5: Option<&Md5>,
     ) -> Result<TextWriter> {
-        let _ = (path, base_md5, result_md5);
-        Err(unfinished())
+        self.write_text(path, base_md5, result_md5, true)
     }
 
     /// Starts a new text given as it is.
@@ -188,8 +202,40 @@ impl Txn {
     /// # Errors
     /// As [`Txn::apply_textdelta`].
     pub fn apply_text(&mut self, path: &FsPath, result_md5: Option<&Md5>) -> Result<TextWriter> {
-        let _ = (path, result_md5);
-        Err(unfinished())
+        self.write_text(path, None, result_md5, false)
+    }
+
+    fn write_text(
+        &mut self,
+        path: &FsPath,
+        base_md5: Option<&Md5>,
+        result_md5: Option<&Md5>,
+        is_delta: bool,
+    ) -> Result<TextWriter> {
+        self.check_lock(path, false)?;
+        let (key, noderev) = self.change(|state, fs| {
+            let key = state.file_to_write(fs, path)?;
+            Ok((key, state.node(key)?.noderev.clone()))
+        })?;
+        check_base(path, &noderev, base_md5)?;
+        let source = match is_delta {
+            true => Some(source_of(TextReader::new(
+                &self.fs,
+                noderev.text.as_ref(),
+                Some(self.id),
+            )?)),
+            false => None,
+        };
+        let base = delta_base(&self.fs, &noderev, Which::Text, self.fs.youngest_seen())?;
+        Ok(TextWriter {
+            rep: RepWriter::begin(&self.fs, &self.proto, base)?,
+            key,
+            path: path.clone(),
+            expected: result_md5.copied(),
+            source,
+            made: Vec::new(),
+            failed: None,
+        })
     }
 
     /// Writes everything that other processes may read about the transaction to disk. A second call writes only what
@@ -198,62 +244,78 @@ impl Txn {
     /// # Errors
     /// The system's.
     pub fn lay_down(&mut self) -> Result<()> {
-        Err(unfinished())
-    }
-
-    /// Merges with what was committed meanwhile and makes it the next revision.
-    ///
-    /// # Errors
-    /// `FS_CONFLICT` with the path; those of locks; the system's. The transaction is then still there.
-    pub fn commit(&mut self, now: &dyn Fn() -> Date) -> Result<Committed> {
-        let _ = now;
-        Err(unfinished())
+        self.check_open()?;
+        self.state.write().lay_down(&self.fs)?;
+        self.sharing.lay_down()?;
+        self.proto.lay_down()
     }
 
     /// Removes the transaction.
     ///
     /// # Errors
     /// The system's.
-    pub fn abort(self) -> Result<()> {
-        Err(unfinished())
+    pub fn abort(mut self) -> Result<()> {
+        self.life = Life::Ended;
+        self.fs.purge_txn(&self.name)
+    }
+
+    pub(super) fn check_open(&self) -> Result<()> {
+        match self.life {
+            Life::Open => Ok(()),
+            Life::Broken | Life::Ended => Err(Error::new(
+                Code::FS_TRANSACTION_DEAD,
+                format!(
+                    "Transaction '{}' can't be changed or committed any more",
+                    self.name
+                ),
+            )),
+        }
+    }
+
+    /// Enforces users' locks, where they are enforced.
+    fn check_lock(&self, path: &FsPath, recursive: bool) -> Result<()> {
+        if self.state.read().checks_locks() {
+            self.fs.check_lock(path, &self.access, recursive)?;
+        }
+        Ok(())
+    }
+
+    fn change<T>(&mut self, f: impl FnOnce(&mut State, &Fs) -> Result<T>) -> Result<T> {
+        self.check_open()?;
+        f(&mut self.state.write(), &self.fs)
     }
 }
 
-/// A text that is being written. Owns its file until it is finished or dropped; independent of the [`Txn`] value, so that an
-/// editor may keep it beside it.
-pub struct TextWriter {
-    _private: (),
-}
-
-impl TextWriter {
-    /// The next window of the delta ([`Txn::apply_textdelta`] only).
-    ///
-    /// # Errors
-    /// `SVNDIFF_…`, `FS_CORRUPT`; the system's.
-    pub fn chunk(&mut self, chunk: TextChunk<'_>) -> Result<()> {
-        let _ = chunk;
-        Err(unfinished())
-    }
-
-    /// The next bytes of the text ([`Txn::apply_text`] only).
-    ///
-    /// # Errors
-    /// The system's.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        let _ = bytes;
-        Err(unfinished())
-    }
-
-    /// Ends the text and hands it to its transaction; returns its MD5.
-    ///
-    /// # Errors
-    /// `CHECKSUM_MISMATCH`; the system's. The node then keeps its old text.
-    pub fn finish(self, txn: &mut Txn) -> Result<Md5> {
-        let _ = txn;
-        Err(unfinished())
+impl Drop for Txn {
+    fn drop(&mut self) {
+        if self.life == Life::Open {
+            // Left open: others find what can be written of it.
+            _ = self.lay_down();
+        }
+        self.fs.live_txns().remove(self.id);
     }
 }
 
-fn unfinished() -> Error {
-    Error::new(Code::UNSUPPORTED_FEATURE, "being written")
+/// The revision of a root, which must be one's.
+fn committed(root: &Root) -> Result<Revnum> {
+    root.revision().ok_or_else(|| {
+        Error::new(
+            Code::UNSUPPORTED_FEATURE,
+            "Copy from mutable tree not currently supported",
+        )
+    })
+}
+
+/// Checks what the writer of a delta believes that the file holds.
+fn check_base(path: &FsPath, noderev: &NodeRev, expected: Option<&Md5>) -> Result<()> {
+    let actual = noderev.text.as_ref().map_or(Md5::EMPTY, |rep| rep.md5);
+    match expected {
+        Some(expected) if !expected.matches(&actual) => Err(Error::new(
+            Code::CHECKSUM_MISMATCH,
+            format!(
+                "Base checksum mismatch on '{path}':\n   expected:  {expected}\n     actual:  {actual}\n"
+            ),
+        )),
+        _ => Ok(()),
+    }
 }

@@ -35,7 +35,9 @@ impl Fs {
     /// # Errors
     /// `FS_MALFORMED_TXN_ID`, `FS_NO_SUCH_TRANSACTION`, `MALFORMED_FILE`, the system's.
     pub fn txn_props(&self, txn: &str) -> Result<Props> {
-        self.check_txn(txn)?;
+        if let Some(props) = self.live_txn_props(self.check_txn(txn)?) {
+            return Ok(Props::clone(&props));
+        }
         let path = self.layout().txn(txn).join("props");
         let text = self
             .disk()

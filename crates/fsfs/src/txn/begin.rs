@@ -1,0 +1,299 @@
+//! Beginning a transaction, opening one that is on disk, and removing one.
+//!
+//! A new transaction has its directory and its prototype revision from the start, so whatever happens to this process,
+//! `lstxns` lists it and `rmtxns` removes it. The rest of its files is written by `lay_down`, if somebody else is to read them.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::Arc;
+
+use base::{Code, Date, Error, NodeKind, Props, Result, Revnum, hashdump, props};
+use parking_lot::RwLock;
+
+use super::edit::{Life, Txn, TxnOptions};
+use super::proto_rev::ProtoRev;
+use super::state::{Children, Laid, NodeKey, State, TxnNode, spelled_copyroot};
+use crate::disk::{is_missing, write_atomic};
+use crate::format::changes;
+use crate::format::dir;
+use crate::format::id::{IdPart, NodeRevId, Tail, TxnId};
+use crate::format::noderev::NodeRev;
+use crate::format::number::{parse_base36, push_base36};
+use crate::format::rep_line::RepPlace;
+use crate::fs::Fs;
+use crate::rep::write::Sharing;
+
+/// Users' locks are enforced.
+pub(super) const CHECK_LOCKS: &str = "svn:check-locks";
+/// Subversion's flag for enforcing that nothing is out of date; read, never set.
+pub(super) const CHECK_OOD: &str = "svn:check-ood";
+/// `0` where a client may set the date, `1` once it has.
+pub(super) const CLIENT_DATE: &str = "svn:client-date";
+
+impl Fs {
+    /// Begins a transaction on a revision. `now` becomes its svn:date.
+    ///
+    /// # Errors
+    /// `FS_NO_SUCH_REVISION`; the system's.
+    pub fn begin_txn(&self, base: Revnum, options: TxnOptions, now: Date) -> Result<Txn> {
+        self.check_rev(base)?;
+        let name = if self.format().has_protorevs_dir() {
+            let mut number = String::new();
+            push_base36(&mut number, self.take_txn_numbers(1)?);
+            let name = format!("{base}-{number}");
+            self.make_txn_dir(&name)?;
+            name
+        } else {
+            self.make_numbered_txn_dir(base)?
+        };
+        self.begin_named(&name, base, options, now)
+    }
+
+    /// Fills the directory of a new transaction.
+    pub(crate) fn begin_named(
+        &self,
+        name: &str,
+        base: Revnum,
+        options: TxnOptions,
+        now: Date,
+    ) -> Result<Txn> {
+        let begin = || -> Result<Txn> {
+            let id = TxnId::parse(name.as_bytes())?;
+            let mut list = Props::from([(props::DATE.to_owned(), now.to_string().into_bytes())]);
+            if options.check_locks {
+                list.insert(CHECK_LOCKS.to_owned(), b"true".to_vec());
+            }
+            if options.client_date {
+                list.insert(CLIENT_DATE.to_owned(), b"0".to_vec());
+            }
+            let root = self.fresh_root(id, base)?;
+            let proto = ProtoRev::create(self, id)?;
+            let state = State::new(id, name.to_owned(), root, list);
+            Ok(self.live_txn(state, proto, false)?)
+        };
+        begin().inspect_err(|_| {
+            // It never began. What cannot be removed now can be later, by its name.
+            _ = self.purge_txn(name);
+        })
+    }
+
+    /// The root of a transaction in which nothing has happened yet.
+    fn fresh_root(&self, txn: TxnId, base: Revnum) -> Result<NodeRev> {
+        let root = self.root_noderev(base)?;
+        Ok(NodeRev {
+            id: NodeRevId {
+                node: root.id.node,
+                copy: root.id.copy,
+                tail: Tail::Txn(txn),
+            },
+            predecessor: Some(root.id),
+            count: root.count + 1,
+            copyfrom: None,
+            copyroot: Some(spelled_copyroot(&root)),
+            is_fresh_txn_root: true,
+            ..NodeRev::clone(&root)
+        })
+    }
+
+    /// Takes numbers for transactions and returns the first. A crash leaves numbers that are never used.
+    pub(crate) fn take_txn_numbers(&self, count: u64) -> Result<u64> {
+        let _lock = self.txn_current_lock()?;
+        let path = self.layout().file("txn-current");
+        let text = self
+            .disk()
+            .read_small(&path)
+            .map_err(|e| Error::io("Can't open file", &path, &e))?;
+        let number = parse_base36(text.trim_ascii_end()).ok_or_else(|| {
+            Error::new(
+                Code::FS_CORRUPT,
+                format!("File '{}' holds no transaction number", path.display()),
+            )
+        })?;
+        let mut next = String::new();
+        push_base36(&mut next, number.saturating_add(count));
+        next.push('\n');
+        write_atomic(self.disk(), &path, next.as_bytes(), &path)?;
+        Ok(number)
+    }
+
+    /// Makes the directory of a transaction; its name is taken from then on.
+    pub(crate) fn make_txn_dir(&self, name: &str) -> Result<()> {
+        let path = self.layout().txn(name);
+        let made = self.disk().create_dir(&path);
+        made.map_err(|e| Error::io("Can't create directory", &path, &e))
+    }
+
+    /// Formats 1 and 2 have no counter: the first number that is free.
+    fn make_numbered_txn_dir(&self, base: Revnum) -> Result<String> {
+        for number in 1..=99_999 {
+            let name = format!("{base}-{number}");
+            let path = self.layout().txn(&name);
+            match self.disk().create_dir(&path) {
+                Ok(()) => return Ok(name),
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(e) => return Err(Error::io("Can't create directory", &path, &e)),
+            }
+        }
+        Err(Error::new(
+            Code::IO_UNIQUE_NAMES_EXHAUSTED,
+            format!(
+                "Unable to create transaction directory in '{}' for revision {base}",
+                self.path().display()
+            ),
+        ))
+    }
+
+    fn live_txn(&self, state: State, proto: ProtoRev, reads_disk: bool) -> Result<Txn> {
+        let (id, name) = (state.id, state.name.clone());
+        let state = Arc::new(RwLock::new(state));
+        if !self.live_txns().add(id, &state) {
+            return Err(Error::new(
+                Code::FS_TRANSACTION_NOT_DEAD,
+                format!("Transaction '{name}' is being edited already"),
+            ));
+        }
+        Ok(Txn {
+            sharing: self.sharing(id, reads_disk),
+            fs: self.clone(),
+            id,
+            name,
+            state,
+            proto,
+            access: Default::default(),
+            life: Life::Open,
+        })
+    }
+
+    /// What a transaction may share.
+    pub(super) fn sharing(&self, txn: TxnId, reads_disk: bool) -> Sharing {
+        let sharing = Sharing::new(self, txn, reads_disk);
+        match self.unshared_rows() {
+            Some(rows) => sharing.with_unshared(rows, self.youngest_seen()),
+            None => sharing,
+        }
+    }
+
+    /// Opens a transaction that exists, to go on editing it.
+    ///
+    /// # Errors
+    /// `FS_MALFORMED_TXN_ID`, `FS_NO_SUCH_TRANSACTION`; the system's.
+    pub fn open_txn(&self, name: &str) -> Result<Txn> {
+        let id = self.check_txn(name)?;
+        let list = self.txn_props(name)?;
+        let root = self.txn_noderev(id, IdPart::ROOT, IdPart::ROOT)?;
+        let mut state = State::new(id, name.to_owned(), NodeRev::clone(&root), list);
+        (state.next_node, state.next_copy) = self.read_next_ids(name)?;
+        let log = self.read_txn_file(name, "changes")?;
+        state.changes = changes::parse(&log, true)?;
+        for key in self.txn_node_keys(name)? {
+            let node = self.read_txn_node(id, key)?;
+            state.insert(key, node);
+        }
+        state.laid = Laid {
+            changes: state.changes.len(),
+            counters: Some((state.next_node, state.next_copy)),
+            props: true,
+        };
+        let proto = ProtoRev::open(self, id)?;
+        self.live_txn(state, proto, true)
+    }
+
+    fn read_txn_file(&self, txn: &str, file: &str) -> Result<Vec<u8>> {
+        let path = self.layout().txn(txn).join(file);
+        let read = self.disk().read_small(&path);
+        read.map_err(|e| Error::io("Can't open file", &path, &e))
+    }
+
+    fn read_next_ids(&self, txn: &str) -> Result<(u64, u64)> {
+        let text = self.read_txn_file(txn, "next-ids")?;
+        // Subversion 1.14 writes a zero byte behind the line.
+        let line = text.split(|&b| b == b'\n').next().unwrap_or_default();
+        let mut fields = line.split(|&b| b == b' ').map(parse_base36);
+        match (fields.next().flatten(), fields.next().flatten()) {
+            (Some(node), Some(copy)) => Ok((node, copy)),
+            _ => Err(Error::new(
+                Code::FS_CORRUPT,
+                format!("next-ids file of transaction '{txn}' is corrupt"),
+            )),
+        }
+    }
+
+    /// The node-revisions that a transaction has on disk.
+    fn txn_node_keys(&self, txn: &str) -> Result<HashSet<NodeKey>> {
+        let dir = self.layout().txn(txn);
+        let names = self.disk().list(&dir);
+        let names = names.map_err(|e| Error::io("Can't open directory", &dir, &e))?;
+        let keys = names.iter().filter_map(|name| {
+            let rest = name.to_str()?.strip_prefix("node.")?;
+            // `node.<node-id>.<copy-id>`; further dots are children and properties.
+            let (node, copy) = rest.split_once('.')?;
+            Some((IdPart::parse(node.as_bytes())?, IdPart::parse(copy.as_bytes())?))
+        });
+        Ok(keys.collect())
+    }
+
+    fn read_txn_node(&self, txn: TxnId, key: NodeKey) -> Result<TxnNode> {
+        let noderev = self.txn_noderev(txn, key.0, key.1)?;
+        let is_mutable = |rep: &Option<crate::format::rep_line::Rep>| {
+            rep.as_ref().is_some_and(|rep| rep.place == RepPlace::Mutable)
+        };
+        let mut node = TxnNode::new(NodeRev::clone(&noderev));
+        node.is_laid = true;
+        if noderev.kind == NodeKind::Dir && is_mutable(&noderev.text) {
+            let path = self.layout().txn_children(txn, key.0, key.1);
+            let text = self.disk().read_small(&path);
+            let text = text.map_err(|e| Error::io("Can't open file", &path, &e))?;
+            let mut children = Children::new(dir::parse_children(&text)?.into());
+            children.file = Some(Vec::new());
+            node.children = Some(children);
+        }
+        if is_mutable(&noderev.props) {
+            let path = self.layout().txn_node_props(txn, key.0, key.1);
+            let text = self.disk().read_small(&path);
+            let text = text.map_err(|e| Error::io("Can't open file", &path, &e))?;
+            node.props = Some(Arc::new(hashdump::read_props(&text)?));
+            node.props_laid = true;
+        }
+        Ok(node)
+    }
+
+    /// Removes a transaction and everything in it.
+    ///
+    /// # Errors
+    /// `FS_NO_SUCH_TRANSACTION`; the system's.
+    pub fn purge_txn(&self, name: &str) -> Result<()> {
+        let id = self.check_txn(name)?;
+        self.live_txns().remove(id);
+        // The directory goes last: as long as anything is left the transaction is listed, and can be removed again.
+        ProtoRev::remove(self, id)?;
+        self.remove_txn_dir(name)
+    }
+
+    /// Removes a transaction's directory with all files in it.
+    pub(crate) fn remove_txn_dir(&self, name: &str) -> Result<()> {
+        let dir = self.layout().txn(name);
+        let ignore_missing = |result: io::Result<()>, what: &str, path: &std::path::Path| match result {
+            Ok(()) => Ok(()),
+            Err(e) => match Error::io(what, path, &e) {
+                e if is_missing(&e) => Ok(()),
+                e => Err(e),
+            },
+        };
+        let files = match self.disk().list(&dir) {
+            Ok(files) => files,
+            Err(e) => return ignore_missing(Err(e), "Can't open directory", &dir),
+        };
+        for file in files {
+            let path = dir.join(file);
+            ignore_missing(self.disk().remove_file(&path), "Can't remove file", &path)?;
+        }
+        ignore_missing(self.disk().remove_dir(&dir), "Can't remove directory", &dir)
+    }
+}
+
+impl State {
+    /// True if users' locks are to be enforced.
+    pub(super) fn checks_locks(&self) -> bool {
+        self.props.contains_key(CHECK_LOCKS)
+    }
+}

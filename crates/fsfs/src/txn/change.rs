@@ -1,0 +1,315 @@
+//! The operations on a transaction's tree: what each does to node-revisions, directories, counters and the log.
+//!
+//! Everything that can refuse is asked before anything is changed, so a refused operation leaves the tree as it was. Counters
+//! are consumed in the incumbent's order (the way from the root down, then the node's own ID, then its parent's list, then
+//! texts and properties): that is what makes revision files the same byte for byte.
+
+use std::sync::Arc;
+
+use base::{Code, Error, FsPath, NodeKind, Props, Result, Revnum, props};
+
+use super::state::{NodeKey, State, TxnNode, spelled_copyroot};
+use crate::format::changes::{ChangeKind, ChangedPath, RawChange};
+use crate::format::id::NodeRevId;
+use crate::format::noderev::NodeRev;
+use crate::format::rep_line::Rep;
+use crate::fs::Fs;
+use crate::node::Node;
+
+/// What a change was about, for the log.
+#[derive(Clone, Copy, Default)]
+struct About {
+    text: bool,
+    props: bool,
+    mergeinfo: bool,
+}
+
+impl State {
+    /// Adds an empty node.
+    pub(crate) fn add(&mut self, fs: &Fs, path: &FsPath, kind: NodeKind) -> Result<()> {
+        check_name(path)?;
+        let way = self.way(fs, path)?;
+        if way.node.is_some() {
+            return Err(self.already_exists(fs, path));
+        }
+        let parent = last(&self.make_mutable(fs, path, &way.parents)?);
+        let node_id = self.new_node_id();
+        let above = self.node(parent)?.noderev.clone();
+        let id = self.node_id((node_id, above.id.copy));
+        let node = NodeRev {
+            id,
+            kind,
+            predecessor: None,
+            count: 0,
+            text: None,
+            props: None,
+            created_path: path.clone(),
+            copyfrom: None,
+            copyroot: Some(spelled_copyroot(&above)),
+            is_fresh_txn_root: false,
+            mergeinfo_count: 0,
+            has_mergeinfo: false,
+        };
+        self.insert((id.node, id.copy), TxnNode::new(node));
+        self.set_entry(fs, parent, path.basename(), Some((kind, id)))?;
+        let about = About {
+            text: kind == NodeKind::File,
+            ..About::default()
+        };
+        self.note(fs, id, kind, ChangeKind::Add, about, path, None);
+        Ok(())
+    }
+
+    /// Deletes a node and all below it.
+    pub(crate) fn delete(&mut self, fs: &Fs, path: &FsPath) -> Result<()> {
+        let way = self.way(fs, path)?;
+        let Some(node) = way.node else {
+            return Err(self.as_root(fs).not_found(path));
+        };
+        if path.is_root() {
+            return Err(Error::new(
+                Code::FS_ROOT_DIR,
+                "The root directory cannot be deleted",
+            ));
+        }
+        let keys = self.make_mutable(fs, path, &way.parents)?;
+        self.add_mergeinfo(&keys, 0, node.mergeinfo_count)?;
+        self.set_entry(fs, last(&keys), path.basename(), None)?;
+        self.forget(&node.id);
+        self.note(
+            fs,
+            node.id,
+            node.kind,
+            ChangeKind::Delete,
+            About::default(),
+            path,
+            None,
+        );
+        Ok(())
+    }
+
+    /// Copies a committed node.
+    pub(crate) fn copy(&mut self, fs: &Fs, from: &Node, rev: Revnum, path: &FsPath) -> Result<()> {
+        check_name(path)?;
+        let way = self.way(fs, path)?;
+        if way.node.as_ref().is_some_and(|node| node.id == *from.id()) {
+            return Ok(());
+        }
+        if path.is_root() {
+            return Err(Error::new(
+                Code::FS_ROOT_DIR,
+                "The root directory cannot be replaced",
+            ));
+        }
+        let source = from.noderev();
+        let keys = self.make_mutable(fs, path, &way.parents)?;
+        let copy = self.new_copy_id();
+        let id = self.node_id((source.id.node, copy));
+        let copyfrom = (rev, from.path().clone());
+        let node = NodeRev {
+            id,
+            predecessor: Some(source.id),
+            count: source.count + 1,
+            created_path: path.clone(),
+            copyfrom: Some(copyfrom.clone()),
+            // Its own.
+            copyroot: None,
+            is_fresh_txn_root: false,
+            ..source.clone()
+        };
+        let kind = source.kind;
+        self.insert((id.node, id.copy), TxnNode::new(node));
+        self.put(
+            fs,
+            &keys,
+            path,
+            (kind, id),
+            source.mergeinfo_count,
+            way.node.as_deref(),
+        )?;
+        let change = match way.node {
+            Some(_) => ChangeKind::Replace,
+            None => ChangeKind::Add,
+        };
+        self.note(fs, id, kind, change, About::default(), path, Some(copyfrom));
+        Ok(())
+    }
+
+    /// Puts a committed node-revision at a path as it is.
+    pub(crate) fn link(&mut self, fs: &Fs, from: &Node, path: &FsPath) -> Result<()> {
+        let way = self.way(fs, path)?;
+        if path.is_root() {
+            return Err(Error::new(
+                Code::FS_ROOT_DIR,
+                "The root directory cannot be replaced",
+            ));
+        }
+        let source = from.noderev();
+        let keys = self.make_mutable(fs, path, &way.parents)?;
+        let value = (source.kind, source.id);
+        self.put(
+            fs,
+            &keys,
+            path,
+            value,
+            source.mergeinfo_count,
+            way.node.as_deref(),
+        )
+    }
+
+    /// Sets an entry in place of what was there.
+    fn put(
+        &mut self,
+        fs: &Fs,
+        parents: &[NodeKey],
+        path: &FsPath,
+        value: (NodeKind, NodeRevId),
+        mergeinfo: u64,
+        old: Option<&NodeRev>,
+    ) -> Result<()> {
+        self.add_mergeinfo(parents, mergeinfo, old.map_or(0, |old| old.mergeinfo_count))?;
+        self.set_entry(fs, last(parents), path.basename(), Some(value))?;
+        if let Some(old) = old {
+            self.forget(&old.id);
+        }
+        Ok(())
+    }
+
+    /// Sets or deletes a property.
+    pub(crate) fn change_prop(
+        &mut self,
+        fs: &Fs,
+        path: &FsPath,
+        name: &str,
+        value: Option<&[u8]>,
+    ) -> Result<()> {
+        let way = self.way_to_node(fs, path)?;
+        let keys = self.make_mutable(fs, path, &way)?;
+        let key = last(&keys);
+        let mut list = self.take_props(fs, key)?;
+        let is_mergeinfo = name == props::MERGEINFO;
+        if is_mergeinfo && fs.format().has_mergeinfo() {
+            let had = self.node(key)?.noderev.has_mergeinfo;
+            if had != value.is_some() {
+                self.add_mergeinfo(&keys, u64::from(value.is_some()), u64::from(had))?;
+                self.node_mut(key)?.change().has_mergeinfo = value.is_some();
+            }
+        }
+        match value {
+            Some(value) => Arc::make_mut(&mut list).insert(name.to_owned(), value.to_owned()),
+            None => Arc::make_mut(&mut list).remove(name),
+        };
+        let node = self.node_mut(key)?;
+        node.props = Some(list);
+        node.props_laid = false;
+        let (id, kind) = (node.noderev.id, node.noderev.kind);
+        let about = About {
+            props: true,
+            mergeinfo: is_mergeinfo,
+            ..About::default()
+        };
+        self.note(fs, id, kind, ChangeKind::Modify, about, path, None);
+        Ok(())
+    }
+
+    /// The property list of one of the transaction's nodes, to be changed and given back.
+    fn take_props(&mut self, fs: &Fs, key: NodeKey) -> Result<Arc<Props>> {
+        let node = self.node_mut(key)?;
+        if let Some(list) = node.props.take() {
+            return Ok(list);
+        }
+        let noderev = node.noderev.clone();
+        let list = Node::new(self.as_root(fs), FsPath::root(), noderev).props()?;
+        self.node_mut(key)?.change().props = Some(Rep::MUTABLE);
+        if fs.format().has_rep_sharing() {
+            self.next_node += 1;
+        }
+        Ok(list)
+    }
+
+    /// Makes a file ready for a new text; returns its key.
+    pub(crate) fn file_to_write(&mut self, fs: &Fs, path: &FsPath) -> Result<NodeKey> {
+        let way = self.way_to_node(fs, path)?;
+        if way.last().is_some_and(|node| node.kind != NodeKind::File) {
+            return Err(Error::new(
+                Code::FS_NOT_FILE,
+                "Attempted to set textual contents of a *non*-file node",
+            ));
+        }
+        Ok(last(&self.make_mutable(fs, path, &way)?))
+    }
+
+    /// Gives a file its new text.
+    pub(crate) fn set_text(&mut self, fs: &Fs, key: NodeKey, path: &FsPath, rep: Rep) -> Result<()> {
+        let node = self.node_mut(key)?;
+        node.change().text = Some(rep);
+        let id = node.noderev.id;
+        let about = About {
+            text: true,
+            ..About::default()
+        };
+        self.note(fs, id, NodeKind::File, ChangeKind::Modify, about, path, None);
+        Ok(())
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "they are the fields of a line of the log"
+    )]
+    fn note(
+        &mut self,
+        fs: &Fs,
+        id: NodeRevId,
+        kind: NodeKind,
+        change: ChangeKind,
+        about: About,
+        path: &FsPath,
+        copyfrom: Option<(Revnum, FsPath)>,
+    ) {
+        let format = fs.format();
+        self.changes.push(RawChange {
+            id,
+            is_reset: false,
+            info: ChangedPath {
+                path: path.clone(),
+                change,
+                node_kind: if format.has_kinds_in_changes() {
+                    kind
+                } else {
+                    NodeKind::Unknown
+                },
+                text_mod: about.text,
+                prop_mod: about.props,
+                mergeinfo_mod: format.has_mergeinfo_in_changes().then_some(about.mergeinfo),
+                copyfrom,
+            },
+        });
+    }
+
+    fn already_exists(&self, fs: &Fs, path: &FsPath) -> Error {
+        let (uuid, txn) = (fs.uuid(), &self.name);
+        Error::new(
+            Code::FS_ALREADY_EXISTS,
+            format!("File already exists: filesystem '{uuid}', transaction '{txn}', path '{path}'"),
+        )
+    }
+}
+
+/// The last key on a way, which has at least the root's.
+fn last(keys: &[NodeKey]) -> NodeKey {
+    *keys.last().expect("because every way starts at the root")
+}
+
+/// A line break would tear the lines of a node-revision apart.
+fn check_name(path: &FsPath) -> Result<()> {
+    match path.as_str().contains('\n') {
+        false => Ok(()),
+        true => Err(Error::new(
+            Code::FS_PATH_SYNTAX,
+            format!(
+                "Invalid control character '0x0a' in path '{}'",
+                path.escape_default()
+            ),
+        )),
+    }
+}

@@ -1,0 +1,319 @@
+//! Making a transaction the next revision.
+//!
+//! The order of steps is what keeps the promise that nothing acknowledged is lost and nothing half-written is seen: the
+//! revision's file and its properties are durable before `current` names the revision, and until then nobody looks at them.
+//! What a crash, or a failure, leaves behind is said at each step.
+//!
+//! All of that is done under the write lock; merging is tried before, and done again under the lock if somebody was faster,
+//! so a commit never has to begin anew and none starves. The texts were written when they came.
+//!
+//! A commit that fails leaves the transaction as it was, to be committed again or removed; except that once its prototype
+//! revision has become a revision file it has no texts any more, and only removing is left.
+
+use std::io;
+use std::path::PathBuf;
+
+use base::hashdump::{self, Terminator};
+use base::{Cancel, Code, Date, Error, NodeKind, Props, Result, Revnum, props};
+
+use super::begin::{CHECK_LOCKS, CHECK_OOD, CLIENT_DATE};
+use super::edit::{Committed, Life, Txn};
+use super::state::{ROOT, State};
+use super::tree::{Counters, TreeWriter, Written};
+use crate::admin::{pack, verify};
+use crate::disk::{Create, read_replaced, write_atomic};
+use crate::format::changes::{self, ChangeKind};
+use crate::format::number::{parse_base36, push_base36};
+use crate::fs::Fs;
+use crate::guard::WriteLock;
+use crate::rep_cache::RepCacheRow;
+
+/// What a finished commit leaves to be done without the lock.
+pub(crate) struct Finished {
+    rev: Revnum,
+    rows: Vec<RepCacheRow>,
+    written: Written,
+}
+
+/// Whether a revision is durable and visible at once, or with others later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    /// This revision by itself.
+    Now,
+    /// Whoever holds the lock makes several current together.
+    Later,
+}
+
+impl Txn {
+    /// Merges with what was committed meanwhile and makes it the next revision.
+    ///
+    /// # Errors
+    /// `FS_CONFLICT` with the path; those of locks; the system's. The transaction is then still there.
+    pub fn commit(&mut self, now: &dyn Fn() -> Date) -> Result<Committed> {
+        self.check_open()?;
+        // What can be merged without the lock is.
+        self.merge_with(self.fs.youngest()?)?;
+        let lock = self.fs.write_lock()?;
+        self.merge_with(lock.youngest())?;
+        let finished = self.finalise(&lock, now, When::Now)?;
+        drop(lock);
+        let (rev, rows) = finished.feed(&self.fs);
+        // 14. A crash before or during this: later commits share less.
+        let mut failed = match self.fs.add_to_rep_cache(&rows) {
+            Ok(()) => None,
+            Err(e) => Some(e),
+        };
+        // 15.
+        if self.fs.conf().pack_after_commit
+            && let Err(e) = pack::run(&self.fs, &mut |_| {}, &Cancel::new())
+        {
+            failed = Some(match failed {
+                Some(first) => first.compose(e),
+                None => e,
+            });
+        }
+        Ok(Committed {
+            rev,
+            post_commit_error: failed,
+        })
+    }
+
+    fn merge_with(&mut self, youngest: Revnum) -> Result<()> {
+        let mut state = self.state.write();
+        match state.base() == youngest {
+            true => Ok(()),
+            false => state.merge(&self.fs, youngest),
+        }
+    }
+
+    /// Steps 1 to 13 of a commit.
+    pub(crate) fn finalise(
+        &mut self,
+        lock: &WriteLock,
+        now: &dyn Fn() -> Date,
+        when: When,
+    ) -> Result<Finished> {
+        self.check_open()?;
+        let fs = self.fs.clone();
+        // 1. Taking the lock has read `format`, `min-unpacked-rev` and `current`.
+        let state_lock = self.state.clone();
+        let state = state_lock.read_recursive();
+        let previous = fs.youngest_seen();
+        debug_assert!(when == When::Later || previous == lock.youngest());
+        if state.base() != previous {
+            return Err(Error::new(Code::FS_TXN_OUT_OF_DATE, "Transaction out of date"));
+        }
+        let rev = previous.next();
+        // 2.
+        if state.checks_locks() {
+            self.check_changed_paths(&state)?;
+        }
+        // 3. Until 9 a failure takes back what was written, and a crash leaves a transaction with some more bytes at the end of
+        // its prototype revision.
+        let mut proto = self.proto.writer()?;
+        // 4, 5.
+        let (counters, current) = self.next_current(&state, rev)?;
+        let written = TreeWriter {
+            fs: &fs,
+            state: &state,
+            proto: &mut proto,
+            sharing: &mut self.sharing,
+            rev,
+            counters,
+        };
+        let written = written.write()?;
+        check_root(&fs, &state, previous)?;
+        // 6, 7.
+        let sync = when == When::Now;
+        proto.finish(rev, written.root, written.changes, sync)?;
+        // 8. A crash leaves a directory without revisions, which is no harm.
+        make_shard(&fs, rev)?;
+        // 9. From here on the transaction has no texts. A crash leaves a revision file that nobody looks at and that the next
+        // commit replaces, and a transaction that can only be removed.
+        let published = proto.publish(&fs.layout().rev(rev), &file_of(&fs, previous), sync);
+        if published.is_err() && fs.disk().metadata(&fs.layout().proto_rev(self.id)).is_ok() {
+            published?;
+        } else {
+            self.life = Life::Broken;
+            published?;
+        }
+        // 10. A crash leaves a file that the next commit replaces.
+        write_revprops(&fs, rev, &revprops(&state, now), sync)?;
+        if when == When::Now {
+            // 11.
+            if fs.conf().verify_before_commit {
+                verify_revision(&fs, rev)?;
+            }
+            // 12. The commit. A crash before it leaves the old youngest revision, after it the new one; both are whole.
+            let path = fs.layout().file("current");
+            write_atomic(fs.disk(), &path, current.as_bytes(), &path)?;
+        }
+        fs.set_youngest(rev);
+        self.life = Life::Ended;
+        drop(state);
+        // 13. A crash leaves an open transaction without texts, and so does a failure, which is no reason to say that the commit
+        // failed.
+        _ = fs.remove_txn_dir(&self.name);
+        let sharing = std::mem::replace(&mut self.sharing, fs.sharing(self.id, false));
+        Ok(Finished {
+            rev,
+            rows: sharing.into_rows(),
+            written,
+        })
+    }
+
+    /// Enforces users' locks on everything that was changed.
+    fn check_changed_paths(&self, state: &State) -> Result<()> {
+        let mut list = changes::fold(state.changes.iter().cloned())?;
+        // Children directly behind their parents, so that what was checked with one needs no check of its own.
+        list.sort_by(|a, b| a.info.path.cmp_tree(&b.info.path));
+        let mut checked: Option<&base::FsPath> = None;
+        for change in &list {
+            let path = &change.info.path;
+            if checked.is_some_and(|above| above.contains(path)) {
+                continue;
+            }
+            let recursive = change.info.change != ChangeKind::Modify;
+            self.fs.check_lock(path, &self.access, recursive)?;
+            if recursive {
+                checked = Some(path);
+            }
+        }
+        Ok(())
+    }
+
+    /// Counters to start from (formats 1 and 2), and what `current` will hold.
+    fn next_current(&self, state: &State, rev: Revnum) -> Result<(Option<Counters>, String)> {
+        if self.fs.format().has_mergeinfo() {
+            return Ok((None, format!("{rev}\n")));
+        }
+        let path = self.fs.layout().file("current");
+        let text = read_replaced(self.fs.disk(), &path)?;
+        let fields: Vec<_> = text.trim_ascii_end().split(|&b| b == b' ').collect();
+        let counters = match fields[..] {
+            [_, node, copy] => parse_base36(node).zip(parse_base36(copy)),
+            _ => None,
+        };
+        let Some((node, copy)) = counters else {
+            return Err(Error::new(
+                Code::FS_CORRUPT,
+                format!("Corrupt 'current' file '{}'", path.display()),
+            ));
+        };
+        let mut line = format!("{rev} ");
+        push_base36(&mut line, node.saturating_add(state.next_node));
+        line.push(' ');
+        push_base36(&mut line, copy.saturating_add(state.next_copy));
+        line.push('\n');
+        Ok((Some(Counters { node, copy }), line))
+    }
+}
+
+impl Finished {
+    /// Gives the cache what was just written.
+    pub(crate) fn feed(self, fs: &Fs) -> (Revnum, Vec<RepCacheRow>) {
+        self.written.feed(fs);
+        (self.rev, self.rows)
+    }
+}
+
+/// Every revision has a root of its own.
+fn check_root(fs: &Fs, state: &State, previous: Revnum) -> Result<()> {
+    let (root, before) = (state.node(ROOT)?, fs.root_noderev(previous)?);
+    if root.noderev.count == before.count + 1 && root.noderev.kind == NodeKind::Dir {
+        return Ok(());
+    }
+    Err(Error::new(
+        Code::FS_CORRUPT,
+        format!(
+            "predecessor count for the root node-revision is wrong: found {}, committing r{}",
+            root.noderev.count,
+            previous.next()
+        ),
+    ))
+}
+
+/// The file that a revision is in: new ones get its permissions.
+fn file_of(fs: &Fs, rev: Revnum) -> PathBuf {
+    match (fs.is_packed(rev), fs.layout().shard(rev)) {
+        (true, Some(shard)) => fs.layout().pack(shard),
+        _ => fs.layout().rev(rev),
+    }
+}
+
+/// Makes the directories of a shard, if `rev` is its first revision.
+fn make_shard(fs: &Fs, rev: Revnum) -> Result<()> {
+    if fs.layout().shard(rev).is_none() || !rev.0.is_multiple_of(fs.format().shard_size) {
+        return Ok(());
+    }
+    for file in [fs.layout().rev(rev), fs.layout().revprops(rev)] {
+        let Some((dir, above)) = file.parent().and_then(|dir| Some((dir, dir.parent()?))) else {
+            continue;
+        };
+        match fs.disk().create_dir(dir) {
+            // A commit that failed was here before.
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            made => made.map_err(|e| Error::io("Can't create directory", dir, &e))?,
+        }
+        let copied = fs.disk().copy_permissions(above, dir);
+        copied.map_err(|e| Error::io("Can't set permissions on", dir, &e))?;
+    }
+    Ok(())
+}
+
+/// What the revision's properties will be.
+fn revprops(state: &State, now: &dyn Fn() -> Date) -> Props {
+    let mut list = Props::clone(&state.props);
+    let keeps_date = list.get(CLIENT_DATE).is_some_and(|flag| flag == b"1");
+    for flag in [CHECK_LOCKS, CHECK_OOD, CLIENT_DATE] {
+        list.remove(flag);
+    }
+    if !keeps_date {
+        list.insert(props::DATE.to_owned(), now().to_string().into_bytes());
+    }
+    list
+}
+
+fn write_revprops(fs: &Fs, rev: Revnum, list: &Props, sync: bool) -> Result<()> {
+    let path = fs.layout().revprops(rev);
+    let mut text = Vec::new();
+    hashdump::write_props(&mut text, list, Terminator::End);
+    let disk = fs.disk();
+    let mut file = match disk.write(&path, Create::Replace) {
+        // A failed commit left it, read-only.
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+            _ = disk.remove_file(&path);
+            disk.write(&path, Create::Replace)
+        }
+        opened => opened,
+    }
+    .map_err(|e| Error::io("Can't open file", &path, &e))?;
+    let wrote = file.append(&text);
+    wrote.map_err(|e| Error::io("Can't write to file", &path, &e))?;
+    if sync {
+        file.sync()
+            .map_err(|e| Error::io("Can't flush file", &path, &e))?;
+    }
+    drop(file);
+    let copied = disk.copy_permissions(&fs.layout().rev(rev), &path);
+    copied.map_err(|e| Error::io("Can't set permissions on", &path, &e))
+}
+
+/// Verifies a revision that is not current yet.
+fn verify_revision(fs: &Fs, rev: Revnum) -> Result<()> {
+    struct First(Option<Error>);
+    impl verify::Observer for First {
+        fn progress(&mut self, _: verify::Progress) {}
+        fn failed(&mut self, _: Option<Revnum>, error: &Error) -> std::ops::ControlFlow<()> {
+            self.0.get_or_insert_with(|| error.clone());
+            std::ops::ControlFlow::Break(())
+        }
+        fn warn(&mut self, _: Revnum, _: &verify::Warning) {}
+    }
+    let mut first = First(None);
+    verify::run(&fs.ahead(rev), &verify::Options::range(rev, rev), &mut first)?;
+    match first.0 {
+        Some(e) => Err(e),
+        None => Ok(()),
+    }
+}

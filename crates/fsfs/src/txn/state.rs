@@ -1,0 +1,473 @@
+//! The tree of a transaction, in memory.
+//!
+//! A transaction starts as a copy of its base's root node-revision. What is changed gets a node-revision of its own, and so
+//! does every directory on the way to it ("bubble up"); everything else stays a reference to the base. [`State`] holds just
+//! those node-revisions, the directories and property lists that were changed, the counters that new IDs come from, and the
+//! log of changes. It knows no file: `lay_down` writes it in the incumbent's forms, `open` reads it back, `commit` turns it
+//! into a revision.
+//!
+//! A changed directory is its committed list with an overlay of changes, so adding one file to a directory of ten thousand
+//! costs one entry.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, OnceLock};
+
+use base::{Code, Error, FsPath, NodeKind, Props, Result, Revnum};
+
+use crate::format::changes::RawChange;
+use crate::format::dir::{self, DirEntry};
+use crate::format::id::{IdPart, NodeRevId, Tail, TxnId};
+use crate::format::noderev::{CopyRoot, NodeRev};
+use crate::format::rep_line::Rep;
+use crate::fs::Fs;
+use crate::root::Root;
+
+/// What tells the node-revisions of one transaction apart: node-id and copy-id.
+pub(crate) type NodeKey = (IdPart, IdPart);
+
+/// The root directory's.
+pub(crate) const ROOT: NodeKey = (IdPart::ROOT, IdPart::ROOT);
+
+/// A transaction's tree, counters, properties and log.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) id: TxnId,
+    pub(crate) name: String,
+    pub(crate) nodes: HashMap<NodeKey, TxnNode>,
+    /// Numbers from which node-ids, uniquifiers and copy-ids come.
+    pub(crate) next_node: u64,
+    pub(crate) next_copy: u64,
+    /// What happened, in order.
+    pub(crate) changes: Vec<RawChange>,
+    /// The transaction's own properties.
+    pub(crate) props: Arc<Props>,
+    /// Node-revisions that were deleted again: their files, if they have any, must go.
+    pub(crate) removed: HashSet<NodeKey>,
+    /// The answers of the last look-ups of copies' destinations: the node-id there.
+    copyroots: HashMap<(Revnum, FsPath), IdPart>,
+    /// How much of all this is on disk.
+    pub(crate) laid: Laid,
+}
+
+/// What a transaction's files hold already.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Laid {
+    /// Entries of the log.
+    pub(crate) changes: usize,
+    /// The counters.
+    pub(crate) counters: Option<(u64, u64)>,
+    /// The properties are there as they are now.
+    pub(crate) props: bool,
+}
+
+/// A node-revision of the transaction.
+#[derive(Clone, Debug)]
+pub(crate) struct TxnNode {
+    pub(crate) noderev: Arc<NodeRev>,
+    /// The directory, if it was changed: then `text` is [`Rep::MUTABLE`].
+    pub(crate) children: Option<Children>,
+    /// The property list, if it was changed: then `props` is [`Rep::MUTABLE`].
+    pub(crate) props: Option<Arc<Props>>,
+    /// The node-revision's file is as `noderev` is now.
+    pub(crate) is_laid: bool,
+    /// The property list's file is as `props` is now.
+    pub(crate) props_laid: bool,
+}
+
+/// A changed directory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Children {
+    /// What it was before.
+    pub(crate) base: Arc<[DirEntry]>,
+    /// What was set or (`None`) deleted since.
+    pub(crate) overlay: BTreeMap<Box<str>, Option<(NodeKind, NodeRevId)>>,
+    /// Both together, if somebody asked for it since the last change.
+    whole: OnceLock<Arc<[DirEntry]>>,
+    /// The file: names that it lacks; none if there is no file yet.
+    pub(crate) file: Option<Vec<Box<str>>>,
+}
+
+impl TxnNode {
+    pub(crate) fn new(noderev: NodeRev) -> Self {
+        TxnNode {
+            noderev: Arc::new(noderev),
+            children: None,
+            props: None,
+            is_laid: false,
+            props_laid: false,
+        }
+    }
+
+    /// The node-revision, to be changed.
+    pub(crate) fn change(&mut self) -> &mut NodeRev {
+        self.is_laid = false;
+        Arc::make_mut(&mut self.noderev)
+    }
+}
+
+impl Children {
+    pub(crate) fn new(base: Arc<[DirEntry]>) -> Self {
+        Children {
+            base,
+            ..Children::default()
+        }
+    }
+
+    /// What a name stands for.
+    pub(crate) fn find(&self, name: &str) -> Option<(NodeKind, NodeRevId)> {
+        match self.overlay.get(name) {
+            Some(change) => *change,
+            None => dir::find(&self.base, name).map(|entry| (entry.kind, entry.id)),
+        }
+    }
+
+    fn set(&mut self, name: &str, value: Option<(NodeKind, NodeRevId)>) {
+        self.whole = OnceLock::new();
+        if let Some(file) = &mut self.file {
+            file.push(name.into());
+        }
+        self.overlay.insert(name.into(), value);
+    }
+
+    /// All entries in the order of their names.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, NodeKind, NodeRevId)> {
+        let mut base = self.base.iter().peekable();
+        let mut overlay = self.overlay.iter().peekable();
+        std::iter::from_fn(move || {
+            loop {
+                let from_base = match (base.peek(), overlay.peek()) {
+                    (None, None) => return None,
+                    (Some(_), None) => true,
+                    (None, Some(_)) => false,
+                    (Some(entry), Some((name, _))) => {
+                        if entry.name == **name {
+                            base.next();
+                            continue;
+                        }
+                        entry.name < **name
+                    }
+                };
+                if from_base {
+                    let entry = base.next()?;
+                    return Some((&*entry.name, entry.kind, entry.id));
+                }
+                if let (name, Some((kind, id))) = overlay.next()? {
+                    return Some((&**name, *kind, *id));
+                }
+            }
+        })
+    }
+
+    /// All entries, as readers want them.
+    pub(crate) fn entries(&self) -> Arc<[DirEntry]> {
+        let list = || {
+            let entries = self.iter().map(|(name, kind, id)| DirEntry {
+                name: name.into(),
+                kind,
+                id,
+            });
+            entries.collect()
+        };
+        self.whole.get_or_init(list).clone()
+    }
+}
+
+/// The node-revisions from the root to a path's parent, and what is at the path.
+pub(crate) struct Way {
+    pub(crate) parents: Vec<Arc<NodeRev>>,
+    pub(crate) node: Option<Arc<NodeRev>>,
+}
+
+impl State {
+    pub(crate) fn new(id: TxnId, name: String, root: NodeRev, props: Props) -> Self {
+        State {
+            id,
+            name,
+            nodes: HashMap::from([(ROOT, TxnNode::new(root))]),
+            next_node: 0,
+            next_copy: 0,
+            changes: Vec::new(),
+            props: Arc::new(props),
+            removed: HashSet::new(),
+            copyroots: HashMap::new(),
+            laid: Laid::default(),
+        }
+    }
+
+    /// The revision that the tree builds on: that of the root's predecessor, which merging moves on.
+    pub(crate) fn base(&self) -> Revnum {
+        let predecessor = self.nodes.get(&ROOT).and_then(|root| root.noderev.predecessor);
+        predecessor.and_then(|id| id.rev()).unwrap_or(self.id.base)
+    }
+
+    /// The ID of one of the transaction's node-revisions.
+    pub(crate) fn node_id(&self, key: NodeKey) -> NodeRevId {
+        NodeRevId {
+            node: key.0,
+            copy: key.1,
+            tail: Tail::Txn(self.id),
+        }
+    }
+
+    /// One of the transaction's own node-revisions.
+    pub(crate) fn node(&self, key: NodeKey) -> Result<&TxnNode> {
+        let missing = || {
+            let id = self.node_id(key);
+            Error::new(
+                Code::FS_ID_NOT_FOUND,
+                format!(
+                    "Reference to non-existent node '{id}' in transaction '{}'",
+                    self.name
+                ),
+            )
+        };
+        self.nodes.get(&key).ok_or_else(missing)
+    }
+
+    pub(crate) fn node_mut(&mut self, key: NodeKey) -> Result<&mut TxnNode> {
+        self.node(key)?;
+        Ok(self
+            .nodes
+            .get_mut(&key)
+            .expect("because it was there a moment ago"))
+    }
+
+    /// The key of a node-revision if it is the transaction's own.
+    pub(crate) fn key_of(&self, id: &NodeRevId) -> Option<NodeKey> {
+        (id.tail == Tail::Txn(self.id)).then_some((id.node, id.copy))
+    }
+
+    /// The node-revision that an ID names, here or in a revision.
+    pub(crate) fn noderev(&self, fs: &Fs, id: &NodeRevId) -> Result<Arc<NodeRev>> {
+        match self.key_of(id) {
+            Some(key) => Ok(self.node(key)?.noderev.clone()),
+            None => fs.noderev(id),
+        }
+    }
+
+    /// What `name` stands for in a directory.
+    pub(crate) fn find(&self, fs: &Fs, dir: &NodeRev, name: &str) -> Result<Option<(NodeKind, NodeRevId)>> {
+        if let Some(key) = self.key_of(&dir.id)
+            && let Some(children) = &self.node(key)?.children
+        {
+            return Ok(children.find(name));
+        }
+        let entries = fs.dir_entries(dir)?;
+        Ok(dir::find(&entries, name).map(|entry| (entry.kind, entry.id)))
+    }
+
+    /// Walks to a path. Its parent must exist.
+    pub(crate) fn way(&self, fs: &Fs, path: &FsPath) -> Result<Way> {
+        let mut way = Way {
+            parents: Vec::new(),
+            node: Some(self.node(ROOT)?.noderev.clone()),
+        };
+        let mut length = 0;
+        for name in path.components() {
+            let Some(dir) = way.node.take() else {
+                return Err(self.as_root(fs).not_found(path));
+            };
+            if dir.kind != NodeKind::Dir {
+                return Err(self.as_root(fs).not_directory(&prefix(path, length)));
+            }
+            let found = self.find(fs, &dir, name)?;
+            way.parents.push(dir);
+            way.node = found.map(|(_, id)| self.noderev(fs, &id)).transpose()?;
+            length += 1 + name.len();
+        }
+        Ok(way)
+    }
+
+    /// Walks to a path that must exist.
+    pub(crate) fn way_to_node(&self, fs: &Fs, path: &FsPath) -> Result<Vec<Arc<NodeRev>>> {
+        let mut way = self.way(fs, path)?;
+        match way.node {
+            Some(node) => way.parents.push(node),
+            None => return Err(self.as_root(fs).not_found(path)),
+        }
+        Ok(way.parents)
+    }
+
+    /// For messages.
+    pub(crate) fn as_root(&self, fs: &Fs) -> Root {
+        Root::of_transaction(fs, self.id, &self.name)
+    }
+
+    /// Makes the node-revisions on a way the transaction's own, those that are not yet, and returns their keys. `path` leads
+    /// along them, perhaps further.
+    pub(crate) fn make_mutable(
+        &mut self,
+        fs: &Fs,
+        path: &FsPath,
+        way: &[Arc<NodeRev>],
+    ) -> Result<Vec<NodeKey>> {
+        let mut keys = vec![ROOT];
+        let mut parent = ROOT;
+        let mut length = 0;
+        for (name, old) in path.components().zip(way.iter().skip(1)) {
+            length += 1 + name.len();
+            let key = match self.key_of(&old.id) {
+                Some(key) => key,
+                None => {
+                    let clone = self.clone_of(fs, old, parent, prefix(path, length))?;
+                    let (key, kind) = ((clone.id.node, clone.id.copy), clone.kind);
+                    self.insert(key, TxnNode::new(clone));
+                    self.set_entry(fs, parent, name, Some((kind, self.node_id(key))))?;
+                    key
+                }
+            };
+            keys.push(key);
+            parent = key;
+        }
+        Ok(keys)
+    }
+
+    /// Keeps a new node-revision.
+    pub(crate) fn insert(&mut self, key: NodeKey, node: TxnNode) {
+        self.nodes.insert(key, node);
+    }
+
+    /// The next state of a committed node that is reached through `parent` at `path`.
+    fn clone_of(&mut self, fs: &Fs, old: &NodeRev, parent: NodeKey, path: FsPath) -> Result<NodeRev> {
+        let is_branch = self.is_branch_of_its_own(fs, old)?;
+        let parent = self.node(parent)?.noderev.clone();
+        let copy = if old.id.copy == IdPart::ROOT || old.id.copy == parent.id.copy || !is_branch {
+            parent.id.copy
+        } else if old.created_path == path {
+            old.id.copy
+        } else {
+            // A copy inside of a copy, reached through the outer one: from here on it goes its own way.
+            self.new_copy_id()
+        };
+        let copyroot = if is_branch { old } else { &*parent };
+        Ok(NodeRev {
+            id: self.node_id((old.id.node, copy)),
+            kind: old.kind,
+            predecessor: Some(old.id),
+            count: old.count + 1,
+            text: old.text,
+            props: old.props,
+            created_path: path,
+            copyfrom: None,
+            copyroot: Some(spelled_copyroot(copyroot)),
+            is_fresh_txn_root: false,
+            mergeinfo_count: old.mergeinfo_count,
+            has_mergeinfo: old.has_mergeinfo,
+        })
+    }
+
+    /// True if the copy that a node belongs to was a copy of this very node, not of a directory above it.
+    fn is_branch_of_its_own(&mut self, fs: &Fs, node: &NodeRev) -> Result<bool> {
+        let (Some(rev), path) = node.copyroot() else {
+            return Ok(false);
+        };
+        if node.copyroot.is_none() {
+            return Ok(true);
+        }
+        if path.is_root() {
+            return Ok(node.id.node == IdPart::ROOT);
+        }
+        let key = (rev, path.clone());
+        let there = match self.copyroots.get(&key) {
+            Some(there) => *there,
+            None => {
+                let there = fs.root(rev)?.node(path)?.id().node;
+                self.copyroots.insert(key, there);
+                there
+            }
+        };
+        Ok(there == node.id.node)
+    }
+
+    /// Sets or deletes an entry of one of the transaction's own directories.
+    pub(crate) fn set_entry(
+        &mut self,
+        fs: &Fs,
+        dir: NodeKey,
+        name: &str,
+        value: Option<(NodeKind, NodeRevId)>,
+    ) -> Result<()> {
+        let node = self.node(dir)?;
+        if node.children.is_none() {
+            let base = fs.dir_entries(&node.noderev)?;
+            let node = self.node_mut(dir)?;
+            node.children = Some(Children::new(base));
+            node.change().text = Some(Rep::MUTABLE);
+            // Subversion takes a uniquifier for the list, and loses it.
+            if fs.format().has_rep_sharing() {
+                self.next_node += 1;
+            }
+        }
+        if let Some(children) = &mut self.node_mut(dir)?.children {
+            children.set(name, value);
+        }
+        Ok(())
+    }
+
+    /// Forgets a node-revision that is no longer in the tree, and the transaction's own ones below it.
+    pub(crate) fn forget(&mut self, id: &NodeRevId) {
+        let mut doomed = Vec::from_iter(self.key_of(id));
+        while let Some(key) = doomed.pop() {
+            let Some(node) = self.nodes.remove(&key) else {
+                continue;
+            };
+            self.removed.insert(key);
+            let children = node.children.unwrap_or_default();
+            let below = children.overlay.values().flatten();
+            doomed.extend(below.filter_map(|(_, id)| self.key_of(id)));
+            let below = children.base.iter();
+            doomed.extend(below.filter_map(|entry| self.key_of(&entry.id)));
+        }
+    }
+
+    pub(crate) fn new_node_id(&mut self) -> IdPart {
+        self.next_node += 1;
+        IdPart::temporary(self.next_node - 1)
+    }
+
+    pub(crate) fn new_copy_id(&mut self) -> IdPart {
+        self.next_copy += 1;
+        IdPart::temporary(self.next_copy - 1)
+    }
+
+    /// Adds to the number of nodes with mergeinfo, all along a way.
+    pub(crate) fn add_mergeinfo(&mut self, along: &[NodeKey], added: u64, removed: u64) -> Result<()> {
+        if added == removed {
+            return Ok(());
+        }
+        for &key in along {
+            let node = self.node_mut(key)?;
+            let count = node.noderev.mergeinfo_count.checked_add(added);
+            let count = count.and_then(|count| count.checked_sub(removed));
+            let Some(count) = count.filter(|&count| count <= 1 || node.noderev.kind == NodeKind::Dir) else {
+                let id = node.noderev.id;
+                return Err(Error::new(
+                    Code::FS_CORRUPT,
+                    format!("Can't change the mergeinfo count on node-revision {id}"),
+                ));
+            };
+            node.change().mergeinfo_count = count;
+        }
+        Ok(())
+    }
+}
+
+/// The copyroot of a node-revision, written out where the line may be left out.
+pub(crate) fn spelled_copyroot(noderev: &NodeRev) -> CopyRoot {
+    match &noderev.copyroot {
+        Some(root) => root.clone(),
+        None => CopyRoot {
+            rev: noderev.id.rev(),
+            path: noderev.created_path.clone(),
+        },
+    }
+}
+
+/// The first `length` bytes of a path, which end before a slash.
+fn prefix(path: &FsPath, length: usize) -> FsPath {
+    match length {
+        0 => FsPath::root(),
+        _ if length == path.as_str().len() => path.clone(),
+        _ => FsPath::parse(&path.as_str()[..length]).expect("because a path cut before a slash is canonical"),
+    }
+}

@@ -1,0 +1,123 @@
+//! A file's new text, on its way into a transaction.
+//!
+//! The bytes go into the prototype revision as they come; the tree learns of the text when it is complete and has the digest
+//! that was announced. A writer that is dropped before leaves nothing behind.
+
+use base::checksum::Md5;
+use base::{Code, Error, FsPath, Result};
+use delta::editor::TextChunk;
+use delta::text_delta::SourceView;
+
+use super::edit::Txn;
+use super::state::NodeKey;
+use crate::format::rep_line::Uniquifier;
+use crate::rep::write::RepWriter;
+use crate::rep::{TextReader, with_codec};
+
+/// A text that is being written. Owns its file until it is finished or dropped; independent of the [`Txn`] value, so that an
+/// editor may keep it beside it.
+pub struct TextWriter {
+    pub(super) rep: RepWriter,
+    pub(super) key: NodeKey,
+    pub(super) path: FsPath,
+    pub(super) expected: Option<Md5>,
+    /// The text that the windows start from; none where the text comes as it is.
+    pub(super) source: Option<Source>,
+    /// The bytes that the last window made.
+    pub(super) made: Vec<u8>,
+    /// What went wrong: after that nothing can be right.
+    pub(super) failed: Option<Error>,
+}
+
+/// The text that a delta starts from, looked at through the views of its windows.
+pub(super) type Source = SourceView<Box<dyn FnMut(&mut [u8]) -> Result<usize> + Send>>;
+
+/// Reads a text forward.
+pub(super) fn source_of(mut reader: TextReader) -> Source {
+    SourceView::new(Box::new(move |buffer: &mut [u8]| reader.read_some(buffer)))
+}
+
+impl TextWriter {
+    /// The next window of the delta ([`Txn::apply_textdelta`] only).
+    ///
+    /// # Errors
+    /// `SVNDIFF_…`, `FS_CORRUPT`; the system's.
+    pub fn chunk(&mut self, chunk: TextChunk<'_>) -> Result<()> {
+        self.unless_failed(|this| {
+            let source = this.source.as_mut().ok_or_else(wrong_kind)?;
+            this.made.clear();
+            match chunk {
+                TextChunk::Decoded(window) => {
+                    let view = source.view(window.source_offset, window.source_len)?;
+                    window.apply(view, &mut this.made)?;
+                }
+                TextChunk::Encoded(window) => {
+                    let view = source.view(window.source_offset, window.source_len)?;
+                    with_codec(|codec| window.apply(view, &mut this.made, codec))?;
+                }
+            }
+            this.rep.write(&this.made)
+        })
+    }
+
+    /// The next bytes of the text ([`Txn::apply_text`] only).
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.unless_failed(|this| match this.source {
+            None => this.rep.write(bytes),
+            Some(_) => Err(wrong_kind()),
+        })
+    }
+
+    /// Ends the text and hands it to its transaction; returns its MD5.
+    ///
+    /// # Errors
+    /// `CHECKSUM_MISMATCH`; the system's. The node then keeps its old text.
+    pub fn finish(mut self, txn: &mut Txn) -> Result<Md5> {
+        if let Some(e) = self.failed {
+            return Err(e);
+        }
+        txn.check_open()?;
+        let md5 = self.rep.end()?;
+        if let Some(expected) = self.expected
+            && !expected.matches(&md5)
+        {
+            let path = &self.path;
+            return Err(Error::new(
+                Code::CHECKSUM_MISMATCH,
+                format!(
+                    "Checksum mismatch for resulting fulltext\n({path}):\n   expected:  {expected}\n     actual:  {md5}\n"
+                ),
+            ));
+        }
+        let uniquifier = txn.fs.format().has_rep_sharing().then(|| {
+            let mut state = txn.state.write();
+            state.next_node += 1;
+            Uniquifier {
+                txn: txn.id,
+                number: state.next_node - 1,
+            }
+        });
+        let rep = self.rep.store(uniquifier, &mut txn.sharing)?;
+        let mut state = txn.state.write();
+        state.set_text(&txn.fs, self.key, &self.path, rep)?;
+        Ok(md5)
+    }
+
+    /// Does a step unless an earlier one failed.
+    fn unless_failed(&mut self, step: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        if let Some(e) = &self.failed {
+            return Err(e.clone());
+        }
+        step(self).inspect_err(|e| self.failed = Some(e.clone()))
+    }
+}
+
+fn wrong_kind() -> Error {
+    Error::new(
+        Code::INCORRECT_PARAMS,
+        "The text was announced in the other form: windows or bytes",
+    )
+}

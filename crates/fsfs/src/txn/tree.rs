@@ -1,0 +1,282 @@
+//! Writing a transaction's tree as items of the new revision.
+//!
+//! From the root, depth first, names in order: a directory's changed children, then its list, its properties, and itself; so
+//! the root comes last, and what is written never has to be touched again. On the way temporary IDs become permanent ones. The
+//! transaction itself is only read: if the commit fails, it is as it was.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use base::hashdump::{self, Terminator};
+use base::{Code, Error, NodeKind, Props, Result, Revnum};
+
+use super::proto_rev::ProtoWriter;
+use super::state::{NodeKey, ROOT, State};
+use crate::cache::Key;
+use crate::format::changes::{self, ChangedPath};
+use crate::format::dir::{self, DirEntry};
+use crate::format::id::{IdPart, NodeRevId, Tail};
+use crate::format::noderev::{CopyRoot, NodeRev};
+use crate::format::p2l::ItemKind;
+use crate::format::rep_line::{RepPlace, Uniquifier};
+use crate::fs::Fs;
+use crate::rep::write::{Sharing, SmallRep, write_small_rep};
+
+/// Next node-id and copy-id of the whole filesystem (formats 1 and 2, which keep them in `current`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counters {
+    pub(super) node: u64,
+    pub(super) copy: u64,
+}
+
+/// What was written, for the trailer and for the cache.
+pub(super) struct Written {
+    rev: Revnum,
+    /// Item of the root node-revision.
+    pub(super) root: u64,
+    /// Item of the changed paths.
+    pub(super) changes: u64,
+    noderevs: Vec<Arc<NodeRev>>,
+    dirs: Vec<(u64, Arc<[DirEntry]>)>,
+    props: Vec<(u64, Arc<Props>)>,
+    changed_paths: Arc<[ChangedPath]>,
+}
+
+/// Writes one revision's tree.
+pub(super) struct TreeWriter<'a> {
+    pub(super) fs: &'a Fs,
+    pub(super) state: &'a State,
+    pub(super) proto: &'a mut ProtoWriter,
+    pub(super) sharing: &'a mut Sharing,
+    pub(super) rev: Revnum,
+    /// Formats 1 and 2: what is added to temporary numbers.
+    pub(super) counters: Option<Counters>,
+}
+
+/// A node whose children are being written.
+struct Frame {
+    key: NodeKey,
+    /// The transaction's own children that are not written yet, the next one last.
+    children: Vec<NodeKey>,
+}
+
+impl TreeWriter<'_> {
+    /// Writes all node-revisions with their lists and properties, and the changed paths.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` if the transaction cannot be a revision; what sharing meets; the system's.
+    pub(super) fn write(mut self) -> Result<Written> {
+        let log = changes::fold(self.state.changes.iter().cloned())?;
+        let mut written = Written {
+            rev: self.rev,
+            root: 0,
+            changes: 0,
+            noderevs: Vec::new(),
+            dirs: Vec::new(),
+            props: Vec::new(),
+            changed_paths: log.iter().map(|change| change.info.clone()).collect(),
+        };
+        let mut next_number = self.state.next_node;
+        let mut ids: HashMap<NodeKey, NodeRevId> = HashMap::new();
+        let mut stack = vec![self.frame(ROOT)?];
+        while let Some(top) = stack.last_mut() {
+            if let Some(child) = top.children.pop() {
+                stack.push(self.frame(child)?);
+                continue;
+            }
+            let key = top.key;
+            stack.pop();
+            let id = self.write_node(key, &ids, &mut next_number, &mut written)?;
+            ids.insert(key, id);
+        }
+        if let Some(NodeRevId {
+            tail: Tail::Rev(_, item),
+            ..
+        }) = ids.get(&ROOT)
+        {
+            written.root = *item;
+        }
+        let mut list = Vec::new();
+        changes::encode(&mut list, &log);
+        written.changes = self
+            .proto
+            .append_item(ItemKind::Changes, Some(CHANGES_ITEM), &list)?;
+        Ok(written)
+    }
+
+    fn frame(&self, key: NodeKey) -> Result<Frame> {
+        let mut children = Vec::new();
+        if let Some(list) = &self.state.node(key)?.children {
+            children.extend(list.iter().filter_map(|(_, _, id)| self.state.key_of(&id)));
+            children.reverse();
+        }
+        Ok(Frame { key, children })
+    }
+
+    fn write_node(
+        &mut self,
+        key: NodeKey,
+        ids: &HashMap<NodeKey, NodeRevId>,
+        next_number: &mut u64,
+        written: &mut Written,
+    ) -> Result<NodeRevId> {
+        let format = self.fs.format();
+        let node = self.state.node(key)?;
+        let mut noderev = NodeRev::clone(&node.noderev);
+        if let Some(children) = &node.children {
+            let entries = children.iter().map(|(name, kind, id)| {
+                let id = self
+                    .state
+                    .key_of(&id)
+                    .and_then(|key| ids.get(&key))
+                    .copied()
+                    .unwrap_or(id);
+                DirEntry {
+                    name: name.into(),
+                    kind,
+                    id,
+                }
+            });
+            let entries: Arc<[DirEntry]> = entries.collect();
+            let mut content = Vec::new();
+            dir::encode(&mut content, &entries);
+            let rep = self.write_small(SmallRep::Dir, &content, &noderev)?;
+            if let RepPlace::Rev(rev, item) = rep.place
+                && rev == self.rev
+            {
+                written.dirs.push((item, entries));
+            }
+            noderev.text = Some(rep);
+        } else if noderev.kind == NodeKind::File {
+            noderev.text = noderev.text.map(|rep| self.sharing.commit_text(rep, self.rev));
+        }
+        if let Some(list) = &node.props {
+            let uniquifier = format.has_rep_sharing().then(|| {
+                *next_number += 1;
+                Uniquifier {
+                    txn: self.state.id,
+                    number: *next_number - 1,
+                }
+            });
+            let mut content = Vec::new();
+            hashdump::write_props(&mut content, list, Terminator::End);
+            let rep = self.write_small(SmallRep::Props(uniquifier), &content, &noderev)?;
+            if let RepPlace::Rev(rev, item) = rep.place
+                && rev == self.rev
+            {
+                written.props.push((item, list.clone()));
+            }
+            noderev.props = Some(rep);
+        }
+        self.finish_node(&mut noderev, key == ROOT)?;
+        let mut text = Vec::new();
+        noderev.encode(&mut text, format.has_mergeinfo(), format.has_placeholders());
+        let item = match noderev.id.tail {
+            Tail::Rev(_, item) => item,
+            Tail::Txn(_) => return Err(unfinished(&noderev)),
+        };
+        self.proto.append_item(ItemKind::NodeRev, Some(item), &text)?;
+        let id = noderev.id;
+        written.noderevs.push(Arc::new(noderev));
+        Ok(id)
+    }
+
+    fn write_small(
+        &mut self,
+        what: SmallRep,
+        content: &[u8],
+        node: &NodeRev,
+    ) -> Result<crate::format::rep_line::Rep> {
+        write_small_rep(self.fs, self.proto, what, content, node, self.rev, self.sharing)
+    }
+
+    /// Turns a node-revision of the transaction into the revision's.
+    fn finish_node(&mut self, noderev: &mut NodeRev, is_root: bool) -> Result<()> {
+        let rev = self.rev;
+        let item = match is_root && self.fs.format().logical {
+            true => ROOT_ITEM,
+            false => self.proto.next_item(),
+        };
+        noderev.id = NodeRevId {
+            node: self.permanent(noderev.id.node, |counters| counters.node),
+            copy: self.permanent(noderev.id.copy, |counters| counters.copy),
+            tail: Tail::Rev(rev, item),
+        };
+        if let Some(root) = &mut noderev.copyroot {
+            root.rev.get_or_insert(rev);
+        }
+        let own = CopyRoot {
+            rev: Some(rev),
+            path: noderev.created_path.clone(),
+        };
+        if noderev.copyroot.as_ref() == Some(&own) {
+            noderev.copyroot = None;
+        }
+        noderev.is_fresh_txn_root = false;
+        // Nobody reads these digests; Subversion leaves them out.
+        if noderev.kind == NodeKind::Dir
+            && let Some(rep) = &mut noderev.text
+        {
+            rep.sha1 = None;
+        }
+        if self.fs.format().has_placeholders()
+            && let Some(rep) = &mut noderev.props
+        {
+            rep.sha1 = None;
+        }
+        let is_mutable = |rep: &Option<crate::format::rep_line::Rep>| {
+            rep.is_some_and(|rep| !matches!(rep.place, RepPlace::Rev(..)))
+        };
+        if is_mutable(&noderev.text) || is_mutable(&noderev.props) {
+            return Err(unfinished(noderev));
+        }
+        Ok(())
+    }
+
+    /// The ID part that a temporary one becomes.
+    fn permanent(&self, part: IdPart, counter: impl Fn(Counters) -> u64) -> IdPart {
+        match (part.is_temporary(), self.counters) {
+            (false, _) => part,
+            (true, None) => IdPart::permanent(part.number(), self.rev),
+            (true, Some(counters)) => {
+                IdPart::permanent(part.number().saturating_add(counter(counters)), Revnum::ZERO)
+            }
+        }
+    }
+}
+
+impl Written {
+    /// Gives the cache what the next readers ask for. Only once the revision is there to stay.
+    pub(super) fn feed(self, fs: &Fs) {
+        let (cache, instance, rev) = (fs.cache(), fs.instance(), self.rev.0);
+        if let Some(root) = self.noderevs.last() {
+            cache.insert(Key::part::<Arc<NodeRev>>(instance, rev, 0, 1), root.clone());
+        }
+        for noderev in self.noderevs {
+            if let Tail::Rev(_, item) = noderev.id.tail {
+                cache.insert(Key::new::<Arc<NodeRev>>(instance, rev, item), noderev);
+            }
+        }
+        for (item, entries) in self.dirs {
+            cache.insert(Key::new::<Arc<[DirEntry]>>(instance, rev, item), entries);
+        }
+        for (item, list) in self.props {
+            cache.insert(Key::new::<Arc<Props>>(instance, rev, item), list);
+        }
+        let key = Key::new::<Arc<[ChangedPath]>>(instance, rev, 0);
+        cache.insert(key, self.changed_paths);
+    }
+}
+
+fn unfinished(noderev: &NodeRev) -> Error {
+    Error::new(
+        Code::FS_CORRUPT,
+        format!("Node-revision '{}' lacks its contents", noderev.id),
+    )
+}
+
+/// Number of the changed-path list (logical addressing).
+const CHANGES_ITEM: u64 = 1;
+
+/// Number of the root node-revision (logical addressing).
+const ROOT_ITEM: u64 = 2;
