@@ -21,6 +21,7 @@ use crate::format::changes::ChangedPath;
 use crate::format::dir::DirEntry;
 use crate::format::noderev::NodeRev;
 use crate::format::p2l::P2lEntry;
+use crate::rep::write::ChainLength;
 use crate::rev_file::RevFile;
 use crate::revprops::{KeptList, KeptManifest, KeptPack};
 
@@ -121,6 +122,8 @@ cached! {
     Props(Arc<Props>) = |value| value.iter().map(|(name, value)| 96 + name.len() + value.len()).sum();
     /// One window's worth of a content by (revision, item) of its rep and number of the window.
     Chunk(Chunk) = |value| 64 + value.bytes().capacity();
+    /// Length of a delta chain by (revision, item) of its rep.
+    ChainLength(ChainLength) = |_| size_of::<ChainLength>();
     /// Page of an L2P index by first revision, page number.
     L2pPage(Arc<[Option<u64>]>) = |value| 16 * value.len();
     /// Description of a P2L index by first revision, page number.

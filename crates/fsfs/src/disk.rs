@@ -20,6 +20,7 @@ use base::{Error, Result};
 use rustix::io::Errno;
 
 pub use machine::{RealDisk, UnsyncedDisk};
+pub(crate) use replace::create_unique;
 pub use replace::write_atomic;
 
 /// What the engine asks of a machine.

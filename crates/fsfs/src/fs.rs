@@ -12,9 +12,11 @@ use crate::disk::{Disk, RealDisk, is_missing, read_replaced};
 use crate::format::fs_format::{FormatError, FsFormat};
 use crate::layout::Layout;
 use crate::rep::write::UnsharedRows;
+use crate::rep_cache::KeptRepCache;
 use crate::rev_file::no_such_revision;
 use crate::root::Root;
 use crate::txn::LiveTxns;
+use crate::txn::proto_rev::LiveProtoRevs;
 
 /// An open filesystem. Cheap to clone; Send + Sync; every method may be called from many threads.
 #[derive(Clone)]
@@ -34,6 +36,8 @@ pub(crate) struct FsInner {
     youngest: AtomicU64,
     /// Transactions that holders of this filesystem edit.
     live_txns: LiveTxns,
+    pub(crate) live_proto_revs: LiveProtoRevs,
+    pub(crate) rep_cache: KeptRepCache,
     /// Sees revisions that are not current yet: their number takes the place of the file.
     ahead: Option<Ahead>,
 }
@@ -104,6 +108,8 @@ impl Fs {
             youngest: AtomicU64::new(0),
             live_txns: LiveTxns::default(),
             ahead: None,
+            live_proto_revs: LiveProtoRevs::default(),
+            rep_cache: KeptRepCache::default(),
         }));
         fs.refresh_min_unpacked_rev()?;
         fs.youngest()?;
@@ -198,6 +204,8 @@ impl Fs {
             min_unpacked_rev: AtomicU64::new(inner.min_unpacked_rev.load(Ordering::Relaxed)),
             youngest: AtomicU64::new(youngest.0),
             live_txns: LiveTxns::default(),
+            live_proto_revs: LiveProtoRevs::default(),
+            rep_cache: KeptRepCache::default(),
             ahead: Some(ahead),
         }))
     }

@@ -153,11 +153,6 @@ impl WriteLock {
     pub fn min_unpacked_rev(&self) -> Revnum {
         self.min_unpacked_rev
     }
-
-    /// Notes a revision that the holder has made current.
-    pub(crate) fn set_youngest(&mut self, rev: Revnum) {
-        self.youngest = rev;
-    }
 }
 
 impl AllLocks {

@@ -101,6 +101,15 @@ impl Layout {
         }
     }
 
+    /// The file whose lock whoever writes to the proto-revision file must have.
+    pub(crate) fn proto_rev_lock(&self, txn: TxnId) -> PathBuf {
+        if self.format.has_protorevs_dir() {
+            self.db.join(format!("txn-protorevs/{txn}.rev-lock"))
+        } else {
+            self.txn(&txn.to_string()).join("rev-lock")
+        }
+    }
+
     fn revision_file(&self, kind: &str, rev: Revnum) -> PathBuf {
         self.db.join(match self.shard(rev) {
             Some(shard) => format!("{kind}/{shard}/{rev}"),

@@ -1,15 +1,21 @@
 //! `rep-cache.db`: which stored content has which SHA-1, so that equal contents are stored once.
 //!
 //! An SQLite database with one table. It is consulted only when something is written, may be deleted at any time, and is made
-//! again on demand; readers of the repository never need it. Here it is only read: for `verify`, and later for commits. Schema
-//! 1 (formats 4 to 7) and 2 (format 8) differ only inside SQLite.
+//! again on demand; readers of the repository never need it. A running Subversion may use it at the same time: SQLite sees to
+//! that. Schema 1 (formats 4 to 7) and 2 (format 8) differ only inside SQLite.
+//!
+//! An open filesystem keeps one connection ([`Fs::with_rep_cache`]), and notices when the file is another one.
 
 use std::path::Path;
 use std::time::Duration;
 
 use base::checksum::Sha1;
 use base::{Code, Error, Result, Revnum};
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Row};
+use parking_lot::Mutex;
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Row, TransactionBehavior};
+
+use crate::disk::Create;
+use crate::fs::Fs;
 
 /// An open database.
 #[derive(Debug)]
@@ -56,12 +62,17 @@ impl RepCache {
     }
 
     fn open_existing(path: &Path) -> Result<RepCache> {
-        // Read-write where that is possible: only so can SQLite roll back what a crashed writer left. Nothing is written by us.
+        // Read-write where that is possible: only so can SQLite roll back what a crashed writer left.
         let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_WRITE)
             .or_else(|_| Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_ONLY))
             .map_err(sqlite)?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(sqlite)?;
+        // What is lost in a power cut can be made again; the journal's name stays, so that its permissions do.
+        connection
+            .pragma_update(None, "synchronous", "OFF")
+            .and_then(|()| connection.pragma_update_and_check(None, "journal_mode", "TRUNCATE", |_| Ok(())))
+            .map_err(sqlite)?;
         let version: i64 = connection
             .query_row("PRAGMA user_version", [], |row| row.get(0))
             .map_err(sqlite)?;
@@ -73,6 +84,94 @@ impl RepCache {
             connection,
             is_initialised: version > 0,
         })
+    }
+
+    /// Opens the database for writing; makes it if there is none.
+    ///
+    /// # Errors
+    /// As [`RepCache::open`]; the system's.
+    pub(crate) fn open_or_create(fs: &Fs) -> Result<RepCache> {
+        let path = fs.layout().file(FILE);
+        match fs.disk().write(&path, Create::New) {
+            Ok(_) => {
+                let like = fs.layout().file("current");
+                fs.disk()
+                    .copy_permissions(&like, &path)
+                    .map_err(|e| Error::io("Can't set permissions on file", &path, &e))?;
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(Error::io("Can't create file", &path, &e)),
+        }
+        let mut cache = Self::open(&path)?.ok_or_else(|| {
+            let e = std::io::ErrorKind::NotFound.into();
+            Error::io("Can't open file", &path, &e)
+        })?;
+        cache.initialise(fs.format().number)?;
+        Ok(cache)
+    }
+
+    /// Makes the table if there is none.
+    fn initialise(&mut self, format: u32) -> Result<()> {
+        if self.is_initialised {
+            return Ok(());
+        }
+        let (version, options) = if format >= 8 {
+            (2, " WITHOUT ROWID")
+        } else {
+            (1, "")
+        };
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(sqlite)?;
+        // Another process may have been quicker.
+        let made: i64 = transaction
+            .query_row("PRAGMA user_version", [], |row| row.get(0))
+            .map_err(sqlite)?;
+        if made == 0 {
+            transaction
+                .execute_batch(&format!("{SCHEMA}{options}; PRAGMA user_version = {version};"))
+                .map_err(sqlite)?;
+        }
+        transaction.commit().map_err(sqlite)?;
+        self.is_initialised = true;
+        Ok(())
+    }
+
+    /// Adds rows in one transaction; a content that is there already keeps its row.
+    ///
+    /// # Errors
+    /// `SQLITE_…`: then none is added.
+    pub(crate) fn insert(&mut self, rows: &[RepCacheRow]) -> Result<()> {
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(sqlite)?;
+        {
+            let mut statement = transaction.prepare_cached(INSERT).map_err(sqlite)?;
+            for row in rows {
+                let numbers = [row.rev.0, row.item, row.length, row.expanded];
+                let [rev, item, length, expanded] = numbers.map(|n| i64::try_from(n).unwrap_or(i64::MAX));
+                statement
+                    .execute((row.sha1.to_string(), rev, item, length, expanded))
+                    .map_err(sqlite)?;
+            }
+        }
+        transaction.commit().map_err(sqlite)
+    }
+
+    /// Deletes the rows of revisions that are younger than `youngest`.
+    ///
+    /// # Errors
+    /// `SQLITE_…`.
+    pub(crate) fn delete_younger(&mut self, youngest: Revnum) -> Result<()> {
+        if self.is_initialised {
+            let bound = i64::try_from(youngest.0).unwrap_or(i64::MAX);
+            self.connection
+                .execute("DELETE FROM rep_cache WHERE revision > ?1", [bound])
+                .map_err(sqlite)?;
+        }
+        Ok(())
     }
 
     /// The youngest revision that any row names; `None` without rows.
@@ -95,7 +194,6 @@ impl RepCache {
     ///
     /// # Errors
     /// `SQLITE_ERROR` and its kin; `FS_CORRUPT` if the row is nonsense.
-    #[cfg_attr(not(test), expect(dead_code, reason = "commits look contents up"))]
     pub(crate) fn lookup(&self, sha1: &Sha1) -> Result<Option<RepCacheRow>> {
         if !self.is_initialised {
             return Ok(None);
@@ -127,6 +225,47 @@ impl RepCache {
             each(RawRow::read(row).map_err(sqlite)?.check()?)?;
         }
         Ok(())
+    }
+}
+
+/// The connection that an open filesystem keeps, and which file it is to.
+#[derive(Default)]
+pub(crate) struct KeptRepCache(Mutex<Option<(RepCache, (u64, u64))>>);
+
+impl Fs {
+    /// Runs `f` on the database; makes it first if `create`, else it is `None` where there is none.
+    ///
+    /// # Errors
+    /// As [`RepCache::open_or_create`], and what `f` says.
+    pub(crate) fn with_rep_cache<T>(
+        &self,
+        create: bool,
+        f: impl FnOnce(Option<&mut RepCache>) -> Result<T>,
+    ) -> Result<T> {
+        let path = self.layout().file(FILE);
+        let mut kept = self.0.rep_cache.0.lock();
+        let identity = || self.disk().metadata(&path).ok().map(|meta| meta.identity);
+        // Administrators may delete the database at any time; then what the connection has is nobody's.
+        if kept.as_ref().map(|(_, opened)| *opened) != identity() {
+            *kept = None;
+        }
+        if kept.is_none() {
+            let cache = if create {
+                Some(RepCache::open_or_create(self)?)
+            } else {
+                RepCache::open(&path)?
+            };
+            *kept = cache.zip(identity());
+        }
+        match &mut *kept {
+            Some((cache, _)) => {
+                if create {
+                    cache.initialise(self.format().number)?;
+                }
+                f(Some(cache))
+            }
+            None => f(None),
+        }
     }
 }
 
@@ -186,6 +325,15 @@ fn sqlite(e: rusqlite::Error) -> Error {
 }
 
 const SELECT: &str = "SELECT hash, revision, offset, size, expanded_size FROM rep_cache";
+
+const INSERT: &str = "INSERT OR IGNORE INTO rep_cache (hash, revision, offset, size, expanded_size) \
+    VALUES (?1, ?2, ?3, ?4, ?5)";
+
+const SCHEMA: &str = "CREATE TABLE rep_cache (hash TEXT NOT NULL PRIMARY KEY, revision INTEGER NOT NULL, \
+    offset INTEGER NOT NULL, size INTEGER NOT NULL, expanded_size INTEGER NOT NULL)";
+
+/// Its name in `db/`.
+pub(crate) const FILE: &str = "rep-cache.db";
 
 const NEWEST_SCHEMA: i64 = 2;
 

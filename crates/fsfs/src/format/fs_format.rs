@@ -150,6 +150,11 @@ impl FsFormat {
         self.number >= 8
     }
 
+    /// Rep lines of property lists have the SHA-1 (later formats leave a gap).
+    pub(crate) fn records_props_sha1(&self) -> bool {
+        (4..8).contains(&self.number)
+    }
+
     /// Proto-revisions live in `txn-protorevs/`, not in the transaction's directory.
     pub(crate) fn has_protorevs_dir(&self) -> bool {
         self.number >= 3

@@ -19,6 +19,7 @@ pub(crate) mod manifest;
 pub(crate) mod noderev;
 pub(crate) mod number;
 pub(crate) mod p2l;
+pub(crate) mod proto_index;
 pub(crate) mod rep_header;
 pub(crate) mod rep_line;
 pub(crate) mod rev_trailer;

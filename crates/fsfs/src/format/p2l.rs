@@ -46,7 +46,7 @@ pub(crate) enum ItemKind {
 }
 
 impl ItemKind {
-    fn from_number(number: u64) -> Option<Self> {
+    pub(crate) fn from_number(number: u64) -> Option<Self> {
         Some(match number {
             0 => ItemKind::Unused,
             1 => ItemKind::FileText,

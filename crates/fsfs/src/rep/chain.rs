@@ -173,6 +173,6 @@ impl Chain {
 pub(super) fn chunk_key(fs: &Fs, address: RepAddress, at: u64) -> Option<Key> {
     match address {
         RepAddress::Rev(rev, item) => Some(Key::part::<Chunk>(fs.instance(), rev.0, item, at)),
-        RepAddress::Txn(..) => None,
+        RepAddress::Txn(..) | RepAddress::Unfinished(..) => None,
     }
 }

@@ -18,6 +18,8 @@ pub(crate) enum RepAddress {
     Rev(Revnum, u64),
     /// An item (or offset) in a transaction's proto-revision file.
     Txn(TxnId, u64),
+    /// What starts at an offset of that file without being an item yet.
+    Unfinished(TxnId, u64),
 }
 
 /// An open representation with a position in it.
@@ -65,8 +67,12 @@ impl Level {
                 let end = file.items_end(rev)?;
                 Self::read_start(fs, address, RepFile::Rev(file.clone()), start, end, body_len)
             })?,
-            RepAddress::Txn(txn, item) => {
-                let (file, start) = fs.proto_rev_item(txn, item)?;
+            RepAddress::Txn(txn, _) | RepAddress::Unfinished(txn, _) => {
+                let start = match address {
+                    RepAddress::Txn(_, item) => fs.proto_rev_offset(txn, item)?,
+                    RepAddress::Unfinished(_, offset) | RepAddress::Rev(_, offset) => offset,
+                };
+                let file = fs.proto_rev_file(txn)?;
                 let end = file.len();
                 Self::read_start(fs, address, RepFile::Proto(file), start, end, body_len)?
             }

@@ -21,10 +21,10 @@ use std::sync::Arc;
 
 use ::delta::editor::EncodedVersions;
 use ::delta::svndiff::Codec;
-use base::{Code, Error, Result};
+use base::{Code, Error, Result, Revnum};
 
 use crate::format::id::TxnId;
-use crate::format::rep_header::RepHeader;
+use crate::format::rep_header::{MAX_HEADER, RepHeader};
 use crate::format::rep_line::Rep;
 use crate::fs::Fs;
 use crate::node::Node;
@@ -68,38 +68,44 @@ impl Fs {
         )
     }
 
+    /// Checks that there is a stored content at this place.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` if there is none; `FS_NO_SUCH_REVISION` and its kin.
+    pub(crate) fn check_rep(&self, rev: Revnum, item: u64) -> Result<()> {
+        self.with_rev_file(rev, |file| {
+            let offset = file.item_offset(self.cache(), rev, item)?;
+            if file.footer().is_some() {
+                let entry = file.p2l_at(self.cache(), offset)?;
+                return match entry.filter(|entry| entry.offset == offset && entry.kind.is_rep()) {
+                    Some(_) => Ok(()),
+                    None => Err(Error::new(
+                        Code::FS_CORRUPT,
+                        format!(
+                            "No representation found at offset {offset} for item {item} in revision {rev}"
+                        ),
+                    )),
+                };
+            }
+            let end = file.items_end(rev)?;
+            let parse = |bytes: &[u8]| Ok(RepHeader::parse(bytes)?);
+            file.bytes()
+                .parse_at(offset, end, MAX_HEADER, MAX_HEADER, parse)
+                .map(drop)
+        })
+    }
+
     /// The header of a stored content.
     pub(crate) fn rep_header(&self, rep: &Rep, txn: Option<TxnId>) -> Result<RepHeader> {
         Ok(level::Level::open(self, RepAddress::of(rep, txn)?, rep.length)?.header)
     }
 
-    /// The proto-revision file of a transaction, and where in it an item starts.
-    pub(crate) fn proto_rev_item(&self, txn: TxnId, item: u64) -> Result<(Arc<OpenFile>, u64)> {
-        let file = Arc::new(OpenFile::open(self.disk(), self.layout().proto_rev(txn), 0)?);
-        if !self.format().logical {
-            return Ok((file, item));
-        }
-        let path = self.layout().txn(&txn.to_string()).join("index.l2p");
-        let index = self
-            .disk()
-            .read_small(&path)
-            .map_err(|e| Error::io("Can't open file", &path, &e))?;
-        // Records of two 64-bit numbers, low byte first: offset + 1 and item; offset 0 separates revisions.
-        let found = index.chunks_exact(16).find_map(|record| {
-            let number = |at: usize| {
-                record[at..at + 8]
-                    .iter()
-                    .rev()
-                    .fold(0, |n, &byte| n << 8 | u64::from(byte))
-            };
-            number(0).checked_sub(1).filter(|_| number(8) == item)
-        });
-        match found {
-            Some(offset) => Ok((file, offset)),
-            None => Err(Error::new(
-                Code::FS_CORRUPT,
-                format!("Item {item} of transaction '{txn}' does not exist"),
-            )),
-        }
+    /// The proto-revision file of a transaction.
+    pub(crate) fn proto_rev_file(&self, txn: TxnId) -> Result<Arc<OpenFile>> {
+        Ok(Arc::new(OpenFile::open(
+            self.disk(),
+            self.layout().proto_rev(txn),
+            0,
+        )?))
     }
 }

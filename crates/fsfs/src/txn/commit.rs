@@ -111,6 +111,7 @@ impl Txn {
         // 3. Until 9 a failure takes back what was written, and a crash leaves a transaction with some more bytes at the end of
         // its prototype revision.
         let mut proto = self.proto.writer()?;
+        self.sharing.restart_commit();
         // 4, 5.
         let (counters, current) = self.next_current(&state, rev)?;
         let written = TreeWriter {

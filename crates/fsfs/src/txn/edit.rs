@@ -246,7 +246,6 @@ impl Txn {
     pub fn lay_down(&mut self) -> Result<()> {
         self.check_open()?;
         self.state.write().lay_down(&self.fs)?;
-        self.sharing.lay_down()?;
         self.proto.lay_down()
     }
 

@@ -14,6 +14,7 @@ mod list;
 mod live;
 mod merge;
 pub(crate) mod proto_rev;
+mod proto_writer;
 mod state;
 mod text;
 mod tree;

@@ -9,25 +9,50 @@
 //! An item is addressed by number with logical addressing and by offset with physical addressing; callers get the right one
 //! of both from [`ProtoWriter::next_item`] before, and [`ProtoWriter::append_item`] after writing.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
 
-use base::{Code, Error, Result, Revnum};
+use base::{Code, Error, Result};
+use parking_lot::Mutex;
 
+pub(crate) use super::proto_writer::ProtoWriter;
+use crate::disk::{Create, DiskWriter, is_missing};
 use crate::format::id::TxnId;
-use crate::format::p2l::ItemKind;
+use crate::format::p2l::P2lEntry;
+use crate::format::proto_index;
 use crate::fs::Fs;
+use crate::guard::FileLock;
 
 /// The proto-revision file of a transaction and its index. Cheap to clone: all clones are the same.
 #[derive(Clone)]
-pub(crate) struct ProtoRev {
-    fs: Fs,
-    txn: TxnId,
+pub(crate) struct ProtoRev(pub(super) Arc<Inner>);
+
+/// What all clones share.
+pub(crate) struct Inner {
+    pub(super) fs: Fs,
+    pub(super) txn: TxnId,
+    pub(super) path: PathBuf,
+    pub(super) state: Mutex<State>,
 }
 
-/// The right to write to a proto-revision file. Dropping it takes back what was written through it.
-pub(crate) struct ProtoWriter {
-    _proto: ProtoRev,
+/// What has been written and kept.
+pub(super) struct State {
+    /// Bytes of the file that count.
+    pub(super) end: u64,
+    /// The items, in order of offset (logical addressing).
+    pub(super) items: Vec<P2lEntry>,
+    /// Number of the next item (logical addressing).
+    pub(super) next_item: u64,
+    /// Items in the index files on disk, and the next number as it stands there.
+    laid_down: (usize, u64),
+    /// The file, while nobody writes but somebody did.
+    pub(super) file: Option<Box<dyn DiskWriter>>,
+    pub(super) is_writing: bool,
 }
+
+/// Proto-revisions that this process has in memory: their index files need not be on disk.
+pub(crate) type LiveProtoRevs = Mutex<HashMap<TxnId, Weak<Inner>>>;
 
 impl ProtoRev {
     /// Makes the empty files of a new transaction (its directory exists already).
@@ -35,17 +60,63 @@ impl ProtoRev {
     /// # Errors
     /// The system's.
     pub(crate) fn create(fs: &Fs, txn: TxnId) -> Result<ProtoRev> {
-        let _ = (fs, txn);
-        Err(unfinished())
+        let layout = fs.layout();
+        let mut file = None;
+        for path in [layout.proto_rev_lock(txn), layout.proto_rev(txn)] {
+            let created = fs.disk().write(&path, Create::New);
+            file = Some(created.map_err(|e| Error::io("Can't create file", &path, &e))?);
+        }
+        let state = State {
+            end: 0,
+            items: Vec::new(),
+            next_item: proto_index::FIRST_ITEM,
+            laid_down: (0, proto_index::FIRST_ITEM),
+            file,
+            is_writing: false,
+        };
+        Ok(Self::of(fs, txn, state))
     }
 
     /// Reads the index of a transaction that is on disk.
     ///
     /// # Errors
-    /// `FS_INDEX_INCONSISTENT` if the file is shorter than what its index describes; the system's.
+    /// `FS_INDEX_CORRUPTION` and its kin; the system's.
     pub(crate) fn open(fs: &Fs, txn: TxnId) -> Result<ProtoRev> {
-        let _ = (fs, txn);
-        Err(unfinished())
+        let path = fs.layout().proto_rev(txn);
+        let stat = fs.disk().metadata(&path);
+        let stat = stat.map_err(|e| Error::io("Can't open file", &path, &e))?;
+        let mut state = State {
+            end: stat.len,
+            items: Vec::new(),
+            next_item: proto_index::FIRST_ITEM,
+            laid_down: (0, 0),
+            file: None,
+            is_writing: false,
+        };
+        if fs.format().logical {
+            state.items = proto_index::parse_p2l(&read_index(fs, txn, P2L)?)?;
+            state.next_item = proto_index::parse_next_item(&read_index(fs, txn, NEXT_ITEM)?)?;
+            let most = (state.items.len() as u64).saturating_mul(MAX_GAP) + MAX_UNUSED;
+            let items = state.items.iter().map(|entry| entry.item);
+            if items.chain([state.next_item]).any(|item| item > most) {
+                return Err(proto_index::ProtoIndexError::Number.into());
+            }
+            state.end = state.items.last().map_or(0, P2lEntry::end);
+            state.laid_down = (state.items.len(), state.next_item);
+        }
+        Ok(Self::of(fs, txn, state))
+    }
+
+    fn of(fs: &Fs, txn: TxnId, state: State) -> ProtoRev {
+        let inner = Arc::new(Inner {
+            fs: fs.clone(),
+            txn,
+            path: fs.layout().proto_rev(txn),
+            state: Mutex::new(state),
+        });
+        let mut live = fs.0.live_proto_revs.lock();
+        live.insert(txn, Arc::downgrade(&inner));
+        ProtoRev(inner)
     }
 
     /// Removes the files of a transaction, if they are there.
@@ -53,22 +124,84 @@ impl ProtoRev {
     /// # Errors
     /// The system's.
     pub(crate) fn remove(fs: &Fs, txn: TxnId) -> Result<()> {
-        let _ = (fs, txn);
-        Err(unfinished())
-    }
-
-    /// The transaction.
-    pub(crate) fn txn(&self) -> TxnId {
-        self.txn
+        for path in [fs.layout().proto_rev(txn), fs.layout().proto_rev_lock(txn)] {
+            match fs.disk().remove_file(&path) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(Error::io("Can't remove file", &path, &e));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Takes the file's lock to write behind what is there.
     ///
     /// # Errors
-    /// `FS_REP_BEING_WRITTEN` if somebody writes already, in this process or another; `FS_INDEX_INCONSISTENT`; the system's.
+    /// `FS_REP_BEING_WRITTEN` if somebody writes already, in this process or another; `FS_INDEX_INCONSISTENT` if the file
+    /// is shorter than what its index describes; the system's.
     pub(crate) fn writer(&self) -> Result<ProtoWriter> {
-        let _ = &self.fs;
-        Err(unfinished())
+        let busy = || {
+            let message = format!(
+                "Cannot write to the prototype revision file of transaction '{}' because a previous representation is \
+                 currently being written by this process or another",
+                self.0.txn
+            );
+            Error::new(Code::FS_REP_BEING_WRITTEN, message)
+        };
+        let file = {
+            let mut state = self.0.state.lock();
+            if state.is_writing {
+                return Err(busy());
+            }
+            state.is_writing = true;
+            state.file.take()
+        };
+        let writer = self.lock_and_open(file, busy);
+        if writer.is_err() {
+            self.0.state.lock().is_writing = false;
+        }
+        writer
+    }
+
+    fn lock_and_open(
+        &self,
+        file: Option<Box<dyn DiskWriter>>,
+        busy: impl Fn() -> Error,
+    ) -> Result<ProtoWriter> {
+        let Inner { fs, path, .. } = &*self.0;
+        let lock = FileLock::take(fs, &fs.layout().proto_rev_lock(self.0.txn), false)?.ok_or_else(busy)?;
+        let mut file = match file {
+            Some(file) => file,
+            None => {
+                let opened = fs.disk().write(path, Create::Append);
+                opened.map_err(|e| Error::io("Can't open file", path, &e))?
+            }
+        };
+        let length = file
+            .len()
+            .map_err(|e| Error::io("Can't get attribute information from open file", path, &e))?;
+        let mut state = self.0.state.lock();
+        if length < state.end {
+            return Err(Error::new(
+                Code::FS_INDEX_INCONSISTENT,
+                format!(
+                    "File '{}' is shorter than what its index describes",
+                    path.display()
+                ),
+            ));
+        }
+        if fs.format().logical {
+            if length > state.end {
+                // A writer crashed within an item.
+                file.truncate(state.end)
+                    .map_err(|e| Error::io("Can't truncate file", path, &e))?;
+            }
+        } else {
+            // Nothing says what belongs to whom: what is there stays.
+            state.end = length;
+        }
+        Ok(ProtoWriter::new(self.clone(), lock, file, &state))
     }
 
     /// Writes the index files into the transaction's directory, if anything is new since the last time.
@@ -76,57 +209,93 @@ impl ProtoRev {
     /// # Errors
     /// The system's.
     pub(crate) fn lay_down(&self) -> Result<()> {
-        Err(unfinished())
+        let Inner { fs, txn, state, .. } = &*self.0;
+        let mut state = state.lock();
+        let now = (state.items.len(), state.next_item);
+        if !fs.format().logical || state.laid_down == now {
+            return Ok(());
+        }
+        let (mut l2p, mut p2l) = (Vec::new(), Vec::new());
+        for entry in &state.items[state.laid_down.0..] {
+            proto_index::push_l2p(&mut l2p, entry);
+            proto_index::push_p2l(&mut p2l, entry);
+        }
+        let directory = fs.layout().txn(&txn.to_string());
+        let next = state.next_item.to_string().into_bytes();
+        for (name, how, bytes) in [
+            (L2P, Create::Append, l2p),
+            (P2L, Create::Append, p2l),
+            (NEXT_ITEM, Create::Replace, next),
+        ] {
+            let path = directory.join(name);
+            fs.disk()
+                .write(&path, how)
+                .and_then(|mut file| file.append(&bytes))
+                .map_err(|e| Error::io("Can't write to file", &path, &e))?;
+        }
+        state.laid_down = now;
+        Ok(())
     }
 }
 
-impl ProtoWriter {
-    /// Address that the next item will have: the number that is taken for it hereby (logical addressing), or the offset of
-    /// what is appended next. With logical addressing the root node-revision has 2 and the changed paths have 1: give them
-    /// straight to [`ProtoWriter::append_item`].
-    pub(crate) fn next_item(&mut self) -> u64 {
-        0
-    }
-
-    /// Appends a whole item. `item` is the number from [`ProtoWriter::next_item`] or one of the fixed ones (ignored with
-    /// physical addressing); `None` takes the next. Returns the item's address.
+impl Fs {
+    /// Where an item of a transaction's proto-revision starts, bytes.
     ///
     /// # Errors
-    /// The system's.
-    pub(crate) fn append_item(&mut self, kind: ItemKind, item: Option<u64>, bytes: &[u8]) -> Result<u64> {
-        let _ = (kind, item, bytes);
-        Err(unfinished())
-    }
-
-    /// Appends the end of the revision: indexes and footer (logical), or the line with the two addresses (physical). Then
-    /// everything is written out, and made durable if `sync`.
-    ///
-    /// # Errors
-    /// The system's.
-    pub(crate) fn finish(&mut self, rev: Revnum, root: u64, changes: u64, sync: bool) -> Result<()> {
-        let _ = (rev, root, changes, sync);
-        Err(unfinished())
-    }
-
-    /// After [`ProtoWriter::finish`]: gives the file the permissions of `like` and moves it to `target`, durably if
-    /// `sync`. Then the lock is given back and its file removed.
-    ///
-    /// # Errors
-    /// The system's.
-    pub(crate) fn publish(self, target: &Path, like: &Path, sync: bool) -> Result<()> {
-        let _ = (target, like, sync);
-        Err(unfinished())
-    }
-
-    /// Keeps what was written and gives the lock back.
-    ///
-    /// # Errors
-    /// The system's, if something could not be written out: then nothing is kept.
-    pub(crate) fn keep(self) -> Result<()> {
-        Err(unfinished())
+    /// `FS_CORRUPT` if there is no such item; the system's.
+    pub(crate) fn proto_rev_offset(&self, txn: TxnId, item: u64) -> Result<u64> {
+        if !self.format().logical {
+            return Ok(item);
+        }
+        let live = self.0.live_proto_revs.lock().get(&txn).and_then(Weak::upgrade);
+        let offset = match live {
+            Some(proto) => find(&proto.state.lock().items, item),
+            None => proto_index::find_l2p(&read_index(self, txn, L2P)?, item),
+        };
+        offset.ok_or_else(|| {
+            Error::new(
+                Code::FS_CORRUPT,
+                format!("Item {item} of transaction '{txn}' does not exist"),
+            )
+        })
     }
 }
 
-fn unfinished() -> Error {
-    Error::new(Code::UNSUPPORTED_FEATURE, "being written")
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let mut live = self.fs.0.live_proto_revs.lock();
+        // Whoever opened the transaction again since then is in the place.
+        if live.get(&self.txn).is_some_and(|proto| proto.strong_count() == 0) {
+            live.remove(&self.txn);
+        }
+    }
 }
+
+/// Offset of an item. Numbers ascend with the offsets, but for those that are fixed.
+fn find(items: &[P2lEntry], item: u64) -> Option<u64> {
+    let at = items.partition_point(|entry| entry.item < item);
+    let found = items.get(at).filter(|entry| entry.item == item);
+    let found = found.or_else(|| items.iter().find(|entry| entry.item == item));
+    found.map(|entry| entry.offset)
+}
+
+/// Reads an index file; one that was never needed is empty.
+fn read_index(fs: &Fs, txn: TxnId, name: &str) -> Result<Vec<u8>> {
+    let path = fs.layout().txn(&txn.to_string()).join(name);
+    match fs.disk().read_small(&path) {
+        Ok(bytes) => Ok(bytes),
+        Err(e) => match Error::io("Can't open file", &path, &e) {
+            e if is_missing(&e) => Ok(Vec::new()),
+            e => Err(e),
+        },
+    }
+}
+
+/// Numbers that a transaction may have taken for each that it used, and besides: more are damage, and the index of the
+/// revision has room for every number.
+const MAX_GAP: u64 = 16;
+const MAX_UNUSED: u64 = 1 << 20;
+
+const L2P: &str = "index.l2p";
+const P2L: &str = "index.p2l";
+const NEXT_ITEM: &str = "itemidx";

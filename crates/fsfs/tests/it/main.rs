@@ -14,3 +14,4 @@ mod sample;
 mod transactions;
 mod txns;
 mod verify;
+mod write;

@@ -5,11 +5,12 @@
 //! be a delta of, and [`Sharing`] whether the content is stored already.
 
 mod choose;
+mod encode;
 mod share;
 mod small;
 mod text;
 
-pub(crate) use choose::{Which, delta_base};
+pub(crate) use choose::{ChainLength, Which, delta_base};
 pub(crate) use share::{Sharing, UnsharedRows};
 pub(crate) use small::{SmallRep, write_small_rep};
 pub(crate) use text::RepWriter;

@@ -1,17 +1,69 @@
 //! The text of a file, written while it comes in.
+//!
+//! Bytes are collected to windows. Of each window the digests are taken here; matching it against the base, compressing and
+//! writing it is a second thread's work once a text is long ([`Lane::Beside`]): the two halves take about equally long.
+//! Between them are a few windows and no more, so whoever is slower holds the other up, and memory does not grow
+//! with the text.
 
-use base::checksum::Md5;
+use std::thread::JoinHandle;
+
+use ::delta::window::WINDOW_SIZE;
+use base::checksum::{Md5, Md5Stream, Sha1, Sha1Stream};
 use base::{Code, Error, Result};
+use crossbeam_channel::{Receiver, Sender, bounded};
 
-use super::share::Sharing;
-use crate::format::rep_line::{Rep, Uniquifier};
+use super::encode::Encoder;
+use super::share::{NewContent, Sharing};
+use super::small::{END, append_header};
+use crate::format::p2l::ItemKind;
+use crate::format::rep_line::{Rep, RepPlace, Uniquifier};
 use crate::fs::Fs;
-use crate::txn::proto_rev::ProtoRev;
+use crate::txn::proto_rev::{ProtoRev, ProtoWriter};
 
 /// A text on its way into a proto-revision file, whose lock it holds. Dropping it takes the text back.
 pub(crate) struct RepWriter {
-    _fs: Fs,
+    lane: Lane,
+    /// The window that is being filled; after the end, the text if it is that short.
+    window: Vec<u8>,
+    windows: u64,
+    md5: Md5Stream,
+    /// `None` in formats that do not record it.
+    sha1: Option<Sha1Stream>,
+    expanded: u64,
+    digests: Option<(Md5, Option<Sha1>)>,
 }
+
+/// Who makes the delta.
+enum Lane {
+    /// This thread.
+    Here(Box<DeltaWriter>),
+    /// Another one.
+    Beside(Box<Pipe>),
+    /// Nobody any more: it failed.
+    Gone,
+}
+
+/// A thread that writes a delta.
+struct Pipe {
+    full: Option<Sender<Vec<u8>>>,
+    empty: Receiver<Vec<u8>>,
+    thread: Option<JoinHandle<Result<Box<DeltaWriter>>>>,
+}
+
+/// Writes windows as a delta into the proto-revision file.
+struct DeltaWriter {
+    proto: ProtoWriter,
+    encoder: Encoder,
+    offset: u64,
+    /// Bytes of the body.
+    length: u64,
+}
+
+/// Texts with more windows than this get a second thread.
+const SHORT: u64 = 8;
+
+/// Windows between two threads.
+const QUEUE: usize = 4;
 
 impl RepWriter {
     /// Starts a text as a delta against `base` (see [`super::delta_base`]).
@@ -19,17 +71,44 @@ impl RepWriter {
     /// # Errors
     /// `FS_REP_BEING_WRITTEN`; those of reading the base; the system's.
     pub(crate) fn begin(fs: &Fs, proto: &ProtoRev, base: Option<Rep>) -> Result<RepWriter> {
-        let _ = (fs, proto, base);
-        Err(unfinished())
+        let (mut encoder, header) = Encoder::new(fs, base.as_ref())?;
+        let mut proto = proto.writer()?;
+        let offset = proto.start_item();
+        append_header(&mut proto, header)?;
+        let start = encoder.start();
+        proto.append(start)?;
+        let length = start.len() as u64;
+        Ok(RepWriter {
+            lane: Lane::Here(Box::new(DeltaWriter {
+                proto,
+                encoder,
+                offset,
+                length,
+            })),
+            window: Vec::new(),
+            windows: 0,
+            md5: Md5Stream::new(),
+            sha1: fs.format().has_rep_sharing().then(Sha1Stream::new),
+            expanded: 0,
+            digests: None,
+        })
     }
 
     /// The next bytes of the text, any number.
     ///
     /// # Errors
-    /// Those of reading the base; the system's.
-    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        let _ = bytes;
-        Err(unfinished())
+    /// Those of reading the base; the system's. After an error nothing more is taken.
+    pub(crate) fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
+        while !bytes.is_empty() {
+            if self.window.len() == WINDOW_SIZE {
+                self.pass_on()?;
+            }
+            let length = bytes.len().min(WINDOW_SIZE - self.window.len());
+            let (now, later) = bytes.split_at(length);
+            self.window.extend_from_slice(now);
+            bytes = later;
+        }
+        Ok(())
     }
 
     /// Ends the text; returns its digest. It is not stored yet: the caller may compare and drop it.
@@ -37,7 +116,31 @@ impl RepWriter {
     /// # Errors
     /// As [`RepWriter::write`].
     pub(crate) fn end(&mut self) -> Result<Md5> {
-        Err(unfinished())
+        if let Some((md5, _)) = self.digests {
+            return Ok(md5);
+        }
+        // A short text stays at hand, for comparisons.
+        let is_only = self.windows == 0;
+        if is_only {
+            self.digest();
+            match &mut self.lane {
+                Lane::Here(_) if self.window.is_empty() => {}
+                Lane::Here(writer) => writer.window(&self.window)?,
+                Lane::Beside(_) | Lane::Gone => return Err(failed_before()),
+            }
+        } else {
+            self.pass_on()?;
+            self.window = Vec::new();
+        }
+        if let Lane::Beside(pipe) = &mut self.lane {
+            let writer = pipe.join();
+            self.lane = Lane::Gone;
+            self.lane = Lane::Here(writer?);
+        }
+        let md5 = std::mem::take(&mut self.md5).finish();
+        let sha1 = self.sha1.take().map(Sha1Stream::finish);
+        self.digests = Some((md5, sha1));
+        Ok(md5)
     }
 
     /// After [`RepWriter::end`]: stores the text, or finds it stored already, and gives the lock back. The rep is either of
@@ -45,12 +148,135 @@ impl RepWriter {
     ///
     /// # Errors
     /// `FS_CORRUPT` for what sharing meets, `FS_AMBIGUOUS_CHECKSUM_REP`; the system's.
-    pub(crate) fn store(self, uniquifier: Option<Uniquifier>, sharing: &mut Sharing) -> Result<Rep> {
-        let _ = (uniquifier, sharing);
-        Err(unfinished())
+    pub(crate) fn store(mut self, uniquifier: Option<Uniquifier>, sharing: &mut Sharing) -> Result<Rep> {
+        self.end()?;
+        let (Some((md5, sha1)), Lane::Here(mut writer)) = (self.digests, self.lane) else {
+            return Err(failed_before());
+        };
+        let mut rep = Rep {
+            place: RepPlace::Txn(0),
+            length: writer.length,
+            expanded: self.expanded,
+            md5,
+            sha1,
+            uniquifier,
+        };
+        let is_at_hand = self.window.len() as u64 == self.expanded;
+        let new = NewContent {
+            rep,
+            offset: writer.offset,
+            bytes: is_at_hand.then_some(&self.window),
+        };
+        if let Some(shared) = sharing.find(&new, &mut writer.proto)? {
+            writer.proto.drop_item()?;
+            writer.proto.keep()?;
+            return Ok(shared);
+        }
+        writer.proto.append(END)?;
+        let item = writer.proto.end_item(ItemKind::FileText, None)?;
+        writer.proto.keep()?;
+        rep.place = RepPlace::Txn(item);
+        sharing.add_text(rep);
+        Ok(rep)
+    }
+
+    fn digest(&mut self) {
+        self.md5.update(&self.window);
+        if let Some(sha1) = &mut self.sha1 {
+            sha1.update(&self.window);
+        }
+        self.expanded += self.window.len() as u64;
+    }
+
+    /// Hands the window on.
+    fn pass_on(&mut self) -> Result<()> {
+        if self.windows == SHORT
+            && let Lane::Here(writer) = std::mem::replace(&mut self.lane, Lane::Gone)
+        {
+            self.lane = Pipe::start(writer);
+        }
+        self.windows += 1;
+        self.digest();
+        let result = match &mut self.lane {
+            Lane::Here(writer) => writer.window(&self.window),
+            Lane::Beside(pipe) => {
+                let window = std::mem::replace(&mut self.window, pipe.empty.try_recv().unwrap_or_default());
+                match pipe.send(window) {
+                    Ok(()) => Ok(()),
+                    // It ended before its time: it says why.
+                    Err(()) => pipe.join().and_then(|_| Err(failed_before())),
+                }
+            }
+            Lane::Gone => Err(failed_before()),
+        };
+        self.window.clear();
+        if result.is_err() {
+            self.lane = Lane::Gone;
+        }
+        result
     }
 }
 
-fn unfinished() -> Error {
-    Error::new(Code::UNSUPPORTED_FEATURE, "being written")
+impl DeltaWriter {
+    fn window(&mut self, target: &[u8]) -> Result<()> {
+        let window = self.encoder.window(target)?;
+        self.length += window.len() as u64;
+        self.proto.append(window)
+    }
+}
+
+impl Pipe {
+    /// Lets another thread go on; this one, if there cannot be another.
+    fn start(writer: Box<DeltaWriter>) -> Lane {
+        let (full, windows) = bounded::<Vec<u8>>(QUEUE);
+        let (used, empty) = bounded(QUEUE + 1);
+        // The thread gets the writer when it is there: one that cannot be started would take it along.
+        let (hand_over, handed) = bounded::<Box<DeltaWriter>>(1);
+        let run = move || -> Result<Box<DeltaWriter>> {
+            let mut writer = handed.recv().map_err(|_| failed_before())?;
+            for window in windows {
+                writer.window(&window)?;
+                _ = used.try_send(window);
+            }
+            Ok(writer)
+        };
+        let Ok(thread) = std::thread::Builder::new().name("deltify".into()).spawn(run) else {
+            return Lane::Here(writer);
+        };
+        match hand_over.send(writer) {
+            Ok(()) => Lane::Beside(Box::new(Pipe {
+                full: Some(full),
+                empty,
+                thread: Some(thread),
+            })),
+            Err(unsent) => Lane::Here(unsent.0),
+        }
+    }
+
+    fn send(&self, window: Vec<u8>) -> Result<(), ()> {
+        match &self.full {
+            Some(full) => full.send(window).map_err(drop),
+            None => Err(()),
+        }
+    }
+
+    /// Waits for the end of the thread.
+    fn join(&mut self) -> Result<Box<DeltaWriter>> {
+        self.full = None;
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(result)) => result,
+            Some(Err(_)) | None => Err(failed_before()),
+        }
+    }
+}
+
+impl Drop for Pipe {
+    fn drop(&mut self) {
+        // The lock is given back when this returns.
+        drop(self.join());
+    }
+}
+
+fn failed_before() -> Error {
+    Error::new(Code::FS_GENERAL, "Writing the text has failed before")
 }

@@ -1,0 +1,323 @@
+//! Writing to a proto-revision file: items one behind the other, and at the end what makes it a revision file.
+
+use std::path::Path;
+
+use base::checksum::{FnvStream, Md5};
+use base::{Error, Result, Revnum};
+
+use super::proto_rev::{ProtoRev, State};
+use crate::disk::{self, Disk, DiskWriter};
+use crate::format::footer::Footer;
+use crate::format::p2l::{ItemKind, P2lEntry};
+use crate::format::rev_trailer::RevTrailer;
+use crate::format::{l2p, p2l};
+use crate::guard::FileLock;
+
+/// The right to write to a proto-revision file. Dropping it takes back what was written through it.
+pub(crate) struct ProtoWriter {
+    proto: ProtoRev,
+    /// `None` once published.
+    file: Option<Box<dyn DiskWriter>>,
+    /// Bytes that are in the file.
+    written: u64,
+    /// Bytes that come behind them.
+    buffer: Vec<u8>,
+    /// Items that are new.
+    items: Vec<P2lEntry>,
+    next_item: u64,
+    /// Start of the item that is being written, and the checksum of what there is of it.
+    item: (u64, FnvStream),
+    _lock: FileLock,
+}
+
+/// Bytes collected before they are written.
+const BUFFER: usize = 128 << 10;
+
+impl ProtoWriter {
+    pub(super) fn new(proto: ProtoRev, lock: FileLock, file: Box<dyn DiskWriter>, state: &State) -> Self {
+        ProtoWriter {
+            proto,
+            file: Some(file),
+            written: state.end,
+            buffer: Vec::new(),
+            items: Vec::new(),
+            next_item: state.next_item,
+            item: (state.end, FnvStream::new()),
+            _lock: lock,
+        }
+    }
+
+    /// Offset of what is appended next.
+    pub(crate) fn offset(&self) -> u64 {
+        self.written + self.buffer.len() as u64
+    }
+
+    /// Address that the next item will have: the number that is taken for it hereby (logical addressing), or the offset of
+    /// what is appended next. With logical addressing the root node-revision has 2 and the changed paths have 1: give them
+    /// straight to [`ProtoWriter::append_item`].
+    pub(crate) fn next_item(&mut self) -> u64 {
+        if !self.is_logical() {
+            return self.offset();
+        }
+        self.next_item += 1;
+        self.next_item - 1
+    }
+
+    /// Appends a whole item. `item` is the number from [`ProtoWriter::next_item`] or one of the fixed ones (ignored with
+    /// physical addressing); `None` takes the next. Returns the item's address.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn append_item(&mut self, kind: ItemKind, item: Option<u64>, bytes: &[u8]) -> Result<u64> {
+        self.start_item();
+        self.append(bytes)?;
+        self.end_item(kind, item)
+    }
+
+    /// Begins an item; returns its offset.
+    pub(crate) fn start_item(&mut self) -> u64 {
+        self.item = (self.offset(), FnvStream::new());
+        self.item.0
+    }
+
+    /// Appends bytes to the item begun last.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.is_logical() {
+            self.item.1.update(bytes);
+        }
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= BUFFER {
+            self.flush()
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Ends the item begun last; arguments and result as of [`ProtoWriter::append_item`].
+    ///
+    /// # Errors
+    /// None yet.
+    pub(crate) fn end_item(&mut self, kind: ItemKind, item: Option<u64>) -> Result<u64> {
+        let (offset, checksum) = std::mem::take(&mut self.item);
+        if !self.is_logical() {
+            return Ok(offset);
+        }
+        let item = item.unwrap_or_else(|| self.next_item());
+        self.items.push(P2lEntry {
+            offset,
+            size: self.offset() - offset,
+            kind,
+            rev: Revnum::ZERO,
+            item,
+            checksum: checksum.finish(),
+        });
+        Ok(item)
+    }
+
+    /// Takes the item begun last back.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn drop_item(&mut self) -> Result<()> {
+        let start = self.item.0;
+        match start.checked_sub(self.written) {
+            Some(kept) => self.buffer.truncate(kept as usize),
+            None => {
+                self.buffer.clear();
+                self.truncate(start)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes out what is still in memory: for whoever reads what has been written.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn flush(&mut self) -> Result<()> {
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let path = &self.proto.0.path;
+        if let Some(file) = &mut self.file {
+            // How much of it was written is unknown after a failure; the drop cuts it off.
+            file.append(&self.buffer)
+                .map_err(|e| Error::io("Can't write to file", path, &e))?;
+        }
+        self.written += self.buffer.len() as u64;
+        self.buffer.clear();
+        Ok(())
+    }
+
+    /// Keeps what was written and gives the lock back.
+    ///
+    /// # Errors
+    /// The system's, if something could not be written out: then nothing is kept.
+    pub(crate) fn keep(mut self) -> Result<()> {
+        self.flush()?;
+        let mut state = self.proto.0.state.lock();
+        state.end = self.written;
+        state.items.append(&mut self.items);
+        state.next_item = self.next_item;
+        Ok(())
+    }
+
+    /// Appends the end of the revision: indexes and footer (logical), or the line with the two addresses (physical). Then
+    /// everything is written out, and made durable if `sync`.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn finish(&mut self, rev: Revnum, root: u64, changes: u64, sync: bool) -> Result<()> {
+        let mut end = Vec::new();
+        if self.is_logical() {
+            self.encode_indexes(rev, &mut end);
+        } else {
+            RevTrailer { root, changes }.encode(&mut end);
+        }
+        self.buffer.append(&mut end);
+        self.flush()?;
+        let path = &self.proto.0.path;
+        match &mut self.file {
+            Some(file) if sync => file.sync().map_err(|e| Error::io("Can't flush file", path, &e)),
+            _ => Ok(()),
+        }
+    }
+
+    fn encode_indexes(&mut self, rev: Revnum, out: &mut Vec<u8>) {
+        let mut items = std::mem::take(&mut self.proto.0.state.lock().items);
+        let kept = items.len();
+        items.append(&mut self.items);
+        let mut offsets = vec![
+            None;
+            items
+                .iter()
+                .map(|entry| entry.item as usize + 1)
+                .max()
+                .unwrap_or(1)
+        ];
+        for entry in &mut items {
+            entry.rev = rev;
+            offsets[entry.item as usize] = Some(entry.offset);
+        }
+        let fs = &self.proto.0.fs;
+        let l2p_offset = self.offset();
+        l2p::encode(out, rev, fs.conf().l2p_page_size as usize, &[offsets]);
+        let l2p_end = out.len();
+        p2l::encode(out, rev, l2p_offset, fs.conf().p2l_page_size, &items);
+        let footer = Footer {
+            l2p_offset,
+            l2p_md5: Md5::of(&out[..l2p_end]),
+            p2l_offset: l2p_offset + l2p_end as u64,
+            p2l_md5: Md5::of(&out[l2p_end..]),
+            footer_offset: l2p_offset + out.len() as u64,
+        };
+        footer.encode(out);
+        // A commit that fails from here on leaves the transaction as it was.
+        items.truncate(kept);
+        self.proto.0.state.lock().items = items;
+    }
+
+    /// After [`ProtoWriter::finish`]: gives the file the permissions of `like` and moves it to `target`, durably if
+    /// `sync`. Then the lock is given back.
+    ///
+    /// # Errors
+    /// The system's; the file may be at either place then.
+    pub(crate) fn publish(mut self, target: &Path, like: &Path, sync: bool) -> Result<()> {
+        let disk = self.proto.0.fs.disk();
+        let path = &self.proto.0.path;
+        disk.copy_permissions(like, path)
+            .map_err(|e| Error::io("Can't set permissions on file", path, &e))?;
+        match disk.rename(path, target) {
+            Ok(()) => {}
+            Err(e) if e.kind() == std::io::ErrorKind::CrossesDevices => {
+                let Some(file) = &self.file else { return Ok(()) };
+                copy(disk, &**file, path, target, like, sync)?;
+            }
+            Err(e) => return Err(Error::io("Can't move a file to", target, &e)),
+        }
+        // What is at its place is not ours to cut off any more.
+        self.file = None;
+        if !sync {
+            return Ok(());
+        }
+        let directory = target.parent().unwrap_or(target);
+        disk.sync_dir(directory)
+            .map_err(|e| Error::io("Can't flush directory", directory, &e))
+    }
+
+    fn truncate(&mut self, length: u64) -> Result<()> {
+        if let Some(file) = &mut self.file {
+            file.truncate(length)
+                .map_err(|e| Error::io("Can't truncate file", &self.proto.0.path, &e))?;
+        }
+        self.written = length;
+        Ok(())
+    }
+
+    fn is_logical(&self) -> bool {
+        self.proto.0.fs.format().logical
+    }
+}
+
+impl Drop for ProtoWriter {
+    fn drop(&mut self) {
+        let mut state = self.proto.0.state.lock();
+        state.is_writing = false;
+        if let Some(mut file) = self.file.take() {
+            // A flush may have failed halfway: ask the file how long it is. Where it cannot be cut off now, the next writer
+            // tries again, or all of it goes with the transaction.
+            if file
+                .len()
+                .is_ok_and(|length| length == state.end || file.truncate(state.end).is_ok())
+            {
+                state.file = Some(file);
+            }
+        }
+    }
+}
+
+/// Moves a file to another filesystem: `db/` may be made of several.
+fn copy(
+    disk: &dyn Disk,
+    file: &dyn DiskWriter,
+    path: &Path,
+    target: &Path,
+    like: &Path,
+    sync: bool,
+) -> Result<()> {
+    let directory = target.parent().unwrap_or(target);
+    let (temporary, mut copy) = disk::create_unique(disk, directory)?;
+    let mut run = || -> Result<()> {
+        let mut buffer = vec![0; BUFFER];
+        let mut offset = 0;
+        loop {
+            let length = file
+                .read_at(&mut buffer, offset)
+                .map_err(|e| Error::io("Can't read file", path, &e))?;
+            if length == 0 {
+                break;
+            }
+            copy.append(&buffer[..length])
+                .map_err(|e| Error::io("Can't write to file", &temporary, &e))?;
+            offset += length as u64;
+        }
+        if sync {
+            copy.sync()
+                .map_err(|e| Error::io("Can't flush file", &temporary, &e))?;
+        }
+        disk.copy_permissions(like, &temporary)
+            .map_err(|e| Error::io("Can't set permissions on file", &temporary, &e))?;
+        disk.rename(&temporary, target)
+            .map_err(|e| Error::io("Can't move a file to", target, &e))
+    };
+    if let Err(e) = run() {
+        _ = disk.remove_file(&temporary);
+        return Err(e);
+    }
+    // What is left behind goes with the transaction.
+    _ = disk.remove_file(path);
+    Ok(())
+}
