@@ -55,8 +55,8 @@ pub trait Sink {
 /// younger.
 ///
 /// # Errors
-/// `FS_NO_SUCH_REVISION`; `FS_NOT_FILE` if there is no such file in the younger revision; `UNSUPPORTED_FEATURE` for
-/// merged revisions youngest first; whatever `sink` returns.
+/// `FS_NO_SUCH_REVISION`; `FS_NOT_FILE` if there is no such file in the younger revision; `AUTHZ_UNREADABLE`
+/// unless youngest first; `UNSUPPORTED_FEATURE` for merged revisions youngest first; whatever `sink` returns.
 #[expect(clippy::too_many_arguments, reason = "the request has this many parts")]
 pub fn run(
     repo: &Repository,
@@ -80,6 +80,13 @@ pub fn run(
             Code::FS_NOT_FILE,
             format!("'{path}' is not a file in revision {young}"),
         ));
+    }
+    // Oldest first the incumbent dies of it.
+    if !readable.read(path) {
+        return match start > end {
+            true => Ok(()),
+            false => Err(Error::bare(Code::AUTHZ_UNREADABLE)),
+        };
     }
     let mut finder = Finder {
         fs,

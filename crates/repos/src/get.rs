@@ -229,6 +229,21 @@ impl Repository {
         if root.try_node(path)?.is_none() {
             return Err(Error::new(Code::FS_NOT_FOUND, format!("'{path}' path not found")));
         }
+        self.inherited_from_above(rev, path, name, readable)
+    }
+
+    /// As [`Repository::inherited_props`], but only the parents of `path` must exist.
+    ///
+    /// # Errors
+    /// `FS_NO_SUCH_REVISION`, `FS_NOT_FOUND`.
+    pub fn inherited_from_above(
+        &self,
+        rev: Revnum,
+        path: &FsPath,
+        name: Option<&str>,
+        readable: &dyn Readable,
+    ) -> Result<Vec<(RelPath, Props)>> {
+        let root = self.fs().root(rev)?;
         let mut found = Vec::new();
         for dir in std::iter::successors(path.parent(), FsPath::parent) {
             if !readable.read(&dir) {

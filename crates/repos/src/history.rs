@@ -35,6 +35,7 @@ pub fn locations(
 ) -> Result<Vec<(Revnum, FsPath)>> {
     let fs = repo.fs();
     fs.root(peg)?;
+    check_readable(path, readable)?;
     let mut revs = revs.to_vec();
     revs.sort_unstable_by(|a, b| b.cmp(a));
     revs.dedup();
@@ -54,7 +55,6 @@ pub fn locations(
     }
 
     let mut path = path.clone();
-    check_readable(&path, readable)?;
     if rest.is_empty() {
         return Ok(Vec::new());
     }
@@ -261,10 +261,14 @@ pub(crate) fn existing(fs: &Fs, path: &FsPath, rev: Revnum) -> Result<Node> {
     fs.root(rev)?.try_node(path)?.ok_or_else(missing)
 }
 
-fn check_readable(path: &FsPath, readable: &dyn Readable) -> Result<()> {
+/// # Errors
+/// `AUTHZ_UNREADABLE`, as questions about locations say it.
+pub(crate) fn check_readable(path: &FsPath, readable: &dyn Readable) -> Result<()> {
     if readable.read(path) {
-        Ok(())
-    } else {
-        Err(Error::bare(Code::AUTHZ_UNREADABLE))
+        return Ok(());
     }
+    Err(Error::new(
+        Code::AUTHZ_UNREADABLE,
+        "Unreadable path encountered; access denied",
+    ))
 }

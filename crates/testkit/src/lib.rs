@@ -4,6 +4,7 @@
 //! repository of any format, layout, compression and packing state with them, from a history that holds every oddity the
 //! format knows ([`history::rich`]); it is kept below `target/` and made once. [`tool::Tool`] runs theirs or ours in a clean
 //! environment, [`server::Server`] starts and stops a server on a free port, [`normalize`] takes out what may differ.
+//! [`random`] makes histories of any number, [`probe`] asks a server in the protocol's own words.
 //!
 //! Everything here panics on failure, with the command line and its output: a test that cannot be set up must fail
 //! loudly. Nothing in a product crate may depend on this one except as a dev-dependency for `tests/it` and `tests/cmd`.
@@ -11,6 +12,8 @@
 pub mod greek;
 pub mod history;
 pub mod normalize;
+pub mod probe;
+pub mod random;
 pub mod repo;
 pub mod server;
 pub mod stream;

@@ -10,5 +10,6 @@ mod listing;
 mod mirror;
 mod pair;
 mod program;
+mod random;
 mod raw;
 mod serve;

@@ -108,6 +108,9 @@ pub fn run(
     if let [path] = paths
         && path.is_root()
     {
+        if !readable.read(path) {
+            return Err(Error::bare(Code::AUTHZ_UNREADABLE));
+        }
         let revs = span.old.0..=span.young.0;
         return if span.descending {
             revs.rev()

@@ -18,7 +18,7 @@ use super::entry::Entries;
 use super::merged::{self, MergedChanges};
 use super::searched::Searched;
 use super::trace::Traces;
-use crate::history::segments;
+use crate::history::{check_readable, segments};
 
 /// Sends the log of `paths` with what was merged.
 pub(super) fn run(entries: &mut Entries<'_, '_>, paths: &[FsPath], span: Span) -> Result<()> {
@@ -146,12 +146,17 @@ fn own_history(
     span: Span,
 ) -> Result<Vec<(FsPath, Revnum, Revnum)>> {
     let mut own = Vec::new();
+    let readable = entries.readable;
     for path in paths {
+        check_readable(path, readable)?;
         segments(entries.repo.fs(), path, span.young, &mut |segment| {
             if segment.end < span.old {
                 return Ok(false);
             }
             if let Some(path) = segment.path {
+                if !readable.read(&path) {
+                    return Ok(false);
+                }
                 own.push((path, segment.start.max(span.old), segment.end));
             }
             Ok(true)

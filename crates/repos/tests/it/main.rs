@@ -3,9 +3,7 @@
 mod authz;
 mod dump;
 mod golden;
-mod histories;
 mod peer;
-mod probe;
 mod queries;
 mod recording;
 mod replay;

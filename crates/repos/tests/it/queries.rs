@@ -12,10 +12,9 @@ use repos::access::{Everything, Readable};
 use repos::log::{LogEntry, Options, Revprops};
 use repos::{Cache, ChangeKind, Repository, file_revs, history, log, mergeinfo};
 use testkit::history::Random;
+use testkit::probe::{Item, Probe, flag, list, optional, text, word};
+use testkit::random::{self, History};
 use testkit::repo::Repo;
-
-use crate::histories::{self, History};
-use crate::probe::{Item, Probe, flag, list, optional, text, word};
 
 type Answer = (Vec<Item>, Item);
 
@@ -521,7 +520,7 @@ fn interrogate(
 
 fn histories_of(compatible: &str, seeds: std::ops::Range<u64>, revisions: u64, rounds: usize) {
     for seed in seeds {
-        let history = histories::random(seed, revisions, seed % 2 == 1);
+        let history = random::history(seed, revisions, seed % 2 == 1);
         let repo = Repo::create(compatible);
         repo.load(history.stream.bytes());
         let context = format!("seed {seed}, {compatible}");
@@ -554,7 +553,7 @@ fn random_histories_by_hand() {
     let compatible = std::env::var("QUERY_COMPATIBLE").unwrap_or("1.14".into());
     let revisions = std::env::var("QUERY_REVS").map_or(30, |text| bound(&text));
     if let Ok(out) = std::env::var("QUERY_OUT") {
-        let history = histories::random(first, revisions, first % 2 == 1);
+        let history = random::history(first, revisions, first % 2 == 1);
         std::fs::write(out, history.stream.bytes()).expect("because the folder can be written");
     }
     histories_of(&compatible, first..last, revisions, 200);

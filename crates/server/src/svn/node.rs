@@ -122,15 +122,25 @@ impl Talk {
             true => repository.node_props(rev, &path)?,
             false => Default::default(),
         };
-        let inherited = self.inherited(rev, &path, get.want_iprops)?;
+        // Of a missing directory the incumbent first misses its parent here.
+        let inherited = match get.want_iprops {
+            true => Some(repository.inherited_from_above(rev, &path, None, &*self.readable())?),
+            false => None,
+        };
+        // Of revision, date and author the incumbent tells all if one is wanted.
+        let committed = [Fields::CREATED_REV, Fields::TIME, Fields::LAST_AUTHOR];
+        let mut fields = get.fields;
+        if committed.iter().any(|field| fields.has(*field)) {
+            fields = committed.into_iter().fold(fields, Fields::with);
+        }
         let entries = match get.want_contents {
-            true => repository.directory(rev, &path, dirent_fields(get.fields), &*self.readable())?,
+            true => repository.directory(rev, &path, dirent_fields(fields), &*self.readable())?,
             false => Vec::new(),
         };
         self.success(|w| {
             w.number(rev.0).proplist(&props).open();
             for (name, dirent) in &entries {
-                on_the_wire(dirent).write_entry(w, name, get.fields);
+                on_the_wire(dirent).write_entry(w, name, fields);
             }
             w.close();
             write_inherited(w, inherited.as_deref());

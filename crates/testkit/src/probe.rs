@@ -1,45 +1,60 @@
-//! Asking a real `svnserve` in its own words, and seeing its raw answers.
+//! Asking a server in the protocol's own words, and seeing its raw answers.
+//!
+//! Independent of our own codec on purpose: it is part of the oracle.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use testkit::Side;
-use testkit::server::Server;
+use base::checksum::Md5;
+
+use crate::server::Server;
+use crate::tool::Side;
 
 /// One item of the protocol.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Item {
+    /// `12`
     Number(u64),
+    /// `word`
     Word(String),
+    /// `4:text`
     Text(Vec<u8>),
+    /// `( … )`
     List(Vec<Item>),
 }
 
+/// A word.
 pub fn word(word: &str) -> Item {
     Item::Word(word.into())
 }
 
+/// A string.
 pub fn text(text: impl AsRef<[u8]>) -> Item {
     Item::Text(text.as_ref().to_vec())
 }
 
+/// A list.
 pub fn list(items: impl IntoIterator<Item = Item>) -> Item {
     Item::List(items.into_iter().collect())
 }
 
+/// A list of one item or none.
 pub fn optional(item: Option<Item>) -> Item {
     list(item)
 }
 
+/// `true` or `false`.
 pub fn flag(value: bool) -> Item {
     word(if value { "true" } else { "false" })
 }
 
 impl Item {
-    fn write(&self, out: &mut Vec<u8>) {
+    /// Appends the item as it goes over the wire.
+    pub fn write(&self, out: &mut Vec<u8>) {
         match self {
             Item::Number(number) => out.extend(format!("{number} ").into_bytes()),
             Item::Word(word) => out.extend(format!("{word} ").into_bytes()),
@@ -56,6 +71,7 @@ impl Item {
         }
     }
 
+    /// What a list holds; nothing for anything else.
     pub fn items(&self) -> &[Item] {
         match self {
             Item::List(items) => items,
@@ -81,7 +97,8 @@ impl fmt::Debug for Item {
     }
 }
 
-/// A conversation with an `svnserve` of its own.
+/// A conversation with a server.
+#[derive(Debug)]
 pub struct Probe {
     server: Arc<Server>,
     url: String,
@@ -105,7 +122,15 @@ impl Probe {
     }
 
     fn connect(server: Arc<Server>, url: String) -> Probe {
+        Self::connect_as(server, url, None)
+    }
+
+    /// Opens a session at a URL as a user with a password, or as nobody in particular.
+    pub fn connect_as(server: Arc<Server>, url: String, user: Option<(&str, &str)>) -> Probe {
         let to = TcpStream::connect(server.addr()).expect("because svnserve listens");
+        to.set_nodelay(true).expect("because it is a TCP socket");
+        to.set_read_timeout(Some(PATIENCE))
+            .expect("because it is a TCP socket");
         let from = BufReader::new(to.try_clone().expect("because it is connected"));
         let mut probe = Probe {
             server,
@@ -118,6 +143,7 @@ impl Probe {
             "edit-pipeline",
             "svndiff1",
             "accepts-svndiff2",
+            "absent-entries",
             "depth",
             "mergeinfo",
             "log-revprops",
@@ -131,10 +157,40 @@ impl Probe {
             list([]),
         ]));
         probe.read();
-        probe.write(&list([word("ANONYMOUS"), list([text("")])]));
+        match user {
+            None => probe.write(&list([word("ANONYMOUS"), list([text("")])])),
+            Some((name, password)) => probe.prove(name, password),
+        }
         probe.read();
         probe.read();
         probe
+    }
+
+    /// Answers the challenge of CRAM-MD5.
+    fn prove(&mut self, name: &str, password: &str) {
+        self.write(&list([word("CRAM-MD5"), list([])]));
+        let step = self.read();
+        let challenge = match step.items() {
+            [_, Item::List(params)] => match &params[..] {
+                [Item::Text(challenge)] => challenge.clone(),
+                other => panic!("no challenge: {other:?}"),
+            },
+            other => panic!("no challenge: {other:?}"),
+        };
+        let padded = |with: u8| -> Vec<u8> {
+            let mut key = [with; 64];
+            key.iter_mut().zip(password.bytes()).for_each(|(k, p)| *k ^= p);
+            key.to_vec()
+        };
+        let inner = Md5::of(&[padded(0x36), challenge].concat());
+        let digest = Md5::of(&[padded(0x5c), inner.0.to_vec()].concat());
+        self.write(&text(format!("{name} {digest}")));
+    }
+
+    /// Says something as it is.
+    pub fn say(&mut self, words: &str) {
+        // The server may have hung up; that is seen when reading.
+        _ = self.to.write_all(words.as_bytes());
     }
 
     /// Runs a command with a single response; returns that.
@@ -178,8 +234,8 @@ impl Probe {
         Some(byte)
     }
 
-    /// The next item, or the word "closed" if the server went away.
-    fn read(&mut self) -> Item {
+    /// The next item, or the word "closed" if the server went away or says nothing for long.
+    pub fn read(&mut self) -> Item {
         self.skip()
             .and_then(|first| self.item(first))
             .unwrap_or_else(|| word("closed"))
@@ -230,3 +286,6 @@ impl Probe {
         }
     }
 }
+
+/// How long a server may think.
+const PATIENCE: Duration = Duration::from_secs(20);

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use testkit::history::Random;
-use testkit::stream::{Content, Kind, Stream};
+use crate::history::Random;
+use crate::stream::{Content, Kind, Stream, date};
 
 /// What a node is, as far as the generator must know.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,15 +17,18 @@ struct Node {
 type Tree = BTreeMap<String, Node>;
 
 /// A history and all paths that were ever in it.
+#[derive(Debug)]
 pub struct History {
+    /// As a dump stream.
     pub stream: Stream,
     /// Paths with a leading slash.
     pub paths: Vec<String>,
+    /// The last revision.
     pub youngest: u64,
 }
 
 /// Makes a history of `revisions` revisions. Each change of mergeinfo concerns one source, or `many`.
-pub fn random(seed: u64, revisions: u64, many: bool) -> History {
+pub fn history(seed: u64, revisions: u64, many: bool) -> History {
     let mut maker = Maker {
         random: Random::new(seed),
         stream: Stream::new("5ba3b1f0-5f44-4b39-9a7d-4f6ba4c9a7d1"),
@@ -69,7 +72,7 @@ struct Maker {
 impl Maker {
     fn revision(&mut self) {
         let number = self.trees.len();
-        self.stream.rev(&format!("r{number}"));
+        self.begin(number);
         let tree = self.trees[number - 1].clone();
         self.trees.push(tree);
         self.touched.clear();
@@ -86,6 +89,22 @@ impl Maker {
                 _ => self.unmerge(),
             }
         }
+    }
+
+    /// Starts a revision; now and then one without author or message, or with other properties.
+    fn begin(&mut self, number: usize) {
+        let (date, log) = (date(number), format!("r{number}"));
+        let mut props: Vec<(&str, &[u8])> = vec![("svn:date", date.as_bytes())];
+        if number % 7 != 5 {
+            props.push(("svn:author", ["alice", "bob", "cécile"][number % 3].as_bytes()));
+        }
+        if number % 13 != 12 {
+            props.push(("svn:log", log.as_bytes()));
+        }
+        if number % 11 == 9 {
+            props.extend([("custom:one", &b"1"[..]), ("two", b"\0\n2")]);
+        }
+        self.stream.rev_with(&props);
     }
 
     fn tree(&mut self) -> &mut Tree {

@@ -1,0 +1,253 @@
+//! Hearing answers to their end, and putting in order what comes in no particular order.
+
+use std::collections::HashMap;
+
+use delta::svndiff::{Codec, Decoder};
+use testkit::probe::{Item, Probe, list, text, word};
+
+/// How an answer is put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// One response.
+    Single,
+    /// One response, perhaps with a text after it.
+    File,
+    /// Entries until `done`, in order.
+    Stream,
+    /// Entries until `done`, in any order.
+    Unordered,
+    /// Revisions of a file until `done`, with deltas.
+    FileRevs,
+    /// An edit after a report: siblings come in any order.
+    Edit,
+    /// Replayed revisions.
+    Replay,
+}
+
+/// An answer: everything that was said.
+pub type Answer = Vec<Item>;
+
+/// True if the server hung up or fell silent.
+pub fn is_closed(answer: &Answer) -> bool {
+    answer.last() == Some(&word("closed"))
+}
+
+/// Asks, and hears everything that belongs to the answer.
+pub fn hear(probe: &mut Probe, words: &str, shape: Shape) -> Answer {
+    probe.say(words);
+    let mut heard = Vec::new();
+    // The authentication request; after a report there is another one.
+    for _ in 0..if shape == Shape::Edit { 2 } else { 1 } {
+        let auth = probe.read();
+        let is_over = !is(&auth, "success");
+        heard.push(auth);
+        if is_over {
+            return heard;
+        }
+    }
+    match shape {
+        Shape::Single => heard.push(tidy(probe.read())),
+        Shape::File => file(probe, &mut heard),
+        Shape::Stream | Shape::Unordered | Shape::FileRevs => {
+            let begin = heard.len();
+            entries(probe, &mut heard);
+            if shape == Shape::Unordered {
+                let end = heard.len() - 1;
+                heard[begin..end].sort();
+            }
+            if shape == Shape::FileRevs {
+                heard = texts_of(heard);
+            }
+        }
+        Shape::Edit => {
+            edit(probe, &mut heard);
+            heard[2..].sort();
+        }
+        Shape::Replay => {
+            edit(probe, &mut heard);
+            for run in heard.chunk_by_mut(|a, b| is_prop(a) && is_prop(b)) {
+                run.sort();
+            }
+        }
+    }
+    heard
+}
+
+fn is(item: &Item, name: &str) -> bool {
+    item.items().first() == Some(&word(name))
+}
+
+fn is_prop(item: &Item) -> bool {
+    is(item, "change-dir-prop") || is(item, "change-file-prop")
+}
+
+fn file(probe: &mut Probe, heard: &mut Answer) {
+    let response = tidy(probe.read());
+    let has_text = is(&response, "success") && response.items()[1].items()[0].items().len() == 1;
+    heard.push(response);
+    // Contents were asked for in every question of this shape.
+    let mut whole = Vec::new();
+    if !has_text {
+        return;
+    }
+    loop {
+        match probe.read() {
+            Item::Text(piece) if piece.is_empty() => {
+                heard.push(text(&whole));
+                heard.push(probe.read());
+                return;
+            }
+            Item::Text(piece) => whole.extend(piece),
+            other => {
+                heard.push(other);
+                return;
+            }
+        }
+    }
+}
+
+fn entries(probe: &mut Probe, heard: &mut Answer) {
+    loop {
+        let item = tidy(probe.read());
+        let is_over = item == word("closed") || is(&item, "failure");
+        let is_done = item == word("done");
+        if is_done {
+            heard.push(tidy(probe.read()));
+        } else {
+            heard.push(item);
+        }
+        if is_over || is_done {
+            return;
+        }
+    }
+}
+
+/// Hears one or more edits up to the response. Names open nodes by their paths.
+fn edit(probe: &mut Probe, heard: &mut Answer) {
+    let mut open: HashMap<Item, Item> = HashMap::new();
+    loop {
+        let item = probe.read();
+        let (Some(Item::Word(name)), Some(params)) = (item.items().first(), item.items().get(1)) else {
+            // A revision's properties in a range, or the end.
+            heard.push(tidy(item));
+            if is_closed(heard) {
+                return;
+            }
+            continue;
+        };
+        let mut args = params.items().to_vec();
+        let begins = match name.as_str() {
+            "success" | "failure" => {
+                heard.push(item);
+                return;
+            }
+            "open-root" => {
+                open.insert(args[1].clone(), text("/"));
+                Some(1)
+            }
+            "add-dir" | "open-dir" | "add-file" | "open-file" => {
+                open.insert(args[2].clone(), args[0].clone());
+                Some(2)
+            }
+            "close-edit" | "abort-edit" => {
+                probe.say("( success ( ) ) ");
+                None
+            }
+            // How a text is cut and packed is the server's own affair.
+            "textdelta-chunk" => continue,
+            _ => None,
+        };
+        if let Some(at) = begins {
+            args.remove(at);
+        }
+        for arg in &mut args {
+            if let Some(path) = open
+                .get(arg)
+                .filter(|_| begins.is_none() && name != "delete-entry")
+            {
+                *arg = path.clone();
+            }
+        }
+        if ["add-dir", "open-dir", "add-file", "open-file"].contains(&name.as_str()) {
+            // The parent's token.
+            args.remove(1);
+        }
+        if name == "delete-entry" {
+            args.remove(2);
+        }
+        if name == "absent-dir" || name == "absent-file" {
+            args.remove(1);
+        }
+        heard.push(tidy(list([word(name), list(args)])));
+    }
+}
+
+/// Sorts lists of properties and of directory entries.
+fn tidy(item: Item) -> Item {
+    let Item::List(items) = item else {
+        return item;
+    };
+    let mut items: Vec<Item> = items.into_iter().map(tidy).collect();
+    if items.iter().all(is_pair) || items.iter().all(is_dir_entry) {
+        items.sort();
+    }
+    Item::List(items)
+}
+
+fn is_pair(item: &Item) -> bool {
+    match item.items() {
+        [Item::Text(_), Item::Text(_)] => true,
+        // A property that changed, perhaps to nothing.
+        [Item::Text(_), Item::List(value)] => matches!(&value[..], [] | [Item::Text(_)]),
+        _ => false,
+    }
+}
+
+fn is_dir_entry(item: &Item) -> bool {
+    matches!(item.items(), [Item::Text(_), Item::Word(_), Item::Number(_), ..])
+}
+
+/// File revisions with texts instead of deltas.
+fn texts_of(heard: Answer) -> Answer {
+    let mut told = Vec::new();
+    let mut before = Vec::new();
+    let mut delta: Vec<u8> = Vec::new();
+    for item in heard {
+        match item {
+            Item::Text(bytes) if !bytes.is_empty() => delta.extend(bytes),
+            Item::Text(_) if delta.is_empty() => told.push(word("same")),
+            Item::Text(_) => {
+                let (mut decoder, mut codec, mut now) = (Decoder::new(), Codec::new(), Vec::new());
+                let applied = decoder.push(&std::mem::take(&mut delta), |window| {
+                    let window = window.decode(&mut codec)?;
+                    let start = before.len().min(window.source_offset as usize);
+                    window.apply(&before[start..], &mut now)?;
+                    Ok(())
+                });
+                match applied {
+                    Ok(_) => told.push(text(&now)),
+                    Err(error) => told.push(word(&format!("{error:?}"))),
+                }
+                before = now;
+            }
+            other => told.push(other),
+        }
+    }
+    told
+}
+
+/// Shows both with the first line in which they differ.
+pub fn difference(theirs: &Answer, ours: &Answer) -> String {
+    let at = theirs.iter().zip(ours).take_while(|(a, b)| a == b).count();
+    let show = |answer: &Answer| -> String {
+        let lines = answer.iter().enumerate().skip(at.saturating_sub(3)).take(8);
+        lines.map(|(n, item)| format!("  {n}: {item:?}\n")).collect()
+    };
+    format!(
+        "differs at {at} ({} and {} items)\ntheirs:\n{}ours:\n{}",
+        theirs.len(),
+        ours.len(),
+        show(theirs),
+        show(ours)
+    )
+}

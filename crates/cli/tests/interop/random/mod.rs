@@ -1,0 +1,206 @@
+//! Random questions about random histories under random authz files, put to both servers in the protocol's own words: the
+//! raw answers must be equal, error codes and messages included.
+//!
+//! What every run asks is a small part; `ASK_SEEDS=100..200 cargo test -p cli --test interop by_hand` asks more.
+//! `ASK_ONLY=log,list` chooses kinds of questions, `ASK_ROUNDS`, `ASK_REVS` their number and the length of the histories,
+//! `ASK_COMPATIBLE=1.5` the format, `ASK_FREE` takes the authz files away, `ASK_GO_ON` counts differences instead of stopping at
+//! the first.
+
+mod answer;
+mod known;
+mod questions;
+mod rules;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::Range;
+use std::sync::Arc;
+
+use testkit::history::Random;
+use testkit::probe::Probe;
+use testkit::random;
+use testkit::server::Server;
+use testkit::{Repo, Side, scratch};
+
+use answer::{Answer, Shape};
+use questions::{Ask, Question};
+
+/// How to ask.
+struct Plan {
+    compatible: String,
+    revisions: u64,
+    rounds: usize,
+    authz: bool,
+    only: Vec<String>,
+    go_on: bool,
+}
+
+impl Plan {
+    fn quick(authz: bool) -> Plan {
+        Plan {
+            compatible: "1.14".into(),
+            revisions: 25,
+            rounds: 20,
+            authz,
+            only: Vec::new(),
+            go_on: false,
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+struct Count {
+    asked: BTreeMap<&'static str, usize>,
+    differ: BTreeMap<&'static str, usize>,
+    /// Questions at which theirs died.
+    died: BTreeMap<&'static str, usize>,
+}
+
+/// One side of the comparison.
+struct Asked {
+    server: Arc<Server>,
+    user: Option<(&'static str, &'static str)>,
+    probe: Probe,
+}
+
+impl Asked {
+    fn open(
+        side: Side,
+        root: &std::path::Path,
+        args: &[&str],
+        user: Option<(&'static str, &'static str)>,
+    ) -> Asked {
+        let server = Arc::new(Server::svnserve(side, root, args));
+        let probe = Probe::connect_as(Arc::clone(&server), "svn://localhost/repo".into(), user);
+        Asked { server, user, probe }
+    }
+
+    /// Another session: theirs is another process then, with empty caches.
+    fn anew(&mut self, parent: &str) {
+        let url = format!("svn://localhost/repo{}", parent.replace(' ', "%20"));
+        self.probe = Probe::connect_as(Arc::clone(&self.server), url, self.user);
+    }
+
+    fn ask(&mut self, question: &Question) -> Answer {
+        answer::hear(&mut self.probe, &question.words, question.shape)
+    }
+}
+
+fn run(plan: &Plan, seeds: Range<u64>) -> Count {
+    let mut count = Count::default();
+    for seed in seeds {
+        one_history(plan, seed, &mut count);
+    }
+    count
+}
+
+fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
+    let history = random::history(seed, plan.revisions, seed % 2 == 1);
+    let repo = Repo::create(&plan.compatible);
+    repo.load(history.stream.bytes());
+    let mut random = Random::new(seed ^ 0x5eed);
+    random.next();
+    let user = (seed % 3 == 2).then_some(("alice", "secret"));
+    let conf = repo.path().join("conf");
+    let write = |name: &str, text: &str| fs::write(conf.join(name), text).expect("because it is ours");
+    let rules = match plan.authz {
+        true => rules::random(&mut random, &history),
+        false => "[/]\n* = rw\n".to_owned(),
+    };
+    let passwords = if user.is_some() {
+        "password-db = passwd\n"
+    } else {
+        ""
+    };
+    write("passwd", "[users]\nalice = secret\n");
+    write("authz", &rules);
+    write(
+        "svnserve.conf",
+        &format!("[general]\nanon-access = read\nauthz-db = authz\n{passwords}"),
+    );
+    let root = scratch();
+    std::os::unix::fs::symlink(repo.path(), root.path().join("repo")).expect("because the folder is empty");
+    // Theirs mixes up mergeinfo of different kinds in its caches, and dies often: each session has a process of its own.
+    let mut theirs = Asked::open(Side::Theirs, root.path(), &[], user);
+    let mut uncached = Asked::open(Side::Theirs, root.path(), &["-M", "0"], user);
+    let mut ours = Asked::open(Side::Ours, root.path(), &[], user);
+    let mut ask = Ask::new(&mut random, &history, &plan.compatible);
+    for _ in 0..plan.rounds {
+        for question in ask.round(&plan.only) {
+            let their_side = if question.kind == "mergeinfo" {
+                &mut uncached
+            } else {
+                &mut theirs
+            };
+            // Most sessions go on, as a client's would.
+            if question.fresh {
+                their_side.anew(&question.parent);
+                ours.anew(&question.parent);
+            }
+            let (their, our) = (their_side.ask(&question), ours.ask(&question));
+            *count.asked.entry(question.kind).or_default() += 1;
+            if answer::is_closed(&their) {
+                *count.died.entry(question.kind).or_default() += 1;
+                if !known::may_die(&question, &our) {
+                    let told = format!(
+                        "seed {seed}, user {user:?}, below '{}': {}\n{rules}\ntheirs died; ours: {:?}",
+                        question.parent,
+                        question.words,
+                        our.last()
+                    );
+                    assert!(plan.go_on, "{told}");
+                    *count.differ.entry(question.kind).or_default() += 1;
+                    eprintln!("{told}");
+                }
+            } else if their != our && !known::is_known(&mut their_side.probe, &question, &their, &our) {
+                *count.differ.entry(question.kind).or_default() += 1;
+                let told = format!(
+                    "seed {seed}, user {user:?}, below '{}': {}\n{rules}\n{}",
+                    question.parent,
+                    question.words,
+                    answer::difference(&their, &our)
+                );
+                if !plan.go_on {
+                    panic!("{told}");
+                }
+                eprintln!("{told}");
+            }
+            if question.shape == Shape::Edit || answer::is_closed(&their) || answer::is_closed(&our) {
+                their_side.anew(&question.parent);
+                ours.anew(&question.parent);
+            }
+        }
+    }
+}
+
+#[test]
+fn questions_under_authz_are_answered_alike() {
+    run(&Plan::quick(true), 0..3);
+}
+
+#[test]
+fn questions_without_authz_are_answered_alike() {
+    run(&Plan::quick(false), 4..5);
+}
+
+#[test]
+fn random_questions_by_hand() {
+    let var = |name: &str| std::env::var(name).ok();
+    let Some(seeds) = var("ASK_SEEDS") else {
+        return;
+    };
+    let (first, last) = seeds.split_once("..").expect("FIRST..LAST");
+    let number = |text: &str| text.parse::<u64>().expect("a number");
+    let plan = Plan {
+        compatible: var("ASK_COMPATIBLE").unwrap_or("1.14".into()),
+        revisions: var("ASK_REVS").map_or(30, |n| number(&n)),
+        rounds: var("ASK_ROUNDS").map_or(60, |n| number(&n) as usize),
+        authz: var("ASK_FREE").is_none(),
+        only: var("ASK_ONLY").map_or(Vec::new(), |kinds| kinds.split(',').map(str::to_owned).collect()),
+        go_on: var("ASK_GO_ON").is_some(),
+    };
+    let count = run(&plan, number(first)..number(last));
+    eprintln!("{count:#?}");
+    assert!(count.differ.is_empty());
+}

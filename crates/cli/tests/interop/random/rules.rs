@@ -1,0 +1,55 @@
+//! Random authz files about the paths of a history.
+
+use testkit::history::Random;
+use testkit::random::History;
+
+/// Makes a file that grants something to everybody, but not everything.
+pub fn random(random: &mut Random, history: &History) -> String {
+    let mut used = Vec::new();
+    let mut text = String::from("[groups]\nstaff = alice, bob\n");
+    let open = random.below(5) > 0;
+    text.push_str(if open { "[/]\n* = r\n" } else { "[/]\n* =\n" });
+    for nth in 0..1 + random.below(5) {
+        let path = &history.paths[random.below(history.paths.len())];
+        // Without anything to read nobody gets in.
+        let grants = if !open && nth == 0 {
+            true
+        } else {
+            random.below(3) == 0
+        };
+        let section = match random.below(8) {
+            0..=4 => path.clone(),
+            5 => format!("repo:{path}"),
+            6 => {
+                let name = path.rsplit('/').next().unwrap_or_default();
+                format!(":glob:/**/{name}")
+            }
+            _ => match path.rsplit_once('/') {
+                Some((parent, _)) if !parent.is_empty() => format!(":glob:{parent}/*"),
+                _ => format!(":glob:{path}/**"),
+            },
+        };
+        if used.contains(&section) {
+            continue;
+        }
+        let who = [
+            "*",
+            "*",
+            "*",
+            "$anonymous",
+            "alice",
+            "@staff",
+            "~alice",
+            "$authenticated",
+        ][random.below(8)];
+        let who = if grants && nth == 0 { "*" } else { who };
+        let rights = match (grants, random.below(4)) {
+            (false, _) => "",
+            (true, 0) => "rw",
+            (true, _) => "r",
+        };
+        text.push_str(&format!("[{section}]\n{who} = {rights}\n"));
+        used.push(section);
+    }
+    text
+}
