@@ -260,42 +260,83 @@ pub(crate) fn encode(
     page_size: u64,
     entries: &[P2lEntry],
 ) {
-    let page_count = file_size.saturating_sub(1) / page_size + 1;
-    let filler = P2lEntry {
-        offset: file_size,
-        size: page_count * page_size - file_size,
-        kind: ItemKind::Unused,
-        rev: entries.last().map_or(first_rev, |last| last.rev),
-        item: 0,
-        checksum: 0,
-    };
-    let mut descriptions: Vec<Vec<u8>> = vec![Vec::new(); page_count as usize];
-    let (mut compound, mut rev, mut page_before) = (0i64, 0i64, u64::MAX);
-    for entry in entries.iter().chain([&filler]) {
-        let page = (entry.end().saturating_sub(1) / page_size).min(page_count - 1);
-        let Some(description) = descriptions.get_mut(page as usize) else {
-            continue;
-        };
-        if page != page_before {
-            push_uint(description, entry.offset);
-            (compound, rev, page_before) = (0, first_rev.0 as i64, page);
+    let mut writer = P2lWriter::new(first_rev, page_size);
+    entries.iter().for_each(|entry| writer.push(entry));
+    writer.finish(file_size, out);
+}
+
+/// An index in the making: takes entries in order of place and remembers no more of them than will be written.
+pub(crate) struct P2lWriter {
+    first_rev: Revnum,
+    page_size: u64,
+    /// All descriptions so far, back to back, and the length of each.
+    data: Vec<u8>,
+    lengths: Vec<u64>,
+    /// Page, compound and revision of the entry before.
+    before: Option<(u64, i64, Revnum)>,
+}
+
+impl P2lWriter {
+    /// An empty index of a file that starts with `first_rev`.
+    pub(crate) fn new(first_rev: Revnum, page_size: u64) -> Self {
+        P2lWriter {
+            first_rev,
+            page_size,
+            data: Vec::new(),
+            lengths: vec![0],
+            before: None,
         }
+    }
+
+    /// The next entry; starts where the one before ends.
+    pub(crate) fn push(&mut self, entry: &P2lEntry) {
+        let page = entry.end().saturating_sub(1) / self.page_size;
+        self.push_to(page, entry);
+    }
+
+    fn push_to(&mut self, page: u64, entry: &P2lEntry) {
+        let start = self.data.len();
+        while (self.lengths.len() as u64) <= page {
+            self.lengths.push(0);
+        }
+        let (compound, rev) = match self.before {
+            Some((before, compound, rev)) if before == page => (compound, rev),
+            _ => {
+                push_uint(&mut self.data, entry.offset);
+                (0, self.first_rev)
+            }
+        };
         let new_compound = (entry.item << 3 | entry.kind as u64) as i64;
-        push_uint(description, entry.size);
-        push_int(description, new_compound - compound);
-        push_int(description, entry.rev.0 as i64 - rev);
-        push_uint(description, u64::from(entry.checksum));
-        (compound, rev) = (new_compound, entry.rev.0 as i64);
+        push_uint(&mut self.data, entry.size);
+        push_int(&mut self.data, new_compound - compound);
+        push_int(&mut self.data, entry.rev.0 as i64 - rev.0 as i64);
+        push_uint(&mut self.data, u64::from(entry.checksum));
+        self.before = Some((page, new_compound, entry.rev));
+        if let Some(length) = self.lengths.last_mut() {
+            *length += (self.data.len() - start) as u64;
+        }
     }
-    out.extend_from_slice(PREFIX);
-    for number in [first_rev.0, file_size, page_size, page_count] {
-        push_uint(out, number);
-    }
-    for description in &descriptions {
-        push_uint(out, description.len() as u64);
-    }
-    for description in &descriptions {
-        out.extend_from_slice(description);
+
+    /// Appends the index of an item area of so many bytes to `out`.
+    pub(crate) fn finish(&mut self, file_size: u64, out: &mut Vec<u8>) {
+        let page_count = file_size.saturating_sub(1) / self.page_size + 1;
+        let filler = P2lEntry {
+            offset: file_size,
+            size: page_count * self.page_size - file_size,
+            kind: ItemKind::Unused,
+            rev: self.before.map_or(self.first_rev, |(_, _, rev)| rev),
+            item: 0,
+            checksum: 0,
+        };
+        self.push_to(page_count - 1, &filler);
+        out.extend_from_slice(PREFIX);
+        for number in [self.first_rev.0, file_size, self.page_size, page_count] {
+            push_uint(out, number);
+        }
+        for length in &self.lengths {
+            push_uint(out, *length);
+        }
+        out.extend_from_slice(&self.data);
     }
 }
 

@@ -1,5 +1,9 @@
 //! Packing shards: SKELETON (agreed signatures; the bodies are being written).
 
+mod logical;
+mod place;
+mod source;
+
 use base::{Cancel, Code, Error, Result};
 
 use crate::fs::Fs;

@@ -1,0 +1,225 @@
+//! The order of items in a pack with logical addressing.
+//!
+//! Any order is valid; this is the incumbent's, so that its packs and ours are the same to the byte, and a good one: what is read
+//! together lies together. First all changed-path lists, then all property lists, newest first. Then the trees: node-revisions
+//! sorted by path with the newest of each path ("heads") before its text, and the texts of a path in the order in which a delta
+//! chain is read. The older node-revisions come last: only history asks for them.
+//!
+//! Pure: what a delta is based on is asked of the caller, and only where it decides something.
+
+use base::Result;
+
+use crate::format::id::IdPart;
+use crate::format::p2l::{ItemKind, P2lEntry};
+
+/// Address of an item: revision and item number.
+pub(super) type Address = (u64, u64);
+
+/// What the order takes from a node-revision.
+#[derive(Clone, Debug)]
+pub(super) struct NodeRecord {
+    /// The path at which it was made, as [`sort_path`] has it.
+    pub(super) sort_path: Box<[u8]>,
+    pub(super) node: IdPart,
+    pub(super) rev: u64,
+    /// Number of predecessors.
+    pub(super) count: u64,
+    /// Its text, if that lies in the range that is being ordered.
+    pub(super) text: Option<Address>,
+    /// Which of the items it is.
+    pub(super) item: u32,
+}
+
+/// A path with `trunk` and `branch` moved in front of everything else.
+pub(super) fn sort_path(path: &[u8]) -> Box<[u8]> {
+    let mut sorted: Box<[u8]> = path.into();
+    for (word, first) in [(&b"trunk"[..], 1), (b"branch", 2)] {
+        let found: Vec<usize> = memchr::memmem::find_iter(path, word).collect();
+        found.into_iter().for_each(|at| sorted[at] = first);
+    }
+    sorted
+}
+
+/// Places of items in `items`, by address.
+pub(super) struct Places(Vec<(Address, u32)>);
+
+impl Places {
+    pub(super) fn of(items: &[P2lEntry]) -> Self {
+        let mut places: Vec<_> = (0u32..)
+            .zip(items)
+            .map(|(at, item)| ((item.rev.0, item.item), at))
+            .collect();
+        places.sort_unstable();
+        Places(places)
+    }
+
+    pub(super) fn find(&self, address: Address) -> Option<u32> {
+        let at = self.0.binary_search_by_key(&address, |place| place.0).ok()?;
+        Some(self.0[at].1)
+    }
+}
+
+/// Orders the items of a range of revisions: numbers of `items`, each once. `base_of` says on which item of the range a text is a
+/// delta, if it is one.
+pub(super) fn order(
+    items: &[P2lEntry],
+    places: &Places,
+    mut nodes: Vec<NodeRecord>,
+    max_linear: u64,
+    base_of: &mut dyn FnMut(u32) -> Result<Option<Address>>,
+) -> Result<Vec<u32>> {
+    let mut out = Emitted::new(items.len());
+    for kind in [ItemKind::Changes, ItemKind::FileProps, ItemKind::DirProps] {
+        let of_kind = (0u32..).zip(items).filter(|(_, item)| item.kind == kind);
+        let mut of_kind: Vec<_> = of_kind.map(|(at, item)| ((item.rev.0, item.item), at)).collect();
+        of_kind.sort_unstable_by(|a, b| b.cmp(a));
+        of_kind.into_iter().for_each(|(_, at)| out.emit(at));
+    }
+    nodes.sort_unstable_by(|a, b| {
+        let by_path = a.sort_path.cmp(&b.sort_path);
+        by_path.then_with(|| (b.node, b.rev, b.item).cmp(&(a.node, a.rev, a.item)))
+    });
+    let nodes = by_chain(nodes, max_linear, places, base_of)?;
+    for (node, is_head) in &nodes {
+        if *is_head {
+            out.emit(node.item);
+        }
+        if let Some(text) = node.text.and_then(|address| places.find(address)) {
+            out.emit(text);
+        }
+    }
+    nodes.iter().for_each(|(node, _)| out.emit(node.item));
+    // What nobody refers to: texts of files that were deleted in the transaction that added them.
+    (0u32..).zip(items).for_each(|(at, _)| out.emit(at));
+    Ok(out.order)
+}
+
+/// Puts the node-revisions (sorted by path) in the order in which their texts are to lie; marks the first of each path.
+fn by_chain(
+    nodes: Vec<NodeRecord>,
+    max_linear: u64,
+    places: &Places,
+    base_of: &mut dyn FnMut(u32) -> Result<Option<Address>>,
+) -> Result<Vec<(NodeRecord, bool)>> {
+    let (mut ordered, mut rest) = (Vec::with_capacity(nodes.len()), Vec::new());
+    let mut path = 0u32;
+    let mut before: Option<&[u8]> = None;
+    let mut of_path = Vec::with_capacity(nodes.len());
+    for node in &nodes {
+        let is_head = before != Some(&node.sort_path);
+        path += u32::from(is_head);
+        before = Some(&node.sort_path);
+        of_path.push((path, is_head));
+    }
+    for (node, (path, is_head)) in nodes.into_iter().zip(of_path) {
+        let roundness = node.count & node.count.wrapping_neg();
+        let is_base = roundness >= max_linear && roundness >= node.count / 4;
+        if node.count < max_linear || is_base {
+            ordered.push((node, is_head));
+        } else {
+            rest.push(Some((node, is_head, path)));
+        }
+    }
+    // One walk along each path's chain; records of a path are adjacent.
+    let mut wanted: Option<(u32, Option<Address>)> = None;
+    for place in &mut rest {
+        let Some((node, is_head, path)) = place.take_if(|(node, _, path)| match &mut wanted {
+            Some((at, text)) if at == path => *text == node.text,
+            none => {
+                *none = Some((*path, node.text));
+                true
+            }
+        }) else {
+            continue;
+        };
+        if let Some(at) = node.text.and_then(|address| places.find(address))
+            && let Some(base) = base_of(at)?
+            && places.find(base).is_some()
+        {
+            wanted = Some((path, Some(base)));
+        }
+        ordered.push((node, is_head));
+    }
+    ordered.extend(
+        rest.into_iter()
+            .flatten()
+            .map(|(node, is_head, _)| (node, is_head)),
+    );
+    Ok(ordered)
+}
+
+/// Items in their order, each once.
+struct Emitted {
+    order: Vec<u32>,
+    done: Vec<bool>,
+}
+
+impl Emitted {
+    fn new(count: usize) -> Self {
+        Emitted {
+            order: Vec::with_capacity(count),
+            done: vec![false; count],
+        }
+    }
+
+    fn emit(&mut self, item: u32) {
+        let done = &mut self.done[item as usize];
+        if !*done {
+            *done = true;
+            self.order.push(item);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Revnum;
+
+    #[test]
+    fn trunk_and_branches_come_first() {
+        assert_eq!(&*sort_path(b"/trunk/a"), b"/\x01runk/a");
+        assert_eq!(&*sort_path(b"/branches/trunk"), b"/\x02ranches/\x01runk");
+        assert_eq!(&*sort_path(b"/tags"), b"/tags");
+    }
+
+    fn item(rev: u64, item: u64, kind: ItemKind) -> P2lEntry {
+        P2lEntry {
+            offset: 0,
+            size: 1,
+            kind,
+            rev: Revnum(rev),
+            item,
+            checksum: 0,
+        }
+    }
+
+    #[test]
+    fn every_item_is_placed_once_even_one_that_nobody_refers_to() {
+        let items = [
+            item(1, 3, ItemKind::FileText),
+            item(1, 4, ItemKind::NodeRev),
+            item(1, 1, ItemKind::Changes),
+            item(2, 3, ItemKind::FileText),
+            item(2, 4, ItemKind::NodeRev),
+            item(2, 1, ItemKind::Changes),
+            item(2, 5, ItemKind::FileProps),
+        ];
+        let node = |rev, at| NodeRecord {
+            sort_path: sort_path(b"/f"),
+            node: IdPart::permanent(0, Revnum(1)),
+            rev,
+            count: rev - 1,
+            text: (rev == 2).then_some((2, 3)),
+            item: at,
+        };
+        let order = order(
+            &items,
+            &Places::of(&items),
+            vec![node(1, 1), node(2, 4)],
+            16,
+            &mut |_| Ok(None),
+        );
+        assert_eq!(order.expect("nothing can fail"), [5, 2, 6, 4, 3, 1, 0]);
+    }
+}

@@ -1,0 +1,223 @@
+//! The revision files of a shard that is being packed: what they hold, and their bytes once more when they are written.
+//!
+//! Each file is read from front to back once. Its bytes stay in memory as long as all together keep to a budget; those of longer
+//! ones are read again, item by item, when their place in the pack comes.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::{Code, Error, Result, Revnum};
+use parking_lot::Mutex;
+
+use crate::disk::{Disk, DiskFile};
+use crate::format::footer::{Footer, MAX_FOOTER};
+use crate::format::p2l::{self, P2lEntry, P2lHeader};
+
+/// A revision file with logical addressing.
+pub(super) struct Source {
+    rev: Revnum,
+    path: PathBuf,
+    /// All items, if the file was short enough to keep.
+    bytes: Option<Vec<u8>>,
+    /// What it holds, in order of place.
+    pub(super) entries: Vec<P2lEntry>,
+}
+
+/// Files longer than this are never kept.
+const MAX_KEPT: u64 = 4 << 20;
+
+impl Source {
+    /// Opens a revision's file and reads what it holds. `budget` is what may be kept in memory; what this file takes is
+    /// subtracted.
+    pub(super) fn read(disk: &dyn Disk, path: PathBuf, rev: Revnum, budget: &mut u64) -> Result<Source> {
+        let file = Reading::open(disk, path)?;
+        let whole = match file.len <= MAX_KEPT {
+            true => Some(file.read(0, file.len)?),
+            false => None,
+        };
+        let part = |start: u64, end: u64| -> Result<Vec<u8>> {
+            match &whole {
+                // The footer's offsets lie inside of the file: parsing it has checked that.
+                Some(bytes) => Ok(bytes[start as usize..end as usize].to_vec()),
+                None => file.read(start, end - start),
+            }
+        };
+        let tail = part(file.len.saturating_sub(MAX_FOOTER as u64), file.len)?;
+        let footer = Footer::parse(&tail, file.len).map_err(|e| file.fault(e))?;
+        let index = part(footer.p2l_offset, footer.footer_offset)?;
+        let entries = items(&index, rev, footer.l2p_offset).map_err(|e| file.fault(e))?;
+        // The L2P index has a byte for each number at least.
+        if let Some(entry) = entries.iter().find(|entry| entry.item >= file.len) {
+            let message = format!("Item number {} is impossible", entry.item);
+            return Err(file.fault(Error::new(Code::FS_INDEX_CORRUPTION, message)));
+        }
+        let bytes = whole.map(|mut bytes| {
+            bytes.truncate(footer.l2p_offset as usize);
+            bytes
+        });
+        let bytes = bytes.filter(|bytes| bytes.len() as u64 <= *budget);
+        *budget -= bytes.as_ref().map_or(0, |bytes| bytes.len() as u64);
+        Ok(Source {
+            rev,
+            path: file.path,
+            bytes,
+            entries,
+        })
+    }
+
+    /// The revision.
+    pub(super) fn rev(&self) -> Revnum {
+        self.rev
+    }
+}
+
+/// Reads items of sources, keeping some of their files open.
+pub(super) struct Reader<'a> {
+    disk: &'a dyn Disk,
+    open: Mutex<Vec<(u64, Arc<Reading>)>>,
+}
+
+/// Files kept open: those that are not in memory are few in most shards.
+const OPEN_FILES: usize = 64;
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(disk: &'a dyn Disk) -> Self {
+        Reader {
+            disk,
+            open: Mutex::default(),
+        }
+    }
+
+    /// Hands the bytes of an item to `take`, in pieces of at most [`PIECE`] bytes.
+    pub(super) fn each_piece(
+        &self,
+        source: &Source,
+        item: &P2lEntry,
+        take: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
+        if let Some(bytes) = &source.bytes {
+            let item = bytes.get(item.offset as usize..item.end() as usize);
+            return take(item.ok_or_else(|| misplaced(&source.path))?);
+        }
+        let file = self.file(source)?;
+        let mut at = item.offset;
+        while at < item.end() {
+            let length = (item.end() - at).min(PIECE);
+            take(&file.read(at, length)?)?;
+            at += length;
+        }
+        Ok(())
+    }
+
+    /// The first bytes of an item, at most `most` of them.
+    pub(super) fn start(&self, source: &Source, item: &P2lEntry, most: u64) -> Result<Vec<u8>> {
+        let short = P2lEntry {
+            size: item.size.min(most),
+            ..*item
+        };
+        let mut start = Vec::with_capacity(short.size as usize);
+        self.each_piece(source, &short, &mut |piece| {
+            start.extend_from_slice(piece);
+            Ok(())
+        })?;
+        Ok(start)
+    }
+
+    fn file(&self, source: &Source) -> Result<Arc<Reading>> {
+        let mut open = self.open.lock();
+        if let Some(at) = open.iter().position(|(rev, _)| *rev == source.rev.0) {
+            open[..=at].rotate_right(1);
+            return Ok(open[0].1.clone());
+        }
+        let file = Arc::new(Reading::open(self.disk, source.path.clone())?);
+        open.truncate(OPEN_FILES - 1);
+        open.insert(0, (source.rev.0, file.clone()));
+        Ok(file)
+    }
+}
+
+/// Most bytes read at once.
+pub(super) const PIECE: u64 = 1 << 20;
+
+/// An open file and its name.
+pub(super) struct Reading {
+    path: PathBuf,
+    file: Arc<dyn DiskFile>,
+    pub(super) len: u64,
+}
+
+impl Reading {
+    pub(super) fn open(disk: &dyn Disk, path: PathBuf) -> Result<Self> {
+        let file = disk
+            .open(&path)
+            .map_err(|e| Error::io("Can't open file", &path, &e))?;
+        let len = file
+            .len()
+            .map_err(|e| Error::io("Can't get attribute information from open file", &path, &e))?;
+        Ok(Reading { path, file, len })
+    }
+
+    /// Bytes that must be there: the file's length bounds what is allocated.
+    pub(super) fn read(&self, offset: u64, length: u64) -> Result<Vec<u8>> {
+        if offset.checked_add(length).is_none_or(|end| end > self.len) {
+            return Err(misplaced(&self.path));
+        }
+        let mut buf = vec![0; length as usize];
+        let mut done = 0;
+        while done < buf.len() {
+            match self.file.read_at(&mut buf[done..], offset + done as u64) {
+                Ok(0) => return Err(misplaced(&self.path)),
+                Ok(length) => done += length,
+                Err(e) => return Err(Error::io("Can't read file", &self.path, &e)),
+            }
+        }
+        Ok(buf)
+    }
+
+    fn fault(&self, e: impl Into<Error>) -> Error {
+        let e: Error = e.into();
+        let message = format!("{} (file '{}')", e.message(), self.path.display());
+        Error::new(e.code(), message)
+    }
+}
+
+/// All items of a P2L index, which must cover the item area without gaps; padding is left out.
+fn items(index: &[u8], rev: Revnum, file_size: u64) -> Result<Vec<P2lEntry>> {
+    let expect = p2l::Expect {
+        first_rev: rev,
+        rev_count: 1,
+        file_size,
+        index_len: index.len() as u64,
+    };
+    let header = P2lHeader::parse(index, expect)?.ok_or(p2l::P2lError::Truncated)?;
+    let mut items: Vec<P2lEntry> = Vec::new();
+    let mut end = 0;
+    for page in 0..header.page_count() {
+        let (start, stop) = header.description(page).ok_or(p2l::P2lError::Offset)?;
+        let data = index
+            .get(start as usize..stop as usize)
+            .ok_or(p2l::P2lError::PageLength)?;
+        for entry in p2l::parse_description(data, expect, header.limit())? {
+            if entry.offset != end {
+                let message = format!("P2L index of r{rev} has a gap at offset {end}");
+                return Err(Error::new(Code::FS_INDEX_CORRUPTION, message));
+            }
+            end = entry.end();
+            if entry.kind != p2l::ItemKind::Unused {
+                items.push(entry);
+            }
+        }
+    }
+    if end < file_size || items.last().is_some_and(|last| last.end() > file_size) {
+        let message = format!("P2L index of r{rev} does not cover its file");
+        return Err(Error::new(Code::FS_INDEX_CORRUPTION, message));
+    }
+    Ok(items)
+}
+
+fn misplaced(path: &std::path::Path) -> Error {
+    Error::new(
+        Code::FS_CORRUPT,
+        format!("Unexpected end of file '{}'", path.display()),
+    )
+}
