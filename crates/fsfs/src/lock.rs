@@ -21,8 +21,13 @@ impl Fs {
     /// # Errors
     /// `FS_CORRUPT`, `MALFORMED_FILE`, `BAD_DATE`, or the system's number.
     pub fn lock(&self, path: &FsPath) -> Result<Option<Lock>> {
+        self.lock_at(path, now())
+    }
+
+    /// The lock on exactly this path at that time.
+    pub(crate) fn lock_at(&self, path: &FsPath, now: Date) -> Result<Option<Lock>> {
         let digest = self.lock_digest(&Md5::of(path.as_bytes()), path)?;
-        Ok(live(digest.and_then(|digest| digest.lock), now()))
+        Ok(live(digest.and_then(|digest| digest.lock), now))
     }
 
     /// All locks at or below `path` within `depth`, sorted by path.
@@ -47,7 +52,7 @@ impl Fs {
     }
 
     /// The digest file; `None` if there is none. `path` is for the message alone.
-    fn lock_digest(&self, digest: &Md5, path: &FsPath) -> Result<Option<LockDigest>> {
+    pub(crate) fn lock_digest(&self, digest: &Md5, path: &FsPath) -> Result<Option<LockDigest>> {
         let (folder, name) = file_name(digest);
         let file = self.layout().file("locks").join(folder).join(name);
         let bytes = match self.disk().read_small(&file) {

@@ -1,7 +1,8 @@
 //! What an administrator asks of a filesystem: is it whole, how large is a revision, pack it, copy it, upgrade it.
 
+mod freeze;
 pub mod hotcopy;
-mod identity;
+pub(crate) mod identity;
 pub mod indexes;
 pub mod pack;
 mod pipeline;

@@ -134,6 +134,18 @@ impl RevpropsManifest {
         }
     }
 
+    /// Makes the entry at `at` name another pack file; without such an entry, nothing.
+    pub(crate) fn set_name(&mut self, at: u64, name: (u64, u64)) {
+        if let Some(entry) = usize::try_from(at).ok().and_then(|at| self.names.get_mut(at)) {
+            *entry = name;
+        }
+    }
+
+    /// A manifest of these names.
+    pub(crate) fn of(names: Vec<(u64, u64)>) -> Self {
+        RevpropsManifest { names }
+    }
+
     /// Name of the pack file of the entry at `at`: first revision and counter.
     pub(crate) fn name(&self, at: u64) -> Option<(u64, u64)> {
         self.names.get(usize::try_from(at).ok()?).copied()

@@ -1,12 +1,26 @@
-//! Packing shards: SKELETON (agreed signatures; the bodies are being written).
+//! Packing: the files of a complete shard become one, and its revision properties a few.
+//!
+//! Each shard is packed in two steps. First the pack file is written beside the shard's directory and made durable; readers and
+//! committers don't notice, and a crash leaves a directory that the next run removes. Then, under the write lock: revision
+//! properties are packed too, `min-unpacked-rev` says that the pack counts from now on, and what it replaces is removed. Readers
+//! that miss a file look at `min-unpacked-rev` again.
+//!
+//! While one shard is made durable and switched over, the next is being written on another thread.
 
 mod logical;
+mod physical;
 mod place;
+mod revprops;
 mod source;
 
-use base::{Cancel, Code, Error, Result};
+use std::path::{Path, PathBuf};
 
+use base::{Cancel, Code, Error, Result, Revnum};
+
+pub(super) use self::revprops::{pack as pack_revprops, remove_unpacked as remove_unpacked_revprops};
+use crate::disk::{Disk, DiskWriter, is_missing, write_atomic};
 use crate::fs::Fs;
+use crate::guard::{PackLock, WriteLock};
 
 /// How a run goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +34,155 @@ pub enum PackEvent {
 /// Packs every complete shard. Without shards (linear layout) or without a complete one, nothing happens.
 ///
 /// # Errors
-/// `UNSUPPORTED_FEATURE` below format 4; `CANCELLED`; what reading may say; the system's.
+/// `UNSUPPORTED_FEATURE` below format 4; `CANCELLED`; what reading may say; the system's. Shards packed before the error stay
+/// packed.
 pub fn run(fs: &Fs, notify: &mut dyn FnMut(PackEvent), cancel: &Cancel) -> Result<()> {
-    let _ = (fs, notify, cancel);
-    Err(Error::new(Code::UNSUPPORTED_FEATURE, "being written"))
+    let number = fs.format().number;
+    if !fs.format().has_packing() {
+        let message = format!("FSFS format ({number}) too old to pack; please upgrade the filesystem.");
+        return Err(Error::new(Code::UNSUPPORTED_FEATURE, message));
+    }
+    if fs.format().shard_size == 0 {
+        return Ok(());
+    }
+    let lock = fs.pack_lock()?;
+    if fs.read_format()? != *fs.format() {
+        // Upgraded since it was opened: there may be another lock to take.
+        drop(lock);
+        return run(&fs.reopen(SMALL_CACHE)?, notify, cancel);
+    }
+    fs.refresh_min_unpacked_rev()?;
+    let size = fs.format().shard_size;
+    let first = fs.min_unpacked_rev().0 / size;
+    let end = fs.youngest()?.0.saturating_add(1) / size;
+    std::thread::scope(|scope| {
+        // With room for one, a third shard would be begun before the first is done: twice the disk for nothing.
+        let (give, take) = crossbeam_channel::bounded(0);
+        scope.spawn(move || {
+            for shard in first..end {
+                let prepared = Prepared::write(fs, shard, cancel);
+                let failed = prepared.is_err();
+                if let Err(crossbeam_channel::SendError(Ok(unwanted))) = give.send(prepared) {
+                    unwanted.give_up(fs);
+                    return;
+                }
+                if failed {
+                    return;
+                }
+            }
+        });
+        // Owned in here: leaving early tells the other thread to stop.
+        let take = take;
+        for shard in first..end {
+            notify(PackEvent::Start(shard));
+            let prepared = take.recv().map_err(|_| Error::bare(Code::CANCELLED))??;
+            prepared.switch_over(fs, &lock, cancel)?;
+            notify(PackEvent::End(shard));
+        }
+        Ok(())
+    })
+}
+
+/// For a handle that reads small files only.
+const SMALL_CACHE: u64 = 1 << 20;
+
+/// A pack that is written, but neither durable nor current.
+struct Prepared {
+    shard: u64,
+    dir: PathBuf,
+    files: Vec<(PathBuf, Box<dyn DiskWriter>)>,
+}
+
+impl Prepared {
+    fn write(fs: &Fs, shard: u64, cancel: &Cancel) -> Result<Prepared> {
+        let pack = fs.layout().pack(shard);
+        let dir = pack.parent().unwrap_or(Path::new(".")).to_owned();
+        // Left by a run that did not come to its end.
+        remove_dir(fs.disk(), &dir)?;
+        create_dir(fs.disk(), &dir)?;
+        let first = Revnum(shard * fs.format().shard_size);
+        let files = if fs.format().logical {
+            vec![(pack.clone(), logical::write(fs, first, &pack, cancel)?)]
+        } else {
+            physical::write(fs, first, &pack, &fs.layout().manifest(shard), cancel)?
+        };
+        Ok(Prepared { shard, dir, files })
+    }
+
+    /// Makes the pack durable and then current.
+    fn switch_over(self, fs: &Fs, lock: &PackLock, cancel: &Cancel) -> Result<()> {
+        let disk = fs.disk();
+        let shard_dir = fs.layout().file("revs").join(self.shard.to_string());
+        for (path, mut file) in self.files {
+            file.sync()
+                .map_err(|e| Error::io("Can't flush file", &path, &e))?;
+            drop(file);
+            disk.set_read_only(&path)
+                .map_err(|e| Error::io("Can't set permissions on file", &path, &e))?;
+        }
+        disk.copy_permissions(&shard_dir, &self.dir)
+            .map_err(|e| Error::io("Can't set permissions on directory", &self.dir, &e))?;
+        sync_dir(disk, &self.dir)?;
+        sync_dir(disk, &fs.layout().file("revs"))?;
+        cancel.check()?;
+        // A crash up to here leaves a directory that nobody reads.
+        let write_lock = lock.write_lock()?;
+        if fs.format().has_packed_revprops() {
+            revprops::pack(fs, self.shard, &write_lock)?;
+        }
+        set_min_unpacked_rev(fs, Revnum((self.shard + 1) * fs.format().shard_size), &write_lock)?;
+        // From here on the pack counts; a crash leaves files that nobody reads any more.
+        remove_dir(disk, &shard_dir)?;
+        if fs.format().has_packed_revprops() {
+            revprops::remove_unpacked(fs, self.shard, &write_lock)?;
+            // Left by runs that did not come to their end.
+            for shard in (1..self.shard).rev() {
+                if !revprops::remove_unpacked(fs, shard, &write_lock)? {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what was written for nothing; whatever cannot be removed the next run will.
+    fn give_up(self, fs: &Fs) {
+        drop(self.files);
+        _ = remove_dir(fs.disk(), &self.dir);
+    }
+}
+
+fn set_min_unpacked_rev(fs: &Fs, rev: Revnum, _: &WriteLock) -> Result<()> {
+    let path = fs.layout().file("min-unpacked-rev");
+    write_atomic(fs.disk(), &path, format!("{rev}\n").as_bytes(), &path)?;
+    fs.refresh_min_unpacked_rev()
+}
+
+/// Removes a directory with the files in it; false if there is none.
+pub(super) fn remove_dir(disk: &dyn Disk, path: &Path) -> Result<bool> {
+    let names = match disk.list(path) {
+        Ok(names) => names,
+        Err(e) => {
+            let error = Error::io("Can't open directory", path, &e);
+            return if is_missing(&error) { Ok(false) } else { Err(error) };
+        }
+    };
+    for name in names {
+        let file = path.join(name);
+        disk.remove_file(&file)
+            .map_err(|e| Error::io("Can't remove file", &file, &e))?;
+    }
+    disk.remove_dir(path)
+        .map_err(|e| Error::io("Can't remove directory", path, &e))?;
+    Ok(true)
+}
+
+fn create_dir(disk: &dyn Disk, path: &Path) -> Result<()> {
+    disk.create_dir(path)
+        .map_err(|e| Error::io("Can't create directory", path, &e))
+}
+
+fn sync_dir(disk: &dyn Disk, path: &Path) -> Result<()> {
+    disk.sync_dir(path)
+        .map_err(|e| Error::io("Can't flush directory", path, &e))
 }

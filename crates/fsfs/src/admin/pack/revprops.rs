@@ -1,0 +1,130 @@
+//! The revision properties of a shard that is being packed.
+
+use std::ops::Range;
+
+use base::{Error, Result, Revnum};
+
+use super::{create_dir, remove_dir, sync_dir};
+use crate::disk::{Create, DiskWriter, is_missing};
+use crate::format::revprops_pack::{RevpropsManifest, RevpropsPack};
+use crate::fs::Fs;
+use crate::guard::WriteLock;
+use crate::revprops_write::{PER_LIST, file_name};
+
+/// Packs the property lists of a shard, which stay where they are besides. When it returns, the packs are durable.
+pub(in crate::admin) fn pack(fs: &Fs, shard: u64, _: &WriteLock) -> Result<()> {
+    let disk = fs.disk();
+    let dir = fs.layout().revprops_pack_dir(shard);
+    // Left by a run that did not come to its end.
+    remove_dir(disk, &dir)?;
+    create_dir(disk, &dir)?;
+    let size = fs.format().shard_size;
+    // Revision 0's list is never packed.
+    let first = (shard * size).max(1);
+    let lists = (first..(shard + 1) * size).map(|rev| {
+        let path = fs.layout().revprops(Revnum(rev));
+        disk.read_small(&path)
+            .map_err(|e| Error::io("Can't open file", &path, &e))
+    });
+    let lists = lists.collect::<Result<Vec<_>>>()?;
+    let sizes: Vec<u64> = lists.iter().map(|list| list.len() as u64).collect();
+    let mut names = Vec::with_capacity(lists.len());
+    let mut unsynced = Vec::new();
+    for part in parts(&sizes, fs.conf().revprop_pack_size) {
+        let name = (first + part.start as u64, 0);
+        names.resize(part.end, name);
+        let mut bytes = Vec::new();
+        let part: Vec<&[u8]> = lists[part].iter().map(Vec::as_slice).collect();
+        RevpropsPack::encode(
+            &mut bytes,
+            Revnum(name.0),
+            &part,
+            fs.conf().compress_packed_revprops,
+        );
+        unsynced.push(write(fs, &dir.join(file_name(name)), &bytes)?);
+        // Files that are made durable together take the disk one turn, but only so many can be open.
+        if unsynced.len() == SYNCED_TOGETHER {
+            sync(&mut unsynced)?;
+        }
+    }
+    let mut text = Vec::new();
+    RevpropsManifest::of(names).encode(&mut text);
+    unsynced.push(write(fs, &dir.join("manifest"), &text)?);
+    sync(&mut unsynced)?;
+    let shard_dir = fs.layout().file("revprops").join(shard.to_string());
+    disk.copy_permissions(&shard_dir, &dir)
+        .map_err(|e| Error::io("Can't set permissions on directory", &dir, &e))?;
+    sync_dir(disk, &dir)?;
+    sync_dir(disk, &fs.layout().file("revprops"))
+}
+
+/// Removes the property lists of a packed shard that have files of their own; false if there are none. Revision 0's stays.
+pub(in crate::admin) fn remove_unpacked(fs: &Fs, shard: u64, _: &WriteLock) -> Result<bool> {
+    if shard > 0 {
+        let dir = fs.layout().file("revprops").join(shard.to_string());
+        return remove_dir(fs.disk(), &dir);
+    }
+    for rev in 1..fs.format().shard_size {
+        let path = fs.layout().revprops(Revnum(rev));
+        match fs
+            .disk()
+            .remove_file(&path)
+            .map_err(|e| Error::io("Can't remove file", &path, &e))
+        {
+            Err(e) if !is_missing(&e) => return Err(e),
+            _ => {}
+        }
+    }
+    Ok(true)
+}
+
+/// Which lists go into which file. `aim` is the size that a file should keep to, bytes.
+fn parts(sizes: &[u64], aim: u64) -> Vec<Range<usize>> {
+    let most = (aim.saturating_mul(9) / 10).max(1);
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    let mut total = 0;
+    for (at, &size) in sizes.iter().enumerate() {
+        match parts.last_mut() {
+            Some(part) if size <= most && total + size + PER_LIST <= most => part.end += 1,
+            _ => {
+                parts.push(at..at + 1);
+                total = 2 * PER_LIST;
+            }
+        }
+        total += size + PER_LIST;
+    }
+    parts
+}
+
+/// A written file and its name.
+type Unsynced = (std::path::PathBuf, Box<dyn DiskWriter>);
+
+fn write(fs: &Fs, path: &std::path::Path, bytes: &[u8]) -> Result<Unsynced> {
+    let file = fs.disk().write(path, Create::New);
+    let mut file = file.map_err(|e| Error::io("Can't create file", path, &e))?;
+    file.append(bytes)
+        .map_err(|e| Error::io("Can't write to file", path, &e))?;
+    Ok((path.to_owned(), file))
+}
+
+fn sync(files: &mut Vec<Unsynced>) -> Result<()> {
+    files
+        .drain(..)
+        .try_for_each(|(path, mut file)| file.sync().map_err(|e| Error::io("Can't flush file", &path, &e)))
+}
+
+const SYNCED_TOGETHER: usize = 64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_keep_to_nine_tenths_of_the_aim() {
+        // As the real tool packs lists of 97 bytes.
+        assert_eq!(parts(&[97; 15], 1024), [0..7, 7..14, 14..15]);
+        assert_eq!(parts(&[], 1024), []);
+        assert_eq!(parts(&[5000, 10, 10, 5000, 5000], 1024), [0..1, 1..3, 3..4, 4..5]);
+        assert_eq!(parts(&[1, 1], 0), [0..1, 1..2]);
+    }
+}

@@ -1,0 +1,218 @@
+//! Packing: the same files as the real tool makes, under its eyes, beside it and beside readers.
+
+use base::{Cancel, Code, Revnum};
+use fsfs::admin::pack::{self, PackEvent};
+use fsfs::{Cache, Fs};
+use testkit::Tool;
+use testkit::repo::{Repo, Spec, When, build};
+
+use crate::files::{assert_same, files};
+
+fn open(repo: &Repo) -> Fs {
+    Fs::open(&repo.db(), &Cache::new(1 << 20)).unwrap()
+}
+
+fn pack(repo: &Repo) -> Vec<PackEvent> {
+    let mut events = Vec::new();
+    pack::run(&open(repo), &mut |event| events.push(event), &Cancel::new()).unwrap();
+    events
+}
+
+fn theirs(command: &str, repo: &Repo) -> String {
+    Tool::new("svnadmin")
+        .args([command, "-q"])
+        .arg(repo.path())
+        .ok()
+        .out()
+}
+
+/// Repositories with something to pack.
+fn packable() -> Vec<Spec> {
+    let new = Spec::new;
+    let with = |spec: Spec, conf: &str| Spec {
+        conf: conf.to_owned(),
+        ..spec
+    };
+    vec![
+        new("1.7").shard(7).named("f4"),
+        new("1.8").shard(5).pack(When::Halfway).packed_revprops(1, false).busy().named("f6-half-packed"),
+        new("1.9").shard(7).named("f7"),
+        new("1.14").shard(1).named("f8-single"),
+        new("1.14").shard(4).pack(When::Halfway).busy().named("f8-half-packed"),
+        new("1.14").shard(16).compression("zlib-9").named("f8-zlib"),
+        new("1.14").shard(3).compression("none").named("f8-uncompressed"),
+        new("1.8").shard(5).upgrade(When::Before).named("f8-physical"),
+        new("1.7").shard(4).upgrade(When::After).named("f4-to-f8"),
+        with(
+            new("1.14").shard(50),
+            "[deltification]\nmax-linear-deltification = 2\n[io]\nblock-size = 1\nl2p-page-size = 8\np2l-page-size = 1\n",
+        )
+        .named("f8-tiny-pages"),
+        with(new("1.14").shard(20), "[deltification]\nmax-linear-deltification = 0\n").named("f8-no-linear"),
+    ]
+}
+
+#[test]
+fn packs_are_the_real_tools_to_the_byte() {
+    for spec in packable() {
+        let (ours, theirs_repo) = (build(&spec).copy(), build(&spec).copy());
+        let packed = open(&ours).info().unwrap().min_unpacked_rev.0;
+        let events = pack(&ours);
+        theirs("pack", &theirs_repo);
+        for part in ["revs", "revprops"] {
+            assert_same(&ours.db().join(part), &theirs_repo.db().join(part), &spec.name);
+        }
+        let min_unpacked = |repo: &Repo| std::fs::read(repo.db().join("min-unpacked-rev")).unwrap();
+        assert_eq!(min_unpacked(&ours), min_unpacked(&theirs_repo), "{}", spec.name);
+        let info = open(&ours).info().unwrap();
+        let shards = packed / info.shard_size..info.min_unpacked_rev.0 / info.shard_size;
+        let expected: Vec<_> = shards
+            .flat_map(|shard| [PackEvent::Start(shard), PackEvent::End(shard)])
+            .collect();
+        assert!(!expected.is_empty(), "{}", spec.name);
+        assert_eq!(events, expected, "{}", spec.name);
+        theirs("verify", &ours);
+        assert!(pack(&ours).is_empty(), "{}: nothing is left to pack", spec.name);
+    }
+}
+
+#[test]
+fn compressed_revision_properties_are_readable_by_the_real_tool() {
+    let spec = Spec::new("1.14").shard(10).packed_revprops(2, true);
+    let (ours, other) = (build(&spec).copy(), build(&spec).copy());
+    let before = theirs("dump-revprops", &ours);
+    pack(&ours);
+    theirs("pack", &other);
+    assert_eq!(theirs("dump-revprops", &ours), before);
+    let names = |repo: &Repo| files(&repo.db().join("revprops")).into_keys().collect::<Vec<_>>();
+    assert_eq!(names(&ours), names(&other));
+    theirs("verify", &ours);
+}
+
+/// A text that was written and then deleted within one transaction belongs to nobody.
+#[test]
+fn what_nobody_refers_to_is_packed_like_the_real_tool_does() {
+    let ours = Repo::create("1.14");
+    let format = ours.db().join("format");
+    std::fs::remove_file(&format).unwrap();
+    std::fs::write(&format, "8\nlayout sharded 4\naddressing logical\n").unwrap();
+    for turn in 1..=7 {
+        // The stream says it: a file is added with a text and goes away in the same revision.
+        let text = format!("orphan {turn}\n{}", testkit::history::lines(turn, 30));
+        let mut dump = format!(
+            "SVN-fs-dump-format-version: 2\n\nRevision-number: {turn}\nProp-content-length: 10\nContent-length: 10\n\nPROPS-END\n\n\
+             Node-path: f{turn}\nNode-kind: file\nNode-action: add\nText-content-length: {0}\nContent-length: {0}\n\n{text}\n\n",
+            text.len()
+        );
+        dump.push_str(&format!("Node-path: f{turn}\nNode-action: delete\n\n\nNode-path: d{turn}\nNode-kind: dir\nNode-action: add\n\n\n"));
+        ours.load(dump.into_bytes());
+    }
+    let theirs_repo = ours.copy();
+    assert_eq!(pack(&ours).len(), 2);
+    theirs("pack", &theirs_repo);
+    assert_same(&ours.db().join("revs"), &theirs_repo.db().join("revs"), "orphans");
+    theirs("verify", &ours);
+}
+
+#[test]
+fn what_cannot_be_packed_is_said_or_left_alone() {
+    let repo = build(&Spec::small("1.5").shard(4)).copy();
+    let error = pack::run(&open(&repo), &mut |_| {}, &Cancel::new()).unwrap_err();
+    let theirs = Tool::new("svnadmin").arg("pack").arg(repo.path()).run();
+    assert_eq!(error.code(), Code::UNSUPPORTED_FEATURE);
+    assert_eq!(format!("svnadmin: {error}"), theirs.err().trim_end());
+    for spec in [
+        Spec::small("1.4").upgrade(When::Halfway),
+        Spec::small("1.14").shard(100),
+    ] {
+        assert!(pack(&build(&spec).copy()).is_empty());
+    }
+    let cancel = Cancel::new();
+    cancel.cancel();
+    let repo = build(&Spec::small("1.14").shard(4)).copy();
+    let error = pack::run(&open(&repo), &mut |_| {}, &cancel).unwrap_err();
+    assert_eq!(error.code(), Code::CANCELLED);
+}
+
+#[test]
+fn leftovers_of_a_broken_run_are_no_obstacle() {
+    let spec = Spec::new("1.14").shard(10).pack(When::Halfway);
+    let (ours, clean) = (build(&spec).copy(), build(&spec).copy());
+    let shard = open(&ours).info().unwrap().min_unpacked_rev.0 / 10;
+    for part in ["revs", "revprops"] {
+        let dir = ours.db().join(part).join(format!("{shard}.pack"));
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::write(dir.join("pack"), "half").unwrap();
+        std::fs::write(dir.join("manifest"), "half").unwrap();
+    }
+    let old = ours.db().join("revprops").join((shard - 1).to_string());
+    std::fs::create_dir(&old).unwrap();
+    std::fs::write(old.join("5"), "END\n").unwrap();
+    pack(&ours);
+    pack(&clean);
+    for part in ["revs", "revprops"] {
+        assert_same(&ours.db().join(part), &clean.db().join(part), part);
+    }
+    theirs("verify", &ours);
+}
+
+#[test]
+fn readers_do_not_notice() {
+    let spec = Spec::new("1.14").shard(4);
+    let repo = build(&spec).copy();
+    let (youngest, stop) = (Revnum(repo.youngest()), Cancel::new());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                // One handle for all of the time, with a cache that holds next to nothing, and one that is new each time.
+                let kept = Fs::open(&repo.db(), &Cache::new(1 << 16)).unwrap();
+                while !stop.is_cancelled() {
+                    for fs in [&kept, &open(&repo)] {
+                        for rev in (0..=youngest.0).rev().map(Revnum) {
+                            fs.root(rev)
+                                .unwrap()
+                                .node(&base::FsPath::root())
+                                .unwrap()
+                                .entries()
+                                .unwrap();
+                            fs.revprops(rev).unwrap();
+                        }
+                    }
+                }
+            });
+        }
+        let reading = scope.spawn(|| {
+            while !stop.is_cancelled() {
+                theirs("verify", &repo);
+            }
+        });
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        pack(&repo);
+        stop.cancel();
+        reading.join().unwrap();
+    });
+    theirs("verify", &repo);
+}
+
+/// Both pack one repository at once, while somebody changes revision properties: each shard is packed by one of them.
+#[test]
+fn beside_the_real_tool() {
+    let repo = build(&Spec::new("1.14").shard(2)).copy();
+    std::thread::scope(|scope| {
+        let their_pack = scope.spawn(|| theirs("pack", &repo));
+        let changes = scope.spawn(|| {
+            let fs = open(&repo);
+            for rev in (0..repo.youngest()).map(Revnum) {
+                fs.change_revprop(rev, "beside", None, Some(b"yes")).unwrap();
+            }
+        });
+        pack(&repo);
+        their_pack.join().unwrap();
+        changes.join().unwrap();
+    });
+    theirs("verify", &repo);
+    let fs = open(&repo);
+    for rev in (0..repo.youngest()).map(Revnum) {
+        assert_eq!(fs.revprops(rev).unwrap()["beside"], b"yes");
+    }
+}
