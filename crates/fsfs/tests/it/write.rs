@@ -1,6 +1,5 @@
 //! What is written, against what Subversion 1.14 writes for the same changes: byte for byte.
 
-
 use base::{Date, FsPath};
 use fsfs::{Cache, Fs, Txn, TxnOptions};
 use testkit::{Repo, Tool};
@@ -28,11 +27,17 @@ fn a_first_commit() {
     for version in ["1.3", "1.4", "1.5", "1.7", "1.8", "1.9", "1.14"] {
         let ours = Repo::create(version);
         let fs = open(&ours);
-        let mut txn = fs.begin_txn(base::Revnum(0), TxnOptions::default(), now()).unwrap();
+        let mut txn = fs
+            .begin_txn(base::Revnum(0), TxnOptions::default(), now())
+            .unwrap();
         txn.make_file(&path("/iota")).unwrap();
         put(&mut txn, "/iota", b"Hello\n");
         let done = txn.commit(&now).unwrap();
-        assert!(done.post_commit_error.is_none(), "{version}: {:?}", done.post_commit_error);
+        assert!(
+            done.post_commit_error.is_none(),
+            "{version}: {:?}",
+            done.post_commit_error
+        );
         Tool::new("svnadmin").args(["verify", "-q"]).arg(ours.path()).ok();
         let theirs = Repo::create(version);
         Tool::new("svnmucc")
@@ -42,7 +47,11 @@ fn a_first_commit() {
             .ok();
         let file = |repo: &Repo| {
             let sharded = repo.db().join("revs/0/1");
-            let path = if sharded.exists() { sharded } else { repo.db().join("revs/1") };
+            let path = if sharded.exists() {
+                sharded
+            } else {
+                repo.db().join("revs/1")
+            };
             std::fs::read(path).unwrap()
         };
         assert_eq!(
