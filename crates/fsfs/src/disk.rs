@@ -112,6 +112,15 @@ pub trait Disk: Send + Sync {
         Err(read_only())
     }
 
+    /// Lets what is made in a directory belong to the directory's group; where that cannot be, it is left.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn share_group(&self, path: &Path) -> io::Result<()> {
+        let _ = path;
+        Err(read_only())
+    }
+
     /// Makes the names in a directory durable (renames and new files in it).
     ///
     /// # Errors

@@ -10,7 +10,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,6 +90,10 @@ macro_rules! machine {
                 let mut permissions = fs::metadata(path)?.permissions();
                 permissions.set_readonly(true);
                 fs::set_permissions(path, permissions)
+            }
+
+            fn share_group(&self, path: &Path) -> io::Result<()> {
+                share_group(path)
             }
 
             fn sync_dir(&self, path: &Path) -> io::Result<()> {
@@ -201,6 +205,19 @@ fn lock(path: &Path, wait: bool) -> io::Result<Option<Box<dyn DiskLock>>> {
         Err(e) => Err(e.into()),
     }
 }
+
+fn share_group(path: &Path) -> io::Result<()> {
+    let mut permissions = fs::metadata(path)?.permissions();
+    permissions.set_mode(permissions.mode() | SET_GROUP_ID);
+    match fs::set_permissions(path, permissions) {
+        // Not every filesystem has that bit.
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+        result => result,
+    }
+}
+
+/// The bit by which a directory passes its group on.
+const SET_GROUP_ID: u32 = 0o2000;
 
 fn sync_dir(path: &Path) -> io::Result<()> {
     let directory = File::open(path)?;

@@ -4,6 +4,7 @@
 mod admin;
 mod compare;
 mod corruption;
+mod create;
 mod errors;
 mod files;
 mod history;
