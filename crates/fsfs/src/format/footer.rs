@@ -11,10 +11,10 @@ decode_error! {
     /// Why a footer is not usable.
     FooterError {
         Length => FS_CORRUPT, "Invalid revision footer: bad length";
-        L2pOffset => FS_CORRUPT, "Invalid L2P offset in r0 footer";
-        P2lOffset => FS_CORRUPT, "Invalid P2L offset in r0 footer";
-        L2pChecksum => FS_CORRUPT, "Invalid L2P checksum in revision footer";
-        P2lChecksum => FS_CORRUPT, "Invalid P2L checksum in revision footer";
+        L2pOffset => INCORRECT_PARAMS, "Invalid L2P offset in revision footer";
+        P2lOffset => INCORRECT_PARAMS, "Invalid P2L offset in revision footer";
+        L2pChecksum => BAD_CHECKSUM_PARSE, "Invalid L2P checksum in revision footer";
+        P2lChecksum => BAD_CHECKSUM_PARSE, "Invalid P2L checksum in revision footer";
         Extra => FS_CORRUPT, "Invalid revision footer: something follows it";
     }
 }
