@@ -291,11 +291,11 @@ mod tests {
             ("id: 0.0.r0/17\ntype: link\n\n", NodeRevError::Kind),
             ("id\n\n", NodeRevError::Header),
             ("id:\n\n", NodeRevError::Header),
-            ("id: 0.0\n\n", NodeRevError::Id),
+            ("id: 0.0\n\n", NodeRevError::MalformedId),
             ("pred: x\n\n", NodeRevError::Pred),
             ("cpath: a//b\n\n", NodeRevError::CreatedPath),
             ("copyfrom: /a\n\n", NodeRevError::CopyFrom),
-            ("copyroot: -2 /a\n\n", NodeRevError::CopyRoot),
+            ("copyroot: -2 /a\n\n", NodeRevError::CopyRevision),
             ("text: 1 2\n\n", NodeRevError::Rep),
             ("count: -1\n\n", NodeRevError::Count),
         ] {

@@ -40,11 +40,12 @@ enum Way {
 }
 
 /// What came of a verification.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Verdict {
     place: Place,
     /// The numbers of the first failure; none if all is well.
     codes: Vec<i32>,
+    text: String,
 }
 
 /// Where a failure was put down.
@@ -119,11 +120,13 @@ impl Verdict {
     const FINE: Verdict = Verdict {
         place: Place::Nowhere,
         codes: Vec::new(),
+        text: String::new(),
     };
 
     fn of(place: Place, e: &base::Error) -> Verdict {
         let codes = e.links().map(|link| link.code().0).collect();
-        Verdict { place, codes }
+        let text = e.to_string();
+        Verdict { place, codes, text }
     }
 
     fn is_fine(&self) -> bool {
@@ -192,7 +195,8 @@ fn theirs(repo: &Repo) -> (Verdict, Output) {
     if codes.is_empty() && out.code != 0 {
         codes.push(-1);
     }
-    (Verdict { place, codes }, out)
+    let text = err;
+    (Verdict { place, codes, text }, out)
 }
 
 fn compare(theirs: &Verdict, ours: &Verdict) -> Comparison {
@@ -252,7 +256,7 @@ fn flip(spec: &Spec, sample: usize, seed: u64) {
     let damages = damages(&made, sample, seed);
     let next = AtomicUsize::new(0);
     let kinds: Mutex<BTreeMap<Kind, Vec<String>>> = Mutex::default();
-    let found = AtomicUsize::new(0);
+    let (found, both) = (AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
@@ -272,6 +276,10 @@ fn flip(spec: &Spec, sample: usize, seed: u64) {
                     let (theirs, output) = theirs(&repo);
                     fs::write(&path, &good).expect("because the copy is ours");
                     found.fetch_add(usize::from(!ours.is_fine()), Ordering::Relaxed);
+                    both.fetch_add(
+                        usize::from(!ours.is_fine() && !theirs.is_fine()),
+                        Ordering::Relaxed,
+                    );
                     let mut comparison = compare(&theirs, &ours);
                     if comparison == Comparison::Missed && is_known(&damage.file, &output) {
                         comparison = Comparison::Same;
@@ -283,7 +291,7 @@ fn flip(spec: &Spec, sample: usize, seed: u64) {
                             theirs.to_string(),
                             ours.to_string(),
                         );
-                        let example = format!("{what}: {theirs:?} / {ours:?}: {}", output.err());
+                        let example = format!("{what}: {theirs:?} / {ours:?}");
                         kinds
                             .lock()
                             .expect("no panic")
@@ -304,8 +312,21 @@ fn flip(spec: &Spec, sample: usize, seed: u64) {
             examples[..examples.len().min(3)].join("\n    ")
         );
     }
-    let found = found.into_inner();
-    println!("{}: {} damages, {found} found by us", spec.name, damages.len());
+    let (found, both) = (found.into_inner(), both.into_inner());
+    let of = |wanted: Comparison| {
+        let kinds = kinds.iter().filter(|(kind, _)| kind.0 == wanted);
+        kinds.map(|(_, examples)| examples.len()).sum::<usize>()
+    };
+    let (codes, places) = (of(Comparison::OtherCode), of(Comparison::OtherPlace));
+    println!(
+        "{}: {} damages, {found} found by us, {both} by both, {codes} with another number, {places} in another place",
+        spec.name,
+        damages.len()
+    );
+    assert!(
+        codes * 6 < both && places * 20 < both,
+        "{codes} and {places} of {both} differ"
+    );
     assert!(
         found > damages.len() / 4,
         "only {found} of {} damages were found",
