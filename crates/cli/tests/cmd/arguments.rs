@@ -1,6 +1,6 @@
 //! Argument lists: what is refused, in which words, and in which order of complaints.
 
-use testkit::{Repo, Side, Spec, Tool, build, scratch, sven};
+use testkit::{Repo, Side, Spec, Tool, build, scratch, tool::sven};
 
 use crate::pair::Pair;
 
