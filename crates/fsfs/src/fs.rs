@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use base::{Code, Error, Result, Revnum};
 
@@ -38,6 +38,8 @@ pub(crate) struct FsInner {
     live_txns: LiveTxns,
     pub(crate) live_proto_revs: LiveProtoRevs,
     pub(crate) rep_cache: KeptRepCache,
+    /// How many are committing.
+    committing: AtomicUsize,
     /// Sees revisions that are not current yet: their number takes the place of the file.
     ahead: Option<Ahead>,
 }
@@ -107,6 +109,7 @@ impl Fs {
             min_unpacked_rev: AtomicU64::new(0),
             youngest: AtomicU64::new(0),
             live_txns: LiveTxns::default(),
+            committing: AtomicUsize::new(0),
             ahead: None,
             live_proto_revs: LiveProtoRevs::default(),
             rep_cache: KeptRepCache::default(),
@@ -152,7 +155,7 @@ impl Fs {
     /// Reads `current`.
     ///
     /// # Errors
-    /// `REVNUM_PARSE_FAILURE` if it does not start with a number; the system's.
+    /// `FS_CORRUPT` if it does not start with a number; the system's.
     pub fn youngest(&self) -> Result<Revnum> {
         if let Some(ahead) = &self.0.ahead {
             return Ok(Revnum(ahead.youngest.load(Ordering::Acquire)));
@@ -206,6 +209,7 @@ impl Fs {
             live_txns: LiveTxns::default(),
             live_proto_revs: LiveProtoRevs::default(),
             rep_cache: KeptRepCache::default(),
+            committing: AtomicUsize::new(0),
             ahead: Some(ahead),
         }))
     }
@@ -287,6 +291,11 @@ impl Fs {
         &self.0.cache
     }
 
+    /// How many are committing through this filesystem.
+    pub(crate) fn committing(&self) -> &AtomicUsize {
+        &self.0.committing
+    }
+
     pub(crate) fn live_txns(&self) -> &LiveTxns {
         &self.0.live_txns
     }
@@ -364,7 +373,7 @@ fn first_line_fault(path: &Path, line: &str) -> String {
 
 fn corrupt_number(path: &Path) -> Error {
     Error::new(
-        Code::REVNUM_PARSE_FAILURE,
+        Code::FS_CORRUPT,
         format!("File '{}' holds no revision number", path.display()),
     )
 }

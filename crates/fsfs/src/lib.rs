@@ -7,6 +7,7 @@
 //! What is absent: users, hooks, authorisation, sockets, and any opinion about what a client should see.
 
 pub mod admin;
+mod batch;
 mod cache;
 mod conf;
 mod create;
@@ -31,6 +32,7 @@ mod revprops_write;
 mod root;
 mod txn;
 
+pub use batch::Batch;
 pub use cache::Cache;
 pub use create::{CreateOptions, create};
 pub use format::changes::{ChangeKind, ChangedPath};

@@ -168,9 +168,17 @@ impl DiskWriter for Writer {
 }
 
 /// A lock file that is held: closing it gives both locks back.
-struct Lock(#[expect(dead_code, reason = "it is there to be closed")] File);
+struct Lock(File);
 
 impl DiskLock for Lock {}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // A program that is being started holds a copy of the descriptor until it runs, and with it this lock: closing ours is
+        // not enough.
+        _ = again(|| rustix::fs::flock(&self.0, FlockOperation::Unlock));
+    }
+}
 
 fn lock(path: &Path, wait: bool) -> io::Result<Option<Box<dyn DiskLock>>> {
     let open = |create: bool| {

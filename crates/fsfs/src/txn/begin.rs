@@ -5,6 +5,7 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 
 use base::{Code, Date, Error, NodeKind, Props, Result, Revnum, hashdump, props};
@@ -68,8 +69,9 @@ impl Fs {
             }
             let root = self.fresh_root(id, base)?;
             let proto = ProtoRev::create(self, id)?;
-            let state = State::new(id, name.to_owned(), root, list);
-            Ok(self.live_txn(state, proto, false)?)
+            let mut state = State::new(id, name.to_owned(), root, list);
+            state.lay_root(self)?;
+            self.live_txn(state, proto, false)
         };
         begin().inspect_err(|_| {
             // It never began. What cannot be removed now can be later, by its name.
@@ -98,22 +100,39 @@ impl Fs {
     /// Takes numbers for transactions and returns the first. A crash leaves numbers that are never used.
     pub(crate) fn take_txn_numbers(&self, count: u64) -> Result<u64> {
         let _lock = self.txn_current_lock()?;
-        let path = self.layout().file("txn-current");
-        let text = self
-            .disk()
-            .read_small(&path)
-            .map_err(|e| Error::io("Can't open file", &path, &e))?;
-        let number = parse_base36(text.trim_ascii_end()).ok_or_else(|| {
-            Error::new(
-                Code::FS_CORRUPT,
-                format!("File '{}' holds no transaction number", path.display()),
-            )
-        })?;
-        let mut next = String::new();
-        push_base36(&mut next, number.saturating_add(count));
-        next.push('\n');
-        write_atomic(self.disk(), &path, next.as_bytes(), &path)?;
+        let number = self.read_txn_current()?;
+        self.write_txn_current(number.saturating_add(count))?;
         Ok(number)
+    }
+
+    /// Gives numbers back that were not used, unless others have been taken since.
+    pub(crate) fn give_back_txn_numbers(&self, numbers: Range<u64>) -> Result<()> {
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        let _lock = self.txn_current_lock()?;
+        match self.read_txn_current()? == numbers.end {
+            true => self.write_txn_current(numbers.start),
+            false => Ok(()),
+        }
+    }
+
+    fn read_txn_current(&self) -> Result<u64> {
+        let path = self.layout().file("txn-current");
+        let text = self.disk().read_small(&path);
+        let text = text.map_err(|e| Error::io("Can't open file", &path, &e))?;
+        parse_base36(text.trim_ascii_end()).ok_or_else(|| {
+            let message = format!("File '{}' holds no transaction number", path.display());
+            Error::new(Code::FS_CORRUPT, message)
+        })
+    }
+
+    fn write_txn_current(&self, number: u64) -> Result<()> {
+        let path = self.layout().file("txn-current");
+        let mut line = String::new();
+        push_base36(&mut line, number);
+        line.push('\n');
+        write_atomic(self.disk(), &path, line.as_bytes(), &path)
     }
 
     /// Makes the directory of a transaction; its name is taken from then on.

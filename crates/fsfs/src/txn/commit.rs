@@ -4,20 +4,23 @@
 //! revision's file and its properties are durable before `current` names the revision, and until then nobody looks at them.
 //! What a crash, or a failure, leaves behind is said at each step.
 //!
-//! All of that is done under the write lock; merging is tried before, and done again under the lock if somebody was faster,
-//! so a commit never has to begin anew and none starves. The texts were written when they came.
+//! The revision file is written, and made durable, before the write lock is taken: only if somebody was faster is it written
+//! again, merged with what they did, and that under the lock; so no commit begins anew twice, and none starves. Under the lock
+//! it gets its name. The texts were written when they came.
 //!
 //! A commit that fails leaves the transaction as it was, to be committed again or removed; except that once its prototype
 //! revision has become a revision file it has no texts any more, and only removing is left.
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 use base::hashdump::{self, Terminator};
 use base::{Cancel, Code, Date, Error, NodeKind, Props, Result, Revnum, props};
 
 use super::begin::{CHECK_LOCKS, CHECK_OOD, CLIENT_DATE};
 use super::edit::{Committed, Life, Txn};
+use super::proto_rev::ProtoWriter;
 use super::state::{ROOT, State};
 use super::tree::{Counters, TreeWriter, Written};
 use crate::admin::{pack, verify};
@@ -28,20 +31,31 @@ use crate::fs::Fs;
 use crate::guard::WriteLock;
 use crate::rep_cache::RepCacheRow;
 
+/// A revision that is written, in its transaction's prototype file.
+pub(crate) struct Prepared {
+    rev: Revnum,
+    proto: ProtoWriter,
+    written: Written,
+    /// What `current` will hold.
+    current: String,
+}
+
 /// What a finished commit leaves to be done without the lock.
 pub(crate) struct Finished {
     rev: Revnum,
     rows: Vec<RepCacheRow>,
     written: Written,
+    /// What `current` holds, or is to hold, with this revision.
+    current: String,
 }
 
 /// Whether a revision is durable and visible at once, or with others later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum When {
+pub(crate) enum When<'a> {
     /// This revision by itself.
     Now,
-    /// Whoever holds the lock makes several current together.
-    Later,
+    /// Whoever holds the lock makes several current together; what `current` is to hold so far, empty if that is what it holds.
+    Later(&'a str),
 }
 
 impl Txn {
@@ -51,21 +65,34 @@ impl Txn {
     /// `FS_CONFLICT` with the path; those of locks; the system's. The transaction is then still there.
     pub fn commit(&mut self, now: &dyn Fn() -> Date) -> Result<Committed> {
         self.check_open()?;
-        // What can be merged without the lock is.
-        self.merge_with(self.fs.youngest()?)?;
-        let lock = self.fs.write_lock()?;
-        self.merge_with(lock.youngest())?;
-        let finished = self.finalise(&lock, now, When::Now)?;
+        let fs = self.fs.clone();
+        let alone = Committing::begin(&fs);
+        // What can be done without the lock is, in the hope that nobody is faster.
+        self.merge_with(fs.youngest()?)?;
+        let prepared = match alone.is_alone() {
+            true => Some(self.prepare(When::Now)?),
+            false => None,
+        };
+        let lock = fs.write_lock()?;
+        let prepared = match prepared {
+            Some(prepared) if prepared.rev == lock.youngest().next() => prepared,
+            outdated => {
+                drop(outdated);
+                self.merge_with(lock.youngest())?;
+                self.prepare(When::Now)?
+            }
+        };
+        let finished = self.finalise(&lock, prepared, now, When::Now)?;
         drop(lock);
-        let (rev, rows) = finished.feed(&self.fs);
+        let (rev, rows) = finished.feed(&fs);
         // 14. A crash before or during this: later commits share less.
-        let mut failed = match self.fs.add_to_rep_cache(&rows) {
+        let mut failed = match fs.add_to_rep_cache(&rows) {
             Ok(()) => None,
             Err(e) => Some(e),
         };
         // 15.
-        if self.fs.conf().pack_after_commit
-            && let Err(e) = pack::run(&self.fs, &mut |_| {}, &Cancel::new())
+        if fs.conf().pack_after_commit
+            && let Err(e) = pack::run(&fs, &mut |_| {}, &Cancel::new())
         {
             failed = Some(match failed {
                 Some(first) => first.compose(e),
@@ -86,36 +113,22 @@ impl Txn {
         }
     }
 
-    /// Steps 1 to 13 of a commit.
-    pub(crate) fn finalise(
-        &mut self,
-        lock: &WriteLock,
-        now: &dyn Fn() -> Date,
-        when: When,
-    ) -> Result<Finished> {
+    /// Steps 3 to 7 of a commit: writes the whole revision file, as the revision after the one that the transaction is based on.
+    /// Dropping the result takes it back. A crash leaves a transaction with some more bytes at the end of its prototype
+    /// revision.
+    pub(crate) fn prepare(&mut self, when: When<'_>) -> Result<Prepared> {
         self.check_open()?;
-        let fs = self.fs.clone();
-        // 1. Taking the lock has read `format`, `min-unpacked-rev` and `current`.
         let state_lock = self.state.clone();
         let state = state_lock.read_recursive();
-        let previous = fs.youngest_seen();
-        debug_assert!(when == When::Later || previous == lock.youngest());
-        if state.base() != previous {
-            return Err(Error::new(Code::FS_TXN_OUT_OF_DATE, "Transaction out of date"));
-        }
+        let previous = state.base();
         let rev = previous.next();
-        // 2.
-        if state.checks_locks() {
-            self.check_changed_paths(&state)?;
-        }
-        // 3. Until 9 a failure takes back what was written, and a crash leaves a transaction with some more bytes at the end of
-        // its prototype revision.
+        // 3.
         let mut proto = self.proto.writer()?;
         self.sharing.restart_commit();
         // 4, 5.
-        let (counters, current) = self.next_current(&state, rev)?;
+        let (counters, current) = self.next_current(&state, rev, when)?;
         let written = TreeWriter {
-            fs: &fs,
+            fs: &self.fs,
             state: &state,
             proto: &mut proto,
             sharing: &mut self.sharing,
@@ -123,28 +136,64 @@ impl Txn {
             counters,
         };
         let written = written.write()?;
-        check_root(&fs, &state, previous)?;
+        check_root(&self.fs, &state, previous)?;
         // 6, 7.
-        let sync = when == When::Now;
-        proto.finish(rev, written.root, written.changes, sync)?;
+        proto.finish(rev, written.root, written.changes, when == When::Now)?;
+        Ok(Prepared {
+            rev,
+            proto,
+            written,
+            current,
+        })
+    }
+
+    /// The other steps up to 13. (Taking the lock has been step 1: it has read `format`, `min-unpacked-rev` and `current`.)
+    pub(crate) fn finalise(
+        &mut self,
+        lock: &WriteLock,
+        prepared: Prepared,
+        now: &dyn Fn() -> Date,
+        when: When<'_>,
+    ) -> Result<Finished> {
+        let fs = self.fs.clone();
+        let Prepared {
+            rev,
+            proto,
+            written,
+            current,
+        } = prepared;
+        let state_lock = self.state.clone();
+        let state = state_lock.read_recursive();
+        let previous = match when {
+            When::Now => lock.youngest(),
+            When::Later(_) => fs.youngest_seen(),
+        };
+        if rev != previous.next() {
+            return Err(Error::new(Code::FS_TXN_OUT_OF_DATE, "Transaction out of date"));
+        }
+        // 2.
+        if state.checks_locks() {
+            self.check_changed_paths(&state)?;
+        }
         // 8. A crash leaves a directory without revisions, which is no harm.
         make_shard(&fs, rev)?;
         // 9. From here on the transaction has no texts. A crash leaves a revision file that nobody looks at and that the next
         // commit replaces, and a transaction that can only be removed.
-        let published = proto.publish(&fs.layout().rev(rev), &file_of(&fs, previous), sync);
-        if published.is_err() && fs.disk().metadata(&fs.layout().proto_rev(self.id)).is_ok() {
-            published?;
-        } else {
-            self.life = Life::Broken;
-            published?;
+        let sync = when == When::Now;
+        if let Err(e) = proto.publish(&fs.layout().rev(rev), &file_of(&fs, previous), sync) {
+            if fs.disk().metadata(&fs.layout().proto_rev(self.id)).is_err() {
+                self.life = Life::Broken;
+            }
+            return Err(e);
         }
+        self.life = Life::Broken;
         // 10. A crash leaves a file that the next commit replaces.
         write_revprops(&fs, rev, &revprops(&state, now), sync)?;
+        // 11.
+        if fs.conf().verify_before_commit {
+            verify_revision(&fs, rev)?;
+        }
         if when == When::Now {
-            // 11.
-            if fs.conf().verify_before_commit {
-                verify_revision(&fs, rev)?;
-            }
             // 12. The commit. A crash before it leaves the old youngest revision, after it the new one; both are whole.
             let path = fs.layout().file("current");
             write_atomic(fs.disk(), &path, current.as_bytes(), &path)?;
@@ -160,6 +209,7 @@ impl Txn {
             rev,
             rows: sharing.into_rows(),
             written,
+            current,
         })
     }
 
@@ -184,12 +234,15 @@ impl Txn {
     }
 
     /// Counters to start from (formats 1 and 2), and what `current` will hold.
-    fn next_current(&self, state: &State, rev: Revnum) -> Result<(Option<Counters>, String)> {
+    fn next_current(&self, state: &State, rev: Revnum, when: When<'_>) -> Result<(Option<Counters>, String)> {
         if self.fs.format().has_mergeinfo() {
             return Ok((None, format!("{rev}\n")));
         }
         let path = self.fs.layout().file("current");
-        let text = read_replaced(self.fs.disk(), &path)?;
+        let text = match when {
+            When::Later(text) if !text.is_empty() => text.as_bytes().to_vec(),
+            When::Later(_) | When::Now => read_replaced(self.fs.disk(), &path)?,
+        };
         let fields: Vec<_> = text.trim_ascii_end().split(|&b| b == b' ').collect();
         let counters = match fields[..] {
             [_, node, copy] => parse_base36(node).zip(parse_base36(copy)),
@@ -210,7 +263,32 @@ impl Txn {
     }
 }
 
+/// One of those who commit to a filesystem. Only who is alone writes ahead of the lock: with others about, most of that would
+/// have to be done again.
+struct Committing<'a>(&'a Fs, usize);
+
+impl<'a> Committing<'a> {
+    fn begin(fs: &'a Fs) -> Self {
+        Committing(fs, fs.committing().fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn is_alone(&self) -> bool {
+        self.1 == 0
+    }
+}
+
+impl Drop for Committing<'_> {
+    fn drop(&mut self) {
+        self.0.committing().fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 impl Finished {
+    /// What `current` is to hold.
+    pub(crate) fn current(&self) -> &str {
+        &self.current
+    }
+
     /// Gives the cache what was just written.
     pub(crate) fn feed(self, fs: &Fs) -> (Revnum, Vec<RepCacheRow>) {
         self.written.feed(fs);

@@ -3,22 +3,29 @@
 //! Nothing here is made durable: a transaction does not outlive the machine. What is written already and has not changed is
 //! not written again; directories and the log only grow, like the incumbent's.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base::hashdump::{self, Terminator};
 use base::{Error, Result};
 
-use super::state::{Children, NodeKey, State};
+use super::state::{Children, NodeKey, ROOT, State, TxnNode};
 use crate::disk::{Create, is_missing};
 use crate::format::changes;
 use crate::format::dir::{self, DirEntry};
+use crate::format::id::TxnId;
 use crate::format::number::push_base36;
 use crate::fs::Fs;
 
 impl State {
+    /// Writes the root's node-revision: enough for the incumbent to find the transaction, and to remove it.
+    pub(super) fn lay_root(&mut self, fs: &Fs) -> Result<()> {
+        let [path, ..] = files_of(fs, self.id, ROOT);
+        lay_noderev(fs, &path, self.node_mut(ROOT)?)
+    }
+
     /// Writes what is not on disk yet.
     pub(super) fn lay_down(&mut self, fs: &Fs) -> Result<()> {
-        let (txn, format) = (self.id, fs.format());
+        let txn = self.id;
         let dir = fs.layout().txn(&self.name);
         for key in std::mem::take(&mut self.removed) {
             // It may be there again: a node-revision may be linked back and cloned anew.
@@ -41,13 +48,7 @@ impl State {
                 write(fs, &props, Create::Replace, &text)?;
                 node.props_laid = true;
             }
-            if !node.is_laid {
-                let mut text = Vec::new();
-                node.noderev
-                    .encode(&mut text, format.has_mergeinfo(), format.has_placeholders());
-                write(fs, &noderev, Create::Replace, &text)?;
-                node.is_laid = true;
-            }
+            lay_noderev(fs, &noderev, node)?;
         }
         let mut log = Vec::new();
         for change in &self.changes[self.laid.changes..] {
@@ -73,6 +74,18 @@ impl State {
         }
         Ok(())
     }
+}
+
+fn lay_noderev(fs: &Fs, path: &Path, node: &mut TxnNode) -> Result<()> {
+    if !node.is_laid {
+        let format = fs.format();
+        let mut text = Vec::new();
+        node.noderev
+            .encode(&mut text, format.has_mergeinfo(), format.has_placeholders());
+        write(fs, path, Create::Replace, &text)?;
+        node.is_laid = true;
+    }
+    Ok(())
 }
 
 /// Writes a directory's file whole, or adds records for the names that changed since.
@@ -111,7 +124,7 @@ fn lay_children(fs: &Fs, path: &Path, children: &mut Children) -> Result<()> {
     Ok(())
 }
 
-fn files_of(fs: &Fs, txn: crate::format::id::TxnId, key: NodeKey) -> [std::path::PathBuf; 3] {
+fn files_of(fs: &Fs, txn: TxnId, key: NodeKey) -> [PathBuf; 3] {
     let layout = fs.layout();
     [
         layout.txn_node(txn, key.0, key.1),

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod admin;
+mod commits;
 mod compare;
 mod corruption;
 mod create;

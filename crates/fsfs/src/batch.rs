@@ -1,0 +1,185 @@
+//! Commits in groups, for `load`: many revisions become durable and visible together.
+//!
+//! A revision of a group is a whole revision except that `current` does not name it and nothing of it has been forced to the
+//! disk. [`Batch::flush`] does both for all of them: first everything is made durable, then `current` names the youngest. A
+//! crash between two flushes leaves the repository as the first one left it. Only readers through [`Batch::fs`] see the
+//! revisions of a group before; to all others of this process and any other they do not exist.
+//!
+//! The group holds the write lock from its first commit to its flush: others commit between the groups, so they should be short
+//! (a second, a thousand revisions).
+
+use base::{Date, Error, Result, Revnum};
+
+use crate::disk::write_atomic;
+use crate::format::number::push_base36;
+use crate::fs::Fs;
+use crate::guard::WriteLock;
+use crate::rep_cache::RepCacheRow;
+use crate::txn::{Committed, Txn, TxnOptions, When};
+
+/// Commits in groups. Dropping it without [`Batch::flush`] gives up what was committed since the last one.
+pub struct Batch {
+    fs: Fs,
+    /// Sees the revisions of the group.
+    view: Fs,
+    /// Held while a group is being made.
+    lock: Option<WriteLock>,
+    /// Transaction numbers that are taken and not used.
+    numbers: std::ops::Range<u64>,
+    /// The youngest revision that `current` names.
+    flushed: Revnum,
+    /// What the group's revisions may share with later ones.
+    rows: Vec<RepCacheRow>,
+    /// What `current` is to hold; empty before the group's first commit.
+    current: String,
+    /// Why nothing more can be done.
+    failed: Option<Error>,
+}
+
+impl Fs {
+    /// Begins to commit in groups.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn batch(&self) -> Result<Batch> {
+        let youngest = self.youngest()?;
+        Ok(Batch {
+            fs: self.clone(),
+            view: self.ahead(youngest),
+            lock: None,
+            numbers: 0..0,
+            flushed: youngest,
+            rows: Vec::new(),
+            current: String::new(),
+            failed: None,
+        })
+    }
+}
+
+impl Batch {
+    /// The filesystem with the revisions of the group: to read what was just committed, and what is to be copied.
+    pub fn fs(&self) -> &Fs {
+        &self.view
+    }
+
+    /// Begins a transaction on the youngest revision of the group. It must end before the next one begins.
+    ///
+    /// # Errors
+    /// As [`Fs::begin_txn`].
+    pub fn begin_txn(&mut self, options: TxnOptions, now: Date) -> Result<Txn> {
+        self.unless_failed(|this| {
+            this.acquire()?;
+            let base = this.view.youngest_seen();
+            if !this.view.format().has_protorevs_dir() {
+                return this.view.begin_txn(base, options, now);
+            }
+            if this.numbers.is_empty() {
+                let first = this.view.take_txn_numbers(NUMBERS)?;
+                this.numbers = first..first.saturating_add(NUMBERS);
+            }
+            let mut name = format!("{base}-");
+            push_base36(&mut name, this.numbers.start);
+            this.numbers.start += 1;
+            this.view.make_txn_dir(&name)?;
+            this.view.begin_named(&name, base, options, now)
+        })
+    }
+
+    /// Makes a transaction the next revision of the group.
+    ///
+    /// # Errors
+    /// As [`Txn::commit`]; without conflicts, because nobody else can commit. After any, the group takes no more commits.
+    pub fn commit(&mut self, mut txn: Txn, now: &dyn Fn() -> Date) -> Result<Committed> {
+        self.unless_failed(|this| {
+            this.acquire()?;
+            let lock = this.lock.as_ref().expect("because it was acquired");
+            let when = When::Later(&this.current);
+            let prepared = txn.prepare(when)?;
+            let finished = txn.finalise(lock, prepared, now, when)?;
+            this.current = finished.current().to_owned();
+            let (rev, rows) = finished.feed(&this.view);
+            if let Some(shared) = this.view.unshared_rows() {
+                let mut shared = shared.lock();
+                for row in &rows {
+                    shared.entry(row.sha1).or_insert(*row);
+                }
+            }
+            this.rows.extend(rows);
+            Ok(Committed {
+                rev,
+                post_commit_error: None,
+            })
+        })
+    }
+
+    /// Makes the group durable and visible, and begins the next one. Returns the youngest revision. What fails after that
+    /// (rep-cache) is not told: later commits share less.
+    ///
+    /// # Errors
+    /// The system's. The group is then lost, and no more commits are taken.
+    pub fn flush(&mut self) -> Result<Revnum> {
+        self.unless_failed(|this| {
+            let youngest = this.view.youngest_seen();
+            let Some(lock) = this.lock.take() else {
+                return Ok(youngest);
+            };
+            if youngest > this.flushed {
+                let disk = this.fs.disk();
+                let db = this.fs.path();
+                // A crash here leaves some of the files, of which nobody knows: `current` is as it was.
+                disk.sync_all(db)
+                    .map_err(|e| Error::io("Can't flush filesystem of", db, &e))?;
+                // The commit of the group. A crash before it leaves the group before, after it this one.
+                let path = this.fs.layout().file("current");
+                write_atomic(disk, &path, this.current.as_bytes(), &path)?;
+                this.flushed = youngest;
+                this.fs.set_youngest(youngest);
+            }
+            drop(lock);
+            if let Some(shared) = this.view.unshared_rows() {
+                _ = this.fs.add_to_rep_cache(&this.rows);
+                this.rows.clear();
+                shared.lock().clear();
+            }
+            Ok(youngest)
+        })
+    }
+
+    /// Takes the lock for a new group, on top of what others have committed meanwhile.
+    fn acquire(&mut self) -> Result<()> {
+        if self.lock.is_none() {
+            let lock = self.fs.write_lock()?;
+            self.flushed = lock.youngest();
+            self.view.set_youngest(lock.youngest());
+            self.view.refresh_min_unpacked_rev()?;
+            self.lock = Some(lock);
+            self.current.clear();
+        }
+        Ok(())
+    }
+
+    /// Fails once, stays failed.
+    fn unless_failed<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if let Some(e) = &self.failed {
+            return Err(e.clone());
+        }
+        step(self).inspect_err(|e| self.failed = Some(e.clone()))
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        // Under the lock still: nobody has used the names again.
+        if self.lock.is_some() {
+            for rev in (self.flushed.0 + 1..=self.view.youngest_seen().0).rev() {
+                let layout = self.fs.layout();
+                _ = self.fs.disk().remove_file(&layout.rev(Revnum(rev)));
+                _ = self.fs.disk().remove_file(&layout.revprops(Revnum(rev)));
+            }
+        }
+        _ = self.fs.give_back_txn_numbers(self.numbers.clone());
+    }
+}
+
+/// Transaction numbers that a group takes at once: what is not used is lost.
+const NUMBERS: u64 = 256;

@@ -1,0 +1,121 @@
+//! Commits as lists of steps that both sides do: ours on a transaction, theirs by `svnmucc`.
+
+use base::{Date, FsPath, Result, Revnum};
+use fsfs::{Committed, Fs, Txn, TxnOptions};
+
+use crate::incumbent::{Repository, arg};
+
+/// One step of a commit; paths without leading slash.
+#[derive(Clone, Debug)]
+pub enum Op {
+    Mkdir(&'static str),
+    Put(&'static str, Vec<u8>),
+    Rm(&'static str),
+    /// Revision (0: the youngest), source, destination.
+    Cp(u64, &'static str, &'static str),
+    Propset(&'static str, &'static str, &'static str),
+    Propdel(&'static str, &'static str),
+}
+
+pub fn path(text: &str) -> FsPath {
+    FsPath::canonicalize(text).unwrap()
+}
+
+/// A fixed time.
+pub fn now() -> Date {
+    Date(1_700_000_000_123_456)
+}
+
+/// Begins a transaction on the youngest revision.
+pub fn begin(fs: &Fs) -> Txn {
+    let mut txn = fs
+        .begin_txn(fs.youngest().unwrap(), TxnOptions::default(), now())
+        .unwrap();
+    txn.set_prop("svn:log", Some(b"change")).unwrap();
+    txn.set_prop("svn:author", Some(b"root")).unwrap();
+    txn
+}
+
+/// Does the steps.
+pub fn apply(fs: &Fs, txn: &mut Txn, ops: &[Op]) -> Result<()> {
+    for op in ops {
+        match op {
+            Op::Mkdir(dir) => txn.make_dir(&path(dir))?,
+            Op::Put(file, text) => {
+                if txn.root()?.try_node(&path(file))?.is_none() {
+                    txn.make_file(&path(file))?;
+                }
+                let mut writer = txn.apply_text(&path(file), None)?;
+                writer.write(text)?;
+                writer.finish(txn)?;
+            }
+            Op::Rm(node) => txn.delete(&path(node))?,
+            Op::Cp(rev, from, to) => {
+                let rev = match rev {
+                    0 => fs.youngest()?,
+                    rev => Revnum(*rev),
+                };
+                txn.copy(&fs.root(rev)?, &path(from), &path(to))?;
+            }
+            Op::Propset(node, name, value) => txn.change_prop(&path(node), name, Some(value.as_bytes()))?,
+            Op::Propdel(node, name) => txn.change_prop(&path(node), name, None)?,
+        }
+    }
+    Ok(())
+}
+
+/// One commit by us.
+pub fn ours(fs: &Fs, ops: &[Op]) -> Result<Committed> {
+    let mut txn = begin(fs);
+    match apply(fs, &mut txn, ops) {
+        Ok(()) => txn.commit(&now),
+        Err(e) => {
+            txn.abort()?;
+            Err(e)
+        }
+    }
+}
+
+/// The same commit by them.
+pub fn theirs(repository: &Repository, ops: &[Op]) {
+    let mut args: Vec<String> = Vec::new();
+    for (at, op) in ops.iter().enumerate() {
+        let words: Vec<String> = match op {
+            Op::Mkdir(dir) => vec!["mkdir".into(), (*dir).into()],
+            Op::Put(file, text) => {
+                let source = repository.file(&format!("text{at}"), text);
+                vec!["put".into(), source, (*file).into()]
+            }
+            Op::Rm(node) => vec!["rm".into(), (*node).into()],
+            Op::Cp(rev, from, to) => {
+                let rev = if *rev == 0 {
+                    "HEAD".to_owned()
+                } else {
+                    rev.to_string()
+                };
+                vec!["cp".into(), rev, (*from).into(), (*to).into()]
+            }
+            Op::Propset(node, name, value) => {
+                vec!["propset".into(), (*name).into(), (*value).into(), (*node).into()]
+            }
+            Op::Propdel(node, name) => vec!["propdel".into(), (*name).into(), (*node).into()],
+        };
+        args.extend(words);
+    }
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    repository.mucc(&args);
+}
+
+/// A copy of a repository.
+pub fn copy_of(repository: &Repository) -> Repository {
+    let copy = Repository {
+        dir: tempfile::tempdir().unwrap(),
+    };
+    crate::incumbent::run("cp", &["-a", arg(&repository.path()), arg(&copy.path())]);
+    copy
+}
+
+/// The real tool finds nothing wrong.
+pub fn verify(repository: &Repository) {
+    crate::incumbent::run("svnadmin", &["verify", "-q", arg(&repository.path())]);
+}
