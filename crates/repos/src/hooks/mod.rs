@@ -1,17 +1,32 @@
 //! Hooks: programs of the administrator's that a repository runs before and after what changes it.
+//!
+//! There are nine, in the repository's `hooks/` folder, each a file with the hook's name. The first argument is always the
+//! repository's path, the environment is what `conf/hooks-env` says and nothing else, the working directory is that of this
+//! process. A hook that exits with another code than 0 has refused (before) or complained (after); what it wrote to stderr
+//! goes into the error. A hook that is not there allows everything, except changing revision properties.
+//!
+//! Hooks may look at the repository with any program, and change it: whoever runs one holds no lock of the storage engine
+//! and has laid down on disk what the hook is told about.
+
+mod run;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::{Code, Error, FsPath, Result, Revnum};
 
+use self::run::{Call, Found};
 use crate::config::HooksEnv;
 use crate::repo::Repository;
 
 /// The hooks of one repository, with the environment in which they run. Clones are cheap.
-#[derive(Clone)]
-pub struct Hooks {
+#[derive(Clone, Debug)]
+pub struct Hooks(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
     root: PathBuf,
+    folder: PathBuf,
     env: Arc<HooksEnv>,
 }
 
@@ -38,6 +53,34 @@ pub enum Hook {
     PostUnlock,
 }
 
+impl Hook {
+    /// The name of its file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Hook::StartCommit => "start-commit",
+            Hook::PreCommit => "pre-commit",
+            Hook::PostCommit => "post-commit",
+            Hook::PreRevpropChange => "pre-revprop-change",
+            Hook::PostRevpropChange => "post-revprop-change",
+            Hook::PreLock => "pre-lock",
+            Hook::PostLock => "post-lock",
+            Hook::PreUnlock => "pre-unlock",
+            Hook::PostUnlock => "post-unlock",
+        }
+    }
+
+    /// What it can prevent, as its refusals say.
+    fn blocks(self) -> Option<&'static str> {
+        match self {
+            Hook::StartCommit | Hook::PreCommit => Some("Commit"),
+            Hook::PreRevpropChange => Some("Revprop change"),
+            Hook::PreLock => Some("Lock"),
+            Hook::PreUnlock => Some("Unlock"),
+            Hook::PostCommit | Hook::PostRevpropChange | Hook::PostLock | Hook::PostUnlock => None,
+        }
+    }
+}
+
 /// What a change of a revision property does: the letter that its hooks are given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RevpropAction {
@@ -49,52 +92,75 @@ pub enum RevpropAction {
     Delete,
 }
 
+impl RevpropAction {
+    fn letter(self) -> &'static [u8] {
+        match self {
+            RevpropAction::Add => b"A",
+            RevpropAction::Modify => b"M",
+            RevpropAction::Delete => b"D",
+        }
+    }
+}
+
 impl Hooks {
     /// The hooks of `repo`. An empty environment is `Arc::default()`.
     pub fn of(repo: &Repository, env: Arc<HooksEnv>) -> Self {
-        Hooks {
+        Hooks(Arc::new(Inner {
             root: repo.path().to_owned(),
+            folder: repo.hooks_dir(),
             env,
-        }
+        }))
     }
 
-    /// True if the hook would be run (or its broken link be complained about).
+    /// True if there is something to run (or a broken link to complain about).
     pub fn is_installed(&self, hook: Hook) -> bool {
-        let _ = (hook, &self.root, &self.env);
-        false
+        run::find(&self.0.folder, hook) != Found::Absent
     }
 
-    /// Runs `start-commit`.
+    /// Runs `start-commit`, which may ask about the transaction.
     ///
     /// # Errors
-    /// `REPOS_HOOK_FAILURE`, `REPOS_BAD_ARGS` if it cannot be started.
+    /// `REPOS_HOOK_FAILURE`.
     pub fn start_commit(&self, user: Option<&str>, capabilities: &[String], txn: &str) -> Result<()> {
-        let _ = (user, capabilities, txn);
-        Err(unfinished())
+        let capabilities = capabilities.join(":");
+        let args = [user.unwrap_or_default(), &capabilities, txn];
+        self.run(Hook::StartCommit, &args, None)
     }
 
-    /// Runs `pre-commit`. Tokens come with the path that the client named.
+    /// Runs `pre-commit`, which may ask about the transaction. Paths of lock tokens are given relative to `base`, the
+    /// root of the edit: as the client named them.
     ///
     /// # Errors
-    /// As [`Hooks::start_commit`].
-    pub fn pre_commit(&self, txn: &str, lock_tokens: &[(FsPath, String)]) -> Result<()> {
-        let _ = (txn, lock_tokens);
-        Err(unfinished())
+    /// `REPOS_HOOK_FAILURE`.
+    pub fn pre_commit(&self, txn: &str, base: &FsPath, lock_tokens: &[(FsPath, String)]) -> Result<()> {
+        let mut stdin = Vec::new();
+        if !lock_tokens.is_empty() {
+            stdin.extend_from_slice(b"LOCK-TOKENS:\n");
+            for (path, token) in lock_tokens {
+                let shown = path.rel_str_below(base).unwrap_or(path.as_str());
+                escape(&mut stdin, shown);
+                stdin.push(b'|');
+                stdin.extend_from_slice(token.as_bytes());
+                stdin.push(b'\n');
+            }
+            stdin.push(b'\n');
+        }
+        let stdin = (!stdin.is_empty()).then_some(&stdin[..]);
+        self.run(Hook::PreCommit, &[txn], stdin)
     }
 
     /// Runs `post-commit`.
     ///
     /// # Errors
-    /// As [`Hooks::start_commit`].
+    /// `REPOS_HOOK_FAILURE`; the revision is there all the same.
     pub fn post_commit(&self, rev: Revnum, txn: &str) -> Result<()> {
-        let _ = (rev, txn);
-        Err(unfinished())
+        self.run(Hook::PostCommit, &[&rev.to_string(), txn], None)
     }
 
     /// Runs `pre-revprop-change`, which must exist.
     ///
     /// # Errors
-    /// `REPOS_DISABLED_FEATURE` if there is none; as [`Hooks::start_commit`].
+    /// `REPOS_DISABLED_FEATURE` if there is none; `REPOS_HOOK_FAILURE`.
     pub fn pre_revprop_change(
         &self,
         rev: Revnum,
@@ -103,14 +169,20 @@ impl Hooks {
         action: RevpropAction,
         new_value: Option<&[u8]>,
     ) -> Result<()> {
-        let _ = (rev, user, name, action, new_value);
-        Err(unfinished())
+        if !self.is_installed(Hook::PreRevpropChange) {
+            return Err(Error::new(
+                Code::REPOS_DISABLED_FEATURE,
+                "Repository has not been enabled to accept revision propchanges;\n\
+                 ask the administrator to create a pre-revprop-change hook",
+            ));
+        }
+        self.revprop(Hook::PreRevpropChange, rev, user, name, action, new_value)
     }
 
     /// Runs `post-revprop-change`.
     ///
     /// # Errors
-    /// As [`Hooks::start_commit`].
+    /// `REPOS_HOOK_FAILURE`; the property is changed all the same.
     pub fn post_revprop_change(
         &self,
         rev: Revnum,
@@ -119,38 +191,42 @@ impl Hooks {
         action: RevpropAction,
         old_value: Option<&[u8]>,
     ) -> Result<()> {
-        let _ = (rev, user, name, action, old_value);
-        Err(unfinished())
+        self.revprop(Hook::PostRevpropChange, rev, user, name, action, old_value)
     }
 
-    /// Runs `pre-lock`; what it prints becomes the lock's token.
+    /// Runs `pre-lock`; what it prints, if anything, becomes the lock's token, byte for byte.
     ///
     /// # Errors
-    /// As [`Hooks::start_commit`].
+    /// `REPOS_HOOK_FAILURE`.
     pub fn pre_lock(
         &self,
         path: &FsPath,
         user: &str,
         comment: Option<&str>,
         steal: bool,
-    ) -> Result<Option<String>> {
-        let _ = (path, user, comment, steal);
-        Err(unfinished())
+    ) -> Result<Option<Vec<u8>>> {
+        let args = [
+            path.as_str(),
+            user,
+            comment.unwrap_or_default(),
+            zero_or_one(steal),
+        ];
+        let printed = self.call(Hook::PreLock, &args.map(str::as_bytes), None, true)?;
+        Ok((!printed.is_empty()).then_some(printed))
     }
 
     /// Runs `post-lock`.
     ///
     /// # Errors
-    /// As [`Hooks::start_commit`].
+    /// `REPOS_HOOK_FAILURE`; the locks stay.
     pub fn post_lock(&self, paths: &[FsPath], user: &str) -> Result<()> {
-        let _ = (paths, user);
-        Err(unfinished())
+        self.run(Hook::PostLock, &[user], Some(&lines(paths)))
     }
 
     /// Runs `pre-unlock`.
     ///
     /// # Errors
-    /// As [`Hooks::start_commit`].
+    /// `REPOS_HOOK_FAILURE`.
     pub fn pre_unlock(
         &self,
         path: &FsPath,
@@ -158,20 +234,90 @@ impl Hooks {
         token: Option<&str>,
         break_lock: bool,
     ) -> Result<()> {
-        let _ = (path, user, token, break_lock);
-        Err(unfinished())
+        let args = [
+            path.as_str(),
+            user.unwrap_or_default(),
+            token.unwrap_or_default(),
+            zero_or_one(break_lock),
+        ];
+        self.run(Hook::PreUnlock, &args, None)
     }
 
     /// Runs `post-unlock`.
     ///
     /// # Errors
-    /// As [`Hooks::start_commit`].
+    /// `REPOS_HOOK_FAILURE`; the locks are gone all the same.
     pub fn post_unlock(&self, paths: &[FsPath], user: Option<&str>) -> Result<()> {
-        let _ = (paths, user);
-        Err(unfinished())
+        self.run(Hook::PostUnlock, &[user.unwrap_or_default()], Some(&lines(paths)))
+    }
+
+    fn revprop(
+        &self,
+        hook: Hook,
+        rev: Revnum,
+        user: Option<&str>,
+        name: &str,
+        action: RevpropAction,
+        value: Option<&[u8]>,
+    ) -> Result<()> {
+        let rev = rev.to_string();
+        let args = [
+            rev.as_bytes(),
+            user.unwrap_or_default().as_bytes(),
+            name.as_bytes(),
+            action.letter(),
+        ];
+        self.call(hook, &args, value, false).map(drop)
+    }
+
+    fn run(&self, hook: Hook, args: &[&str], stdin: Option<&[u8]>) -> Result<()> {
+        let args: Vec<&[u8]> = args.iter().map(|arg| arg.as_bytes()).collect();
+        self.call(hook, &args, stdin, false).map(drop)
+    }
+
+    fn call(&self, hook: Hook, args: &[&[u8]], stdin: Option<&[u8]>, capture: bool) -> Result<Vec<u8>> {
+        use std::os::unix::ffi::OsStrExt;
+        let program = match run::find(&self.0.folder, hook) {
+            Found::Absent => return Ok(Vec::new()),
+            Found::BrokenLink(path) => return Err(run::broken_link(&path)),
+            Found::Program(path) => path,
+        };
+        let mut all = vec![self.0.root.as_os_str().as_bytes()];
+        all.extend_from_slice(args);
+        let call = Call {
+            hook,
+            args: &all,
+            stdin,
+            env: self.0.env.environment(hook.name()),
+            capture,
+        };
+        run::run(&program, &call)
     }
 }
 
-fn unfinished() -> Error {
-    Error::new(Code::UNSUPPORTED_FEATURE, "being written")
+fn zero_or_one(flag: bool) -> &'static str {
+    if flag { "1" } else { "0" }
+}
+
+/// Paths as a hook reads them: one a line.
+fn lines(paths: &[FsPath]) -> Vec<u8> {
+    let mut text = Vec::new();
+    for path in paths {
+        text.extend_from_slice(path.as_bytes());
+        text.push(b'\n');
+    }
+    text
+}
+
+/// Writes a path with those characters as `%XX` that no URL may have.
+fn escape(out: &mut Vec<u8>, path: &str) {
+    for &byte in path.as_bytes() {
+        match byte {
+            b' ' | b'"' | b'<' | b'>' | b'\\' | b'^' | b'`' | b'{' | b'|' | b'}' => {
+                out.extend_from_slice(format!("%{byte:02X}").as_bytes());
+            }
+            0..0x20 | 0x7f => out.extend_from_slice(format!("%{byte:02X}").as_bytes()),
+            _ => out.push(byte),
+        }
+    }
 }
