@@ -1,10 +1,14 @@
 //! Changing a revision's properties, as clients and administrators may.
+//!
+//! Revision properties are not versioned: the old value is gone. So nothing is allowed unless an administrator has
+//! installed a hook that allows it, and who may not read the whole revision may not change it either.
 
 use base::{Code, Error, Result, Revnum};
 
 use crate::access::Readable;
-use crate::hooks::Hooks;
-use crate::repo::Repository;
+use crate::hooks::{Hooks, RevpropAction};
+use crate::props_rules::validate;
+use crate::repo::{Repository, RevisionAccess};
 
 /// One change of a revision property.
 #[derive(Clone, Copy, Debug)]
@@ -25,7 +29,7 @@ impl Repository {
     /// Changes a revision property. `pre` and `post` are the hooks to run before and after; `None` bypasses them.
     ///
     /// # Errors
-    /// `AUTHZ_UNREADABLE` unless all of the revision may be read; those of [`crate::props_rules::validate`];
+    /// `FS_NO_SUCH_REVISION`; `AUTHZ_UNREADABLE` unless all of the revision may be read; those of [`validate`];
     /// `REPOS_DISABLED_FEATURE` and `REPOS_HOOK_FAILURE` of the hooks (of the last one: although the change is done);
     /// `FS_PROP_BASEVALUE_MISMATCH`.
     pub fn change_revprop(
@@ -35,7 +39,36 @@ impl Repository {
         post: Option<&Hooks>,
         readable: &dyn Readable,
     ) -> Result<()> {
-        let _ = (change, pre, post, readable);
-        Err(Error::new(Code::UNSUPPORTED_FEATURE, "being written"))
+        let RevpropChange {
+            rev,
+            name,
+            expected,
+            value,
+            user,
+        } = *change;
+        // Asked first: a revision that does not exist has no access rights.
+        let current = self.fs().revprops(rev)?;
+        if self.revision_access(rev, readable)? != RevisionAccess::Full {
+            return Err(Error::new(
+                Code::AUTHZ_UNREADABLE,
+                format!("Write denied:  not authorized to read all of revision {rev}"),
+            ));
+        }
+        validate(name, value)?;
+        // What the client believes to be there is what the hooks are told, if it said so.
+        let old = expected.unwrap_or_else(|| current.get(name).map(Vec::as_slice));
+        let action = match (value, old) {
+            (None, _) => RevpropAction::Delete,
+            (Some(_), None) => RevpropAction::Add,
+            (Some(_), Some(_)) => RevpropAction::Modify,
+        };
+        if let Some(hooks) = pre {
+            hooks.pre_revprop_change(rev, user, name, action, value)?;
+        }
+        let old = self.fs().change_revprop(rev, name, expected, value)?;
+        if let Some(hooks) = post {
+            hooks.post_revprop_change(rev, user, name, action, old.as_deref())?;
+        }
+        Ok(())
     }
 }

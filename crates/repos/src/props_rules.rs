@@ -1,18 +1,207 @@
 //! Which properties a repository stores, and in what form.
+//!
+//! Names that clients use for their own bookkeeping are refused. Values of `svn:` properties, of nodes and revisions alike,
+//! are UTF-8 with LF line endings; some must mean something too. What other properties hold is nobody's business, and
+//! whatever is there may be deleted.
 
-use base::{Code, Error, Result};
+use std::borrow::Cow;
+
+use base::mergeinfo::Mergeinfo;
+use base::{Code, Date, Error, FsPath, Result, props};
 
 /// Refuses a property that must not be stored; deleting any is allowed.
 ///
 /// # Errors
 /// `REPOS_BAD_ARGS` for names of working copies, `BAD_PROPERTY_VALUE` for values of `svn:` properties.
 pub fn validate(name: &str, value: Option<&[u8]>) -> Result<()> {
-    let _ = (name, value);
-    Err(Error::new(Code::UNSUPPORTED_FEATURE, "being written"))
+    let Some(value) = value else {
+        return Ok(());
+    };
+    if !props::is_regular(name) {
+        return Err(Error::new(
+            Code::REPOS_BAD_ARGS,
+            format!(
+                "Storage of non-regular property '{name}' is disallowed through the repository interface, and could \
+                 indicate a bug in your client"
+            ),
+        ));
+    }
+    if !has_text_value(name) {
+        return Ok(());
+    }
+    if std::str::from_utf8(value).is_err() {
+        return Err(Error::new(
+            Code::BAD_PROPERTY_VALUE,
+            format!("Cannot accept '{name}' property because it is not encoded in UTF-8"),
+        ));
+    }
+    if value.contains(&b'\r') {
+        return Err(Error::new(
+            Code::BAD_PROPERTY_VALUE_EOL,
+            format!("Cannot accept non-LF line endings in '{name}' property"),
+        )
+        .wrap(Code::BAD_PROPERTY_VALUE, "Invalid property value"));
+    }
+    if name == props::DATE {
+        Date::parse(value).map_err(|e| e.wrap_bare(Code::BAD_PROPERTY_VALUE))?;
+    }
+    Ok(())
 }
 
-/// The value with its line endings made LF, if the property is one whose value is text; `None` if it is so already.
-pub fn normalize(name: &str, value: &[u8]) -> Option<Vec<u8>> {
-    let _ = (name, value);
-    None
+/// Refuses mergeinfo of a node that cannot be read.
+///
+/// # Errors
+/// `MERGEINFO_PARSE_ERROR`.
+pub fn validate_mergeinfo(path: &FsPath, name: &str, value: &[u8]) -> Result<()> {
+    if name != props::MERGEINFO {
+        return Ok(());
+    }
+    let refuse = |what: &str| format!("Commit rejected because mergeinfo on '{path}' {what}");
+    if value.contains(&0) {
+        return Err(Error::new(
+            Code::MERGEINFO_PARSE_ERROR,
+            refuse("contains unexpected string terminator"),
+        ));
+    }
+    // That it is no UTF-8 is for `validate` to say.
+    let value = String::from_utf8_lossy(value);
+    match Mergeinfo::parse(value.as_bytes()) {
+        Ok(_) => Ok(()),
+        Err(e) => Err(e.wrap(Code::MERGEINFO_PARSE_ERROR, refuse("is syntactically invalid"))),
+    }
+}
+
+/// True if the value of a property is text whose form the repository cares for.
+pub fn has_text_value(name: &str) -> bool {
+    name.starts_with("svn:")
+}
+
+/// The value with its line endings made LF, if the property is one whose value is text (`load --normalize-props`).
+pub fn normalize<'a>(name: &str, value: &'a [u8]) -> Cow<'a, [u8]> {
+    if !has_text_value(name) || !value.contains(&b'\r') {
+        return Cow::Borrowed(value);
+    }
+    let mut out = Vec::with_capacity(value.len());
+    let mut rest = value;
+    while let Some(at) = memchr::memchr(b'\r', rest) {
+        out.extend_from_slice(&rest[..at]);
+        out.push(b'\n');
+        rest = &rest[at + 1..];
+        rest = rest.strip_prefix(b"\n").unwrap_or(rest);
+    }
+    out.extend_from_slice(rest);
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each was set through svnserve 1.14.2.
+    #[test]
+    fn what_is_stored() {
+        type Said = Option<&'static [(i32, &'static str)]>;
+        let not_utf8: Said = Some(&[(
+            125005,
+            "Cannot accept 'svn:x' property because it is not encoded in UTF-8",
+        )]);
+        let eol: Said = Some(&[
+            (125005, "Invalid property value"),
+            (125017, "Cannot accept non-LF line endings in 'svn:x' property"),
+        ]);
+        let date: Said = Some(&[
+            (125005, "Wrong or unexpected property value"),
+            (125003, "Bogus date"),
+        ]);
+        let wc: Said = Some(&[(
+            165002,
+            "Storage of non-regular property 'svn:wc:x' is disallowed through the repository interface, and could \
+             indicate a bug in your client",
+        )]);
+        let entry: Said = Some(&[(
+            165002,
+            "Storage of non-regular property 'svn:entry:x' is disallowed through the repository interface, and \
+             could indicate a bug in your client",
+        )]);
+        for (name, value, said) in [
+            ("svn:x", Some(&b"a\nb\0c"[..]), None),
+            ("svn:x", Some(b"\xff"), not_utf8),
+            ("svn:x", Some(b"a\r\nb"), eol),
+            ("x", Some(b"\xff\r"), None),
+            ("", Some(b"x"), None),
+            ("svn:executable", Some(b"no"), None),
+            ("svn:eol-style", Some(b"bogus"), None),
+            ("svn:date", Some(b"2020-01-01T00:00:00.000000Z"), None),
+            ("svn:date", Some(b"2020-01-01"), date),
+            ("svn:date", None, None),
+            ("svn:wc:x", Some(b"1"), wc),
+            ("svn:wc:x", None, None),
+            ("svn:entry:x", Some(b"1"), entry),
+            ("svn:mergeinfo", Some(b"/a"), None),
+        ] {
+            assert_eq!(links(validate(name, value)), said.map(owned), "{name} {value:?}");
+        }
+    }
+
+    #[test]
+    fn mergeinfo_of_a_node() {
+        let path = FsPath::parse("/iota").expect("canonical");
+        let on = |value: &[u8]| links(validate_mergeinfo(&path, "svn:mergeinfo", value));
+        let invalid = "Commit rejected because mergeinfo on '/iota' is syntactically invalid";
+        assert_eq!(on(b""), None);
+        assert_eq!(on(b"/a:1"), None);
+        assert_eq!(on(b"/\xff:1"), None);
+        assert_eq!(
+            on(b"/a"),
+            Some(owned(&[
+                (200020, invalid),
+                (200020, "Pathname not terminated by ':'")
+            ]))
+        );
+        assert_eq!(
+            on(b"/a:0"),
+            Some(owned(&[
+                (200020, invalid),
+                (200020, "Invalid revision number '0' found in range list")
+            ]))
+        );
+        assert_eq!(
+            on(b"/a:1\r\n"),
+            Some(owned(&[
+                (200020, invalid),
+                (200020, "Invalid character '\r' found in revision list")
+            ]))
+        );
+        assert_eq!(
+            on(b"/a:1\0"),
+            Some(owned(&[(
+                200020,
+                "Commit rejected because mergeinfo on '/iota' contains unexpected string terminator"
+            )]))
+        );
+        assert_eq!(links(validate_mergeinfo(&path, "mergeinfo", b"/a")), None);
+    }
+
+    #[test]
+    fn line_endings() {
+        for (name, value, expected) in [
+            ("svn:log", &b"a\r\nb\rc\n\r\n\r\r"[..], &b"a\nb\nc\n\n\n\n"[..]),
+            ("svn:log", b"a\n", b"a\n"),
+            ("log", b"a\r\n", b"a\r\n"),
+        ] {
+            assert_eq!(&*normalize(name, value), expected);
+        }
+    }
+
+    fn links(result: Result<()>) -> Option<Vec<(i32, String)>> {
+        let e = result.err()?;
+        Some(e.links().map(|link| (link.code().0, link.text())).collect())
+    }
+
+    fn owned(links: &[(i32, &str)]) -> Vec<(i32, String)> {
+        links
+            .iter()
+            .map(|(code, text)| (*code, (*text).to_owned()))
+            .collect()
+    }
 }

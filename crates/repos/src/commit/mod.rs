@@ -1,21 +1,33 @@
 //! Commits: a tree edit becomes a revision.
+//!
+//! [`start`] makes a [`CommitEditor`]; whoever drives it (a client over the wire, most often) tells what changes, and each
+//! step is applied to a transaction at once, or refused. `rules` holds what is refused beyond what the storage engine
+//! refuses itself; `texts` lets several files' texts arrive at once although the engine writes one at a time; `life` is how
+//! the transaction begins and ends: properties, hooks, the revision, what comes after it.
+//!
+//! The order of checks, their numbers and their messages are the incumbent's, because clients branch on them. A commit that
+//! has failed stays failed: whatever is driven after it, no revision comes of it. Until [`delta::editor::Editor::close_edit`] has
+//! succeeded, dropping the editor removes the transaction.
+
+mod editor;
+mod life;
+mod rules;
+mod texts;
 
 use std::sync::Arc;
 
-use base::checksum::Md5;
-use base::{Code, Date, Error, FsPath, Props, RelPath, Result, Revnum};
-use delta::editor::{CopyFrom, DirToken, Editor, FileToken, TextChunk};
+use base::{Date, FsPath, Props, Result, Revnum};
 
+pub use self::editor::{CommitEditor, start};
 use crate::hooks::Hooks;
-use crate::repo::Repository;
 
 /// What a commit is given besides its edit.
 pub struct Options {
-    /// The repository's URL, decoded: what the sources of copies must begin with.
+    /// The repository's URL, decoded and without a slash at its end: what the sources of copies must begin with.
     pub base_url: String,
     /// Where in the repository the root of the edit is.
     pub base_path: FsPath,
-    /// Properties for the revision, as the client sent them.
+    /// Properties for the revision, as the client sent them. Author and date are set here.
     pub revprops: Props,
     /// Who commits; `None` is anonymous.
     pub author: Option<String>,
@@ -23,7 +35,7 @@ pub struct Options {
     pub lock_tokens: Vec<(FsPath, String)>,
     /// Locks of `lock_tokens` outlive the commit.
     pub keep_locks: bool,
-    /// What the client said it can do.
+    /// What the client said it can do, as `start-commit` is told.
     pub capabilities: Vec<String>,
     /// Who may do what.
     pub authz: Arc<dyn Authority>,
@@ -74,121 +86,4 @@ pub struct CommitInfo {
     pub author: Option<String>,
     /// What went wrong after the revision existed.
     pub post_commit_error: Option<String>,
-}
-
-/// The editor that makes a revision. Dropped before [`Editor::close_edit`], it leaves nothing behind.
-pub struct CommitEditor {
-    _repo: Repository,
-}
-
-/// Prepares a commit; its transaction begins with [`Editor::open_root`].
-///
-/// # Errors
-/// The system's.
-pub fn start(repo: &Repository, options: Options, clock: Clock) -> Result<CommitEditor> {
-    let _ = (repo, options, clock);
-    Err(unfinished())
-}
-
-impl CommitEditor {
-    /// The new revision, after [`Editor::close_edit`] has succeeded.
-    ///
-    /// # Errors
-    /// `FS_INCORRECT_EDITOR_COMPLETION` before that.
-    pub fn outcome(self) -> Result<CommitInfo> {
-        Err(unfinished())
-    }
-}
-
-impl Editor for CommitEditor {
-    fn set_target_revision(&mut self, _rev: Revnum) -> Result<()> {
-        Err(unfinished())
-    }
-
-    fn open_root(&mut self, _base: Option<Revnum>) -> Result<DirToken> {
-        Err(unfinished())
-    }
-
-    fn delete_entry(&mut self, _path: &RelPath, _rev: Option<Revnum>, _parent: DirToken) -> Result<()> {
-        Err(unfinished())
-    }
-
-    fn add_directory(
-        &mut self,
-        _path: &RelPath,
-        _parent: DirToken,
-        _copyfrom: Option<CopyFrom<'_>>,
-    ) -> Result<DirToken> {
-        Err(unfinished())
-    }
-
-    fn open_directory(
-        &mut self,
-        _path: &RelPath,
-        _parent: DirToken,
-        _base: Option<Revnum>,
-    ) -> Result<DirToken> {
-        Err(unfinished())
-    }
-
-    fn change_dir_prop(&mut self, _dir: DirToken, _name: &str, _value: Option<&[u8]>) -> Result<()> {
-        Err(unfinished())
-    }
-
-    fn close_directory(&mut self, _dir: DirToken) -> Result<()> {
-        Err(unfinished())
-    }
-
-    fn absent_directory(&mut self, _path: &RelPath, _parent: DirToken) -> Result<()> {
-        Err(unfinished())
-    }
-
-    fn add_file(
-        &mut self,
-        _path: &RelPath,
-        _parent: DirToken,
-        _copyfrom: Option<CopyFrom<'_>>,
-    ) -> Result<FileToken> {
-        Err(unfinished())
-    }
-
-    fn open_file(&mut self, _path: &RelPath, _parent: DirToken, _base: Option<Revnum>) -> Result<FileToken> {
-        Err(unfinished())
-    }
-
-    fn apply_textdelta(&mut self, _file: FileToken, _base_md5: Option<&Md5>) -> Result<()> {
-        Err(unfinished())
-    }
-
-    fn text_chunk(&mut self, _file: FileToken, _chunk: TextChunk<'_>) -> Result<()> {
-        Err(unfinished())
-    }
-
-    fn text_end(&mut self, _file: FileToken) -> Result<()> {
-        Err(unfinished())
-    }
-
-    fn change_file_prop(&mut self, _file: FileToken, _name: &str, _value: Option<&[u8]>) -> Result<()> {
-        Err(unfinished())
-    }
-
-    fn close_file(&mut self, _file: FileToken, _text_md5: Option<&Md5>) -> Result<()> {
-        Err(unfinished())
-    }
-
-    fn absent_file(&mut self, _path: &RelPath, _parent: DirToken) -> Result<()> {
-        Err(unfinished())
-    }
-
-    fn close_edit(&mut self) -> Result<()> {
-        Err(unfinished())
-    }
-
-    fn abort_edit(&mut self) -> Result<()> {
-        Err(unfinished())
-    }
-}
-
-fn unfinished() -> Error {
-    Error::new(Code::UNSUPPORTED_FEATURE, "being written")
 }

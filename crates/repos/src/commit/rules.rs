@@ -1,0 +1,213 @@
+//! What a commit refuses: names, sources of copies, what is out of date, what a user may not.
+
+use base::{Code, Error, FsPath, NodeKind, RelPath, Result, Revnum};
+
+use super::Authority;
+
+/// Refuses names with control characters. `path` is shown as the client sent it.
+pub(super) fn check_name(path: &RelPath) -> Result<()> {
+    let is_control = |b: &u8| *b < 0x20 || *b == 0x7f;
+    let Some(bad) = path.as_str().bytes().find(|b| is_control(b)) else {
+        return Ok(());
+    };
+    let mut shown = String::with_capacity(path.as_str().len() + 8);
+    for c in path.as_str().chars() {
+        match u8::try_from(c) {
+            Ok(b) if is_control(&b) => shown.push_str(&format!("\\{b:03o}")),
+            _ => shown.push(c),
+        }
+    }
+    Err(Error::new(
+        Code::FS_PATH_SYNTAX,
+        format!("Invalid control character '0x{bad:02x}' in path '{shown}'"),
+    ))
+}
+
+/// Refuses a change that is based on another revision of a node than the transaction's. `created` is None for a node that
+/// the transaction itself has made or changed, `based_on` None where the client did not say.
+pub(super) fn check_out_of_date(
+    path: &FsPath,
+    kind: NodeKind,
+    based_on: Option<Revnum>,
+    created: Option<Revnum>,
+    txn_base: Revnum,
+) -> Result<()> {
+    match based_on {
+        Some(rev) if created.is_some_and(|created| rev < created) => Err(out_of_date(path, kind)),
+        Some(rev) if Some(rev) != created && rev > txn_base => Err(Error::new(
+            Code::FS_NO_SUCH_REVISION,
+            format!("No such revision {rev}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The refusal of a change to something that is not what the client thinks it is.
+pub(super) fn out_of_date(path: &FsPath, kind: NodeKind) -> Error {
+    let what = match kind {
+        NodeKind::Dir => "Directory ",
+        NodeKind::File => "File ",
+        _ => "",
+    };
+    Error::new(Code::FS_TXN_OUT_OF_DATE, format!("{what}'{path}' is out of date"))
+}
+
+/// Where a copy comes from: the URL must be one of this repository. The result is not made canonical further, so a path
+/// with `..` is simply not found.
+pub(super) fn copy_source(url: &str, base_url: &str) -> Result<String> {
+    let url = decoded(url);
+    match url.strip_prefix(base_url) {
+        Some("") => Ok("/".to_owned()),
+        Some(path) if path.starts_with('/') => Ok(path.to_owned()),
+        _ => Err(Error::new(
+            Code::FS_GENERAL,
+            format!("Source url '{url}' is from different repository"),
+        )),
+    }
+}
+
+/// The answer to a source path that no repository can have.
+pub(super) fn no_such_source(path: &str, rev: Revnum) -> Error {
+    Error::new(
+        Code::FS_NOT_FOUND,
+        format!("File not found: revision {rev}, path '{path}'"),
+    )
+}
+
+/// A URL as people write it: scheme and host in small letters, no empty components, no `%XX`. What is not UTF-8 then
+/// becomes something that does not exist.
+fn decoded(url: &str) -> String {
+    let (mut out, path) = match url.split_once("://") {
+        Some((scheme, rest)) => {
+            let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            let start = format!("{}://{}", scheme.to_ascii_lowercase(), host.to_ascii_lowercase());
+            (start.into_bytes(), path)
+        }
+        None => (Vec::new(), url),
+    };
+    let bare = out.is_empty();
+    for component in path.split('/').filter(|name| !matches!(*name, "" | ".")) {
+        out.push(b'/');
+        decode_component(component, &mut out);
+    }
+    if bare && out.is_empty() {
+        out.push(b'/');
+    }
+    // What comes behind a NUL never reached the incumbent.
+    out.truncate(memchr::memchr(0, &out).unwrap_or(out.len()));
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn decode_component(text: &str, out: &mut Vec<u8>) {
+    let bytes = text.as_bytes();
+    let hex = |at: usize| bytes.get(at).and_then(|b| char::from(*b).to_digit(16));
+    let mut at = 0;
+    while at < bytes.len() {
+        match (bytes[at], hex(at + 1), hex(at + 2)) {
+            (b'%', Some(high), Some(low)) => {
+                out.push((high * 16 + low) as u8);
+                at += 3;
+            }
+            (byte, ..) => {
+                out.push(byte);
+                at += 1;
+            }
+        }
+    }
+}
+
+/// Refuses what the user may not write.
+pub(super) fn check_write(authz: &dyn Authority, path: &FsPath, recursive: bool) -> Result<()> {
+    match authz.may_write(path, recursive)? {
+        true => Ok(()),
+        false => Err(Error::new(Code::AUTHZ_UNWRITABLE, DENIED)),
+    }
+}
+
+/// Refuses what the user may not read.
+pub(super) fn check_read(authz: &dyn Authority, path: &FsPath, recursive: bool) -> Result<()> {
+    match authz.may_read(path, recursive)? {
+        true => Ok(()),
+        false => Err(Error::new(Code::AUTHZ_UNREADABLE, DENIED)),
+    }
+}
+
+const DENIED: &str = "Access denied";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Messages as clients of svnserve 1.14.2 get them.
+    #[test]
+    fn control_characters_in_names() {
+        for (path, expected) in [
+            ("A/ä b", None),
+            (
+                "a\x01b",
+                Some("Invalid control character '0x01' in path 'a\\001b'"),
+            ),
+            (
+                "a\x7fb",
+                Some("Invalid control character '0x7f' in path 'a\\177b'"),
+            ),
+            (
+                "A/\nb\tc",
+                Some("Invalid control character '0x0a' in path 'A/\\012b\\011c'"),
+            ),
+        ] {
+            let path = RelPath::parse(path).expect("because control characters are no business of a path's");
+            let said = check_name(&path).err();
+            assert_eq!(said.as_ref().map(Error::message).as_deref(), expected);
+            assert!(said.is_none_or(|e| e.code() == Code::FS_PATH_SYNTAX));
+        }
+    }
+
+    #[test]
+    fn based_on_another_revision() {
+        let path = FsPath::parse("/A/f").expect("canonical");
+        let check = |based_on: Option<u64>, created: Option<u64>| {
+            let (based_on, created) = (based_on.map(Revnum), created.map(Revnum));
+            check_out_of_date(&path, NodeKind::File, based_on, created, Revnum(9))
+                .err()
+                .map(|e| (e.code(), e.message()))
+        };
+        let stale = Some((Code::FS_TXN_OUT_OF_DATE, "File '/A/f' is out of date".to_owned()));
+        let future = Some((Code::FS_NO_SUCH_REVISION, "No such revision 99".to_owned()));
+        assert_eq!(check(None, Some(3)), None);
+        assert_eq!(check(Some(2), Some(3)), stale);
+        assert_eq!(check(Some(3), Some(3)), None);
+        assert_eq!(check(Some(8), Some(3)), None);
+        assert_eq!(check(Some(99), Some(3)), future);
+        assert_eq!(check(Some(2), None), None);
+        assert_eq!(check(Some(99), None), future);
+    }
+
+    /// Each was sent to svnserve 1.14.2 for the repository `svn://h:1/r`.
+    #[test]
+    fn sources_of_copies() {
+        for (url, expected) in [
+            ("svn://h:1/r", Ok("/")),
+            ("svn://h:1/r/", Ok("/")),
+            ("SVN://H:1/r/%69ota", Ok("/iota")),
+            ("svn://h:1/r//A//f", Ok("/A/f")),
+            ("svn://h:1/r/A%2Fs", Ok("/A/s")),
+            ("svn://h:1/r%2Fiota", Ok("/iota")),
+            ("svn://h:1/r/A/%2e%2E/iota", Ok("/A/../iota")),
+            ("svn://h:1/r/%zzä", Ok("/%zzä")),
+            ("svn://h:1/r/a%2", Ok("/a%2")),
+            ("svn://h:1/r/a%00b", Ok("/a")),
+            ("svn://h:1/other/%69ota//x/", Err("svn://h:1/other/iota/x")),
+            ("svn://h:1/other/%C3%A4 ä", Err("svn://h:1/other/ä ä")),
+            ("iota", Err("/iota")),
+            ("", Err("/")),
+            // svnserve compares without looking for the end of a component: `/x/iota` there.
+            ("svn://h:1/rx/iota", Err("svn://h:1/rx/iota")),
+        ] {
+            let expected = expected
+                .map(str::to_owned)
+                .map_err(|url| format!("Source url '{url}' is from different repository"));
+            assert_eq!(copy_source(url, "svn://h:1/r").map_err(|e| e.message()), expected);
+        }
+    }
+}

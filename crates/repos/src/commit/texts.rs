@@ -1,0 +1,206 @@
+//! Texts that arrive for several files at once.
+//!
+//! A transaction takes one text at a time, an edit may interleave them. The first that begins goes straight to the
+//! transaction; windows of a text that begins before it has ended wait in a temporary file, and go in when its turn comes.
+//! Clients in the field send one text after the other, so nothing ever waits for them.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{Read, Seek, Write};
+
+use base::checksum::Md5;
+use base::{Code, Error, FsPath, Result};
+use delta::editor::{FileToken, TextChunk};
+use delta::svndiff::{Codec, Decoder, write_header, write_window};
+use fsfs::{TextWriter, Txn};
+
+/// The texts of one edit that are not in its transaction yet.
+#[derive(Default)]
+pub(super) struct Texts {
+    writing: Option<(FileToken, TextWriter)>,
+    waiting: VecDeque<Waiting>,
+}
+
+/// A text whose turn has not come.
+struct Waiting {
+    file: FileToken,
+    path: FsPath,
+    base: Option<Md5>,
+    /// What the result must be, if the driver has said so already.
+    result: Option<Md5>,
+    windows: Spool,
+    has_ended: bool,
+}
+
+/// Where a file's text is when somebody wants to compare it.
+pub(super) enum Closing {
+    /// In the transaction.
+    Written,
+    /// Still waiting; the digest will be compared when it is written.
+    Later,
+}
+
+impl Texts {
+    /// Begins a text.
+    pub(super) fn begin(
+        &mut self,
+        txn: &mut Txn,
+        file: FileToken,
+        path: &FsPath,
+        base: Option<&Md5>,
+    ) -> Result<()> {
+        if self.writing.is_none() {
+            self.writing = Some((file, txn.apply_textdelta(path, base, None)?));
+        } else {
+            self.waiting.push_back(Waiting {
+                file,
+                path: path.clone(),
+                base: base.copied(),
+                result: None,
+                windows: Spool::new()?,
+                has_ended: false,
+            });
+        }
+        Ok(())
+    }
+
+    /// Takes a window.
+    pub(super) fn chunk(&mut self, file: FileToken, chunk: TextChunk<'_>) -> Result<()> {
+        match &mut self.writing {
+            Some((writing, writer)) if *writing == file => writer.chunk(chunk),
+            _ => self.find(file)?.windows.push(chunk),
+        }
+    }
+
+    /// Ends a text, and lets those in that wait for it.
+    pub(super) fn end(&mut self, txn: &mut Txn, file: FileToken) -> Result<()> {
+        match self.writing.take() {
+            Some((writing, writer)) if writing == file => {
+                writer.finish(txn)?;
+                self.let_in(txn)
+            }
+            other => {
+                self.writing = other;
+                self.find(file)?.has_ended = true;
+                Ok(())
+            }
+        }
+    }
+
+    /// Says what the text of a file must be that is being closed.
+    pub(super) fn expect(&mut self, file: FileToken, result: Option<&Md5>) -> Result<Closing> {
+        if self.writing.as_ref().is_some_and(|(writing, _)| *writing == file) {
+            return Err(unfinished());
+        }
+        match self.waiting.iter_mut().rfind(|text| text.file == file) {
+            None => Ok(Closing::Written),
+            Some(text) if text.has_ended => {
+                text.result = result.copied();
+                Ok(Closing::Later)
+            }
+            Some(_) => Err(unfinished()),
+        }
+    }
+
+    /// Makes sure that nothing is left.
+    pub(super) fn check_none(&self) -> Result<()> {
+        match self.writing.is_none() && self.waiting.is_empty() {
+            true => Ok(()),
+            false => Err(unfinished()),
+        }
+    }
+
+    /// Forgets them all.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Writes the texts that wait, up to the first that has not ended; that one goes on directly.
+    fn let_in(&mut self, txn: &mut Txn) -> Result<()> {
+        while let Some(mut text) = self.waiting.pop_front() {
+            let mut writer = txn.apply_textdelta(&text.path, text.base.as_ref(), text.result.as_ref())?;
+            text.windows
+                .each(&mut |window| writer.chunk(TextChunk::Encoded(window)))?;
+            if !text.has_ended {
+                self.writing = Some((text.file, writer));
+                return Ok(());
+            }
+            writer.finish(txn)?;
+        }
+        Ok(())
+    }
+
+    /// The last text begun for a file that waits.
+    fn find(&mut self, file: FileToken) -> Result<&mut Waiting> {
+        let found = self.waiting.iter_mut().rfind(|text| text.file == file);
+        found.filter(|text| !text.has_ended).ok_or_else(|| {
+            Error::new(
+                Code::INCORRECT_PARAMS,
+                "Text of a file for which none was announced",
+            )
+        })
+    }
+}
+
+/// Windows in a temporary file, as one svndiff document.
+struct Spool {
+    file: File,
+    codec: Codec,
+    buffer: Vec<u8>,
+}
+
+impl Spool {
+    fn new() -> Result<Self> {
+        let mut buffer = Vec::new();
+        write_header(VERSION, &mut buffer);
+        Ok(Spool {
+            file: tempfile::tempfile().map_err(|e| Error::os(&e, "Can't create temporary file"))?,
+            codec: Codec::new(),
+            buffer,
+        })
+    }
+
+    fn push(&mut self, chunk: TextChunk<'_>) -> Result<()> {
+        match chunk {
+            TextChunk::Decoded(window) => {
+                write_window(window, VERSION, 0, &mut self.codec, &mut self.buffer);
+            }
+            TextChunk::Encoded(window) => {
+                let window = window.decode(&mut self.codec)?;
+                write_window(&window, VERSION, 0, &mut self.codec, &mut self.buffer);
+            }
+        }
+        let written = self.file.write_all(&self.buffer);
+        self.buffer.clear();
+        written.map_err(|e| Error::os(&e, "Can't write temporary file"))
+    }
+
+    /// Calls `sink` for each window.
+    fn each(&mut self, sink: &mut dyn FnMut(&delta::svndiff::EncodedWindow<'_>) -> Result<()>) -> Result<()> {
+        let failed = |e: std::io::Error| Error::os(&e, "Can't read temporary file");
+        self.file.rewind().map_err(failed)?;
+        let mut decoder = Decoder::new();
+        let mut piece = vec![0; PIECE];
+        loop {
+            match self.file.read(&mut piece) {
+                Ok(0) => return Ok(()),
+                Ok(n) => decoder.push(&piece[..n], &mut *sink)?,
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(failed(e)),
+            }
+        }
+    }
+}
+
+fn unfinished() -> Error {
+    Error::new(
+        Code::FS_INCORRECT_EDITOR_COMPLETION,
+        "A file's text was begun and not ended",
+    )
+}
+
+/// The svndiff version without compression: it is read again at once.
+const VERSION: u8 = 0;
+
+/// Bytes read at a time.
+const PIECE: usize = 64 << 10;
