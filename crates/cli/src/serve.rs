@@ -4,7 +4,8 @@
 //! repository with some history, serves it to this machine alone and prints what to try.
 
 use std::ffi::OsString;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -93,20 +94,39 @@ impl Serve {
         let root = root
             .canonicalize()
             .map_err(|e| Error::io("Can't open directory", root, &e))?;
-        let asked: Vec<String> = match self.svn.is_empty() {
-            true => vec![String::new()],
-            false => self.svn.clone(),
+        let (found, all) = repositories(&root);
+        let listeners: Vec<Listener> = match self.svn.is_empty() {
+            true => vec![bind("")?],
+            false => self.svn.iter().map(|text| bind(text)).collect::<Result<_>>()?,
         };
-        let listeners: Vec<Listener> = asked.iter().map(|text| bind(text)).collect::<Result<_>>()?;
         let what = match Repository::is_repository(&root) {
             true => "the repository",
             false => "repositories below",
         };
         for listener in &listeners {
-            let url = format!("svn://{}/", listener.address()?);
+            let url = url(listener.address()?);
             out.line(&format!("Serving {what} '{}' at {url}", root.display()))?;
+            for name in found
+                .iter()
+                .filter(|name| !name.as_os_str().is_empty())
+                .take(SHOWN)
+            {
+                out.line(&format!("  {url}{}", percent_encoded(name)))?;
+            }
+            if found.len() > SHOWN || (!all && !found.is_empty()) {
+                out.line("  and more")?;
+            }
         }
         out.flush()?;
+        if found.is_empty() && all {
+            let warning = format!(
+                "There is no repository in '{}' yet. One that is made there is served at once: svnadmin create '{}'",
+                root.display(),
+                root.join("NAME").display()
+            );
+            let program = out.program().to_owned();
+            out.complain(&format!("{program}: warning: {warning}\n"));
+        }
         Ok(self.serve(root, listeners)?)
     }
 
@@ -160,18 +180,80 @@ fn bind(text: &str) -> Result<Listener> {
         _ => (text, PORT),
     };
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    Listener::bind(
-        Some(host).filter(|host| !host.is_empty()),
-        port,
-        host.contains(':'),
-    )
+    let bound = match host {
+        "" => Listener::everywhere(port),
+        host => Listener::bind(Some(host), port, host.contains(':')),
+    };
+    let shown = if host.is_empty() { "every address" } else { host };
+    bound.map_err(|e| e.context(format!("Can't serve on port {port} of {shown}")))
 }
 
-fn what_to_try(address: SocketAddr) -> String {
-    let url = match address.port() {
-        PORT => format!("svn://{LOOPBACK}/demo"),
-        port => format!("svn://{LOOPBACK}:{port}/demo"),
+/// Where clients find what listens on `address`, as seen from this machine.
+fn url(address: SocketAddr) -> String {
+    let port = match address.port() {
+        PORT => String::new(),
+        port => format!(":{port}"),
     };
+    match address.ip() {
+        ip if ip.is_unspecified() => format!("svn://localhost{port}/"),
+        IpAddr::V4(ip) => format!("svn://{ip}{port}/"),
+        IpAddr::V6(ip) => format!("svn://[{ip}]{port}/"),
+    }
+}
+
+/// The repositories below `root` (or the empty path if it is one itself), for people to see: not more of them, nor from
+/// more places, than can be looked at in a moment. True if these are all.
+fn repositories(root: &Path) -> (Vec<PathBuf>, bool) {
+    let mut found = Vec::new();
+    let mut level = vec![PathBuf::new()];
+    let mut looks = LOOKS;
+    for _ in 0..=DEEPEST {
+        let mut next = Vec::new();
+        for name in level {
+            let path = root.join(&name);
+            if Repository::is_repository(&path) {
+                found.push(name);
+                continue;
+            }
+            for entry in std::fs::read_dir(&path).into_iter().flatten().flatten() {
+                looks -= 1;
+                if looks == 0 || found.len() > SHOWN {
+                    return (found, false);
+                }
+                if entry.path().is_dir() {
+                    next.push(name.join(entry.file_name()));
+                }
+            }
+        }
+        next.sort();
+        level = next;
+    }
+    (found, level.is_empty())
+}
+
+/// A path as it stands in a URL.
+fn percent_encoded(path: &Path) -> String {
+    let mut text = String::new();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' | b'~' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
+                text.push(*byte as char)
+            }
+            byte => text.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    text
+}
+
+/// How many repositories are named when the server starts.
+const SHOWN: usize = 10;
+/// How many folders deep they are looked for.
+const DEEPEST: usize = 3;
+/// How many entries of folders are looked at.
+const LOOKS: usize = 10_000;
+
+fn what_to_try(address: SocketAddr) -> String {
+    let url = format!("{}demo", url(address));
     format!(
         "A small repository is being served until you press Ctrl-C. Try, in another terminal:\n\n\
          \x20   svn log -v {url}\n\

@@ -1,13 +1,18 @@
 //! Conversations between two commands: no thread, no buffers, only a place in a table and an entry in the system's
 //! readiness queue.
+//!
+//! Those whose peers owe something (the greeting, the rest of a command) are here as well, with the bytes that have come.
+//! They have a time by which it must have come, and are dropped after it.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use base::{Error, Result};
 use parking_lot::Mutex;
+use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
 use crate::signals::Stop;
@@ -18,11 +23,19 @@ use crate::workers::Workers;
 const EVENTS: usize = 256;
 /// Names the signal to stop among the conversations.
 const STOP: u64 = u64::MAX;
+/// How often those who owe something are looked through: as often as what they may take is long, within these bounds.
+const SWEEP: std::ops::Range<Duration> = Duration::from_millis(250)..Duration::from_secs(30);
 
 pub(crate) struct Idle {
     epoll: OwnedFd,
-    parked: Mutex<HashMap<u64, Session>>,
+    parked: Mutex<HashMap<u64, Parked>>,
     next: AtomicU64,
+}
+
+struct Parked {
+    session: Session,
+    /// When the peer must have said what it owes.
+    until: Option<Instant>,
 }
 
 impl Idle {
@@ -42,9 +55,10 @@ impl Idle {
     /// Puts a conversation aside until its peer says something; gives it back if the system has no room for it.
     pub(crate) fn park(&self, session: Session) -> std::result::Result<(), Box<Session>> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let until = session.due();
         // In the table first: the peer may speak before the next line.
         let mut parked = self.parked.lock();
-        let session = parked.entry(id).or_insert(session);
+        let session = &parked.entry(id).or_insert(Parked { session, until }).session;
         let Some(stream) = session.stream() else {
             parked.remove(&id);
             return Ok(());
@@ -53,33 +67,62 @@ impl Idle {
         match epoll::add(&self.epoll, stream.as_fd(), EventData::new_u64(id), flags) {
             Ok(()) => Ok(()),
             Err(_) => match parked.remove(&id) {
-                Some(session) => Err(Box::new(session)),
+                Some(parked) => Err(Box::new(parked.session)),
                 None => Ok(()),
             },
         }
     }
 
-    /// Hands conversations whose peers speak to `workers`, until `stop`.
-    pub(crate) fn watch(self: &Arc<Self>, workers: &Arc<Workers>, stop: &Stop) {
+    /// Hands conversations whose peers speak to `workers`, until `stop`. Ends those whose peers owe something for `patience`.
+    pub(crate) fn watch(self: &Arc<Self>, workers: &Arc<Workers>, patience: Option<Duration>, stop: &Stop) {
+        let pause = patience.map(|patience| (patience / 4).clamp(SWEEP.start, SWEEP.end));
+        let limit = pause.and_then(|pause| Timespec::try_from(pause).ok());
+        let mut swept = Instant::now();
         let mut events = Vec::with_capacity(EVENTS);
         while !stop.is_stopped() {
             events.clear();
-            match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), None) {
+            match epoll::wait(
+                &self.epoll,
+                rustix::buffer::spare_capacity(&mut events),
+                limit.as_ref(),
+            ) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(_) => return,
             }
             for event in &events {
-                let id = event.data.u64();
-                let Some(session) = self.parked.lock().remove(&id) else {
-                    continue;
-                };
-                if let Some(stream) = session.stream() {
-                    // It can only fail if the connection is not watched, which is what we want.
-                    _ = epoll::delete(&self.epoll, stream.as_fd());
+                if let Some(session) = self.unpark(event.data.u64()) {
+                    workers.submit(session);
                 }
-                workers.submit(session, self);
+            }
+            if pause.is_some_and(|pause| swept.elapsed() >= pause) {
+                swept = Instant::now();
+                self.sweep(swept);
             }
         }
         self.parked.lock().clear();
+    }
+
+    fn unpark(&self, id: u64) -> Option<Session> {
+        let session = self.parked.lock().remove(&id)?.session;
+        if let Some(stream) = session.stream() {
+            // It can only fail if the connection is not watched, which is what we want.
+            _ = epoll::delete(&self.epoll, stream.as_fd());
+        }
+        Some(session)
+    }
+
+    fn sweep(&self, now: Instant) {
+        let late: Vec<u64> = {
+            let parked = self.parked.lock();
+            let late = parked
+                .iter()
+                .filter(|(_, p)| p.until.is_some_and(|until| until <= now));
+            late.map(|(id, _)| *id).collect()
+        };
+        for id in late {
+            if let Some(session) = self.unpark(id) {
+                session.give_up();
+            }
+        }
     }
 }

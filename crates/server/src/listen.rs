@@ -1,14 +1,16 @@
 //! Sockets that wait for clients.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use base::{Code, Error, Result};
+use rustix::io::Errno;
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// How many connections the system keeps for us until we take them.
-const BACKLOG: i32 = 128;
+/// How many connections the system keeps for us until we take them: a thousand may come at once. Those beyond are not
+/// heard, and try again after a second.
+const BACKLOG: i32 = 4096;
 
 /// A listening socket.
 #[derive(Debug)]
@@ -27,6 +29,20 @@ impl Listener {
         Self::bind_to(resolve(host, port, prefer_ipv6)?)
     }
 
+    /// Listens on `port` of every address, of both families where the system has both.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn everywhere(port: u16) -> Result<Listener> {
+        let all = |host: IpAddr| SocketAddr::new(host, port);
+        match Self::bind_to(all(Ipv6Addr::UNSPECIFIED.into())) {
+            // Somebody has the port: of which family does not matter.
+            Err(e) if e.code().0 == Errno::ADDRINUSE.raw_os_error() => Err(e),
+            Err(_) => Self::bind_to(all(Ipv4Addr::UNSPECIFIED.into())),
+            bound => bound,
+        }
+    }
+
     /// Listens on an address.
     ///
     /// # Errors
@@ -35,6 +51,10 @@ impl Listener {
         let can_not = |what: &'static str| move |e: io::Error| Error::os(&e, what);
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))
             .map_err(can_not("Can't create server socket"))?;
+        if address.ip() == IpAddr::from(Ipv6Addr::UNSPECIFIED) {
+            // Whatever the system's default: `::` is every address, also the older ones.
+            _ = socket.set_only_v6(false);
+        }
         // A restarted server must not wait for connections of its predecessor to fade.
         socket
             .set_reuse_address(true)
@@ -79,9 +99,7 @@ impl Listener {
     /// # Errors
     /// The system's; `WouldBlock` if there is none.
     pub(crate) fn accept(&self) -> io::Result<TcpStream> {
-        let (stream, _) = self.socket.accept()?;
-        stream.set_nonblocking(false)?;
-        Ok(stream)
+        self.socket.accept().map(|(stream, _)| stream)
     }
 
     /// Waits for one connection.

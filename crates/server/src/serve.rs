@@ -1,4 +1,7 @@
 //! A server: takes connections and gives them to threads until it is told to stop.
+//!
+//! It takes as many as the system gives descriptors for, less those that reading repositories needs; who comes beyond
+//! waits in the listening socket.
 
 use std::io;
 use std::sync::Arc;
@@ -6,12 +9,13 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use base::{Error, Result};
+use base::{Code, Error, Result};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::idle::Idle;
 use crate::listen::Listener;
+use crate::log::Origin;
 use crate::options::Threads;
 use crate::service::Service;
 use crate::signals::Stop;
@@ -23,6 +27,8 @@ use crate::workers::Workers;
 const GRACE: Duration = Duration::from_secs(5);
 /// How long we wait when the system has no descriptor or memory left for another connection.
 const BREATH: Duration = Duration::from_millis(50);
+/// Descriptors kept for the files of repositories, or a quarter of all if that is less.
+const KEPT: u64 = 1024;
 
 /// Serves everybody who connects.
 pub struct Server {
@@ -46,18 +52,19 @@ impl Server {
     /// # Errors
     /// The system's, if it cannot even begin.
     pub fn run(self, stop: &Stop) -> Result<()> {
-        raise_descriptor_limit();
-        let workers = Workers::new(self.threads);
+        let most = raise_descriptor_limit();
         let idle = Idle::new(stop)?;
+        let workers = Workers::new(self.threads, idle.clone());
         let watcher = {
-            let (workers, idle, stop) = (workers.clone(), idle.clone(), stop.clone());
+            let (workers, stop) = (workers.clone(), stop.clone());
+            let patience = self.service.options.stall_timeout;
             thread::Builder::new()
                 .name("idle".to_owned())
                 .stack_size(256 << 10)
-                .spawn(move || idle.watch(&workers, &stop))
+                .spawn(move || idle.watch(&workers, patience, &stop))
                 .map_err(|e| Error::os(&e, "Can't start a thread"))?
         };
-        let outcome = self.accept_until(stop, &workers, &idle);
+        let outcome = self.accept_until(stop, &workers, most);
         stop.stop();
         self.service.stopping.store(true, Ordering::Relaxed);
         drop(self.listeners);
@@ -67,7 +74,14 @@ impl Server {
         outcome
     }
 
-    fn accept_until(&self, stop: &Stop, workers: &Arc<Workers>, idle: &Arc<Idle>) -> Result<()> {
+    fn accept_until(&self, stop: &Stop, workers: &Arc<Workers>, most: usize) -> Result<()> {
+        let mut door = Door {
+            service: &self.service,
+            workers,
+            connections: Arc::new(()),
+            most,
+            complained: false,
+        };
         while !stop.is_stopped() {
             let mut fds: Vec<PollFd<'_>> = vec![PollFd::new(stop, PollFlags::IN)];
             fds.extend(self.listeners.iter().map(|l| PollFd::new(l, PollFlags::IN)));
@@ -76,14 +90,36 @@ impl Server {
                 Err(e) => return Err(Error::os(&e.into(), "Can't wait for connections")),
             }
             for listener in &self.listeners {
-                self.accept_all(listener, stop, workers, idle);
+                door.accept_all(listener, stop);
             }
         }
         Ok(())
     }
+}
 
-    fn accept_all(&self, listener: &Listener, stop: &Stop, workers: &Arc<Workers>, idle: &Arc<Idle>) {
+/// Where connections come in.
+struct Door<'a> {
+    service: &'a Arc<Service>,
+    workers: &'a Arc<Workers>,
+    /// Held once by each connection.
+    connections: Arc<()>,
+    /// How many connections there may be.
+    most: usize,
+    /// The log knows that nobody can come in.
+    complained: bool,
+}
+
+impl Door<'_> {
+    fn accept_all(&mut self, listener: &Listener, stop: &Stop) {
         while !stop.is_stopped() {
+            if Arc::strong_count(&self.connections) > self.most {
+                let error = Error::new(
+                    Code::BASE,
+                    format!("{} clients are connected: no more fit", self.most),
+                );
+                self.complain(&error);
+                return;
+            }
             let socket = match listener.accept() {
                 Ok(socket) => socket,
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => return,
@@ -91,21 +127,33 @@ impl Server {
                 Err(e) if e.kind() == io::ErrorKind::ConnectionAborted => continue,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
                 Err(e) => {
-                    tracing::error!(error = %e, "can't accept a connection");
-                    thread::sleep(BREATH);
+                    self.complain(&Error::os(&e, "Can't accept client connection"));
                     return;
                 }
             };
-            match Stream::tcp(socket, self.service.options.stall_timeout) {
-                Ok(stream) => workers.submit(Session::new(self.service.clone(), stream), idle),
-                Err(e) => tracing::debug!(error = %e, "a connection was gone at once"),
+            self.complained = false;
+            // If that fails the connection was gone at once.
+            if let Ok(stream) = Stream::tcp(socket, self.service.options.stall_timeout) {
+                let stream = stream.served_by(self.workers, &self.connections);
+                self.workers.submit(Session::new(self.service.clone(), stream));
             }
         }
     }
+
+    /// Says once why nobody can come in, and gives others the time to leave.
+    fn complain(&mut self, error: &Error) {
+        if !self.complained
+            && let Some(log) = &self.service.log
+        {
+            log.error(Origin::default(), error);
+        }
+        self.complained = true;
+        thread::sleep(BREATH);
+    }
 }
 
-/// Ten thousand idle clients need ten thousand descriptors.
-fn raise_descriptor_limit() {
+/// Ten thousand idle clients need ten thousand descriptors. Answers how many connections there may be.
+fn raise_descriptor_limit() -> usize {
     let limit = getrlimit(Resource::Nofile);
     // If it may not be raised we serve as many as we may.
     _ = setrlimit(
@@ -115,4 +163,6 @@ fn raise_descriptor_limit() {
             maximum: limit.maximum,
         },
     );
+    let most = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from(most - KEPT.min(most / 4)).unwrap_or(usize::MAX)
 }

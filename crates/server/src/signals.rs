@@ -1,19 +1,20 @@
 //! How a server is told to stop, and what signals mean to it.
 //!
-//! SIGTERM and SIGINT stop it. SIGHUP opens the log file anew; a server without one stops, as when its terminal is closed. SIGPIPE never reaches us: the standard library ignores it.
+//! SIGTERM and SIGINT stop it. SIGHUP opens the log file anew; a server without one stops, as when its terminal is
+//! closed. SIGPIPE never reaches us: the standard library ignores it.
 
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::thread;
 
 use base::{Error, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator;
+use signal_hook::{iterator, low_level};
 
-use crate::log::OperationLog;
+use crate::log::{OperationLog, Origin};
 
 /// Asked to stop: a flag that everybody can look at and a descriptor that can be waited for.
 #[derive(Clone, Debug)]
@@ -64,26 +65,35 @@ impl AsFd for Stop {
 
 /// A thread that listens for signals.
 #[derive(Debug)]
-pub struct Signals;
+pub struct Signals {
+    /// The one that stopped the server, or 0.
+    fatal: Arc<AtomicI32>,
+}
 
 impl Signals {
     /// From now on SIGTERM and SIGINT ask `stop` to stop, and SIGHUP opens `log` anew (or stops, if there is none).
     ///
     /// # Errors
     /// The system's.
-    pub fn listen(stop: &Stop, log: Option<Arc<OperationLog>>) -> Result<()> {
+    pub fn listen(stop: &Stop, log: Option<Arc<OperationLog>>) -> Result<Signals> {
         let mut signals = iterator::Signals::new([SIGTERM, SIGINT, SIGHUP])
             .map_err(|e| Error::os(&e, "Can't listen for signals"))?;
         let stop = stop.clone();
+        let fatal = Arc::new(AtomicI32::new(0));
+        let stopped_by = fatal.clone();
         let listen = move || {
             for signal in &mut signals {
                 match (signal, &log) {
                     (SIGHUP, Some(log)) => {
                         if let Err(error) = log.reopen() {
-                            tracing::error!(%error, "the log file stays as it was");
+                            // Into the old one.
+                            log.error(Origin::default(), &error);
                         }
                     }
-                    _ => stop.stop(),
+                    _ => {
+                        stopped_by.store(signal, Ordering::SeqCst);
+                        stop.stop();
+                    }
                 }
             }
         };
@@ -92,6 +102,16 @@ impl Signals {
             .stack_size(64 << 10)
             .spawn(listen)
             .map_err(|e| Error::os(&e, "Can't start a thread"))?;
-        Ok(())
+        Ok(Signals { fatal })
+    }
+
+    /// Ends the process by the signal that stopped the server, so that whoever started it learns why it ended. Returns if
+    /// it was no signal.
+    pub fn die_of_it(&self) {
+        let signal = self.fatal.load(Ordering::SeqCst);
+        if signal != 0 {
+            // If that is not possible the process ends in the ordinary way.
+            _ = low_level::emulate_default_handler(signal);
+        }
     }
 }

@@ -1,45 +1,88 @@
 //! The two things a conversation runs over: a TCP connection, or standard input and output.
+//!
+//! Sockets never block a thread by themselves: what cannot be read or written at once is waited for here. A thread that
+//! has waited for a while tells its crew, which puts another in its place ([`Workers::step_aside`]): peers that are slow
+//! cost a thread each, but not the threads of others.
+//!
+//! A peer *stalls* if it neither says what it began to say nor takes what it is sent for longer than it may. Whether it
+//! takes something is seen in what its system acknowledges, which is far finer than what we can write anew: a reader of
+//! one byte a second frees space for us once in days, its acknowledgements come with each window that it opens.
 
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::workers::Workers;
+
+/// How long a thread waits for its peer before another takes its place.
+const SHORT: Duration = Duration::from_secs(1);
+/// How long a peer may take nothing before we begin to look whether it reads at all.
+const SLOW: Duration = Duration::from_secs(60);
+
 /// A peer.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Stream {
-    /// A connection, and whose it is: once it is broken the system does not know any more.
-    Tcp(Arc<TcpStream>, Option<IpAddr>),
+    /// A connection.
+    Tcp(Tcp),
     /// Standard input and output: started by inetd or through a tunnel.
     Stdio,
 }
 
+/// A connection, and what is known about it.
+#[derive(Debug)]
+pub struct Tcp {
+    socket: TcpStream,
+    /// Whose it is: once it is broken the system does not know any more.
+    peer: Option<IpAddr>,
+    /// How long it may stall.
+    patience: Option<Duration>,
+    /// Whose threads wait for it.
+    crew: Weak<Workers>,
+    /// As long as it lives the connection counts.
+    _counted: Option<Arc<()>>,
+}
+
 impl Stream {
     /// Wraps an accepted connection: no delay of small packets (we gather them ourselves), dead peers are noticed,
-    /// and a peer that stalls for `timeout` makes a read or write fail.
+    /// and a peer that stalls for `patience` makes a read or write fail.
     ///
     /// # Errors
     /// The system's.
-    pub fn tcp(socket: TcpStream, timeout: Option<Duration>) -> io::Result<Stream> {
+    pub fn tcp(socket: TcpStream, patience: Option<Duration>) -> io::Result<Stream> {
         socket.set_nodelay(true)?;
-        socket.set_read_timeout(timeout)?;
-        socket.set_write_timeout(timeout)?;
+        socket.set_nonblocking(true)?;
         let keepalive = socket2::TcpKeepalive::new()
             .with_time(Duration::from_secs(300))
             .with_interval(Duration::from_secs(30))
             .with_retries(6);
         socket2::SockRef::from(&socket).set_tcp_keepalive(&keepalive)?;
         let peer = socket.peer_addr().ok().map(|address| address.ip());
-        Ok(Stream::Tcp(Arc::new(socket), peer))
+        Ok(Stream::Tcp(Tcp {
+            socket,
+            peer,
+            patience,
+            crew: Weak::new(),
+            _counted: None,
+        }))
+    }
+
+    /// Lets `crew` know when its threads wait for this peer, and holds `counted` as long as the connection lasts.
+    pub(crate) fn served_by(mut self, crew: &Arc<Workers>, counted: &Arc<()>) -> Stream {
+        if let Stream::Tcp(tcp) = &mut self {
+            tcp.crew = Arc::downgrade(crew);
+            tcp._counted = Some(counted.clone());
+        }
+        self
     }
 
     /// The peer's address, for logs.
     pub fn peer(&self) -> Option<IpAddr> {
         match self {
-            Stream::Tcp(_, peer) => *peer,
+            Stream::Tcp(tcp) => tcp.peer,
             Stream::Stdio => None,
         }
     }
@@ -48,28 +91,34 @@ impl Stream {
     pub(crate) fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
         loop {
             let result = match self {
-                Stream::Tcp(socket, _) => (&**socket).read(buf),
+                Stream::Tcp(tcp) => (&tcp.socket).read(buf),
                 Stream::Stdio => Ok(rustix::io::read(rustix::stdio::stdin(), &mut *buf)?),
             };
-            match result {
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                result => return result,
+            match (result, self) {
+                (Err(e), _) if e.kind() == io::ErrorKind::Interrupted => {}
+                (Err(e), Stream::Tcp(tcp)) if e.kind() == io::ErrorKind::WouldBlock => {
+                    tcp.wait_until_it_speaks()?;
+                }
+                (result, _) => return result,
             }
         }
     }
 
-    /// Writes all bytes. Every write that gets anything off starts the peer's time again.
+    /// Writes all bytes, as long as the peer takes some now and then.
     pub(crate) fn write_all(&self, mut buf: &[u8]) -> io::Result<()> {
         while !buf.is_empty() {
             let result = match self {
-                Stream::Tcp(socket, _) => (&**socket).write(buf),
+                Stream::Tcp(tcp) => (&tcp.socket).write(buf),
                 Stream::Stdio => rustix::io::write(rustix::stdio::stdout(), buf).map_err(Into::into),
             };
-            match result {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(len) => buf = &buf[len..],
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
+            match (result, self) {
+                (Ok(0), _) => return Err(io::ErrorKind::WriteZero.into()),
+                (Ok(len), _) => buf = &buf[len..],
+                (Err(e), _) if e.kind() == io::ErrorKind::Interrupted => {}
+                (Err(e), Stream::Tcp(tcp)) if e.kind() == io::ErrorKind::WouldBlock => {
+                    tcp.wait_until_it_takes()?;
+                }
+                (Err(e), _) => return Err(e),
             }
         }
         Ok(())
@@ -77,14 +126,7 @@ impl Stream {
 
     /// True if something can be read (or the end) within `timeout`.
     pub(crate) fn wait_readable(&self, timeout: Duration) -> io::Result<bool> {
-        let limit = Timespec::try_from(timeout).map_err(|_| io::ErrorKind::InvalidInput)?;
-        let fd = self.as_fd();
-        let mut fds = [PollFd::new(&fd, PollFlags::IN)];
-        match poll(&mut fds, Some(&limit)) {
-            Ok(count) => Ok(count > 0),
-            Err(rustix::io::Errno::INTR) => Ok(false),
-            Err(e) => Err(e.into()),
-        }
+        wait(&self.as_fd(), PollFlags::IN, Some(timeout))
     }
 }
 
@@ -92,8 +134,113 @@ impl AsFd for Stream {
     /// What is polled for reading.
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Stream::Tcp(socket, _) => socket.as_fd(),
+            Stream::Tcp(tcp) => tcp.socket.as_fd(),
             Stream::Stdio => rustix::stdio::stdin(),
         }
+    }
+}
+
+impl Tcp {
+    fn wait_until_it_speaks(&self) -> io::Result<()> {
+        if wait(&self.socket.as_fd(), PollFlags::IN, Some(self.short()))? {
+            return Ok(());
+        }
+        let _place = self.crew.upgrade().map(|crew| crew.step_aside());
+        match wait(&self.socket.as_fd(), PollFlags::IN, self.patience)? {
+            true => Ok(()),
+            false => Err(io::ErrorKind::TimedOut.into()),
+        }
+    }
+
+    fn wait_until_it_takes(&self) -> io::Result<()> {
+        if wait(&self.socket.as_fd(), PollFlags::OUT, Some(self.short()))? {
+            return Ok(());
+        }
+        let _place = self.crew.upgrade().map(|crew| crew.step_aside());
+        let slow = self.patience.map(|patience| SLOW.min(patience / 4));
+        if wait(&self.socket.as_fd(), PollFlags::OUT, slow)? {
+            return Ok(());
+        }
+        loop {
+            let before = unacknowledged(&self.socket);
+            if wait(&self.socket.as_fd(), PollFlags::OUT, self.patience)? {
+                return Ok(());
+            }
+            if unacknowledged(&self.socket) == before {
+                // What the system still holds for it would else stay as long as the peer's system answers.
+                _ = socket2::SockRef::from(&self.socket).set_linger(Some(Duration::ZERO));
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+        }
+    }
+
+    fn short(&self) -> Duration {
+        self.patience.map_or(SHORT, |patience| SHORT.min(patience))
+    }
+}
+
+/// Waits until one of `events` (or the end) is there; false if it is not within `limit`.
+fn wait(fd: &BorrowedFd<'_>, events: PollFlags, limit: Option<Duration>) -> io::Result<bool> {
+    let limit = limit
+        .map(Timespec::try_from)
+        .transpose()
+        .map_err(|_| io::ErrorKind::InvalidInput)?;
+    loop {
+        match poll(&mut [PollFd::new(fd, events)], limit.as_ref()) {
+            Ok(count) => return Ok(count > 0),
+            // Signals have a thread of their own: this is as good as never.
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+}
+
+/// How many bytes the peer's system has not acknowledged, if ours tells.
+fn unacknowledged(socket: &TcpStream) -> Option<u64> {
+    let inode = rustix::fs::fstat(socket).ok()?.st_ino.to_string();
+    ["/proc/self/net/tcp", "/proc/self/net/tcp6"]
+        .iter()
+        .find_map(|table| {
+            let table = std::fs::read_to_string(table).ok()?;
+            table.lines().find_map(|line| {
+                let mut words = line.split_ascii_whitespace().skip(4);
+                let queues = words.next()?;
+                // Between the queues and the inode: timer, retransmissions, user, timeout.
+                (words.nth(4)? == inode)
+                    .then(|| u64::from_str_radix(queues.split(':').next()?, 16).ok())
+                    .flatten()
+            })
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn what_a_peer_has_not_taken_is_counted() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("because the loopback is there");
+        let address = listener.local_addr().expect("because it is bound");
+        let mut client = TcpStream::connect(address).expect("because it listens");
+        let (server, _) = listener.accept().expect("because a client came");
+        assert_eq!(unacknowledged(&server), Some(0));
+        server.set_nonblocking(true).expect("because it is a socket");
+        let mut sent = 0;
+        while let Ok(len) = (&server).write(&[0; 65536]) {
+            sent += len;
+        }
+        let held = unacknowledged(&server).expect("because this system tells");
+        assert!(held > 0 && held <= sent as u64, "{held} of {sent}");
+        let mut piece = vec![0; sent];
+        client.read_exact(&mut piece).expect("because it was sent");
+        for _ in 0..500 {
+            if unacknowledged(&server) == Some(0) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("it is never acknowledged");
     }
 }

@@ -3,6 +3,9 @@
 //! Conversations wait in a bounded queue; a thread takes one and holds it until it is over or goes quiet. Threads are
 //! started when there is something to do and nobody idle, and leave after a while when there are more than the minimum.
 //! When the queue is full, whoever brings more waits: new clients then wait in the listening socket.
+//!
+//! A thread that waits for its peer in the middle of a command steps aside: it does not count among the most that there
+//! may be until the peer moves on. So clients that read slowly, or not at all, keep nobody else from being served.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,9 +26,12 @@ const LEAVE_AFTER: Duration = Duration::from_secs(2);
 const LINGER: Duration = Duration::from_millis(50);
 /// Conversations need little stack; only what is touched takes memory.
 const STACK: usize = 1 << 20;
+/// Most threads that may wait for their peers beside those that work.
+const AWAY: usize = 2048;
 
 pub(crate) struct Workers {
     limits: Threads,
+    idle: Arc<Idle>,
     state: Mutex<State>,
     /// There is something to do, or everything ends.
     work: Condvar,
@@ -38,12 +44,33 @@ struct State {
     queue: VecDeque<Session>,
     threads: usize,
     idle: usize,
+    /// Threads that wait for their peers in the middle of a command.
+    away: usize,
     stopping: bool,
 }
 
+impl State {
+    /// Threads that count.
+    fn at_work(&self) -> usize {
+        self.threads - self.away.min(AWAY)
+    }
+}
+
+/// A thread that waits for its peer; dropped, it is at work again.
+#[must_use]
+pub(crate) struct Aside(Arc<Workers>);
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        self.0.state.lock().away -= 1;
+    }
+}
+
 impl Workers {
-    pub(crate) fn new(limits: Threads) -> Arc<Workers> {
+    /// Conversations that go quiet are put aside in `idle`.
+    pub(crate) fn new(limits: Threads, idle: Arc<Idle>) -> Arc<Workers> {
         Arc::new(Workers {
+            idle,
             limits: Threads {
                 min: limits.min,
                 max: limits.max.max(1),
@@ -55,7 +82,7 @@ impl Workers {
     }
 
     /// Gives a conversation to a thread, now or when one is free. Waits while too many are waiting.
-    pub(crate) fn submit(self: &Arc<Self>, session: Session, idle: &Arc<Idle>) {
+    pub(crate) fn submit(self: &Arc<Self>, session: Session) {
         let mut state = self.state.lock();
         while state.queue.len() >= QUEUE && !state.stopping {
             self.room.wait(&mut state);
@@ -64,20 +91,37 @@ impl Workers {
             return;
         }
         state.queue.push_back(session);
-        if state.idle < state.queue.len() && state.threads < self.limits.max {
-            state.threads += 1;
-            let (workers, idle) = (self.clone(), idle.clone());
-            let thread = thread::Builder::new().name("svn".to_owned()).stack_size(STACK);
-            if thread.spawn(move || workers.work(&idle)).is_err() {
-                // Those that run will come to it. If there is none the client is cut off, which it can understand.
-                state.threads -= 1;
-                if state.threads == 0 {
-                    state.queue.pop_back();
-                }
-            }
-        }
+        self.hire(&mut state);
         drop(state);
         self.work.notify_one();
+    }
+
+    /// The calling thread will wait for its peer: somebody else may work meanwhile.
+    pub(crate) fn step_aside(self: Arc<Self>) -> Aside {
+        let mut state = self.state.lock();
+        state.away += 1;
+        if !state.stopping {
+            self.hire(&mut state);
+        }
+        drop(state);
+        Aside(self)
+    }
+
+    /// Starts a thread if there is something to do for one.
+    fn hire(self: &Arc<Self>, state: &mut State) {
+        if state.idle >= state.queue.len() || state.at_work() >= self.limits.max {
+            return;
+        }
+        state.threads += 1;
+        let workers = self.clone();
+        let thread = thread::Builder::new().name("svn".to_owned()).stack_size(STACK);
+        if thread.spawn(move || workers.work()).is_err() {
+            // Those that run will come to it. If there is none the client is cut off, which it can understand.
+            state.threads -= 1;
+            if state.threads == 0 {
+                state.queue.pop_back();
+            }
+        }
     }
 
     /// Ends everything: waiting conversations are dropped, busy ones get `grace` to finish their command.
@@ -95,7 +139,7 @@ impl Workers {
         }
     }
 
-    fn work(&self, idle: &Idle) {
+    fn work(&self) {
         while let Some(mut session) = self.next() {
             loop {
                 let patience = match self.state.lock().queue.is_empty() {
@@ -105,7 +149,7 @@ impl Workers {
                 if !session.serve(patience) {
                     break;
                 }
-                match idle.park(session) {
+                match self.idle.park(session) {
                     Ok(()) => break,
                     // It cannot be put aside: stay with it.
                     Err(back) => session = *back,
@@ -122,7 +166,8 @@ impl Workers {
     fn next(&self) -> Option<Session> {
         let mut state = self.state.lock();
         loop {
-            if state.stopping {
+            // Those who waited for their peers are back: there are enough without this one.
+            if state.stopping || state.at_work() > self.limits.max {
                 return None;
             }
             if let Some(session) = state.queue.pop_front() {

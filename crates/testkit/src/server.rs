@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::tool::Side;
@@ -73,15 +73,15 @@ impl Server {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Asks it to stop (SIGTERM) and returns its exit code; `None` if it had to be killed or died by the signal.
-    pub fn terminate(mut self) -> Option<i32> {
+    /// Asks it to stop (SIGTERM) and returns how it ended; `None` if it did not within ten seconds.
+    pub fn terminate(mut self) -> Option<ExitStatus> {
         crate::tool::Tool::new("kill")
             .args(["-TERM", &self.child.id().to_string()])
             .run();
         let end = Instant::now() + Duration::from_secs(10);
         while Instant::now() < end {
             if let Ok(Some(status)) = self.child.try_wait() {
-                return status.code();
+                return Some(status);
             }
             std::thread::sleep(Duration::from_millis(10));
         }

@@ -7,16 +7,16 @@
 use std::ffi::OsString;
 use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use base::{Code, Error, Result};
 use server::Listener;
 
-/// Starts the second process with the same arguments.
+/// Starts the second process with the same arguments, and answers it.
 ///
 /// # Errors
 /// The system's.
-pub fn hand_over(listener: &Listener, argv: &[OsString]) -> Result<()> {
+pub fn hand_over(listener: &Listener, argv: &[OsString]) -> Result<Child> {
     let can_not = |e: std::io::Error| Error::os(&e, "Can't start in the background");
     let program = std::env::current_exe().map_err(can_not)?;
     let socket = listener.as_fd().try_clone_to_owned().map_err(can_not)?;
@@ -28,7 +28,6 @@ pub fn hand_over(listener: &Listener, argv: &[OsString]) -> Result<()> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .map(drop)
         .map_err(can_not)
 }
 

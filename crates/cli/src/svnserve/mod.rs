@@ -10,6 +10,8 @@ mod detach;
 mod options;
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -93,7 +95,14 @@ fn serve(given: &Svnserve, argv: &[OsString], out: &mut Out) -> Result<std::resu
     };
     if mode == Mode::Daemon && !given.foreground && !given.inherited_listener {
         let listener = given.listen()?;
-        detach::hand_over(&listener, argv)?;
+        let mut child = detach::hand_over(&listener, argv)?;
+        // Before we end: whoever started us may read it at once.
+        if let Err(error) = write_pid(given.pid_file.as_deref(), child.id()) {
+            // A server that nobody can find is worse than none; if it is gone already, as good.
+            _ = child.kill();
+            _ = child.wait();
+            return Err(error);
+        }
         return Ok(Ok(()));
     }
     if mode == Mode::Tunnel {
@@ -110,7 +119,7 @@ fn serve(given: &Svnserve, argv: &[OsString], out: &mut Out) -> Result<std::resu
         Mode::Inetd | Mode::Tunnel => converse(&service, Stream::Stdio)?,
         Mode::ListenOnce => {
             let listener = given.listen()?;
-            write_pid(given.pid_file.as_deref())?;
+            write_pid(given.pid_file.as_deref(), std::process::id())?;
             let socket = listener.accept_one()?;
             let stream =
                 Stream::tcp(socket, patience).map_err(|e| Error::os(&e, "Can't accept client connection"))?;
@@ -121,13 +130,15 @@ fn serve(given: &Svnserve, argv: &[OsString], out: &mut Out) -> Result<std::resu
                 true => detach::take_over()?,
                 false => given.listen()?,
             };
-            write_pid(given.pid_file.as_deref())?;
-            if given.inherited_listener {
-                detach::leave_directory();
+            match given.inherited_listener {
+                true => detach::leave_directory(),
+                false => write_pid(given.pid_file.as_deref(), std::process::id())?,
             }
             let stop = Stop::new()?;
-            Signals::listen(&stop, log)?;
+            let signals = Signals::listen(&stop, log)?;
             Server::new(service, vec![listener], given.threads()).run(&stop)?;
+            // As the incumbent, which leaves its process file behind as well.
+            signals.die_of_it();
         }
     }
     Ok(Ok(()))
@@ -140,12 +151,12 @@ fn converse(service: &Arc<Service>, stream: Stream) -> Result<()> {
     }
 }
 
-fn write_pid(path: Option<&Path>) -> Result<()> {
+fn write_pid(path: Option<&Path>, pid: u32) -> Result<()> {
     let Some(path) = path else {
         return Ok(());
     };
-    std::fs::write(path, format!("{}\n", std::process::id()))
-        .map_err(|e| Error::io("Can't write to file", path, &e))
+    let mut file = File::create(path).map_err(|e| Error::io("Can't open file", path, &e))?;
+    writeln!(file, "{pid}").map_err(|e| Error::io("Can't write to file", path, &e))
 }
 
 /// A root that is not there is a mistake of whoever starts us.

@@ -6,6 +6,7 @@
 mod access;
 mod checkout;
 mod history;
+mod hostile;
 mod listing;
 mod mirror;
 mod pair;
@@ -13,3 +14,4 @@ mod program;
 mod random;
 mod raw;
 mod serve;
+mod stopping;

@@ -1,7 +1,8 @@
 //! A connection: bytes in and out, whole messages, limits.
 //!
 //! Output gathers in a buffer and leaves when it is large enough or when we are about to wait for the peer. Input is read
-//! in pieces that fit what is expected. Neither buffer exists while nothing is said.
+//! in pieces that fit what is expected, never much more than has come already: what is only announced costs nothing.
+//! Neither buffer exists while nothing is said.
 //!
 //! Once something went wrong with the bytes themselves (the peer is gone, stalls, talks nonsense, or says more than it may)
 //! the connection is *lost*: every further call fails with the same error and nothing more is sent.
@@ -19,8 +20,10 @@ use crate::stream::Stream;
 const FLUSH_AT: usize = 64 << 10;
 /// Buffers larger than this are not kept from one command to the next.
 const KEEP: usize = 256 << 10;
-/// Smallest and largest piece that is read at once.
+/// Smallest and largest piece that is read at once; the largest only by a message that is as long already.
 const READ: std::ops::Range<usize> = (16 << 10)..(1 << 20);
+/// The largest piece that is read at once of what is only announced.
+const UNSEEN: usize = 128 << 10;
 
 pub(crate) struct Conn {
     stream: Stream,
@@ -28,10 +31,14 @@ pub(crate) struct Conn {
     input: Vec<u8>,
     start: usize,
     scanner: Scanner,
+    /// Length of the message at `start`, if all of it is there.
+    whole: Option<usize>,
     output: Vec<u8>,
     /// Bytes sent since the command began.
     sent: u64,
     max_request: u64,
+    /// As `max_request`, for one message.
+    max_next: Option<u64>,
     max_response: u64,
     lost: Option<Error>,
 }
@@ -45,9 +52,11 @@ impl Conn {
             input: Vec::new(),
             start: 0,
             scanner: Scanner::default(),
+            whole: None,
             output: Vec::new(),
             sent: 0,
             max_request: limit(max_request),
+            max_next: None,
             max_response: limit(max_response),
             lost: None,
         }
@@ -55,6 +64,11 @@ impl Conn {
 
     pub(crate) fn stream(&self) -> &Stream {
         &self.stream
+    }
+
+    /// The next message may have no more than so many bytes.
+    pub(crate) fn limit_next_message(&mut self, bytes: u64) {
+        self.max_next = Some(bytes.min(self.max_request));
     }
 
     /// Why the connection cannot go on, if so.
@@ -87,19 +101,37 @@ impl Conn {
         self.start < self.input.len()
     }
 
-    /// Lets the buffers go until something is said again.
-    pub(crate) fn rest(&mut self) {
-        if !self.has_input() {
-            self.input = Vec::new();
-            self.start = 0;
+    /// Sends everything and waits for a whole message (or the end); false if the peer says nothing for `patience`, or not
+    /// yet all. Then the buffers hold no more than what has come.
+    pub(crate) fn await_message(&mut self, patience: Duration) -> Result<bool> {
+        while patience < Duration::MAX && !self.scan()? {
+            let patience = if self.has_input() {
+                Duration::ZERO
+            } else {
+                patience
+            };
+            if !self.wait(patience)? {
+                self.rest();
+                return Ok(false);
+            }
+            if !self.fill(true)? {
+                // Whoever reads the message finds the same.
+                return Ok(true);
+            }
         }
+        Ok(true)
+    }
+
+    fn rest(&mut self) {
+        self.input.drain(..self.start);
+        self.start = 0;
+        self.input.shrink_to_fit();
         if self.output.is_empty() {
             self.output = Vec::new();
         }
     }
 
-    /// Sends everything and waits for the peer to say something; false if it does not within `patience`.
-    pub(crate) fn wait(&mut self, patience: Duration) -> Result<bool> {
+    fn wait(&mut self, patience: Duration) -> Result<bool> {
         self.flush()?;
         let heard = self.stream.wait_readable(patience);
         heard.map_err(|e| self.lose(io_error(&e, "Can't poll connection")))
@@ -169,25 +201,7 @@ impl Conn {
     }
 
     fn receive_bytes(&mut self, idle: bool) -> Result<Option<(usize, usize)>> {
-        loop {
-            if self.has_input() {
-                let pending = &self.input[self.start..];
-                let size = match self.scanner.scan(pending) {
-                    Err(what) => return Err(self.lose(what.into())),
-                    Ok(Some(len)) => {
-                        let found = (self.start, self.start + len);
-                        self.start = found.1;
-                        if len as u64 <= self.max_request {
-                            return Ok(Some(found));
-                        }
-                        len
-                    }
-                    Ok(None) => pending.len(),
-                };
-                if size as u64 > self.max_request {
-                    return Err(self.lose(Error::bare(Code::RA_SVN_REQUEST_SIZE)));
-                }
-            }
+        while !self.scan()? {
             self.flush()?;
             if !self.fill(idle)? {
                 return match self.has_input() {
@@ -196,6 +210,29 @@ impl Conn {
                 };
             }
         }
+        let found = (self.start, self.start + self.whole.take().unwrap_or(0));
+        self.start = found.1;
+        self.max_next = None;
+        Ok(Some(found))
+    }
+
+    /// True if a whole message is there.
+    fn scan(&mut self) -> Result<bool> {
+        if self.whole.is_some() || !self.has_input() {
+            return Ok(self.whole.is_some());
+        }
+        let pending = &self.input[self.start..];
+        let size = match self.scanner.scan(pending) {
+            Err(what) => return Err(self.lose(what.into())),
+            Ok(whole) => {
+                self.whole = whole;
+                whole.unwrap_or(pending.len())
+            }
+        };
+        if size as u64 > self.max_next.unwrap_or(self.max_request) {
+            return Err(self.lose(Error::bare(Code::RA_SVN_REQUEST_SIZE)));
+        }
+        Ok(self.whole.is_some())
     }
 
     /// Reads some more bytes; false at the end.
@@ -209,7 +246,8 @@ impl Conn {
         }
         let wanted = usize::try_from(self.scanner.wanted()).unwrap_or(usize::MAX);
         let have = self.input.len();
-        self.input.resize(have + wanted.clamp(READ.start, READ.end), 0);
+        let most = have.clamp(UNSEEN, READ.end);
+        self.input.resize(have + wanted.clamp(READ.start, most), 0);
         let result = loop {
             match self.stream.read(&mut self.input[have..]) {
                 // The peer has nothing to say between two commands; that is its right.
@@ -262,7 +300,12 @@ fn io_error(e: &io::Error, what: &str) -> Error {
         io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted => {
             Error::bare(Code::RA_SVN_CONNECTION_CLOSED)
         }
-        _ if is_timeout(e) => Error::new(Code::RA_SVN_IO_ERROR, format!("{what}: the peer stalls")),
+        _ if is_timeout(e) => stalled(what),
         _ => Error::os(e, what),
     }
+}
+
+/// The peer neither says nor takes what it should.
+pub(crate) fn stalled(what: &str) -> Error {
+    Error::new(Code::RA_SVN_IO_ERROR, format!("{what}: the peer stalls"))
 }

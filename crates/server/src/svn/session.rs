@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use base::{Code, Error, FsPath, Result, Revnum};
 use delta::svndiff::Codec;
@@ -20,9 +20,12 @@ use wire::svn::{Writer, response};
 use crate::log::Origin;
 use crate::service::Service;
 use crate::stream::Stream;
-use crate::svn::conn::Conn;
+use crate::svn::conn::{Conn, stalled};
 use crate::svn::open::Place;
 use crate::svn::url::encoded;
+
+/// Most bytes in what a client says first, before it is known what it wants.
+const LONGEST_HELLO: u64 = 64 << 10;
 
 /// A conversation. Between two commands it is data only and may move to another thread.
 pub(crate) struct Session {
@@ -30,6 +33,7 @@ pub(crate) struct Session {
     phase: Phase,
     /// For the log, even when the connection is gone.
     peer: Option<IpAddr>,
+    begun: Instant,
     ended_by: Option<Error>,
 }
 
@@ -64,11 +68,13 @@ impl Session {
     pub(crate) fn new(service: Arc<Service>, stream: Stream) -> Session {
         let options = &service.options;
         let peer = stream.peer();
-        let conn = Conn::new(stream, options.max_request, options.max_response);
+        let mut conn = Conn::new(stream, options.max_request, options.max_response);
+        conn.limit_next_message(LONGEST_HELLO);
         Session {
             service,
             phase: Phase::New(conn),
             peer,
+            begun: Instant::now(),
             ended_by: None,
         }
     }
@@ -113,6 +119,21 @@ impl Session {
         self.ended_by
     }
 
+    /// By when the peer must have said what it owes: its greeting, or the rest of a command. `None` if it owes nothing.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        let patience = self.service.options.stall_timeout?;
+        match &self.phase {
+            Phase::New(_) | Phase::Greeted(_) => self.begun.checked_add(patience),
+            Phase::Open(talk) if talk.conn.has_input() => Instant::now().checked_add(patience),
+            Phase::Open(_) | Phase::Ended => None,
+        }
+    }
+
+    /// Ends it because the peer has not said in time what it owes.
+    pub(crate) fn give_up(self) {
+        self.log_end(&stalled("Can't read from connection"));
+    }
+
     fn go_on(&mut self, patience: Duration) -> Result<bool> {
         loop {
             match &mut self.phase {
@@ -122,7 +143,7 @@ impl Session {
                     conn.flush()?;
                 }
                 Phase::Greeted(conn) => {
-                    if !await_input(conn, patience)? {
+                    if !conn.await_message(patience)? {
                         return Ok(true);
                     }
                     let hello = conn.receive_patiently()?.list().and_then(Hello::parse)?;
@@ -139,7 +160,7 @@ impl Session {
                     continue;
                 }
                 Phase::Open(talk) => {
-                    if !await_input(&mut talk.conn, patience)? {
+                    if !talk.conn.await_message(patience)? {
                         return Ok(true);
                     }
                     if !talk.command()? || self.service.stopping.load(Ordering::Relaxed) {
@@ -161,18 +182,6 @@ impl Session {
             log.error(Origin::at(self.peer), error);
         }
     }
-}
-
-/// Waits for the peer to say something between two commands; false if it does not within `patience`.
-fn await_input(conn: &mut Conn, patience: Duration) -> Result<bool> {
-    if conn.has_input() || patience == Duration::MAX {
-        return Ok(true);
-    }
-    let heard = conn.wait(patience)?;
-    if !heard {
-        conn.rest();
-    }
-    Ok(heard)
 }
 
 impl Talk {

@@ -1,0 +1,390 @@
+//! Peers that mean no good, or no longer are: what they cost while they are there, and that nothing of it lasts.
+//!
+//! What a server holds is read from `/proc`: threads, open files, memory. Nothing here depends on how fast the machine
+//! is: times are generous, and whatever takes time is waited for.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use rand::{Rng as _, SeedableRng as _};
+use testkit::server::Server;
+use testkit::{Side, Tool};
+
+/// What a process holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Held {
+    threads: usize,
+    files: usize,
+    memory: usize,
+}
+
+impl Held {
+    fn by(server: &Server) -> Held {
+        let proc = PathBuf::from(format!("/proc/{}", server.pid()));
+        let count = |name: &str| std::fs::read_dir(proc.join(name)).map_or(0, Iterator::count);
+        let text = std::fs::read_to_string(proc.join("statm")).expect("because it lives");
+        let pages = text.split_whitespace().nth(1).and_then(|word| word.parse().ok());
+        Held {
+            threads: count("task"),
+            files: count("fd"),
+            memory: pages.map_or(0, |pages: usize| pages * 4096),
+        }
+    }
+
+    /// Waits until the server holds no more than this and `memory` bytes.
+    fn comes_back(self, server: &Server, memory: usize) {
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            let now = Held::by(server);
+            if now.threads <= self.threads && now.files <= self.files && now.memory <= self.memory + memory {
+                return;
+            }
+            assert!(Instant::now() < end, "{self:?} has become {now:?} for good");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+/// A folder with one repository, `r`, with a file that does not fit into the system's buffers and does not compress.
+pub fn big() -> PathBuf {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    let made = MADE.get_or_init(|| {
+        let folder = testkit::tool::folder("interop-big");
+        let path = folder.join("r");
+        if !path.exists() {
+            let tmp = tempfile::TempDir::new_in(&folder).expect("because target/ can be written");
+            let (new, text) = (tmp.path().join("r"), tmp.path().join("text"));
+            let mut bytes = vec![0; 12 << 20];
+            rand_chacha::ChaCha8Rng::seed_from_u64(1).fill(&mut bytes[..]);
+            std::fs::write(&text, bytes).expect("because it is ours");
+            Tool::new("svnadmin").arg("create").arg(&new).ok();
+            let url = format!("file://{}/big", new.display());
+            Tool::new("svn")
+                .args(["import", "-q", "-m", "x"])
+                .arg(&text)
+                .arg(url)
+                .ok();
+            // Another process may have done the same meanwhile.
+            _ = std::fs::rename(&new, &path);
+        }
+        folder
+    });
+    made.clone()
+}
+
+fn serve(args: &[&str]) -> Server {
+    Server::svnserve(Side::Ours, &big(), args)
+}
+
+/// What every client must find, whatever else is going on.
+fn works(server: &Server) {
+    let url = server.url("r");
+    let said = Tool::new("svn").args(["info", "--non-interactive", &url]).ok();
+    assert!(said.out().contains("Revision: 1"));
+}
+
+/// The server as it is when nobody is there: after it has done everything once.
+fn at_rest(server: &Server) -> Held {
+    for _ in 0..3 {
+        let mut client = Client::of(server);
+        client.ask_for_everything();
+        client.read_until("( close-edit ( ) ) ");
+    }
+    works(server);
+    // The threads that did it leave; then only those stay that always do.
+    let mut least = Held::by(server);
+    for _ in 0..60 {
+        std::thread::sleep(Duration::from_millis(50));
+        let now = Held::by(server);
+        least = Held {
+            threads: least.threads.min(now.threads),
+            files: least.files.min(now.files),
+            memory: now.memory,
+        };
+    }
+    least
+}
+
+/// A client that we are.
+struct Client {
+    stream: TcpStream,
+    port: u16,
+}
+
+impl Client {
+    fn of(server: &Server) -> Client {
+        let stream = TcpStream::connect(server.addr()).expect("because it listens");
+        stream
+            .set_read_timeout(Some(Duration::from_secs(60)))
+            .expect("because it is a socket");
+        Client {
+            stream,
+            port: server.port(),
+        }
+    }
+
+    /// One whose system takes little at a time.
+    fn with_small_window(server: &Server) -> Client {
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None);
+        let socket = socket.expect("because there are descriptors left");
+        socket.set_recv_buffer_size(4096).expect("because it is a socket");
+        socket
+            .connect(&server.addr().into())
+            .expect("because it listens");
+        Client {
+            stream: socket.into(),
+            port: server.port(),
+        }
+    }
+
+    fn say(&mut self, text: impl AsRef<[u8]>) {
+        // The server may have hung up already.
+        _ = self.stream.write_all(text.as_ref());
+    }
+
+    fn hello(&self) -> String {
+        let url = format!("svn://127.0.0.1:{}/r", self.port);
+        format!(
+            "( 2 ( edit-pipeline svndiff1 absent-entries depth mergeinfo log-revprops ) {}:{url} 4:test ( ) ) ",
+            url.len()
+        )
+    }
+
+    fn log_in(&mut self) {
+        let hello = self.hello();
+        self.say(hello + "( ANONYMOUS ( 0: ) ) ");
+        self.read_until("mergeinfo ) ) ) ");
+    }
+
+    fn ask_for_everything(&mut self) {
+        self.log_in();
+        self.say(
+            "( update ( ( ) 0: true infinity false ) ) ( set-path ( 0: 0 true ) ) ( finish-report ( ) ) ",
+        );
+    }
+
+    fn read_until(&mut self, text: &str) {
+        assert!(self.reads(text), "the server hung up before '{text}'");
+    }
+
+    /// True if `text` comes, false if the connection ends before.
+    fn reads(&mut self, text: &str) -> bool {
+        let mut heard = Vec::new();
+        let mut piece = [0; 65536];
+        loop {
+            match self.stream.read(&mut piece) {
+                Ok(0) => return false,
+                Err(e) => {
+                    assert_eq!(e.kind(), std::io::ErrorKind::ConnectionReset, "{e}");
+                    return false;
+                }
+                Ok(len) => heard.extend_from_slice(&piece[..len]),
+            }
+            if heard.windows(text.len()).any(|w| w == text.as_bytes()) {
+                return true;
+            }
+            let keep = heard.len().min(text.len());
+            heard.drain(..heard.len() - keep);
+        }
+    }
+
+    /// Goes without a word.
+    fn vanish(self) {
+        let socket = socket2::SockRef::from(&self.stream);
+        socket
+            .set_linger(Some(Duration::ZERO))
+            .expect("because it is a socket");
+    }
+}
+
+#[test]
+fn garbage_leaves_nothing_behind() {
+    let server = serve(&["--max-threads", "16"]);
+    let rest = at_rest(&server);
+    let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(2);
+    for number in 0..2000 {
+        let mut client = Client::of(&server);
+        let hello = client.hello();
+        let mut noise = vec![0; random.random_range(1..3000)];
+        random.fill(&mut noise[..]);
+        let says = match number % 10 {
+            0 => noise,
+            1 => b"GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_vec(),
+            2 => b"( 2 ( edit-pipeline ) 18446744073709551615:svn".to_vec(),
+            3 => b"( 2 ( edit-pipeline ) 16000000:svn".to_vec(),
+            4 => b"( ".repeat(20_000),
+            5 => [hello.as_bytes(), &noise].concat(),
+            6 => [hello.as_bytes(), b"( ANONYMOUS ( 0: ) ) ( get-file ( 15000000:xy"].concat(),
+            7 => hello.as_bytes()[..number % hello.len()].to_vec(),
+            8 => b"( 2 ( edit-pipeline ) 200000:"
+                .iter()
+                .copied()
+                .chain([b'x'; 200_000])
+                .collect(),
+            _ => Vec::new(),
+        };
+        client.say(says);
+        if number % 3 == 0 {
+            client.vanish();
+        }
+    }
+    works(&server);
+    rest.comes_back(&server, 16 << 20);
+    works(&server);
+}
+
+#[test]
+fn half_open_connections_take_no_threads_and_little_memory() {
+    let server = serve(&["--max-threads", "4"]);
+    let rest = at_rest(&server);
+    let mut clients: Vec<Client> = (0..800).map(|_| Client::of(&server)).collect();
+    for (number, client) in clients.iter_mut().enumerate() {
+        let hello = client.hello();
+        match number % 4 {
+            // Nothing at all.
+            0 => {}
+            1 => client.say(&hello[..hello.len() / 2]),
+            2 => client.say("( 2 ( edit-pipeline ) 60000:svn://"),
+            _ => {
+                client.log_in();
+                client.say("( get-file ( 15000000:x");
+            }
+        }
+    }
+    for _ in 0..3 {
+        works(&server);
+    }
+    let now = Held::by(&server);
+    assert!(now.threads <= rest.threads + 8, "{rest:?} has become {now:?}");
+    assert!(
+        now.memory < rest.memory + (48 << 20),
+        "{rest:?} has become {now:?}"
+    );
+    // Those who go on with what they began are served.
+    for client in clients.iter_mut().skip(1).step_by(4).take(50) {
+        let hello = client.hello();
+        client.say(hello[hello.len() / 2..].to_owned() + "( ANONYMOUS ( 0: ) ) ( get-latest-rev ( ) ) ");
+        client.read_until("( success ( 1 ) ) ");
+    }
+    for (number, client) in clients.into_iter().enumerate() {
+        if number % 2 == 0 {
+            client.vanish();
+        }
+    }
+    rest.comes_back(&server, 16 << 20);
+    works(&server);
+}
+
+#[test]
+fn what_is_begun_must_be_finished_in_time() {
+    let server = serve(&["--stall-timeout", "1"]);
+    let mut quiet: Vec<Client> = (0..5).map(|_| Client::of(&server)).collect();
+    for client in &mut quiet {
+        client.log_in();
+    }
+    let mut owing: Vec<Client> = (0..60).map(|_| Client::of(&server)).collect();
+    for (number, client) in owing.iter_mut().enumerate() {
+        let hello = client.hello();
+        match number % 4 {
+            0 => {}
+            1 => client.say(&hello[..hello.len() / 2]),
+            2 => {
+                client.log_in();
+                client.say("( get-latest-rev ( ");
+            }
+            _ => {
+                client.log_in();
+                client.say("( update ( ( ) 0: true infinity false ) ) ");
+            }
+        }
+    }
+    for client in &mut owing {
+        assert!(!client.reads("what the server never says"));
+    }
+    // Who owes nothing may be silent for as long as it likes.
+    for client in &mut quiet {
+        client.say("( get-latest-rev ( ) ) ");
+        client.read_until("( success ( 1 ) ) ");
+    }
+}
+
+#[test]
+fn clients_that_go_in_the_middle_of_a_text_leave_nothing_behind() {
+    let server = serve(&[]);
+    let rest = at_rest(&server);
+    for _ in 0..4 {
+        let mut clients: Vec<Client> = (0..50).map(|_| Client::of(&server)).collect();
+        for client in &mut clients {
+            client.ask_for_everything();
+        }
+        for client in &mut clients {
+            client.read_until("( apply-textdelta ");
+        }
+        for (number, client) in clients.into_iter().enumerate() {
+            // With and without what the system says for them.
+            if number % 2 == 0 {
+                client.vanish();
+            }
+        }
+    }
+    works(&server);
+    rest.comes_back(&server, 48 << 20);
+    works(&server);
+}
+
+#[test]
+fn a_reader_of_single_bytes_is_served_to_the_end_and_one_of_none_is_not() {
+    const PATIENCE: &str = "4";
+    /// Longer than a peer that takes nothing may stay.
+    const SLOWLY: Duration = Duration::from_secs(9);
+    const BYTES_A_SECOND: f64 = 10_000.0;
+    let server = serve(&["--stall-timeout", PATIENCE, "--max-threads", "2"]);
+    let rest = at_rest(&server);
+    let mut slow = Client::with_small_window(&server);
+    slow.ask_for_everything();
+    let mut stalled: Vec<Client> = (0..6).map(|_| Client::with_small_window(&server)).collect();
+    for client in &mut stalled {
+        client.ask_for_everything();
+    }
+    let begin = Instant::now();
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| {
+            let mut byte = [0];
+            let mut count = 0.0;
+            while begin.elapsed() < SLOWLY {
+                while count < begin.elapsed().as_secs_f64() * BYTES_A_SECOND {
+                    slow.stream.read_exact(&mut byte).expect("because it still reads");
+                    count += 1.0;
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        // More than there are threads wait for their peers: nobody else waits for them.
+        let mut others = 0;
+        while !reader.is_finished() {
+            let asked = Instant::now();
+            works(&server);
+            assert!(
+                asked.elapsed() < Duration::from_secs(8),
+                "another client had to wait"
+            );
+            others += 1;
+        }
+        assert!(others > 2);
+    });
+    slow.read_until("( close-edit ( ) ) ");
+    slow.say("( success ( ) ) ");
+    slow.read_until("( success ( ) ) ");
+    drop(slow);
+    rest.comes_back(&server, 32 << 20);
+    for client in &mut stalled {
+        assert!(
+            !client.reads("( close-edit ( ) ) "),
+            "it took nothing and was not given up"
+        );
+    }
+    works(&server);
+}

@@ -1,0 +1,238 @@
+//! Servers that are told to stop, to start again, or that their log was put away.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use testkit::server::{Server, free_port};
+use testkit::{Side, Tool, scratch};
+
+use crate::hostile::big;
+
+const SIGTERM: i32 = 15;
+
+/// Between a client and a server: hands on `before` bytes of what the server says, then nothing until it may go on.
+struct Between {
+    port: u16,
+    reached: mpsc::Receiver<()>,
+    go_on: Arc<AtomicBool>,
+}
+
+impl Between {
+    fn client_and(server: SocketAddr, before: usize) -> Between {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("because the loopback has ports left");
+        let port = listener.local_addr().expect("because it is bound").port();
+        let (at, reached) = mpsc::channel();
+        let go_on = Arc::new(AtomicBool::new(false));
+        let may = go_on.clone();
+        std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().expect("because it listens");
+            let mut server = TcpStream::connect(server).expect("because it listens");
+            let (mut from, mut to) = (
+                client.try_clone().expect("because it is a socket"),
+                server.try_clone().expect("because it is a socket"),
+            );
+            std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+            let mut piece = [0; 16384];
+            let mut passed = 0;
+            while let Ok(len) = server.read(&mut piece) {
+                if len == 0 || client.write_all(&piece[..len]).is_err() {
+                    break;
+                }
+                passed += len;
+                if passed > before {
+                    _ = at.send(());
+                    while !may.load(Ordering::SeqCst) {
+                        std::thread::sleep(Duration::from_millis(5));
+                    }
+                }
+            }
+            // Both directions: the client must learn it.
+            _ = client.shutdown(std::net::Shutdown::Both);
+        });
+        Between { port, reached, go_on }
+    }
+}
+
+#[test]
+fn told_to_stop_in_the_middle_of_a_checkout() {
+    for side in Side::BOTH {
+        let dir = scratch();
+        let pid = dir.path().join("pid").display().to_string();
+        let args = ["-T", "--pid-file", &pid];
+        let server = Server::svnserve(side, &big(), &args[usize::from(side == Side::Ours)..]);
+        let between = Between::client_and(server.addr(), 1 << 20);
+        let mut client = Tool::new("svn")
+            .args(["checkout", "--non-interactive"])
+            .arg(format!("svn://127.0.0.1:{}/r", between.port))
+            .arg(dir.path().join("wc"))
+            .command()
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("because svn is installed");
+        between
+            .reached
+            .recv_timeout(Duration::from_secs(30))
+            .expect("because it checks out");
+        let port = server.port().to_string();
+        let ended = server.terminate().expect("because it stops in time");
+        assert_eq!(ended.signal(), Some(SIGTERM), "{side:?}: {ended}");
+        assert!(
+            Path::new(&pid).exists(),
+            "{side:?} leaves the file that names it behind"
+        );
+        // Another one can start at once.
+        let next = side
+            .tool("svnserve")
+            .args(["-d", "--listen-host", "127.0.0.1", "--listen-port", &port])
+            .arg("-r")
+            .arg(big())
+            .args(["--pid-file", &pid])
+            .run();
+        assert_eq!(next.code, 0, "{next:?}");
+        works_soon(&format!("svn://127.0.0.1:{port}/r"));
+        between.go_on.store(true, Ordering::SeqCst);
+        let mut said = String::new();
+        let mut stderr = client.stderr.take().expect("because it was piped");
+        stderr.read_to_string(&mut said).expect("because it is text");
+        let code = client.wait().expect("because it is our child").code();
+        assert_eq!(code, Some(1), "{side:?}: {said}");
+        assert!(
+            said.contains("E210002") || said.contains("E000104"),
+            "{side:?}: {said}"
+        );
+        stop(&std::fs::read_to_string(&pid).expect("because it was written"));
+    }
+}
+
+/// Waits until a server answers: theirs goes into the background before it listens.
+fn works_soon(url: &str) {
+    wait_for(|| {
+        Tool::new("svn")
+            .args(["info", "--non-interactive", url])
+            .run()
+            .code
+            == 0
+    });
+}
+
+fn is_there(pid: &str) -> bool {
+    Tool::new("kill").args(["-0", pid.trim()]).run().code == 0
+}
+
+fn stop(pid: &str) {
+    Tool::new("kill").args(["-TERM", pid.trim()]).ok();
+    wait_for(|| !is_there(pid));
+}
+
+fn wait_for(mut done: impl FnMut() -> bool) {
+    for _ in 0..2000 {
+        if done() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("it does not happen");
+}
+
+#[test]
+fn a_daemon_is_named_before_its_parent_ends_or_there_is_none() {
+    let dir = scratch();
+    let port = free_port().to_string();
+    let start = |pid: &Path| {
+        Side::Ours
+            .tool("svnserve")
+            .args(["-d", "--listen-host", "127.0.0.1", "--listen-port", &port, "-r"])
+            .arg(big())
+            .arg("--pid-file")
+            .arg(pid)
+            .run()
+    };
+    let refused = start(&dir.path().join("no/pid"));
+    assert_eq!(refused.code, 1);
+    assert!(
+        refused.err().contains("svnserve: E000002: Can't open file '") && refused.err().contains("/no/pid'"),
+        "{refused:?}"
+    );
+    let address: SocketAddr = format!("127.0.0.1:{port}").parse().expect("because it is one");
+    assert!(
+        TcpStream::connect(address).is_err(),
+        "a server that nobody can find"
+    );
+    let pid = dir.path().join("pid");
+    std::fs::write(&pid, "an old one that is longer").expect("because it is ours");
+    assert_eq!(start(&pid).code, 0);
+    let number = std::fs::read_to_string(&pid).expect("because it was written");
+    assert!(is_there(&number), "{number}");
+    // Nobody has to wait for it.
+    TcpStream::connect(address).expect("because it listens");
+    stop(&number);
+    assert_eq!(std::fs::read_to_string(&pid).ok(), Some(number));
+}
+
+#[test]
+fn a_log_that_is_put_away_loses_nothing_and_disturbs_no_one() {
+    const ROUNDS: usize = 5;
+    const ASKED: usize = 200;
+    let dir = scratch();
+    let log = dir.path().join("log");
+    let server = Server::svnserve(Side::Ours, &big(), &["--log-file", &log.display().to_string()]);
+    let mut client = TcpStream::connect(server.addr()).expect("because it listens");
+    let url = server.url("r");
+    let hello = format!(
+        "( 2 ( edit-pipeline depth ) {}:{url} 4:test ( ) ) ( ANONYMOUS ( 0: ) ) ",
+        url.len()
+    );
+    client
+        .write_all(hello.as_bytes())
+        .expect("because it is connected");
+    let hang_up = || {
+        Tool::new("kill").args(["-HUP", &server.pid().to_string()]).ok();
+    };
+    std::thread::scope(|scope| {
+        let asking = scope.spawn(|| {
+            let mut heard = Vec::new();
+            let mut piece = [0; 4096];
+            for number in 1..=ROUNDS * ASKED {
+                client
+                    .write_all(b"( get-latest-rev ( ) ) ")
+                    .expect("because it is connected");
+                while heard.windows(17).filter(|w| w == b"( success ( 1 ) )").count() < number {
+                    let len = client.read(&mut piece).expect("because the server answers");
+                    assert!(len > 0, "it hung up");
+                    heard.extend_from_slice(&piece[..len]);
+                }
+            }
+        });
+        for round in 0..ROUNDS {
+            std::fs::rename(&log, dir.path().join(format!("log.{round}"))).expect("because it logs");
+            hang_up();
+            wait_for(|| log.exists());
+        }
+        asking.join().expect("because nobody was disturbed");
+    });
+    // Where no new one can be made the old one goes on, and knows why.
+    let old = dir.path().join("log.last");
+    std::fs::rename(&log, &old).expect("because it logs");
+    std::fs::create_dir(&log).expect("because it is ours");
+    hang_up();
+    let text = |path: &Path| std::fs::read_to_string(path).unwrap_or_default();
+    wait_for(|| text(&old).contains("Can't open file"));
+    Tool::new("svn").args(["info", "--non-interactive", &url]).ok();
+    let mut asked = 0;
+    for entry in std::fs::read_dir(dir.path())
+        .expect("because it is ours")
+        .flatten()
+    {
+        asked += text(&entry.path()).matches(" get-latest-rev\n").count();
+    }
+    assert_eq!(asked, ROUNDS * ASKED + 1);
+    assert!(text(&old).contains(" get-latest-rev\n"));
+}
