@@ -8,6 +8,8 @@
 //! Rivals are processes: nothing here links against them, and without them only our own columns fill.
 
 mod cells;
+mod crowd;
+mod load;
 mod measure;
 mod plot;
 mod read;
@@ -31,6 +33,8 @@ struct Cli {
 enum Command {
     /// Reading: verify, dump, export, log, list, blame
     Read(Options),
+    /// Many clients at once: connected, asking, exporting
+    Load(load::Options),
     /// Writes a generated history as a dump stream to standard output
     Generate {
         /// Revisions to generate
@@ -80,6 +84,7 @@ pub struct Options {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Read(options) => read::main(options),
+        Command::Load(options) => load::main(&options),
         Command::Generate { revisions, seed } => {
             workload::history::write(&mut std::io::stdout().lock(), revisions, seed)
                 .map_err(|e| e.to_string())

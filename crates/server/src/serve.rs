@@ -53,6 +53,7 @@ impl Server {
     /// The system's, if it cannot even begin.
     pub fn run(self, stop: &Stop) -> Result<()> {
         let most = raise_descriptor_limit();
+        keep_small();
         let idle = Idle::new(stop)?;
         let workers = Workers::new(self.threads, idle.clone());
         let watcher = {
@@ -150,6 +151,13 @@ impl Door<'_> {
         self.complained = true;
         thread::sleep(BREATH);
     }
+}
+
+/// A thread's first byte of each kind of buffer must not take a huge page: a thousand busy threads would hold gigabytes.
+fn keep_small() {
+    // Where it is not possible they do.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 
 /// Ten thousand idle clients need ten thousand descriptors. Answers how many connections there may be.

@@ -105,6 +105,71 @@ fn a_folder_of_repositories_is_served_as_it_is() {
     assert_eq!(end(child, "-TERM"), Some(0));
 }
 
+#[test]
+fn every_shape_of_address_and_root_is_served_or_explained() {
+    let root = scratch();
+    let folder = root.path().display().to_string();
+    // Nothing there yet: it says so, and serves what comes.
+    let mut child = Command::new(testkit::tool::sven())
+        .args(["serve", "--svn", "[::1]:0", &folder])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map(Serving)
+        .expect("because it was built");
+    let line = printed(&mut child, "svn://").concat();
+    let url = line.rsplit(' ').next().expect("because it ends with a URL");
+    assert!(url.starts_with("svn://[::1]:"), "{line}");
+    let mut warning = String::new();
+    let stderr = child.0.stderr.take().expect("because it is a pipe");
+    BufReader::new(stderr)
+        .read_line(&mut warning)
+        .expect("because it is text");
+    assert!(warning.contains("There is no repository in") && warning.contains("svnadmin create"));
+    let new = root.path().join("new");
+    Tool::new("svnadmin").arg("create").arg(&new).ok();
+    let info = |url: &str| Tool::new("svn").args(["info", "--non-interactive", url]).ok();
+    info(&format!("{url}new"));
+    // The address is taken now.
+    let port = url.trim_end_matches('/').rsplit(':').next().unwrap_or_default();
+    let said = Tool::new(testkit::tool::sven())
+        .args(["serve", "--svn", &format!("[::1]:{port}"), &folder])
+        .run();
+    assert_eq!(said.code, 1);
+    assert!(
+        said.err().contains(&format!("port {port} of ::1")) && said.err().contains("E000098"),
+        "{said:?}"
+    );
+    // A repository as the root; every address of both families.
+    let itself = new.display().to_string();
+    let mut child = start(&["--svn", ":0", &itself], root.path());
+    let line = printed(&mut child, "svn://").concat();
+    assert!(line.starts_with(&format!("Serving the repository '{itself}' at svn://localhost:")));
+    let port = line.trim_end_matches('/').rsplit(':').next().unwrap_or_default();
+    for host in ["127.0.0.1", "[::1]", "localhost"] {
+        info(&format!("svn://{host}:{port}"));
+    }
+    assert_eq!(end(child, "-TERM"), Some(0));
+    // The default port, unless somebody on this machine has it.
+    let mut child = start(&[&folder], root.path());
+    let mut line = String::new();
+    BufReader::new(child.0.stdout.take().expect("because it is a pipe"))
+        .read_line(&mut line)
+        .expect("because it is text");
+    match line.is_empty() {
+        true => assert_eq!(child.0.wait().expect("because it is our child").code(), Some(1)),
+        false => assert!(line.ends_with(" at svn://localhost/\n"), "{line}"),
+    }
+    let nowhere = Tool::new(testkit::tool::sven())
+        .args(["serve", "/no/where"])
+        .run();
+    assert_eq!(nowhere.code, 1);
+    assert!(
+        nowhere.err().contains("Can't open directory '/no/where'"),
+        "{nowhere:?}"
+    );
+}
+
 /// A new repository at `path` with a folder `name` in it.
 fn create(path: &Path, name: &str) {
     _ = std::fs::remove_dir_all(path);

@@ -1,0 +1,285 @@
+//! Many clients at once: ten thousand that are connected, a thousand that export; ours beside Subversion's with threads.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::crowd::{Answers, Crowd, LATEST};
+use crate::rivals::{Sven, subversion_version};
+use crate::workload::{self, run};
+
+/// How many clients, on what.
+#[derive(Args)]
+pub struct Options {
+    /// Clients that are connected and quiet
+    #[arg(long, default_value_t = 10_000)]
+    idle: usize,
+    /// Clients that export at once
+    #[arg(long, default_value_t = 1000)]
+    exporting: usize,
+    /// Size of the generated history, in revisions
+    #[arg(long, default_value_t = 1000)]
+    revisions: u32,
+    /// Seconds after which those without an answer count as failed
+    #[arg(long, default_value_t = 120)]
+    limit: u64,
+    /// Only our server
+    #[arg(long)]
+    ours: bool,
+    /// Where workloads are kept between runs
+    #[arg(long, default_value = "bench-data")]
+    data: PathBuf,
+    /// Where the table goes
+    #[arg(long, default_value = "bench-results")]
+    results: PathBuf,
+    /// The sven binary (default: built beside this program)
+    #[arg(long)]
+    sven: Option<PathBuf>,
+}
+
+/// Runs both loads against all servers and prints and stores the table.
+///
+/// # Errors
+/// The first thing that could not be made or run; clients that fail are numbers in the table.
+pub fn main(options: &Options) -> Result<(), String> {
+    let limit = getrlimit(Resource::Nofile);
+    // If it can't be raised, clients are missing, and counted.
+    _ = setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: limit.maximum,
+            maximum: limit.maximum,
+        },
+    );
+    fs::create_dir_all(&options.data).map_err(|e| format!("{}: {e}", options.data.display()))?;
+    let data = fs::canonicalize(&options.data).map_err(|e| e.to_string())?;
+    let sven = Sven::find(options.sven.as_deref())?;
+    let workload = workload::history::workload(&data, options.revisions, 1)?;
+    let load = Load {
+        options,
+        repository: workload.repository.clone(),
+        trunk: workload.trunk,
+    };
+    let many = (options.idle.max(options.exporting) + 100).to_string();
+    let theirs = || {
+        let mut command = Command::new("svnserve");
+        command.args(["-T", "-M", "1024"]);
+        command
+    };
+    let mut table = format!(
+        "Sven beside Subversion {}, {} cores; clients and server on the same machine.\n\n\
+         | load | server | answered | wall s | bytes for each | memory MiB | peak MiB | threads |\n\
+         |---|---|---:|---:|---:|---:|---:|---:|\n",
+        subversion_version(),
+        thread::available_parallelism().map_or(1, usize::from),
+    );
+    let mut servers: Vec<(&str, Command)> = vec![("sven -M 1024", {
+        let mut command = sven.command("svnserve");
+        command.args(["-M", "1024"]);
+        command
+    })];
+    if !options.ours {
+        let mut all = theirs();
+        all.args(["--max-threads", &many]);
+        servers.push(("1.14 -T -M 1024", theirs()));
+        servers.push(("1.14 -T -M 1024 --max-threads", all));
+    }
+    for (name, command) in &mut servers {
+        load.idle(name, command, &mut table)?;
+        load.exporting(name, command, &mut table)?;
+    }
+    print!("{table}");
+    let path = options.results.join("load.md");
+    fs::create_dir_all(&options.results)
+        .and_then(|()| fs::write(&path, &table))
+        .map_err(|e| format!("{}: {e}", path.display()))
+}
+
+struct Load<'a> {
+    options: &'a Options,
+    repository: PathBuf,
+    trunk: &'static str,
+}
+
+impl Load<'_> {
+    fn limit(&self) -> Duration {
+        Duration::from_secs(self.options.limit)
+    }
+
+    fn idle(&self, name: &str, command: &mut Command, table: &mut String) -> Result<(), String> {
+        let count = self.options.idle;
+        let server = Server::start(command, &self.repository)?;
+        let begun = Instant::now();
+        let mut crowd = Crowd::connect(server.address, &server.url, count, self.limit());
+        let mut answers = crowd.greet(self.limit()).map_err(|e| e.to_string())?;
+        answers.wall = begun.elapsed().as_secs_f64();
+        // Threads leave, buffers go.
+        thread::sleep(Duration::from_secs(5));
+        server.row(
+            &format!("{count} connect, log in, are quiet"),
+            name,
+            count,
+            answers,
+            table,
+        );
+        if answers.answered < count {
+            return Ok(());
+        }
+        let answers = crowd.ask(LATEST, self.limit()).map_err(|e| e.to_string())?;
+        server.row(
+            &format!("all {} ask once", crowd.len()),
+            name,
+            count,
+            answers,
+            table,
+        );
+        Ok(())
+    }
+
+    fn exporting(&self, name: &str, command: &mut Command, table: &mut String) -> Result<(), String> {
+        let count = self.options.exporting;
+        let server = Server::start(command, &self.repository)?;
+        let begun = Instant::now();
+        let url = format!("{}/{}", server.url, self.trunk);
+        let mut crowd = Crowd::connect(server.address, &url, count, self.limit());
+        // A real client among them, who must notice nothing but the crowd.
+        let place = tempfile::tempdir().map_err(|e| e.to_string())?;
+        let real = {
+            let to = place.path().join("real");
+            thread::spawn(move || {
+                let mut export = Command::new("svn");
+                export.args(["export", "-q", "--non-interactive", &url]).arg(&to);
+                run(&mut export)
+            })
+        };
+        let mut answers = crowd.export(self.limit()).map_err(|e| e.to_string())?;
+        answers.wall = begun.elapsed().as_secs_f64();
+        drop(crowd);
+        let real = real.join().map_err(|_| "the real client's thread")?;
+        let local = format!("file://{}/{}", self.repository.display(), self.trunk);
+        run(Command::new("svn")
+            .args(["export", "-q", &local])
+            .arg(place.path().join("local")))?;
+        let same = real.is_ok()
+            && run(Command::new("diff")
+                .arg("-r")
+                .args([place.path().join("real"), place.path().join("local")]))
+            .is_ok();
+        let job = format!(
+            "{count} export at once (stock svn among them: {})",
+            if same { "equal" } else { "**failed**" }
+        );
+        server.row(&job, name, count, answers, table);
+        Ok(())
+    }
+}
+
+/// A server, watched.
+struct Server {
+    child: Child,
+    address: SocketAddr,
+    url: String,
+    peaks: Arc<Peaks>,
+}
+
+#[derive(Default)]
+struct Peaks {
+    over: AtomicBool,
+    threads: AtomicUsize,
+}
+
+impl Server {
+    fn start(command: &mut Command, repository: &Path) -> Result<Server, String> {
+        let free = TcpListener::bind(("127.0.0.1", 0)).and_then(|l| l.local_addr());
+        let address = free.map_err(|e| e.to_string())?;
+        let port = address.port().to_string();
+        let mut started = Command::new(command.get_program());
+        let child = started
+            .args(command.get_args())
+            .args([
+                "-d",
+                "--foreground",
+                "--listen-host",
+                "127.0.0.1",
+                "--listen-port",
+                &port,
+                "-r",
+            ])
+            .arg(repository)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|e| format!("{started:?}: {e}"))?;
+        let peaks = Arc::new(Peaks::default());
+        let server = Server {
+            child,
+            address,
+            url: format!("svn://127.0.0.1:{port}"),
+            peaks: peaks.clone(),
+        };
+        let begun = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            if begun.elapsed() > Duration::from_secs(10) {
+                return Err(format!("{started:?} does not listen"));
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        let pid = server.child.id();
+        thread::spawn(move || {
+            while !peaks.over.load(Ordering::Relaxed) {
+                let threads = status(pid, "Threads:");
+                peaks.threads.fetch_max(threads, Ordering::Relaxed);
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+        Ok(server)
+    }
+
+    fn row(&self, job: &str, name: &str, count: usize, answers: Answers, table: &mut String) {
+        let pid = self.child.id();
+        let lost = count - answers.answered;
+        let answered = match lost {
+            0 => "all".to_owned(),
+            lost => format!("**{} missing**", lost),
+        };
+        let bytes = match answers.bytes {
+            (low, high) if low == high => low.to_string(),
+            (low, high) => format!("{low}–{high}"),
+        };
+        _ = writeln!(
+            table,
+            "| {job} | {name} | {answered} | {:.2} | {bytes} | {} | {} | {} |",
+            answers.wall,
+            status(pid, "VmRSS:") / 1024,
+            status(pid, "VmHWM:") / 1024,
+            self.peaks.threads.load(Ordering::Relaxed),
+        );
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.peaks.over.store(true, Ordering::Relaxed);
+        // It may be gone, which is as good.
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+/// A number of the kernel's account of a process; 0 if it is gone.
+fn status(pid: u32, field: &str) -> usize {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(field));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok())
+        .unwrap_or(0)
+}
