@@ -1,23 +1,24 @@
 //! A small repository with any bytes laid over its files: opened, read everywhere, verified. Errors are fine; panics, endless
 //! loops and large allocations are not.
 //!
-//! The first byte chooses the repository. Then come patches: file, offset (two bytes), length, bytes.
+//! The first byte chooses the repository, and whether it is read or verified. Then come patches: file, offset (two bytes),
+//! length, bytes.
 
 #![no_main]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::SystemTime;
 
 use base::hashdump::{Reader, Terminator};
 use base::{Depth, Error, FsPath, NodeKind, Revnum};
 use fsfs::admin::verify::{self, Observer, Options, Progress, Warning};
 use fsfs::disk::{Disk, DiskFile, FileMeta};
-use fsfs::{Cache, Fs, Node};
+use fsfs::{Cache, Fs, Node, NodeRevId};
 use libfuzzer_sys::fuzz_target;
 
 const IMAGES: [&[u8]; 5] = [
@@ -28,9 +29,28 @@ const IMAGES: [&[u8]; 5] = [
     include_bytes!("../../crates/testkit/data/golden/f8-packed.image"),
 ];
 
+/// The files of each repository, parsed once.
+static FILES: LazyLock<Vec<Vec<(PathBuf, Arc<Bytes>)>>> =
+    LazyLock::new(|| IMAGES.iter().map(|image| files(image)).collect());
+
+fn files(image: &[u8]) -> Vec<(PathBuf, Arc<Bytes>)> {
+    let mut files = Vec::new();
+    let mut reader = Reader::new(image, Terminator::End, false);
+    while let Ok(Some(entry)) = reader.next_entry() {
+        let name = String::from_utf8_lossy(entry.key).into_owned();
+        // The locks that nobody reads would only waste patches.
+        if name.starts_with("db/") && !name.ends_with('/') && !name.ends_with("lock") {
+            let bytes = Bytes(entry.value.unwrap_or_default().to_vec());
+            files.push((Path::new("/r").join(name), Arc::new(bytes)));
+        }
+    }
+    files
+}
+
 /// Files in memory.
 struct Memory(HashMap<PathBuf, Arc<Bytes>>);
 
+#[derive(Clone)]
 struct Bytes(Vec<u8>);
 
 impl DiskFile for Bytes {
@@ -91,56 +111,53 @@ impl Observer for Quiet {
 
 fuzz_target!(|data: &[u8]| {
     let Some((choice, mut patches)) = data.split_first() else { return };
-    let mut files: Vec<(PathBuf, Vec<u8>)> = Vec::new();
-    let mut reader = Reader::new(IMAGES[usize::from(*choice) % IMAGES.len()], Terminator::End, false);
-    while let Ok(Some(entry)) = reader.next_entry() {
-        let name = String::from_utf8_lossy(entry.key).into_owned();
-        if name.starts_with("db/") && !name.ends_with('/') {
-            files.push((Path::new("/r").join(name), entry.value.unwrap_or_default().to_vec()));
-        }
-    }
+    let mut files = FILES[usize::from(*choice) % IMAGES.len()].clone();
     while let [file, low, high, length, rest @ ..] = patches {
         let (bytes, rest) = rest.split_at(usize::from(*length).min(rest.len()));
         patches = rest;
         let count = files.len();
-        let file = &mut files[usize::from(*file) % count].1;
+        let file = &mut Arc::make_mut(&mut files[usize::from(*file) % count].1).0;
         let at = usize::from(u16::from_le_bytes([*low, *high])) % (file.len() + 1);
         let end = (at + bytes.len()).min(file.len());
         file.splice(at..end, bytes.iter().copied());
     }
-    let memory = Memory(files.into_iter().map(|(path, bytes)| (path, Arc::new(Bytes(bytes)))).collect());
-    let _ = read_all(Arc::new(memory));
+    let memory = Arc::new(Memory(files.into_iter().collect()));
+    let _ = match choice / IMAGES.len() as u8 % 2 {
+        0 => read_all(memory),
+        _ => verify_all(memory),
+    };
 });
 
 fn read_all(disk: Arc<dyn Disk>) -> base::Result<()> {
     let fs = Fs::open_on(Path::new("/r/db"), &Cache::new(1 << 20), disk)?;
     // `current` may promise a great many.
     let last = fs.youngest()?.0.min(40);
+    let mut seen = HashSet::new();
     for rev in (0..=last).map(Revnum) {
         let _ = fs.revprops(rev);
         let _ = fs.rev_size(rev);
         if let Ok(root) = fs.root(rev) {
             let _ = root.changed_paths();
-            let mut left = 300;
-            let _ = root.root_node().and_then(|node| walk(&node, &mut left));
+            let _ = root.root_node().and_then(|node| walk(&node, &mut seen));
         }
     }
     let _ = fs.locks(&FsPath::root(), Depth::Infinity);
     for txn in fs.list_txns()? {
         let _ = fs.txn_props(&txn);
     }
-    let mut options = Options::range(Revnum(0), Revnum(last));
+    Ok(())
+}
+
+fn verify_all(disk: Arc<dyn Disk>) -> base::Result<()> {
+    let fs = Fs::open_on(Path::new("/r/db"), &Cache::new(1 << 20), disk)?;
+    let mut options = Options::range(Revnum(0), Revnum(fs.youngest()?.0.min(40)));
     options.jobs = 1;
     options.cache_budget = 1 << 20;
     verify::run(&fs, &options, &mut Quiet)
 }
 
-/// Bounded: a damaged directory may contain itself.
-fn walk(node: &Node, left: &mut u32) -> base::Result<()> {
-    if *left == 0 {
-        return Ok(());
-    }
-    *left -= 1;
+/// Each node-revision once: most of a tree is that of the revision before, and a damaged directory may contain itself.
+fn walk(node: &Node, seen: &mut HashSet<NodeRevId>) -> base::Result<()> {
     let _ = node.props();
     if node.kind() == NodeKind::File {
         let mut reader = node.reader()?;
@@ -149,8 +166,10 @@ fn walk(node: &Node, left: &mut u32) -> base::Result<()> {
         return Ok(());
     }
     for entry in node.entries()?.iter() {
-        if let Ok(child) = node.child_of(entry) {
-            let _ = walk(&child, left);
+        if seen.insert(entry.id)
+            && let Ok(child) = node.child_of(entry)
+        {
+            let _ = walk(&child, seen);
         }
     }
     Ok(())

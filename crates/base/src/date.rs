@@ -7,7 +7,6 @@
 use std::fmt;
 
 use jiff::Timestamp;
-use jiff::civil;
 use jiff::tz::TimeZone;
 
 use crate::error::{Error, Result};
@@ -48,33 +47,18 @@ impl fmt::Display for Date {
     }
 }
 
+/// `YYYY-MM-DDThh:mm:ss.uuuuuuZ`; as the incumbent, any number of digits between the marks will do, and what follows the `Z`
+/// does not matter.
 fn parse_stored(text: &[u8]) -> Option<Date> {
-    let text = text.strip_suffix(b"Z")?;
-    if text.len() < 20 || text[4] != b'-' || text[7] != b'-' || text[10] != b'T' || text[13] != b':' {
-        return None;
+    let mut rest = text;
+    let mut fields = [0; 7];
+    for (field, mark) in fields.iter_mut().zip(*b"--T::.Z") {
+        let end = rest.iter().position(|byte| !byte.is_ascii_digit())?;
+        *field = if end == 0 { 0 } else { number(&rest[..end])? };
+        rest = rest[end..].strip_prefix(&[mark])?;
     }
-    if text[16] != b':' || text[19] != b'.' {
-        return None;
-    }
-    let fraction = &text[20..];
-    if fraction.is_empty() || fraction.len() > 6 || !fraction.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    let mut micros = number(fraction)?;
-    for _ in fraction.len()..6 {
-        micros *= 10;
-    }
-    from_civil(
-        number(&text[..4])?,
-        number(&text[5..7])?,
-        number(&text[8..10])?,
-        [
-            number(&text[11..13])?,
-            number(&text[14..16])?,
-            number(&text[17..19])?,
-        ],
-        micros,
-    )
+    let [year, month, day, hour, minute, second, micros] = fields;
+    from_civil(year, month, day, [hour, minute, second], micros)
 }
 
 /// `Sat 5 Aug 2000 13:07:22.123456 (day 217, dst 1, gmt_off -25200)`; the clock part is local time, so many seconds
@@ -97,22 +81,25 @@ fn parse_ancient(text: &[u8]) -> Option<Date> {
     Some(Date(local.checked_sub(offset.checked_mul(1_000_000)?)?))
 }
 
+/// The parts need not be in their usual ranges, except for the month: the 31st of April is the 1st of May. Nothing is before 1970.
 fn from_civil(year: i64, month: i64, day: i64, clock: [i64; 3], micros: i64) -> Option<Date> {
-    let clock = clock.map(|part| i8::try_from(part).unwrap_or(-1));
-    let civil = civil::DateTime::new(
-        i16::try_from(year).ok()?,
-        i8::try_from(month).ok()?,
-        i8::try_from(day).ok()?,
-        clock[0],
-        clock[1],
-        clock[2].min(59),
-        i32::try_from(micros).ok()?.checked_mul(1000)?,
-    )
-    .ok()?;
-    Some(Date(
-        civil.to_zoned(TimeZone::UTC).ok()?.timestamp().as_microsecond(),
-    ))
+    if !(1..=12).contains(&month) {
+        return None;
+    }
+    // Years that begin in March end with the leap day.
+    let year = if month < 3 { year - 1 } else { year };
+    let since_march = (month + 9) % 12;
+    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    let days = 365 * year + leap_days + (153 * since_march + 2) / 5 + day - 1 - DAYS_BEFORE_1970;
+    if days < 0 {
+        return None;
+    }
+    let seconds = days * 86_400 + clock[0] * 3600 + clock[1] * 60 + clock[2];
+    Some(Date(seconds.checked_mul(1_000_000)?.checked_add(micros)?))
 }
+
+/// Days from the 1st of March of the year 0 to 1970.
+const DAYS_BEFORE_1970: i64 = 719_468;
 
 fn number(digits: &[u8]) -> Option<i64> {
     if digits.is_empty() || digits.len() > 9 || !digits.iter().all(u8::is_ascii_digit) {
@@ -140,6 +127,45 @@ mod tests {
     fn the_form_before_1_0_is_read() {
         let date = Date::parse(b"Sat 5 Aug 2000 13:07:22.123456 (day 217, dst 1, gmt_off -25200)");
         assert_eq!(date.expect("a date").to_string(), "2000-08-05T20:07:22.123456Z");
+    }
+
+    /// As `svn info` prints what `svnadmin setrevprop` accepted.
+    #[test]
+    fn odd_dates_are_read_as_by_the_real_tool() {
+        for (text, same) in [
+            ("1970-01-01T00:00:00.0Z", "1970-01-01T00:00:00.000000Z"),
+            ("2020-02-29T23:59:60.000001Z", "2020-03-01T00:00:00.000001Z"),
+            ("2019-02-31T24:60:99.5Z", "2019-03-04T01:01:39.000005Z"),
+            ("2020-01-T:0:.Z", "2019-12-31T00:00:00.000000Z"),
+            ("2020-1-1T0:0:0.12Z", "2020-01-01T00:00:00.000012Z"),
+            (
+                "2020-012-01T00:00:00.1234567Z and more",
+                "2020-12-01T00:00:01.234567Z",
+            ),
+            ("2000-12-31T00:00:00.999999Z", "2000-12-31T00:00:00.999999Z"),
+            ("1999-03-01T00:00:00.999999Z", "1999-03-01T00:00:00.999999Z"),
+        ] {
+            assert_eq!(
+                Date::parse(text.as_bytes()).expect(text).to_string(),
+                same,
+                "{text}"
+            );
+        }
+        for bogus in [
+            "1969-12-31T23:59:59.999999Z",
+            "1970-01-00T24:00:00.0Z",
+            "1020-02-29T03:30:00.123456Z",
+            "2020-13-01T00:00:00.0Z",
+            "2020-00-01T00:00:00.0Z",
+            "2020-01-01T00:00:00Z",
+            "2020-01-01T00:00:00.0",
+            "2020-01-01 00:00:00.0Z",
+            " 2020-01-01T00:00:00.0Z",
+            "2020-01-01T00:-1:00.0Z",
+            "Sat 5 Aug 1960 13:07:22.123456 (day 217, dst 1, gmt_off 0)",
+        ] {
+            assert!(Date::parse(bogus.as_bytes()).is_err(), "{bogus}");
+        }
     }
 
     #[test]

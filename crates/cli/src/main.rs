@@ -104,7 +104,9 @@ fn sven(mut argv: Vec<OsString>) -> ExitCode {
         .iter()
         .find(|tool| word == tool.name || word == tool.word)
     {
-        return (tool.run)(Out::new(format!("sven {}", tool.word)), argv);
+        // Messages begin with what was typed, so that the command that they advise can be typed too.
+        let typed = if word == tool.word { tool.word } else { tool.name };
+        return (tool.run)(Out::new(format!("sven {typed}")), argv);
     }
     let outcome = match word.to_str() {
         Some("help" | "--help" | "-h" | "-?") => out.print(&usage()),
@@ -131,7 +133,9 @@ fn usage() -> String {
         "usage: sven COMMAND [ARGS & OPTIONS ...]\n\
          Subversion's server side in one program.\n\n\
          'sven COMMAND help' explains a command, 'sven --version' tells the version.\n\
-         Started under the name of one of Subversion's tools, sven is that tool.\n\nCommands:\n",
+         Started under the name of one of Subversion's tools (see 'install-links'), sven is that tool.\n\n\
+         Messages begin with the command as it was typed, otherwise they are the tool's: 'sven admin: E160013: ...',\n\
+         under the link's name 'svnadmin: E160013: ...'. What reads them should start sven through a link.\n\nCommands:\n",
     );
     let mut row = |word: &str, about: &str| text.push_str(&format!("   {word:20} {about}\n"));
     row(

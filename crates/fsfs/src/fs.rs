@@ -155,7 +155,7 @@ impl Fs {
     /// Reads `current`.
     ///
     /// # Errors
-    /// `FS_CORRUPT` if it does not start with a number; the system's.
+    /// `REVNUM_PARSE_FAILURE` if it does not start with a number; the system's.
     pub fn youngest(&self) -> Result<Revnum> {
         if let Some(ahead) = &self.0.ahead {
             return Ok(Revnum(ahead.youngest.load(Ordering::Acquire)));
@@ -373,7 +373,7 @@ fn first_line_fault(path: &Path, line: &str) -> String {
 
 fn corrupt_number(path: &Path) -> Error {
     Error::new(
-        Code::FS_CORRUPT,
+        Code::REVNUM_PARSE_FAILURE,
         format!("File '{}' holds no revision number", path.display()),
     )
 }

@@ -12,6 +12,7 @@ use std::time::Duration;
 use base::checksum::Sha1;
 use base::{Code, Error, Result, Revnum};
 use parking_lot::Mutex;
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Row, TransactionBehavior};
 
 use crate::disk::Create;
@@ -80,6 +81,10 @@ impl RepCache {
             let message = format!("Schema {version} of '{}' is not supported", path.display());
             return Err(Error::new(Code::SQLITE_UNSUPPORTED_SCHEMA, message));
         }
+        // Reads the schema: a database without one cannot be opened.
+        connection
+            .query_row("SELECT COUNT(*) FROM sqlite_master", [], |_| Ok(()))
+            .map_err(sqlite)?;
         Ok(RepCache {
             connection,
             is_initialised: version > 0,
@@ -271,26 +276,33 @@ impl Fs {
 
 /// A row as SQLite has it: any column may hold any type.
 struct RawRow {
-    hash: String,
+    hash: Vec<u8>,
     numbers: [i64; 4],
 }
 
 impl RawRow {
     fn read(row: &Row<'_>) -> rusqlite::Result<RawRow> {
         Ok(RawRow {
-            hash: row.get(0)?,
+            // Whatever type the column has, and in whatever encoding.
+            hash: match row.get_ref(0)? {
+                ValueRef::Text(hash) | ValueRef::Blob(hash) => hash.to_vec(),
+                ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => Vec::new(),
+            },
             numbers: [row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?],
         })
     }
 
     fn check(self) -> Result<RepCacheRow> {
-        let sha1 = Sha1::parse_hex(self.hash.as_bytes())
+        let sha1 = Sha1::parse_hex(&self.hash)
             .ok_or_else(|| Error::new(Code::BAD_CHECKSUM_PARSE, "Invalid character in hex checksum"))?;
         let [rev, item, length, expanded] = self.numbers;
         Ok(RepCacheRow {
             sha1,
             rev: Revnum(unsigned(rev)?),
-            item: unsigned(item)?,
+            item: u64::try_from(item).map_err(|_| {
+                let message = format!("Offset {item} too large in revision {rev}");
+                Error::new(Code::FS_INDEX_OVERFLOW, message)
+            })?,
             length: unsigned(length)?,
             expanded: unsigned(expanded)?,
         })
@@ -403,14 +415,18 @@ mod tests {
         for (row, code) in [
             ("'xyz',1,2,3,4", Code::BAD_CHECKSUM_PARSE),
             (
-                "'86f7e437faa5a7fce15d1ddcb9eaeaea377667b8',1,-2,3,4",
-                Code::FS_CORRUPT,
-            ),
-            (
                 "'86f7e437faa5a7fce15d1ddcb9eaeaea377667b8',1,'two',3,4",
                 Code::SQLITE_ERROR,
             ),
-            ("x'00ff',1,2,3,4", Code::SQLITE_ERROR),
+            ("x'00ff',1,2,3,4", Code::BAD_CHECKSUM_PARSE),
+            (
+                "'86f7e437faa5a7fce15d1ddcb9eaeaea377667b8',1,2,-3,4",
+                Code::FS_CORRUPT,
+            ),
+            (
+                "'86f7e437faa5a7fce15d1ddcb9eaeaea377667b8',1,-2,3,4",
+                Code::FS_INDEX_OVERFLOW,
+            ),
         ] {
             let (_dir, path) = database(&format!("{SCHEMA} INSERT INTO rep_cache VALUES({row});"));
             let cache = RepCache::open(&path).expect("opens").expect("is there");

@@ -102,7 +102,8 @@ impl Fs {
         // The cached pack may have been checked for another revision.
         self.check_range(&pack.value, shard, rev)?;
         let list = pack.value.list(rev).ok_or_else(|| corrupt(rev))?;
-        Ok(Arc::new(parse(list, rev)?))
+        let list = parse(list, rev).map_err(|e| e.wrap(Code::FS_CORRUPT, corrupt(rev).message()))?;
+        Ok(Arc::new(list))
     }
 
     fn check_range(&self, pack: &RevpropsPack, shard: u64, rev: Revnum) -> Result<()> {

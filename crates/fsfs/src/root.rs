@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::cache::Key;
 use crate::disk::is_missing;
-use crate::format::changes::{self, ChangedPath, ChangesError};
+use crate::format::changes::{self, ChangedPath, ChangesError, RawChange};
 use crate::format::dir::{self, DirEntry};
 use crate::format::id::{IdPart, NodeRevId, Tail, TxnId};
 use crate::format::noderev::{MAX_NODEREV, NodeRev};
@@ -414,7 +414,14 @@ impl Fs {
         if let Some(list) = self.cache().get(&key) {
             return Ok(list);
         }
-        let list = self.with_rev_file(rev, |file| {
+        let list: Arc<[ChangedPath]> = changes::normalize(self.stored_changes(rev)?).into();
+        self.cache().insert(key, list.clone());
+        Ok(list)
+    }
+
+    /// The changed-path list of a revision as it is stored.
+    pub(crate) fn stored_changes(&self, rev: Revnum) -> Result<Vec<RawChange>> {
+        self.with_rev_file(rev, |file| {
             let item = file.changes_item(rev)?;
             let start = file.item_offset(self.cache(), rev, item)?;
             let parse = |bytes: &[u8]| match changes::parse(bytes, false) {
@@ -424,10 +431,7 @@ impl Fs {
             };
             file.bytes()
                 .parse_at(start, file.items_end(rev)?, CHANGES_READ, MAX_CHANGES, parse)
-        })?;
-        let list: Arc<[ChangedPath]> = changes::normalize(list).into();
-        self.cache().insert(key, list.clone());
-        Ok(list)
+        })
     }
 }
 

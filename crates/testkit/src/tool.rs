@@ -230,7 +230,8 @@ pub fn personality(name: &str) -> PathBuf {
     link
 }
 
-/// Our built binary: `$SVEN_BIN`, or `sven` in the build folder of the running test.
+/// Our built binary: `$SVEN_BIN`, or `sven` in the build folder of the running test. A test that needs it fails without it:
+/// `cargo test --workspace` builds it, `cargo test -p` of a crate below `cli` does not.
 pub fn sven() -> PathBuf {
     if let Some(path) = std::env::var_os("SVEN_BIN") {
         return path.into();
@@ -242,11 +243,6 @@ pub fn sven() -> PathBuf {
         path.display()
     );
     path
-}
-
-/// True if our binary has been built: suites of lower crates skip what needs it.
-pub fn have_sven() -> bool {
-    std::env::var_os("SVEN_BIN").is_some() || profile_dir().join("sven").exists()
 }
 
 /// A fresh temporary folder, removed when dropped.

@@ -1,6 +1,6 @@
 //! Argument lists: what is refused, in which words, and in which order of complaints.
 
-use testkit::{Repo, Spec, build};
+use testkit::{Repo, Side, Spec, Tool, build, scratch, tool::sven};
 
 use crate::pair::Pair;
 
@@ -14,6 +14,29 @@ fn all(tool: &str, lines: &[&str]) {
     let pair = Pair::new(tool, folder);
     for line in lines {
         pair.same_line(line);
+    }
+}
+
+/// Under sven's own name a tool's messages begin with the command as it was typed; for the rest they are the tool's.
+#[test]
+fn sven_names_the_command_as_typed() {
+    let folder = scratch();
+    for (tool, word) in [("svnadmin", "admin"), ("svnlook", "look"), ("svnauthz", "authz")] {
+        for typed in [tool, word] {
+            for args in [
+                &[][..],
+                &["foo"],
+                &["--bad"],
+                &["info", "nowhere"],
+                &["accessof", "nowhere"],
+            ] {
+                let link = Side::Ours.tool(tool).args(args).dir(folder.path()).run();
+                let ours = Tool::new(sven()).arg(typed).args(args).dir(folder.path()).run();
+                let expected = link.err().replace(tool, &format!("sven {typed}"));
+                assert_eq!((ours.err(), ours.code), (expected, link.code));
+                assert!(ours.err().contains(&format!("sven {typed}")), "{ours:?}");
+            }
+        }
     }
 }
 

@@ -16,14 +16,15 @@ decode_error! {
     /// Why a changed-path list is not usable.
     ChangesError {
         Line => FS_CORRUPT, "Invalid changes line in rev-file";
-        Id => FS_CORRUPT, "Invalid ID in changes line";
+        Id => FS_MALFORMED_NODEREV_ID, "Malformed node revision ID string in changes line";
         Action => FS_CORRUPT, "Invalid change kind in rev file";
         Kind => FS_CORRUPT, "Invalid node kind in rev-file";
         TextFlag => FS_CORRUPT, "Invalid text-mod flag in rev-file";
         PropFlag => FS_CORRUPT, "Invalid prop-mod flag in rev-file";
         MergeinfoFlag => FS_CORRUPT, "Invalid mergeinfo-mod flag in rev-file";
-        Path => FS_CORRUPT, "Invalid path in changes line";
+        Path => FS_PATH_SYNTAX, "Invalid path in changes line";
         CopyFrom => FS_CORRUPT, "Invalid copy source in changes line";
+        CopyRevision => REVNUM_PARSE_FAILURE, "Invalid revision number of a copy in changes line";
         End => FS_CORRUPT, "Changed-path list ends early";
     }
 }
@@ -106,7 +107,7 @@ pub(crate) fn parse(text: &[u8], ends_with_input: bool) -> Result<Vec<RawChange>
         let source = lines.next_line().ok_or(ChangesError::End)?;
         if !source.is_empty() {
             let space = memchr::memchr(b' ', source).ok_or(ChangesError::CopyFrom)?;
-            let rev = Revnum::parse(&source[..space]).ok_or(ChangesError::CopyFrom)?;
+            let rev = Revnum::parse(&source[..space]).ok_or(ChangesError::CopyRevision)?;
             let path = FsPath::parse_bytes(&source[space + 1..]).map_err(|_| ChangesError::CopyFrom)?;
             entry.info.copyfrom = Some((rev, path));
         }

@@ -11,10 +11,12 @@ decode_error! {
     /// Why a footer is not usable.
     FooterError {
         Length => FS_CORRUPT, "Invalid revision footer: bad length";
-        L2pOffset => FS_CORRUPT, "Invalid L2P offset in r0 footer";
-        P2lOffset => FS_CORRUPT, "Invalid P2L offset in r0 footer";
-        L2pChecksum => FS_CORRUPT, "Invalid L2P checksum in revision footer";
-        P2lChecksum => FS_CORRUPT, "Invalid P2L checksum in revision footer";
+        L2pOffset => INCORRECT_PARAMS, "Invalid L2P offset in revision footer";
+        P2lOffset => INCORRECT_PARAMS, "Invalid P2L offset in revision footer";
+        L2pChecksum => BAD_CHECKSUM_PARSE, "Invalid L2P checksum in revision footer";
+        P2lChecksum => BAD_CHECKSUM_PARSE, "Invalid P2L checksum in revision footer";
+        Missing => FS_CORRUPT, "Invalid revision footer: a field is missing";
+        Order => FS_CORRUPT, "P2L offset must be larger than L2P offset in revision footer";
         Extra => FS_CORRUPT, "Invalid revision footer: something follows it";
     }
 }
@@ -46,31 +48,20 @@ impl Footer {
         let footer_offset = file_len
             .checked_sub(1 + u64::from(length))
             .ok_or(FooterError::Length)?;
-        let mut fields = rest[start..].split(|&b| b == b' ');
-        let l2p_offset = fields
-            .next()
-            .and_then(parse_decimal)
-            .ok_or(FooterError::L2pOffset)?;
-        let l2p_md5 = fields
-            .next()
-            .and_then(Md5::parse_hex)
-            .ok_or(FooterError::L2pChecksum)?;
-        let p2l_offset = fields
-            .next()
-            .and_then(parse_decimal)
-            .ok_or(FooterError::P2lOffset)?;
-        let p2l_md5 = fields
-            .next()
-            .and_then(Md5::parse_hex)
-            .ok_or(FooterError::P2lChecksum)?;
+        let mut fields = rest[start..]
+            .split(|&b| b == b' ')
+            .filter(|field| !field.is_empty());
+        let mut field = || fields.next().ok_or(FooterError::Missing);
+        let offset = |field| parse_decimal(field).filter(|offset| *offset < footer_offset);
+        let l2p_offset = offset(field()?).ok_or(FooterError::L2pOffset)?;
+        let l2p_md5 = Md5::parse_hex(field()?).ok_or(FooterError::L2pChecksum)?;
+        let p2l_offset = offset(field()?).ok_or(FooterError::P2lOffset)?;
+        let p2l_md5 = Md5::parse_hex(field()?).ok_or(FooterError::P2lChecksum)?;
         if fields.next().is_some() {
             return Err(FooterError::Extra);
         }
         if l2p_offset >= p2l_offset {
-            return Err(FooterError::L2pOffset);
-        }
-        if p2l_offset >= footer_offset {
-            return Err(FooterError::P2lOffset);
+            return Err(FooterError::Order);
         }
         Ok(Footer {
             l2p_offset,
@@ -117,6 +108,6 @@ mod tests {
         assert_eq!(Footer::parse(b"", 0), Err(FooterError::Length));
         assert_eq!(Footer::parse(b"abcd", 4), Err(FooterError::Length));
         let swapped = b"843 b981925895ff8d8083d6423753c32461 809 f5ae084d04cb3227c1cdb9e2c84a4975I";
-        assert_eq!(Footer::parse(swapped, 1007), Err(FooterError::L2pOffset));
+        assert_eq!(Footer::parse(swapped, 1007), Err(FooterError::Order));
     }
 }

@@ -14,16 +14,22 @@ decode_error! {
     /// Why a node-revision is not usable.
     NodeRevError {
         Header => FS_CORRUPT, "Found malformed header in node-rev";
-        Id => FS_CORRUPT, "Malformed or missing id field in node-rev";
+        Id => FS_CORRUPT, "Missing id field in node-rev";
+        MalformedId => FS_MALFORMED_NODEREV_ID, "Malformed node revision ID string";
         Kind => FS_CORRUPT, "Missing kind field in node-rev";
-        Pred => FS_CORRUPT, "Malformed predecessor in node-rev";
-        Count => FS_CORRUPT, "Malformed predecessor count in node-rev";
+        Pred => FS_MALFORMED_NODEREV_ID, "Malformed node revision ID string of the predecessor";
+        Count => INCORRECT_PARAMS, "Malformed predecessor count in node-rev";
         Rep => FS_CORRUPT, "Malformed text representation offset line in node-rev";
+        RepRevision => REVNUM_PARSE_FAILURE, "Invalid revision number in a representation line of a node-rev";
+        RepNumber => INCORRECT_PARAMS, "Invalid number in a representation line of a node-rev";
+        RepChecksum => BAD_CHECKSUM_PARSE, "Invalid character in hex checksum of a node-rev";
+        RepTxn => FS_MALFORMED_TXN_ID, "Malformed transaction ID in the uniquifier of a node-rev";
         Uniquifier => FS_CORRUPT, "Malformed uniquifier in node-rev";
         CreatedPath => FS_CORRUPT, "Missing or malformed cpath field in node-rev";
         CopyRoot => FS_CORRUPT, "Malformed copyroot line in node-rev";
         CopyFrom => FS_CORRUPT, "Malformed copyfrom line in node-rev";
-        Mergeinfo => FS_CORRUPT, "Malformed mergeinfo count in node-rev";
+        CopyRevision => REVNUM_PARSE_FAILURE, "Invalid revision number of a copy in node-rev";
+        Mergeinfo => INCORRECT_PARAMS, "Malformed mergeinfo count in node-rev";
         TooLong => FS_CORRUPT, "Node-rev does not end";
     }
 }
@@ -32,6 +38,10 @@ impl From<RepLineError> for NodeRevError {
     fn from(e: RepLineError) -> Self {
         match e {
             RepLineError::Malformed => NodeRevError::Rep,
+            RepLineError::Revision => NodeRevError::RepRevision,
+            RepLineError::Number => NodeRevError::RepNumber,
+            RepLineError::Checksum => NodeRevError::RepChecksum,
+            RepLineError::Txn => NodeRevError::RepTxn,
             RepLineError::Uniquifier => NodeRevError::Uniquifier,
         }
     }
@@ -161,7 +171,7 @@ struct Fields {
 impl Fields {
     fn set(&mut self, name: &[u8], value: &[u8]) -> Result<(), NodeRevError> {
         match name {
-            b"id" => self.id = Some(NodeRevId::parse(value).map_err(|_| NodeRevError::Id)?),
+            b"id" => self.id = Some(NodeRevId::parse(value).map_err(|_| NodeRevError::MalformedId)?),
             b"type" => {
                 self.kind = match value {
                     b"file" => Some(NodeKind::File),
@@ -181,13 +191,13 @@ impl Fields {
             }
             b"copyfrom" => {
                 let (rev, path) = split_place(value).ok_or(NodeRevError::CopyFrom)?;
-                self.copyfrom = Some((Revnum::parse(rev).ok_or(NodeRevError::CopyFrom)?, path));
+                self.copyfrom = Some((Revnum::parse(rev).ok_or(NodeRevError::CopyRevision)?, path));
             }
             b"copyroot" => {
                 let (rev, path) = split_place(value).ok_or(NodeRevError::CopyRoot)?;
                 let rev = match rev {
                     b"-1" => None,
-                    digits => Some(Revnum::parse(digits).ok_or(NodeRevError::CopyRoot)?),
+                    digits => Some(Revnum::parse(digits).ok_or(NodeRevError::CopyRevision)?),
                 };
                 self.copyroot = Some(CopyRoot { rev, path });
             }
@@ -281,11 +291,11 @@ mod tests {
             ("id: 0.0.r0/17\ntype: link\n\n", NodeRevError::Kind),
             ("id\n\n", NodeRevError::Header),
             ("id:\n\n", NodeRevError::Header),
-            ("id: 0.0\n\n", NodeRevError::Id),
+            ("id: 0.0\n\n", NodeRevError::MalformedId),
             ("pred: x\n\n", NodeRevError::Pred),
             ("cpath: a//b\n\n", NodeRevError::CreatedPath),
             ("copyfrom: /a\n\n", NodeRevError::CopyFrom),
-            ("copyroot: -2 /a\n\n", NodeRevError::CopyRoot),
+            ("copyroot: -2 /a\n\n", NodeRevError::CopyRevision),
             ("text: 1 2\n\n", NodeRevError::Rep),
             ("count: -1\n\n", NodeRevError::Count),
         ] {

@@ -14,6 +14,10 @@ decode_error! {
     /// Why a rep line is not usable.
     RepLineError {
         Malformed => FS_CORRUPT, "Malformed text representation offset line in node-rev";
+        Revision => REVNUM_PARSE_FAILURE, "Invalid revision number found parsing a representation's offset";
+        Number => INCORRECT_PARAMS, "Could not convert a representation's offset or length into a number";
+        Checksum => BAD_CHECKSUM_PARSE, "Invalid character in hex checksum";
+        Txn => FS_MALFORMED_TXN_ID, "Malformed transaction ID in the uniquifier of a representation";
         Uniquifier => FS_CORRUPT, "Malformed uniquifier in node-rev";
     }
 }
@@ -71,26 +75,31 @@ impl Rep {
         let mut fields = line.split(|&b| b == b' ');
         let rev = fields.next().ok_or(bad)?;
         let mut number = || {
-            fields
-                .next()
-                .and_then(parse_decimal)
+            let number = parse_decimal(fields.next().ok_or(bad)?);
+            number
                 .filter(|&n| n <= i64::MAX as u64)
-                .ok_or(bad)
+                .ok_or(RepLineError::Number)
         };
         let (item, length, expanded) = (number()?, number()?, number()?);
         let place = match rev {
             b"-1" => RepPlace::Txn(item),
-            _ => RepPlace::Rev(Revnum::parse(rev).ok_or(bad)?, item),
+            _ => RepPlace::Rev(Revnum::parse(rev).ok_or(RepLineError::Revision)?, item),
         };
-        let md5 = fields.next().and_then(Md5::parse_hex).ok_or(bad)?;
+        // A digest of another length is a malformed line.
+        let digest = |field: &[u8], length| match field.len() == length {
+            true => RepLineError::Checksum,
+            false => bad,
+        };
+        let field = fields.next().ok_or(bad)?;
+        let md5 = Md5::parse_hex(field).ok_or_else(|| digest(field, 32))?;
         let (mut sha1, mut uniquifier) = (None, None);
         if let Some(field) = fields.next() {
             if field != b"-" {
-                sha1 = Some(Sha1::parse_hex(field).ok_or(bad)?);
+                sha1 = Some(Sha1::parse_hex(field).ok_or_else(|| digest(field, 40))?);
             }
             let field = fields.next().ok_or(bad)?;
             if field != b"-" {
-                uniquifier = Some(Uniquifier::parse(field).ok_or(RepLineError::Uniquifier)?);
+                uniquifier = Some(Uniquifier::parse(field)?);
             }
         }
         match fields.next() {
@@ -164,11 +173,13 @@ impl Rep {
 }
 
 impl Uniquifier {
-    fn parse(text: &[u8]) -> Option<Self> {
-        let slash = text.iter().position(|&b| b == b'/')?;
-        Some(Uniquifier {
-            txn: TxnId::parse(&text[..slash]).ok()?,
-            number: parse_base36(text[slash + 1..].strip_prefix(b"_")?)?,
+    fn parse(text: &[u8]) -> Result<Self, RepLineError> {
+        let bad = RepLineError::Uniquifier;
+        let slash = text.iter().position(|&b| b == b'/').ok_or(bad)?;
+        let number = text[slash + 1..].strip_prefix(b"_").ok_or(bad)?;
+        Ok(Uniquifier {
+            txn: TxnId::parse(&text[..slash]).map_err(|_| RepLineError::Txn)?,
+            number: parse_base36(number).ok_or(bad)?,
         })
     }
 }

@@ -1,12 +1,19 @@
-//! Flipped bytes, everywhere: never a panic, never an endless loop, and where the real tool's `verify` fails ours fails.
+//! Flipped bytes, everywhere: never a panic, never an endless loop, and where the real tool's `verify` fails ours fails, in the
+//! same place and with the same number.
 //!
-//! A sample runs with the suite; `SVEN_CORRUPTION=N` flips about every N-th byte instead (1: each one, which takes hours).
+//! A sample runs with the suite; `SVEN_CORRUPTION=N` damages every N-th byte of every file instead and prints a table of what
+//! differs (best with `--release`, `TMPDIR` in memory and `--nocapture --test-threads=1`; a minute for a thousand bytes).
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
+use base::Revnum;
+use fsfs::admin::verify::{self, Options};
 use fsfs::{Cache, Fs};
 use testkit::history::Random;
 use testkit::repo::{Repo, Spec, When, build};
@@ -14,10 +21,60 @@ use testkit::{Output, Tool};
 
 use crate::verify::Transcript;
 
+/// One damaged byte.
+struct Damage {
+    /// Relative to the repository.
+    file: String,
+    at: usize,
+    way: Way,
+}
+
+/// How a byte is damaged.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    LowBit,
+    Noise(u8),
+    HighBit,
+    AnotherDigit,
+    CutOff,
+}
+
+/// What came of a verification.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Verdict {
+    place: Place,
+    /// The numbers of the first failure; none if all is well.
+    codes: Vec<i32>,
+    text: String,
+}
+
+/// Where a failure was put down.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    /// It did not even begin, or all is well.
+    Nowhere,
+    Metadata,
+    Revision(u64),
+}
+
+/// How the two verdicts compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Comparison {
+    Same,
+    /// Both fail in the same place, with other numbers.
+    OtherCode,
+    /// Both fail.
+    OtherPlace,
+    /// Only ours fails.
+    Stricter,
+    /// Only theirs fails.
+    Missed,
+}
+
 /// All files below `db` that matter to readers, with their length.
-fn files(repo: &Repo) -> Vec<(PathBuf, u64)> {
+fn files(repo: &Repo) -> Vec<(String, usize)> {
     let mut found = Vec::new();
-    let mut folders = vec![repo.db()];
+    let mut folders: Vec<PathBuf> = vec![repo.db()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).expect("because the copy is ours") {
             let path = entry.expect("because the copy is ours").path();
@@ -29,7 +86,9 @@ fn files(repo: &Repo) -> Vec<(PathBuf, u64)> {
             if path.is_dir() {
                 folders.push(path);
             } else if !name.ends_with("lock") && !name.ends_with("journal") && name != "fsfs.conf" {
-                found.push((path.clone(), fs::metadata(&path).map_or(0, |meta| meta.len())));
+                let file = path.strip_prefix(repo.path()).unwrap_or(&path);
+                let len = fs::metadata(&path).map_or(0, |meta| meta.len());
+                found.push((file.display().to_string(), len as usize));
             }
         }
     }
@@ -37,34 +96,58 @@ fn files(repo: &Repo) -> Vec<(PathBuf, u64)> {
     found
 }
 
-/// What came of our verification: the numbers of the first failure; none if all is well.
-fn ours(db: &Path, what: &str) -> Vec<i32> {
+impl Damage {
+    fn of(&self, good: &[u8]) -> Vec<u8> {
+        let mut bad = good.to_vec();
+        match self.way {
+            Way::LowBit => bad[self.at] ^= 1,
+            Way::Noise(byte) => bad[self.at] = byte,
+            Way::HighBit => bad[self.at] ^= 0x80,
+            Way::AnotherDigit => bad[self.at] = b'0' + (bad[self.at].wrapping_add(1)) % 10,
+            Way::CutOff => bad.truncate(self.at),
+        }
+        bad
+    }
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}, {:?}", self.file, self.at, self.way)
+    }
+}
+
+impl Verdict {
+    const FINE: Verdict = Verdict {
+        place: Place::Nowhere,
+        codes: Vec::new(),
+        text: String::new(),
+    };
+
+    fn of(place: Place, e: &base::Error) -> Verdict {
+        let codes = e.links().map(|link| link.code().0).collect();
+        let text = e.to_string();
+        Verdict { place, codes, text }
+    }
+
+    fn is_fine(&self) -> bool {
+        self.codes.is_empty()
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.codes.first() {
+            None => write!(f, "fine"),
+            Some(code) => write!(f, "E{code:06}"),
+        }
+    }
+}
+
+/// What we say.
+fn ours(db: &Path, what: &str) -> Verdict {
     let (done, wait) = mpsc::channel();
     let db = db.to_owned();
-    let worker = std::thread::spawn(move || {
-        let numbers = |e: &base::Error| e.links().map(|link| link.code().0).collect();
-        let result: Vec<i32> = match Fs::open(&db, &Cache::new(1 << 20)) {
-            Err(e) => numbers(&e),
-            Ok(fs) => match fs.youngest() {
-                Err(e) => numbers(&e),
-                // `current` may promise anything: the run must not believe it.
-                Ok(youngest) => {
-                    let mut options = fsfs::admin::verify::Options::range(base::Revnum(0), youngest);
-                    options.cache_budget = 4 << 20;
-                    let mut transcript = Transcript::default();
-                    match fsfs::admin::verify::run(&fs, &options, &mut transcript) {
-                        Err(e) => numbers(&e),
-                        Ok(()) => transcript
-                            .failures
-                            .first()
-                            .map(|(_, e)| numbers(e))
-                            .unwrap_or_default(),
-                    }
-                }
-            },
-        };
-        drop(done.send(result));
-    });
+    let worker = std::thread::spawn(move || drop(done.send(verify(&db).unwrap_or_else(|verdict| verdict))));
     match wait.recv_timeout(Duration::from_secs(60)) {
         Ok(result) => result,
         Err(mpsc::RecvTimeoutError::Timeout) => panic!("{what}: verification does not end"),
@@ -75,64 +158,207 @@ fn ours(db: &Path, what: &str) -> Vec<i32> {
     }
 }
 
-fn theirs(repo: &Repo) -> Output {
-    Tool::new("timeout")
-        .args(["60", "svnadmin", "verify", "-q"])
-        .arg(repo.path())
-        .run()
+fn verify(db: &Path) -> Result<Verdict, Verdict> {
+    let early = |e: base::Error| Verdict::of(Place::Nowhere, &e);
+    let fs = Fs::open(db, &Cache::new(1 << 20)).map_err(early)?;
+    // `current` may promise anything: the run must not believe it.
+    let mut options = Options::range(Revnum(0), fs.youngest().map_err(early)?);
+    options.cache_budget = 4 << 20;
+    let mut transcript = Transcript::default();
+    verify::run(&fs, &options, &mut transcript).map_err(early)?;
+    Ok(match transcript.failures.first() {
+        None => Verdict::FINE,
+        Some((None, e)) => Verdict::of(Place::Metadata, e),
+        Some((Some(rev), e)) => Verdict::of(Place::Revision(rev.0), e),
+    })
 }
 
-fn flip(spec: &Spec, sample: usize, seed: u64) {
-    let every: Option<u64> = std::env::var("SVEN_CORRUPTION").ok().and_then(|n| n.parse().ok());
-    let repo = build(spec).copy();
-    Tool::new("chmod").args(["-R", "u+w"]).arg(repo.path()).ok();
-    assert_eq!(ours(&repo.db(), "untouched"), [0; 0]);
-    let files = files(&repo);
-    let total: u64 = files.iter().map(|(_, len)| len).sum();
-    let count = every.map_or(sample, |every| (total / every.max(1)) as usize);
+/// What the real tool says.
+fn theirs(repo: &Repo) -> (Verdict, Output) {
+    let out = Tool::new("timeout")
+        .args(["60", "svnadmin", "verify", "-q"])
+        .arg(repo.path())
+        .run();
+    let err = out.err();
+    let place = err
+        .lines()
+        .find_map(|line| line.strip_prefix("* Error verifying "));
+    let place = match place {
+        None => Place::Nowhere,
+        Some("repository metadata.") => Place::Metadata,
+        Some(revision) => {
+            let digits: String = revision.chars().filter(char::is_ascii_digit).collect();
+            Place::Revision(digits.parse().expect("because it says which"))
+        }
+    };
+    let mut codes = out.error_codes();
+    if codes.is_empty() && out.code != 0 {
+        codes.push(-1);
+    }
+    let text = err;
+    (Verdict { place, codes, text }, out)
+}
+
+fn compare(theirs: &Verdict, ours: &Verdict) -> Comparison {
+    match (theirs.is_fine(), ours.is_fine()) {
+        (true, true) => Comparison::Same,
+        (true, false) => Comparison::Stricter,
+        (false, true) => Comparison::Missed,
+        _ if theirs.place != ours.place => Comparison::OtherPlace,
+        _ if theirs.codes[0] != ours.codes[0] => Comparison::OtherCode,
+        _ => Comparison::Same,
+    }
+}
+
+/// Damages to try: a sample, or every so many bytes of every file.
+fn damages(repo: &Repo, sample: usize, seed: u64) -> Vec<Damage> {
+    let every = std::env::var("SVEN_CORRUPTION").ok();
+    let every: Option<usize> = every.map(|n| n.parse().expect("SVEN_CORRUPTION is a number"));
     let mut random = Random::new(seed);
-    let (mut found, mut missed) = (0, Vec::new());
-    for n in 0..count {
-        // Half of the flips go to small files, which a sample by bytes would never hit.
-        let (path, len) = &files[random.below(files.len())];
-        if *len == 0 {
-            continue;
+    let files = files(repo);
+    let mut places = Vec::new();
+    match every {
+        Some(every) => {
+            for (file, len) in &files {
+                let first = random.below(every.max(1));
+                places.extend((first..*len).step_by(every.max(1)).map(|at| (file, at)));
+            }
         }
-        let at = random.below(*len as usize);
-        let good = fs::read(path).expect("because the copy is ours");
-        let mut bad = good.clone();
-        match n % 5 {
-            0 => bad[at] ^= 1,
-            1 => bad[at] = random.next() as u8,
-            2 => bad[at] ^= 0x80,
-            3 => bad[at] = b'0' + (bad[at].wrapping_add(1)) % 10,
-            _ => bad.truncate(at),
-        }
-        if bad == good {
-            continue;
-        }
-        let name = path
-            .strip_prefix(repo.path())
-            .unwrap_or(path)
-            .display()
-            .to_string();
-        let what = format!("{} {name} at {at} of {len}, way {}", spec.name, n % 5);
-        fs::write(path, &bad).expect("because the copy is ours");
-        let ours = ours(&repo.db(), &what);
-        let theirs = theirs(&repo);
-        fs::write(path, &good).expect("because the copy is ours");
-        found += usize::from(!ours.is_empty());
-        if theirs.code != 0 && ours.is_empty() && !is_known(&name, &theirs) {
-            missed.push(format!("{what}: {theirs:?}"));
+        None => {
+            for _ in 0..sample {
+                // Files are equally likely: small ones would never be hit by a sample of bytes.
+                let (file, len) = &files[random.below(files.len())];
+                if *len > 0 {
+                    places.push((file, random.below(*len)));
+                }
+            }
         }
     }
-    assert!(
-        missed.is_empty(),
-        "{} missed:\n{}",
-        missed.len(),
-        missed.join("\n")
+    let damage = |(n, (file, at)): (usize, (&String, usize))| Damage {
+        file: file.clone(),
+        at,
+        way: match n % 5 {
+            0 => Way::LowBit,
+            1 => Way::Noise(random.next() as u8),
+            2 => Way::HighBit,
+            3 => Way::AnotherDigit,
+            _ => Way::CutOff,
+        },
+    };
+    places.into_iter().enumerate().map(damage).collect()
+}
+
+/// A kind of disagreement, for the table: comparison, kind of file, what they say and what we say.
+type Kind = (Comparison, &'static str, String, String);
+
+fn flip(spec: &Spec, sample: usize, seed: u64) {
+    let made = build(spec);
+    let damages = damages(&made, sample, seed);
+    let next = AtomicUsize::new(0);
+    let kinds: Mutex<BTreeMap<Kind, Vec<String>>> = Mutex::default();
+    let (found, both) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let repo = made.copy();
+                Tool::new("chmod").args(["-R", "u+w"]).arg(repo.path()).ok();
+                assert_eq!(ours(&repo.db(), "untouched"), Verdict::FINE);
+                while let Some(damage) = damages.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let path = repo.path().join(&damage.file);
+                    let good = fs::read(&path).expect("because the copy is ours");
+                    let bad = damage.of(&good);
+                    if bad == good {
+                        continue;
+                    }
+                    let what = format!("{} {damage} of {}", spec.name, good.len());
+                    fs::write(&path, &bad).expect("because the copy is ours");
+                    let ours = ours(&repo.db(), &what);
+                    let (theirs, output) = theirs(&repo);
+                    fs::write(&path, &good).expect("because the copy is ours");
+                    found.fetch_add(usize::from(!ours.is_fine()), Ordering::Relaxed);
+                    both.fetch_add(
+                        usize::from(!ours.is_fine() && !theirs.is_fine()),
+                        Ordering::Relaxed,
+                    );
+                    let mut comparison = compare(&theirs, &ours);
+                    if comparison == Comparison::Missed && is_known(&damage.file, &output) {
+                        comparison = Comparison::Same;
+                    }
+                    if comparison != Comparison::Same {
+                        let kind = (
+                            comparison,
+                            kind_of(&damage.file),
+                            theirs.to_string(),
+                            ours.to_string(),
+                        );
+                        let example = format!("{what}: {theirs:?} / {ours:?}");
+                        kinds
+                            .lock()
+                            .expect("no panic")
+                            .entry(kind)
+                            .or_default()
+                            .push(example);
+                    }
+                }
+            });
+        }
+    });
+    let kinds = kinds.into_inner().expect("no panic");
+    for ((comparison, file, theirs, ours), examples) in &kinds {
+        println!(
+            "{} {comparison:?} {file}: {theirs} / {ours}: {} times\n    {}",
+            spec.name,
+            examples.len(),
+            examples[..examples.len().min(3)].join("\n    ")
+        );
+    }
+    let (found, both) = (found.into_inner(), both.into_inner());
+    let of = |wanted: Comparison| {
+        let kinds = kinds.iter().filter(|(kind, _)| kind.0 == wanted);
+        kinds.map(|(_, examples)| examples.len()).sum::<usize>()
+    };
+    let (codes, places) = (of(Comparison::OtherCode), of(Comparison::OtherPlace));
+    println!(
+        "{}: {} damages, {found} found by us, {both} by both, {codes} with another number, {places} in another place",
+        spec.name,
+        damages.len()
     );
-    assert!(found > count / 4, "only {found} of {count} flips were found");
+    assert!(
+        codes * 6 < both && places * 20 < both,
+        "{codes} and {places} of {both} differ"
+    );
+    assert!(
+        found > damages.len() / 4,
+        "only {found} of {} damages were found",
+        damages.len()
+    );
+    let missed: Vec<_> = kinds
+        .iter()
+        .filter(|(kind, _)| kind.0 == Comparison::Missed)
+        .collect();
+    assert!(missed.is_empty(), "missed: {missed:#?}");
+}
+
+/// Which kind of file this is.
+fn kind_of(file: &str) -> &'static str {
+    let name = file.strip_prefix("db/").unwrap_or(file);
+    let last = name.rsplit('/').next().unwrap_or_default();
+    match name.split('/').next() {
+        Some("revs") if last == "manifest" => "manifest",
+        Some("revs") if last == "pack" => "pack",
+        Some("revs") => "revision",
+        Some("revprops") if last == "manifest" => "revprops manifest",
+        Some("revprops") if name.contains(".pack/") => "revprops pack",
+        Some("revprops") => "revprops",
+        Some("rep-cache.db") => "rep-cache.db",
+        Some("current") => "current",
+        Some("format") => "format",
+        Some("uuid") => "uuid",
+        Some("fs-type") => "fs-type",
+        Some("min-unpacked-rev") => "min-unpacked-rev",
+        Some("txn-current") => "txn-current",
+        _ => "other",
+    }
 }
 
 /// What the real tool stumbles over and we do not, each with its reason.

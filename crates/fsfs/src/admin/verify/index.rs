@@ -9,7 +9,6 @@ use std::sync::Arc;
 use base::checksum::{FnvStream, Md5, Md5Stream};
 use base::{Code, Date, Error, Result, Revnum, props};
 
-use super::content::check_md5;
 use crate::format::p2l::{ItemKind, P2lEntry};
 use crate::fs::Fs;
 use crate::rev_file::RevFile;
@@ -48,8 +47,8 @@ impl IndexCheck<'_> {
         let Some(footer) = self.file.footer() else {
             return Ok(());
         };
-        self.section(footer.l2p_offset, footer.p2l_offset, &footer.l2p_md5)?;
-        self.section(footer.p2l_offset, footer.footer_offset, &footer.p2l_md5)?;
+        self.section("L2P", footer.l2p_offset, footer.p2l_offset, &footer.l2p_md5)?;
+        self.section("P2L", footer.p2l_offset, footer.footer_offset, &footer.p2l_md5)?;
         let first = self.file.first_rev().0;
         let revs = first..first.saturating_add(self.file.rev_count());
         let cache = self.fs.cache();
@@ -65,14 +64,21 @@ impl IndexCheck<'_> {
         Ok(())
     }
 
-    fn section(&self, start: u64, end: u64, expected: &Md5) -> Result<()> {
+    fn section(&self, index: &str, start: u64, end: u64, expected: &Md5) -> Result<()> {
         let mut md5 = Md5Stream::new();
         self.read(start, end, |bytes| {
             md5.update(bytes);
             Ok(())
         })?;
-        check_md5(expected, &md5.finish())
-            .map_err(|e| e.context(format!("Checksum mismatch in an index of file {}", self.name())))
+        let actual = md5.finish();
+        if expected.matches(&actual) {
+            return Ok(());
+        }
+        let message = format!(
+            "{index} index checksum mismatch in file {}:\n   expected:  {expected}\n     actual:  {actual}\n",
+            self.name()
+        );
+        Err(Error::new(Code::CHECKSUM_MISMATCH, message))
     }
 
     /// Checks all items in their order and returns how many there are.

@@ -15,6 +15,7 @@ mod replay;
 mod shared;
 mod tree;
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use base::{Cancel, Code, Error, Result, Revnum};
@@ -24,6 +25,7 @@ use self::replay::Replay;
 use self::tree::{Owner, TreeCheck};
 use super::pipeline::{cores, ordered, ordered_with};
 use crate::disk::read_replaced;
+use crate::format::changes::{self, ChangeKind, RawChange};
 use crate::format::number::parse_base36;
 use crate::fs::Fs;
 use crate::rep_cache::RepCache;
@@ -306,7 +308,9 @@ impl Run<'_> {
     /// What is to check of a revision beside its tree.
     fn revision(&self, outcome: &mut Outcome) -> Result<()> {
         let root = self.fs.root(outcome.rev)?;
-        let changes = root.changed_paths()?;
+        let changes = self.fs.stored_changes(outcome.rev)?;
+        added_once(&changes)?;
+        let changes = changes::normalize(changes);
         if let Some(before) = outcome.rev.prev() {
             Replay::check(self.fs, &root, before, &changes)?;
         }
@@ -316,6 +320,36 @@ impl Run<'_> {
         }
         Ok(())
     }
+}
+
+/// Old lists may name a path several times, but what was added cannot be added again before it was deleted.
+fn added_once(changes: &[RawChange]) -> Result<()> {
+    if changes
+        .windows(2)
+        .all(|pair| pair[0].info.path < pair[1].info.path)
+    {
+        return Ok(());
+    }
+    let mut added = HashSet::new();
+    for RawChange { info, is_reset, .. } in changes {
+        match info.change {
+            _ if *is_reset => {}
+            ChangeKind::Modify => {}
+            ChangeKind::Delete => {
+                added.remove(&info.path);
+            }
+            ChangeKind::Replace => {
+                added.insert(&info.path);
+            }
+            ChangeKind::Add => {
+                if !added.insert(&info.path) {
+                    let message = format!("Adding already existing path '{}'", info.path);
+                    return Err(Error::new(Code::FS_ALREADY_EXISTS, message));
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Revisions that a worker takes at once: their contents are hashed together.
