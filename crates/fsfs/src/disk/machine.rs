@@ -167,15 +167,16 @@ impl DiskWriter for Writer {
     }
 }
 
-/// A lock file that is held: closing it gives both locks back.
+/// A lock file that is held.
 struct Lock(File);
 
 impl DiskLock for Lock {}
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // A program that is being started holds a copy of the descriptor until it runs, and with it this lock: closing ours is
-        // not enough.
+        // Closing would do, were there no copy of the descriptor: a program that another thread is starting has one for a
+        // moment. Neither call fails on a file that is locked.
+        _ = again(|| rustix::fs::fcntl_lock(&self.0, FlockOperation::Unlock));
         _ = again(|| rustix::fs::flock(&self.0, FlockOperation::Unlock));
     }
 }

@@ -1,11 +1,28 @@
-//! What is written, against what Subversion 1.14 writes for the same changes: byte for byte.
+//! What is written, against what Subversion 1.14 writes for the same changes: byte for byte where nothing is compressed.
+//!
+//! Compressors differ in what they make of the same bytes, so with compression the comparison is of which content is a
+//! delta of which, and of sizes.
 
-use base::{Date, FsPath};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::{Date, FsPath, Revnum};
+use fsfs::disk::UnsyncedDisk;
 use fsfs::{Cache, Fs, Txn, TxnOptions};
 use testkit::{Repo, Tool};
 
+/// One commit.
+#[derive(Clone, Debug)]
+enum Step {
+    Mkdir(&'static str),
+    Put(&'static str, Vec<u8>),
+    Propset(&'static str, &'static str, String),
+    Remove(&'static str),
+}
+
 fn open(repo: &Repo) -> Fs {
-    Fs::open(&repo.db(), &Cache::new(16 << 20)).unwrap()
+    Fs::open_on(&repo.db(), &Cache::new(16 << 20), Arc::new(UnsyncedDisk)).unwrap()
 }
 
 fn now() -> Date {
@@ -13,51 +30,324 @@ fn now() -> Date {
 }
 
 fn path(text: &str) -> FsPath {
-    FsPath::parse(text).unwrap()
+    FsPath::parse(&format!("/{text}")).unwrap()
+}
+
+/// A repository with shards of this size and this configuration.
+fn repository(version: &str, shard: Option<u32>, conf: &str) -> Repo {
+    let repo = Repo::create(version);
+    let replace = |name: &str, text: String| {
+        let path = repo.db().join(name);
+        _ = std::fs::remove_file(&path);
+        std::fs::write(path, text).unwrap();
+    };
+    if let Some(shard) = shard {
+        let format = std::fs::read_to_string(repo.db().join("format")).unwrap();
+        replace(
+            "format",
+            format.replace("sharded 1000", &format!("sharded {shard}")),
+        );
+    }
+    if !conf.is_empty() {
+        replace("fsfs.conf", conf.to_owned());
+    }
+    repo
+}
+
+fn theirs(repo: &Repo, step: &Step) {
+    let mucc = Tool::new("svnmucc").args(["-m", "", "-U"]).arg(repo.url());
+    match step {
+        Step::Mkdir(path) => mucc.args(["mkdir", path]).ok(),
+        Step::Put(path, text) => mucc.args(["put", "/dev/stdin", path]).stdin(text.clone()).ok(),
+        Step::Propset(path, name, value) => mucc.args(["propset", name, value, path]).ok(),
+        Step::Remove(path) => mucc.args(["rm", path]).ok(),
+    };
+}
+
+fn ours(fs: &Fs, step: &Step) {
+    let base = fs.youngest().unwrap();
+    let mut txn = fs.begin_txn(base, TxnOptions::default(), now()).unwrap();
+    match step {
+        Step::Mkdir(name) => txn.make_dir(&path(name)).unwrap(),
+        Step::Put(name, text) => {
+            let exists = fs.root(base).unwrap().node(&path(name)).is_ok();
+            if !exists {
+                txn.make_file(&path(name)).unwrap();
+            }
+            put(&mut txn, name, text);
+        }
+        Step::Propset(name, prop, value) => txn
+            .change_prop(&path(name), prop, Some(value.as_bytes()))
+            .unwrap(),
+        Step::Remove(name) => txn.delete(&path(name)).unwrap(),
+    }
+    let done = txn.commit(&now).unwrap();
+    assert!(done.post_commit_error.is_none(), "{:?}", done.post_commit_error);
 }
 
 fn put(txn: &mut Txn, file: &str, text: &[u8]) {
     let mut writer = txn.apply_text(&path(file), None).unwrap();
-    writer.write(text).unwrap();
+    for piece in text.chunks(70_001) {
+        writer.write(piece).unwrap();
+    }
     writer.finish(txn).unwrap();
 }
 
+/// Files of revisions by number.
+fn revision_files(repo: &Repo) -> BTreeMap<u64, Vec<u8>> {
+    let mut out = BTreeMap::new();
+    let mut left: Vec<PathBuf> = vec![repo.db().join("revs")];
+    while let Some(path) = left.pop() {
+        if path.is_dir() {
+            left.extend(
+                std::fs::read_dir(&path)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
+        } else {
+            let number = path.file_name().unwrap().to_str().unwrap().parse().unwrap();
+            out.insert(number, std::fs::read(&path).unwrap());
+        }
+    }
+    out
+}
+
+/// Rows of the rep-cache: hash, revision, item, length, expanded length.
+fn rows(repo: &Repo) -> Vec<(String, i64, i64, i64, i64)> {
+    let path = repo.db().join("rep-cache.db");
+    if !path.exists() {
+        return Vec::new();
+    }
+    let connection = rusqlite::Connection::open(path).unwrap();
+    let query =
+        "SELECT hash, revision, offset, size, expanded_size FROM rep_cache ORDER BY revision, offset, hash";
+    let mut statement = connection.prepare(query).unwrap();
+    let rows = statement.query_map([], |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?))
+    });
+    rows.unwrap().map(Result::unwrap).collect()
+}
+
+fn schema(repo: &Repo) -> Option<(i64, i64)> {
+    let path = repo.db().join("rep-cache.db");
+    let connection = path.exists().then(|| rusqlite::Connection::open(path).unwrap())?;
+    let number = |query: &str| connection.query_row(query, [], |row| row.get(0)).unwrap();
+    let without =
+        "SELECT COUNT(*) FROM sqlite_master WHERE name = 'rep_cache' AND sql LIKE '%WITHOUT ROWID%'";
+    Some((number("PRAGMA user_version"), number(without)))
+}
+
+/// Runs the steps on both sides and compares all that comes out.
+fn compare(version: &str, shard: Option<u32>, conf: &str, steps: &[Step]) {
+    let compressed = match version {
+        "1.3" => false,
+        "1.4" | "1.5" => true,
+        _ => !conf.contains("compression = none") && !conf.contains("compression-level = 0"),
+    };
+    let (our_repo, their_repo) = (repository(version, shard, conf), repository(version, shard, conf));
+    let fs = open(&our_repo);
+    for step in steps {
+        ours(&fs, step);
+        theirs(&their_repo, step);
+    }
+    let (our_files, their_files) = (revision_files(&our_repo), revision_files(&their_repo));
+    assert_eq!(our_files.len(), steps.len() + 1);
+    Tool::new("svnadmin")
+        .args(["verify", "-q"])
+        .arg(our_repo.path())
+        .ok();
+    assert_eq!(schema(&our_repo), schema(&their_repo), "{version} {conf}");
+    if compressed {
+        for (rev, ours) in &our_files {
+            let theirs = &their_files[rev];
+            assert_eq!(bases(ours), bases(theirs), "{version} {conf} r{rev}");
+        }
+        let size = |files: &BTreeMap<u64, Vec<u8>>| files.values().map(Vec::len).sum::<usize>();
+        let (ours, theirs) = (size(&our_files), size(&their_files));
+        assert!(
+            ours * 50 < theirs * 51,
+            "{version} {conf}: {ours} bytes, theirs {theirs}"
+        );
+        return;
+    }
+    for (rev, ours) in &our_files {
+        let same = ours == &their_files[rev];
+        assert!(
+            same,
+            "{version}, shard {shard:?}, {conf}: r{rev} of\n{:?}\nours:\n{}\ntheirs:\n{}",
+            (*rev > 0).then(|| describe(&steps[*rev as usize - 1])),
+            head(ours),
+            head(&their_files[rev])
+        );
+    }
+    assert_eq!(rows(&our_repo), rows(&their_repo), "{version} {conf}");
+}
+
+/// The bases of all deltas in a revision file, without their lengths.
+fn bases(file: &[u8]) -> Vec<String> {
+    let lines = file.split(|&b| b == b'\n').map(String::from_utf8_lossy);
+    let headers = lines.filter(|line| line.starts_with("DELTA") || line.starts_with("PLAIN"));
+    headers
+        .map(|line| {
+            line.rsplit_once(' ')
+                .map_or(line.to_string(), |(base, _)| base.to_owned())
+        })
+        .collect()
+}
+
+fn describe(step: &Step) -> String {
+    match step {
+        Step::Put(name, text) => format!("Put {name}, {} bytes", text.len()),
+        other => format!("{other:?}"),
+    }
+}
+
+fn head(bytes: &[u8]) -> String {
+    let lines = bytes.split(|&b| b == b'\n').filter(|line| line.len() < 200);
+    lines
+        .map(|line| format!("{}\n", String::from_utf8_lossy(line)))
+        .collect()
+}
+
+/// Bytes that do not compress.
+fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 24) as u8
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+/// Text of numbered lines, of which one is marked.
+fn lines(count: usize, marked: usize) -> Vec<u8> {
+    let line = |at| match at == marked {
+        true => format!("line {at} was changed here\n"),
+        false => format!("This is line {at} of a text\n"),
+    };
+    (0..count).map(line).collect::<String>().into_bytes()
+}
+
+/// Texts of all sizes that matter, property lists, and contents that come again.
+fn contents() -> Vec<Step> {
+    use Step::{Mkdir, Propset, Put, Remove};
+    let mut steps = vec![
+        Mkdir("d"),
+        Put("d/empty", Vec::new()),
+        Put("d/small", b"x".to_vec()),
+        Put("d/small", noise(1, 63)),
+        Put("d/small", noise(2, 64)),
+        Put("d/small", noise(3, 65)),
+        Put("d/small", Vec::new()),
+        Put("d/small", noise(2, 64)),
+        Put("d/other", noise(2, 64)),
+        Put("text", lines(300, 0)),
+        Put("text", lines(300, 150)),
+        Put("copy", lines(300, 0)),
+        Put("text", lines(300, 0)),
+        Put("window", noise(4, 102_400)),
+        Put("window", noise(4, 102_401)),
+        Put("window", [noise(5, 30), noise(4, 310_000)].concat()),
+        Put(
+            "window",
+            [noise(4, 200_000), noise(6, 10), noise(4, 900)].concat(),
+        ),
+        Put("window", noise(4, 50_000)),
+        Put("window", lines(40_000, 77)),
+        Put("window", lines(40_000, 30_077)),
+        Put("again", noise(4, 310_000)),
+        Put("once-more", noise(4, 310_000)),
+        Propset("d", "a", "dir".into()),
+        Propset("text", "a", "dir".into()),
+        Propset("copy", "a", "dir".into()),
+        Propset("text", "svn:eol-style", "native".into()),
+        // A property list as the text of a file, and the other way round.
+        Put("list", b"K 1\na\nV 3\ndir\nEND\n".to_vec()),
+        Put("list2", b"K 1\na\nV 5\nother\nEND\n".to_vec()),
+        Propset("copy", "a", "other".into()),
+        Remove("d/other"),
+        Put("d/other", noise(2, 64)),
+    ];
+    for at in 0..8 {
+        let long = String::from_utf8(lines(20, at)).unwrap();
+        steps.push(Propset("text", "long", long.clone()));
+        steps.push(Propset("", "long", long));
+    }
+    steps
+}
+
+const PLAIN: &str = "[deltification]\ncompression = none\n";
+
+#[test]
+fn contents_in_every_format() {
+    compare("1.3", None, "", &contents());
+    for version in ["1.7", "1.9", "1.14"] {
+        compare(version, None, PLAIN, &contents());
+    }
+    compare("1.14", None, "", &contents());
+}
+
+#[test]
+fn contents_with_every_configuration() {
+    for conf in [
+        "[deltification]\ncompression-level = 0\n",
+        "[deltification]\nenable-dir-deltification = false\nenable-props-deltification = false\ncompression = none\n",
+        "[rep-sharing]\nenable-rep-sharing = false\n[deltification]\ncompression = none\n",
+    ] {
+        compare("1.14", None, conf, &contents());
+    }
+    let pages = "[io]\nl2p-page-size = 4\np2l-page-size = 1\n[deltification]\ncompression = none\n";
+    compare("1.9", None, pages, &contents());
+    compare(
+        "1.14",
+        None,
+        "[deltification]\ncompression = zlib-9\n",
+        &contents(),
+    );
+}
+
+/// One file and its directory, changed in many revisions: which base each delta has.
+#[test]
+fn delta_chains() {
+    let mut steps = vec![Step::Mkdir("d")];
+    steps.extend((0..36).map(|at| Step::Put("d/file", lines(40, at))));
+    steps.push(Step::Put("d/short", b"short".to_vec()));
+    steps.extend((0..6).map(|at| Step::Put("d/short", lines(3, at))));
+    let options = |options: &str| format!("{PLAIN}{options}");
+    for (version, shard, conf) in [
+        ("1.14", Some(4), String::new()),
+        ("1.8", Some(7), options("")),
+        ("1.3", None, String::new()),
+        (
+            "1.9",
+            None,
+            options("max-linear-deltification = 3\nmax-deltification-walk = 15\n"),
+        ),
+        ("1.14", Some(20), options("max-linear-deltification = 64\n")),
+        ("1.14", Some(3), options("max-linear-deltification = 0\n")),
+        ("1.14", Some(3), options("max-deltification-walk = 0\n")),
+    ] {
+        compare(version, shard, &conf, &steps);
+    }
+}
+
+/// Revision 1 and what `current` says after it, of the first commit to a new repository.
 #[test]
 fn a_first_commit() {
     for version in ["1.3", "1.4", "1.5", "1.7", "1.8", "1.9", "1.14"] {
-        let ours = Repo::create(version);
-        let fs = open(&ours);
-        let mut txn = fs
-            .begin_txn(base::Revnum(0), TxnOptions::default(), now())
-            .unwrap();
-        txn.make_file(&path("/iota")).unwrap();
-        put(&mut txn, "/iota", b"Hello\n");
-        let done = txn.commit(&now).unwrap();
-        assert!(
-            done.post_commit_error.is_none(),
-            "{version}: {:?}",
-            done.post_commit_error
-        );
-        Tool::new("svnadmin").args(["verify", "-q"]).arg(ours.path()).ok();
-        let theirs = Repo::create(version);
-        Tool::new("svnmucc")
-            .args(["-m", "", "put", "/dev/stdin"])
-            .arg(format!("{}/iota", theirs.url()))
-            .stdin("Hello\n")
-            .ok();
-        let file = |repo: &Repo| {
-            let sharded = repo.db().join("revs/0/1");
-            let path = if sharded.exists() {
-                sharded
-            } else {
-                repo.db().join("revs/1")
-            };
-            std::fs::read(path).unwrap()
-        };
+        let (our_repo, their_repo) = (Repo::create(version), Repo::create(version));
+        let step = Step::Put("iota", b"Hello\n".to_vec());
+        ours(&open(&our_repo), &step);
+        theirs(&their_repo, &step);
         assert_eq!(
-            String::from_utf8_lossy(&file(&ours)),
-            String::from_utf8_lossy(&file(&theirs)),
+            revision_files(&our_repo),
+            revision_files(&their_repo),
             "{version}"
         );
+        let current = |repo: &Repo| std::fs::read(repo.db().join("current")).unwrap();
+        assert_eq!(current(&our_repo), current(&their_repo), "{version}");
+        assert_eq!(open(&our_repo).youngest().unwrap(), Revnum(1));
     }
 }
