@@ -14,7 +14,7 @@ use delta::editor::{EncodedVersions, TextChunk};
 use fsfs::{Fs, Node};
 
 use crate::access::Readable;
-use crate::log::merged_changes;
+use crate::log::merged_into_file;
 use crate::repo::Repository;
 
 /// One revision of the file.
@@ -156,7 +156,7 @@ impl Finder<'_> {
         while done < places.len() {
             let place = places[done].clone();
             done += 1;
-            let changes = merged_changes(self.fs, place.rev, std::slice::from_ref(&place.path))?;
+            let changes = merged_into_file(self.fs, place.rev, &place.path)?;
             // What was taken back was merged as well: its lines may be gone.
             for (source, ranges) in changes.added.merge(&changes.deleted).iter() {
                 let Some(source) = source.to_path() else {

@@ -32,6 +32,22 @@ impl MergedChanges {
 /// some node's mergeinfo, wherever that is, and only where something else was inherited before: copying a file below
 /// a directory with mergeinfo merges nothing.
 pub(crate) fn changes(fs: &Fs, rev: Revnum, paths: &[FsPath]) -> Result<MergedChanges> {
+    changes_where(fs, rev, paths, &|_| Ok(true))
+}
+
+/// What `rev` merged into the file `path`: as [`changes`], but what a file inherits does not count in the revision that
+/// copied it, or a folder above it, to where it is.
+pub(crate) fn changes_of_file(fs: &Fs, rev: Revnum, path: &FsPath) -> Result<MergedChanges> {
+    let stayed = |node: &Node| Ok(previous_location(node)?.is_none_or(|copy| copy.appeared != rev));
+    changes_where(fs, rev, std::slice::from_ref(path), &stayed)
+}
+
+fn changes_where(
+    fs: &Fs,
+    rev: Revnum,
+    paths: &[FsPath],
+    inherits: &dyn Fn(&Node) -> Result<bool>,
+) -> Result<MergedChanges> {
     let mut merged = MergedChanges::default();
     let Some(before) = rev.prev() else {
         return Ok(merged);
@@ -52,7 +68,12 @@ pub(crate) fn changes(fs: &Fs, rev: Revnum, paths: &[FsPath]) -> Result<MergedCh
         return Ok(merged);
     }
     for path in paths.iter().filter(|path| !explicit.contains(path)) {
-        if let Some((old, new)) = inherited_change(&root, before, path)? {
+        let Some(node) = root.try_node(path)? else {
+            continue;
+        };
+        if inherits(&node)?
+            && let Some((old, new)) = inherited_change(&node, before)?
+        {
             merged.take(&old, &new);
         }
     }
@@ -109,18 +130,15 @@ fn explicit_change(
     Ok(Some((old, new)))
 }
 
-/// The mergeinfo that counts for `path` before and after.
-fn inherited_change(root: &Root, before: Revnum, path: &FsPath) -> Result<Option<(Mergeinfo, Mergeinfo)>> {
-    let Some(node) = root.try_node(path)? else {
-        return Ok(None);
-    };
-    let Some(old_node) = earlier(&node, before)? else {
+/// The mergeinfo that counts for a node before and after.
+fn inherited_change(node: &Node, before: Revnum) -> Result<Option<(Mergeinfo, Mergeinfo)>> {
+    let Some(old_node) = earlier(node, before)? else {
         return Ok(None);
     };
     let Some((old, old_below)) = mergeinfo::bearer(&old_node)? else {
         return Ok(None);
     };
-    let new = mergeinfo::bearer(&node)?;
+    let new = mergeinfo::bearer(node)?;
     if new.as_ref().is_some_and(|(new, _)| *new == old) {
         return Ok(None);
     }

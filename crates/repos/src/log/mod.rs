@@ -20,7 +20,7 @@ mod searched;
 mod trace;
 
 pub use entry::LogEntry;
-pub(crate) use merged::changes as merged_changes;
+pub(crate) use merged::changes_of_file as merged_into_file;
 
 use entry::Entries;
 use trace::Traces;

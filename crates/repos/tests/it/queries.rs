@@ -292,22 +292,12 @@ impl Both<'_> {
         let (raw, response) = self.probe.stream("get-file-revs", params);
         let theirs = (texts_of(raw), response);
         let what = format!("file-revs {path} {start}:{end} merged {include_merged}");
-        // Which merged revisions come along is not known in every corner; the file's own must be there.
-        if include_merged && ours != theirs && !self.exact && own_revs(&ours) == own_revs(&theirs) {
-            self.tolerated += 1;
-        } else if include_merged && ours.1 == success([]) && theirs.0.is_empty() {
-            // A merged range ends after the youngest revision, or a source is gone: the incumbent fails.
+        if include_merged && ours.1 == success([]) && theirs.0.is_empty() {
+            // A merged range ends after the youngest revision, or a source is below a file: the incumbent fails.
         } else {
             self.check(&what, &ours, &theirs);
         }
     }
-}
-
-/// The revisions of the file itself in an answer to get-file-revs.
-fn own_revs(answer: &Answer) -> (Vec<Item>, Item) {
-    let own = answer.0.iter().map(Item::items);
-    let own = own.filter(|parts| parts.len() == 5 && parts[4] == word("false"));
-    (own.map(|parts| parts[1].clone()).collect(), answer.1.clone())
 }
 
 /// Applies the deltas and shows the texts that they lead to.
