@@ -19,7 +19,8 @@ use crate::txn::{Committed, Txn, TxnOptions, When};
 
 /// Commits in groups. Dropping it without [`Batch::flush`] gives up what was committed since the last one.
 pub struct Batch {
-    fs: Fs,
+    /// As others see it.
+    outer: Fs,
     /// Sees the revisions of the group.
     view: Fs,
     /// Held while a group is being made.
@@ -44,7 +45,7 @@ impl Fs {
     pub fn batch(&self) -> Result<Batch> {
         let youngest = self.youngest()?;
         Ok(Batch {
-            fs: self.clone(),
+            outer: self.clone(),
             view: self.ahead(youngest),
             lock: None,
             numbers: 0..0,
@@ -124,20 +125,20 @@ impl Batch {
                 return Ok(youngest);
             };
             if youngest > this.flushed {
-                let disk = this.fs.disk();
-                let db = this.fs.path();
+                let disk = this.outer.disk();
+                let db = this.outer.path();
                 // A crash here leaves some of the files, of which nobody knows: `current` is as it was.
                 disk.sync_all(db)
                     .map_err(|e| Error::io("Can't flush filesystem of", db, &e))?;
                 // The commit of the group. A crash before it leaves the group before, after it this one.
-                let path = this.fs.layout().file("current");
+                let path = this.outer.layout().file("current");
                 write_atomic(disk, &path, this.current.as_bytes(), &path)?;
                 this.flushed = youngest;
-                this.fs.set_youngest(youngest);
+                this.outer.set_youngest(youngest);
             }
             drop(lock);
             if let Some(shared) = this.view.unshared_rows() {
-                _ = this.fs.add_to_rep_cache(&this.rows);
+                _ = this.outer.add_to_rep_cache(&this.rows);
                 this.rows.clear();
                 shared.lock().clear();
             }
@@ -148,7 +149,7 @@ impl Batch {
     /// Takes the lock for a new group, on top of what others have committed meanwhile.
     fn acquire(&mut self) -> Result<()> {
         if self.lock.is_none() {
-            let lock = self.fs.write_lock()?;
+            let lock = self.outer.write_lock()?;
             self.flushed = lock.youngest();
             self.view.set_youngest(lock.youngest());
             self.view.refresh_min_unpacked_rev()?;
@@ -172,12 +173,12 @@ impl Drop for Batch {
         // Under the lock still: nobody has used the names again.
         if self.lock.is_some() {
             for rev in (self.flushed.0 + 1..=self.view.youngest_seen().0).rev() {
-                let layout = self.fs.layout();
-                _ = self.fs.disk().remove_file(&layout.rev(Revnum(rev)));
-                _ = self.fs.disk().remove_file(&layout.revprops(Revnum(rev)));
+                let layout = self.outer.layout();
+                _ = self.outer.disk().remove_file(&layout.rev(Revnum(rev)));
+                _ = self.outer.disk().remove_file(&layout.revprops(Revnum(rev)));
             }
         }
-        _ = self.fs.give_back_txn_numbers(self.numbers.clone());
+        _ = self.outer.give_back_txn_numbers(self.numbers.clone());
     }
 }
 

@@ -12,7 +12,6 @@ mod cache;
 mod conf;
 mod create;
 pub mod disk;
-#[cfg_attr(not(test), expect(dead_code, reason = "encoders are for the writing half"))]
 mod format;
 mod fs;
 #[doc(hidden)]

@@ -86,10 +86,7 @@ impl Txn {
         drop(lock);
         let (rev, rows) = finished.feed(&fs);
         // 14. A crash before or during this: later commits share less.
-        let mut failed = match fs.add_to_rep_cache(&rows) {
-            Ok(()) => None,
-            Err(e) => Some(e),
-        };
+        let mut failed = fs.add_to_rep_cache(&rows).err();
         // 15.
         if fs.conf().pack_after_commit
             && let Err(e) = pack::run(&fs, &mut |_| {}, &Cancel::new())

@@ -20,10 +20,13 @@ use crate::node::Node;
 #[derive(Default)]
 struct Plan {
     /// Entries to take from the source, `None` to delete.
-    entries: Vec<(NodeKey, Box<str>, Option<(NodeKind, NodeRevId)>)>,
+    entries: Vec<(NodeKey, Box<str>, Entry)>,
     /// Directories that now follow those of the source: ancestor and source.
     dirs: Vec<(NodeKey, Arc<NodeRev>, Arc<NodeRev>)>,
 }
+
+/// What a name stands for.
+type Entry = Option<(NodeKind, NodeRevId)>;
 
 /// Three states of one directory.
 struct Trio {

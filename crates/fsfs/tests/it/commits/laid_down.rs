@@ -82,7 +82,7 @@ fn they_look_at_ours() {
         assert_eq!(repository.look(&["log", "-t", &name]), "change\n");
         // Dropped, it stays; opened again, by another handle too, it is the same, and becomes a revision.
         drop(txn);
-        assert_eq!(fresh.list_txns().unwrap(), [name.clone()]);
+        assert_eq!(fresh.list_txns().unwrap(), std::slice::from_ref(&name));
         let mut txn = fresh.open_txn(&name).unwrap();
         assert_eq!(compare::read(&txn.root().unwrap()), in_memory);
         apply(&fresh, &mut txn, &[Put("c/e/late", text("late\n")), Rm("c/new")]).unwrap();

@@ -1,6 +1,9 @@
 //! Transactions and commits, against the real Subversion.
 
 mod bytes;
+mod crowd;
+mod failing;
+mod groups;
 mod laid_down;
 mod merging;
 mod script;

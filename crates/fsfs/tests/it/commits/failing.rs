@@ -1,0 +1,254 @@
+//! A disk of which the n-th call fails, for every n during a commit: the youngest revision is the old one or the new one, and
+//! whole.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+
+use base::{Code, Revnum};
+use fsfs::disk::{Create, Disk, DiskFile, DiskLock, DiskWriter, FileMeta, RealDisk};
+use fsfs::{Cache, Fs};
+
+use super::script::Op::{Cp, Mkdir, Propset, Put};
+use super::script::{Op, apply, begin, copy_of, now, ours, verify};
+use crate::incumbent::Repository;
+
+/// The machine's disk until a number of calls were made.
+#[derive(Clone)]
+struct Failing(Arc<Plan>);
+
+struct Plan {
+    /// Calls until the one that fails; below 0 once it has.
+    left: AtomicI64,
+    /// All calls after that fail too.
+    for_good: AtomicBool,
+}
+
+impl Failing {
+    fn step(&self) -> io::Result<()> {
+        let left = self.0.left.fetch_sub(1, Ordering::SeqCst);
+        if left == 0 || left < 0 && self.0.for_good.load(Ordering::SeqCst) {
+            return Err(io::Error::from_raw_os_error(28));
+        }
+        Ok(())
+    }
+
+    fn has_failed(&self) -> bool {
+        self.0.left.load(Ordering::SeqCst) < 0
+    }
+
+    fn fail_after(&self, calls: i64, for_good: bool) {
+        self.0.for_good.store(for_good, Ordering::SeqCst);
+        self.0.left.store(calls, Ordering::SeqCst);
+    }
+
+    fn never_fail(&self) {
+        self.fail_after(i64::MAX, false);
+    }
+}
+
+struct File<T: ?Sized>(Failing, Box<T>);
+struct Shared(Failing, Arc<dyn DiskFile>);
+
+impl DiskFile for Shared {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.step()?;
+        self.1.read_at(buf, offset)
+    }
+    fn len(&self) -> io::Result<u64> {
+        self.0.step()?;
+        self.1.len()
+    }
+}
+
+impl DiskFile for File<dyn DiskWriter> {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.step()?;
+        self.1.read_at(buf, offset)
+    }
+    fn len(&self) -> io::Result<u64> {
+        self.0.step()?;
+        self.1.len()
+    }
+}
+
+impl DiskWriter for File<dyn DiskWriter> {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if let Err(e) = self.0.step() {
+            // As a full disk does: some of it is there.
+            self.1.append(&bytes[..bytes.len() / 2])?;
+            return Err(e);
+        }
+        self.1.append(bytes)
+    }
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.0.step()?;
+        self.1.truncate(length)
+    }
+    fn sync(&mut self) -> io::Result<()> {
+        self.0.step()?;
+        self.1.sync()
+    }
+}
+
+impl Disk for Failing {
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        self.step()?;
+        Ok(Arc::new(Shared(self.clone(), RealDisk.open(path)?)))
+    }
+    fn read_small(&self, path: &Path) -> io::Result<Vec<u8>> {
+        self.step()?;
+        RealDisk.read_small(path)
+    }
+    fn list(&self, path: &Path) -> io::Result<Vec<OsString>> {
+        self.step()?;
+        RealDisk.list(path)
+    }
+    fn metadata(&self, path: &Path) -> io::Result<FileMeta> {
+        self.step()?;
+        RealDisk.metadata(path)
+    }
+    fn write(&self, path: &Path, how: Create) -> io::Result<Box<dyn DiskWriter>> {
+        self.step()?;
+        Ok(Box::new(File(self.clone(), RealDisk.write(path, how)?)))
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step()?;
+        RealDisk.rename(from, to)
+    }
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        self.step()?;
+        RealDisk.remove_file(path)
+    }
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        self.step()?;
+        RealDisk.create_dir(path)
+    }
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        self.step()?;
+        RealDisk.remove_dir(path)
+    }
+    fn copy_permissions(&self, like: &Path, path: &Path) -> io::Result<()> {
+        self.step()?;
+        RealDisk.copy_permissions(like, path)
+    }
+    fn set_read_only(&self, path: &Path) -> io::Result<()> {
+        self.step()?;
+        RealDisk.set_read_only(path)
+    }
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.step()?;
+        RealDisk.sync_dir(path)
+    }
+    fn sync_all(&self, path: &Path) -> io::Result<()> {
+        self.step()?;
+        RealDisk.sync_all(path)
+    }
+    fn lock(&self, path: &Path, wait: bool) -> io::Result<Option<Box<dyn DiskLock>>> {
+        self.step()?;
+        RealDisk.lock(path, wait)
+    }
+}
+
+fn edits() -> Vec<Op> {
+    vec![
+        Put("a/f", b"changed\n".to_vec()),
+        Put("a/new", b"new\n".to_vec()),
+        Cp(0, "a", "c"),
+        Propset("c/f", "p", "v"),
+        Mkdir("c/d"),
+    ]
+}
+
+/// The next revision is the first of a shard, so that its making is among what fails.
+fn start(version: &str) -> Repository {
+    let repository = Repository::create(version, 3, "");
+    let fs = crate::compare::open(&repository);
+    ours(&fs, &[Mkdir("a"), Put("a/f", b"one\n".to_vec())]).unwrap();
+    ours(&fs, &[Put("a/g", b"two\n".to_vec())]).unwrap();
+    repository
+}
+
+fn open(repository: &Repository) -> (Fs, Failing) {
+    let disk = Failing(Arc::new(Plan {
+        left: AtomicI64::new(i64::MAX),
+        for_good: AtomicBool::new(false),
+    }));
+    let fs = Fs::open_on(&repository.db(), &Cache::new(16 << 20), Arc::new(disk.clone())).unwrap();
+    (fs, disk)
+}
+
+fn fail_everywhere(version: &str, for_good: bool) {
+    let template = start(version);
+    let (mut refused, mut committed_again) = (0, 0);
+    for call in 0.. {
+        let repository = copy_of(&template);
+        let (fs, disk) = open(&repository);
+        let mut txn = begin(&fs);
+        let name = txn.name().to_owned();
+        apply(&fs, &mut txn, &edits()).unwrap();
+        disk.fail_after(call, for_good);
+        let result = txn.commit(&now);
+        let has_failed = disk.has_failed();
+        disk.never_fail();
+        let at = format!("{version} call {call} for good: {for_good}: {result:?}");
+        // Whatever happened: the old youngest revision or the new one, and no damage.
+        let youngest = fs.youngest().unwrap();
+        assert!(youngest == Revnum(2) || youngest == Revnum(3), "{at}");
+        assert!(result.is_err() || youngest == Revnum(3), "{at}");
+        verify(&repository);
+        if result.is_err() && youngest == Revnum(2) {
+            assert_eq!(fs.list_txns().unwrap(), std::slice::from_ref(&name), "{at}");
+            match txn.commit(&now) {
+                Ok(committed) => {
+                    assert_eq!(committed.rev, Revnum(3), "{at}");
+                    committed_again += 1;
+                }
+                Err(e) => {
+                    assert_eq!(e.code(), Code::FS_TRANSACTION_DEAD, "{at}");
+                    fs.purge_txn(&name).unwrap();
+                    refused += 1;
+                }
+            }
+        }
+        drop(txn);
+        for stale in fs.list_txns().unwrap() {
+            fs.purge_txn(&stale).unwrap();
+        }
+        assert!(fs.list_txns().unwrap().is_empty(), "{at}");
+        // Others go on, theirs and ours, and see no trace of it.
+        let next = fs.youngest().unwrap().next();
+        assert_eq!(
+            ours(&fs, &[Put("a/after", b"after\n".to_vec())]).unwrap().rev,
+            next,
+            "{at}"
+        );
+        verify(&repository);
+        if !has_failed {
+            break;
+        }
+    }
+    assert!(refused > 0 && committed_again > 5, "{refused} {committed_again}");
+}
+
+#[test]
+fn in_format_8_once() {
+    fail_everywhere("1.14", false);
+}
+
+#[test]
+fn in_format_8_for_good() {
+    fail_everywhere("1.14", true);
+}
+
+#[test]
+fn in_format_4_for_good() {
+    fail_everywhere("1.7", true);
+}
+
+#[test]
+fn in_format_2_once() {
+    fail_everywhere("1.4", false);
+}

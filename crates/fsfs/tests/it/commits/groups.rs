@@ -1,0 +1,81 @@
+//! Commits in groups.
+
+use base::Revnum;
+use fsfs::TxnOptions;
+
+use super::script::Op::{Cp, Mkdir, Propset, Put};
+use super::script::{Op, apply, copy_of, now, ours, verify};
+use crate::compare;
+use crate::incumbent::Repository;
+
+fn steps() -> Vec<Op> {
+    let mut steps = vec![Mkdir("a"), Put("a/f", b"one\n".to_vec())];
+    for number in 0..20u8 {
+        let name: &'static str = format!("a/f{number}").leak();
+        steps.push(Put(name, format!("text {number}\n").into_bytes()));
+        steps.push(Put("a/f", format!("text {}\n", number / 2).into_bytes()));
+        steps.push(Propset("a", "p", format!("value {number}").leak()));
+    }
+    steps.push(Cp(7, "a", "c"));
+    steps
+}
+
+#[test]
+fn are_the_same_revisions_and_seen_when_flushed() {
+    for (version, shard) in [("1.4", 0), ("1.8", 7), ("1.14", 7)] {
+        let grouped = Repository::create(version, shard, "");
+        let single = copy_of(&grouped);
+        let (fs, other, one) = (
+            compare::open(&grouped),
+            compare::open(&grouped),
+            compare::open(&single),
+        );
+        let mut batch = fs.batch().unwrap();
+        let steps = steps();
+        let mut flushed = Revnum(0);
+        for (at, op) in steps.iter().enumerate() {
+            let op = std::slice::from_ref(op);
+            let mut txn = batch.begin_txn(TxnOptions::default(), now()).unwrap();
+            apply(batch.fs(), &mut txn, op).unwrap();
+            let committed = batch.commit(txn, &now).unwrap();
+            assert_eq!(committed.rev, Revnum(at as u64 + 1), "{version}");
+            // Seen through the group alone.
+            assert!(batch.fs().root(committed.rev).is_ok());
+            assert_eq!(fs.youngest().unwrap(), flushed);
+            assert_eq!(other.youngest().unwrap(), flushed);
+            assert!(other.root(committed.rev).is_err());
+            if at % 20 == 19 {
+                flushed = batch.flush().unwrap();
+                assert_eq!(flushed, committed.rev);
+                assert_eq!(other.youngest().unwrap(), flushed);
+                other.root(flushed).unwrap();
+            }
+            ours(&one, op).unwrap();
+        }
+        // What was not flushed is gone.
+        drop(batch);
+        verify(&grouped);
+        assert_eq!(compare::open(&grouped).youngest().unwrap(), flushed);
+        assert!(fs.list_txns().unwrap().is_empty());
+        let file = |repository: &Repository, rev: u64| {
+            let revs = repository.db().join("revs");
+            let path = match shard {
+                0 => revs.join(rev.to_string()),
+                size => revs.join((rev / size).to_string()).join(rev.to_string()),
+            };
+            std::fs::read(path).ok()
+        };
+        for rev in 1..=flushed.0 {
+            assert!(file(&grouped, rev) == file(&single, rev), "{version} r{rev}");
+        }
+        assert_eq!(file(&grouped, flushed.0 + 1), None);
+        // Others go on, and groups go on behind them.
+        grouped.mucc(&["mkdir", "theirs"]);
+        let mut batch = fs.batch().unwrap();
+        let mut txn = batch.begin_txn(TxnOptions::default(), now()).unwrap();
+        apply(batch.fs(), &mut txn, &[Mkdir("again")]).unwrap();
+        batch.commit(txn, &now).unwrap();
+        assert_eq!(batch.flush().unwrap(), Revnum(flushed.0 + 2));
+        verify(&grouped);
+    }
+}
