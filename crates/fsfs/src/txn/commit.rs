@@ -200,6 +200,9 @@ impl Txn {
         drop(state);
         // 13. A crash leaves an open transaction without texts, and so does a failure, which is no reason to say that the commit
         // failed.
+        if fs.format().has_protorevs_dir() {
+            _ = fs.disk().remove_file(&fs.layout().proto_rev_lock(self.id));
+        }
         _ = fs.remove_txn_dir(&self.name);
         let sharing = std::mem::replace(&mut self.sharing, fs.sharing(self.id, false));
         Ok(Finished {
