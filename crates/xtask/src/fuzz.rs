@@ -28,7 +28,8 @@ pub fn main(rest: &[String]) -> Result<(), String> {
         if root().join(&seeds).is_dir() {
             args.push(&seeds);
         }
-        args.extend(["--", &limit, "-rss_limit_mb=2048", "-timeout=10"]);
+        // The search for leaks takes a thread that is about to end for one, and it is slow.
+        args.extend(["--", &limit, "-rss_limit_mb=2048", "-timeout=10", "-detect_leaks=0"]);
         run("cargo", &args)?;
     }
     Ok(())

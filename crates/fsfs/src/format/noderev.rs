@@ -100,7 +100,8 @@ impl NodeRev {
                 return Ok(Some((fields.finish()?, at)));
             }
             let line = &rest[..end];
-            let colon = memchr::memchr(b':', line).ok_or(NodeRevError::Header)?;
+            let colon = memchr::memchr2(b':', 0, line).filter(|&at| line[at] == b':');
+            let colon = colon.ok_or(NodeRevError::Header)?;
             fields.set(&line[..colon], line.get(colon + 2..).ok_or(NodeRevError::Header)?)?;
         }
     }
@@ -291,6 +292,7 @@ mod tests {
             ("id: 0.0.r0/17\ntype: link\n\n", NodeRevError::Kind),
             ("id\n\n", NodeRevError::Header),
             ("id:\n\n", NodeRevError::Header),
+            ("copyr\0ot: 0 /\n\n", NodeRevError::Header),
             ("id: 0.0\n\n", NodeRevError::MalformedId),
             ("pred: x\n\n", NodeRevError::Pred),
             ("cpath: a//b\n\n", NodeRevError::CreatedPath),

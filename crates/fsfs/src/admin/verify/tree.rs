@@ -15,7 +15,7 @@ use base::{Code, Error, NodeKind, Result, Revnum, hashdump};
 use super::content::{Asker, Batch};
 use crate::cache::Key;
 use crate::format::dir::{self, DirEntry};
-use crate::format::id::{IdPart, NodeRevId, TxnId};
+use crate::format::id::{IdPart, NodeRevId, Tail, TxnId};
 use crate::format::noderev::NodeRev;
 use crate::format::rep_line::{Rep, RepPlace};
 use crate::fs::Fs;
@@ -91,7 +91,8 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
             Owner::Revision(rev) => rev,
         };
         let root = self.fs.root_noderev(rev)?;
-        if root.id.rev() != Some(rev) {
+        let stored = self.fs.with_rev_file(rev, |file| file.root_item(rev))?;
+        if root.id.tail != Tail::Rev(rev, stored) {
             return Err(corrupt(format!("Root node of r{rev} is '{}'", root.id)));
         }
         match (&root.predecessor, rev.prev()) {
