@@ -62,7 +62,7 @@ impl TextReader {
     }
 
     /// Leaves the check against the MD5 to the caller.
-    pub(crate) fn unchecked(mut self) -> Self {
+    pub fn unchecked(mut self) -> Self {
         if let Some(content) = &mut self.content {
             content.digest = None;
         }

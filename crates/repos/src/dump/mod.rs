@@ -20,6 +20,7 @@ mod tree;
 
 use std::io::{self, Write};
 use std::num::NonZero;
+use std::ops::RangeInclusive;
 use std::thread;
 
 use base::{Cancel, Code, Error, Result, Revnum};
@@ -119,6 +120,8 @@ struct Job<'a> {
     revprops_only: bool,
     readable: &'a dyn Readable,
     threads: usize,
+    /// Revisions that a worker takes at once.
+    group: u64,
     /// Bytes of one revision that may be in memory.
     share: u64,
     cancel: &'a Cancel,
@@ -145,6 +148,12 @@ impl<'a> Job<'a> {
                 "End revision {end} is invalid (youngest revision is {youngest})"
             ));
         }
+        let threads = match options.jobs {
+            0 => thread::available_parallelism().map_or(1, NonZero::get),
+            jobs => jobs,
+        };
+        // Every worker gets several groups.
+        let group = (end.0 - start.0) / (4 * threads as u64);
         Ok(Job {
             repo,
             start,
@@ -156,10 +165,8 @@ impl<'a> Job<'a> {
                 Some(filter) => filter,
                 None => &Everything,
             },
-            threads: match options.jobs {
-                0 => thread::available_parallelism().map_or(1, NonZero::get),
-                jobs => jobs,
-            },
+            threads,
+            group: group.clamp(1, GROUP),
             share: match options.share {
                 0 => SHARE,
                 share => share as u64,
@@ -181,21 +188,29 @@ impl<'a> Job<'a> {
                 self.print_noted(Revnum(rev), out, &mut notes)?;
             }
         } else {
-            let work = |number| self.piece(Revnum(self.start.0 + number));
-            let size = |piece: &Piece| piece.bytes.capacity() + size_of::<Piece>();
+            let work = |number| self.pieces(self.group(number));
+            let size = |pieces: &Vec<Piece>| {
+                let sizes = pieces
+                    .iter()
+                    .map(|piece| piece.bytes.capacity() + size_of::<Piece>());
+                sizes.sum::<usize>()
+            };
+            let count = count.div_ceil(self.group);
             let budget = usize::try_from(self.share.saturating_mul(REVISIONS_AHEAD)).unwrap_or(usize::MAX);
-            pipeline::run(count, self.threads, budget, work, size, |number, piece| {
-                self.cancel.check()?;
-                let rev = Revnum(self.start.0 + number);
-                if let Ended::TooLarge = piece.ended {
-                    return self.print_noted(rev, out, &mut notes);
+            pipeline::run(count, self.threads, budget, work, size, |number, pieces| {
+                for (rev, piece) in self.group(number).map(Revnum).zip(pieces) {
+                    self.cancel.check()?;
+                    if let Ended::TooLarge = piece.ended {
+                        self.print_noted(rev, out, &mut notes)?;
+                        continue;
+                    }
+                    out.write_all(&piece.bytes).map_err(|e| write_error(&e))?;
+                    notes.warn(&piece.warnings);
+                    if let Ended::Failed(error) = piece.ended {
+                        return Err(error);
+                    }
+                    notes.observer.dumped(rev);
                 }
-                out.write_all(&piece.bytes).map_err(|e| write_error(&e))?;
-                notes.warn(&piece.warnings);
-                if let Ended::Failed(error) = piece.ended {
-                    return Err(error);
-                }
-                notes.observer.dumped(rev);
                 Ok(())
             })?;
         }
@@ -204,12 +219,44 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// Makes a revision in memory.
-    fn piece(&self, rev: Revnum) -> Piece {
-        Piece::make(self.style(rev), 0, self.share, |printer| {
-            printer.raw(&self.revision_record(rev)?)?;
-            self.records(rev, printer)
-        })
+    /// The revisions that a worker takes at once.
+    fn group(&self, number: u64) -> RangeInclusive<u64> {
+        let first = self.start.0 + number * self.group;
+        first..=self.end.0.min(first + (self.group - 1))
+    }
+
+    /// Makes some revisions in memory. One MD5 stream is slow, many side by side are not: so the texts of all of them are
+    /// checked together.
+    fn pieces(&self, revs: RangeInclusive<u64>) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let mut left = self.share.saturating_mul(2);
+        let mut is_full = false;
+        for rev in revs.clone().map(Revnum) {
+            let limit = left.min(self.share);
+            let print = |printer: &mut Printer<'_>| self.revision(rev, printer);
+            let piece = match is_full {
+                false => Piece::make_unchecked(self.style(rev), limit, print),
+                true => Piece::too_large(),
+            };
+            left = left.saturating_sub(piece.bytes.len() as u64);
+            is_full |= limit < self.share && matches!(piece.ended, Ended::TooLarge);
+            pieces.push(piece);
+        }
+        let sound = piece::are_sound(&pieces);
+        for ((rev, piece), is_sound) in revs.map(Revnum).zip(&mut pieces).zip(sound) {
+            if !is_sound {
+                // Reading it again with a check fails in the right place.
+                *piece = Piece::make(self.style(rev), 0, self.share, |printer| {
+                    self.revision(rev, printer)
+                });
+            }
+        }
+        pieces
+    }
+
+    fn revision(&self, rev: Revnum, printer: &mut Printer<'_>) -> Result<()> {
+        printer.raw(&self.revision_record(rev)?)?;
+        self.records(rev, printer)
     }
 
     /// Makes a revision straight into the output, with all threads.
@@ -337,6 +384,9 @@ fn write_error(error: &io::Error) -> Error {
 
 const OLD_SOURCE: u16 = 0x0000;
 const OLD_MERGEINFO: u16 = 0x0001;
+
+/// Most revisions that a worker takes at once.
+const GROUP: u64 = 16;
 
 /// Bytes of one revision that may be in memory.
 const SHARE: u64 = 4 << 20;

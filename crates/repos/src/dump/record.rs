@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::ops::Range;
 
+use base::checksum::Md5;
 use base::hashdump::{self, Terminator};
 use base::mergeinfo::Mergeinfo;
 use base::{Cancel, Error, FsPath, NodeKind, Props, Result, Revnum, props};
@@ -42,6 +44,10 @@ pub(super) struct Printer<'o> {
     limit: u64,
     /// A text was longer.
     pub overflowed: bool,
+    /// Full texts that somebody else checks against their digests; none if the printer itself does.
+    deferred: Option<Vec<Deferred>>,
+    /// Bytes printed so far, where texts are deferred.
+    written: usize,
     /// What was worth a warning so far.
     pub warnings: Vec<Warning>,
     headers: Vec<u8>,
@@ -49,6 +55,13 @@ pub(super) struct Printer<'o> {
     chunk: Vec<u8>,
     spool: Spool,
     codec: Codec,
+}
+
+/// A text that was printed without a look at its digest.
+pub(super) struct Deferred {
+    /// Where it is in what was printed.
+    pub bytes: Range<usize>,
+    pub md5: Md5,
 }
 
 /// A node to print.
@@ -69,6 +82,8 @@ impl<'o> Printer<'o> {
             style,
             limit,
             overflowed: false,
+            deferred: None,
+            written: 0,
             warnings: Vec::new(),
             headers: Vec::new(),
             section: Vec::new(),
@@ -78,9 +93,20 @@ impl<'o> Printer<'o> {
         }
     }
 
+    /// Leaves the digests of full texts to the caller.
+    pub fn defer(mut self) -> Self {
+        self.deferred = Some(Vec::new());
+        self
+    }
+
+    /// The texts whose digests nobody has looked at.
+    pub fn take_deferred(&mut self) -> Vec<Deferred> {
+        self.deferred.take().unwrap_or_default()
+    }
+
     /// Prints bytes as they are.
     pub fn raw(&mut self, bytes: &[u8]) -> Result<()> {
-        self.out.write_all(bytes).map_err(|e| write_error(&e))
+        put(self.out, &mut self.written, bytes)
     }
 
     /// Fills `section`; returns whether it tells differences.
@@ -110,17 +136,28 @@ impl<'o> Printer<'o> {
             return Ok(());
         }
         let mut reader = node.reader()?;
+        let start = self.written;
+        let md5 = match &self.deferred {
+            Some(_) => Some(node.md5()?).filter(|md5| !md5.is_unknown()),
+            None => None,
+        };
+        if md5.is_some() {
+            reader = reader.unchecked();
+        }
         self.chunk.resize(CHUNK, 0);
         loop {
             self.style.cancel.check()?;
             let length = reader.read_some(&mut self.chunk)?;
             if length == 0 {
-                return Ok(());
+                break;
             }
-            self.out
-                .write_all(&self.chunk[..length])
-                .map_err(|e| write_error(&e))?;
+            put(self.out, &mut self.written, &self.chunk[..length])?;
         }
+        if let (Some(md5), Some(deferred)) = (md5, &mut self.deferred) {
+            let bytes = start..self.written;
+            deferred.push(Deferred { bytes, md5 });
+        }
+        Ok(())
     }
 
     /// Fills the spool. Stored windows are only re-framed: dump streams hold version 0.
@@ -165,7 +202,7 @@ impl Records for Printer<'_> {
         headers.write(&mut self.headers);
         self.headers
             .extend_from_slice(if for_a_copy { b"\n" } else { b"\n\n" });
-        self.out.write_all(&self.headers).map_err(|e| write_error(&e))
+        put(self.out, &mut self.written, &self.headers)
     }
 
     fn node(&mut self, change: &Change<'_>) -> Result<()> {
@@ -233,7 +270,7 @@ impl Records for Printer<'_> {
         if with_props {
             self.headers.extend_from_slice(&self.section);
         }
-        self.out.write_all(&self.headers).map_err(|e| write_error(&e))?;
+        put(self.out, &mut self.written, &self.headers)?;
         match (with_text, self.style.deltas) {
             (true, true) => self.spool.copy_to(self.out)?,
             (true, false) => self.text(node)?,
@@ -243,12 +280,17 @@ impl Records for Printer<'_> {
     }
 }
 
+fn put(out: &mut dyn Write, written: &mut usize, bytes: &[u8]) -> Result<()> {
+    *written = written.wrapping_add(bytes.len());
+    out.write_all(bytes).map_err(|e| write_error(&e))
+}
+
 /// Nobody sees it: who sets a limit looks whether it was kept.
 fn too_long() -> Error {
     write_error(&io::ErrorKind::FileTooLarge.into())
 }
 
-fn known_md5(node: &Node) -> Result<Option<base::checksum::Md5>> {
+fn known_md5(node: &Node) -> Result<Option<Md5>> {
     match node.has_text() {
         true => node.md5().map(Some),
         false => Ok(None),
