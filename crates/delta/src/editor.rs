@@ -63,6 +63,33 @@ impl EncodedVersions {
     }
 }
 
+/// The form in which a consumer writes windows: who makes windows for it ahead of time makes them so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct WindowForm {
+    version: u8,
+    level: u8,
+}
+
+impl WindowForm {
+    /// svndiff `version` 0, 1 or 2; zlib's `level`, which concerns version 1 only.
+    pub fn new(version: u8, level: u8) -> Self {
+        WindowForm {
+            version,
+            level: if version == 1 { level } else { 0 },
+        }
+    }
+
+    /// svndiff version of what is made; what is stored in this or an earlier version passes as it is.
+    pub fn version(self) -> u8 {
+        self.version
+    }
+
+    /// zlib's level, 0 unless it matters.
+    pub fn level(self) -> u8 {
+        self.level
+    }
+}
+
 /// Consumer of a tree edit. Paths are relative to the root of the edit.
 pub trait Editor {
     /// Names the revision that the edit leads to.
@@ -112,6 +139,12 @@ pub trait Editor {
     /// Which stored windows [`Editor::text_chunk`] takes undecoded. Asked once per text.
     fn accepts_encoded(&self) -> EncodedVersions {
         EncodedVersions::NONE
+    }
+
+    /// How [`Editor::text_chunk`] would write decoded windows. A driver may then encode them so itself, in other threads or
+    /// once for several consumers, and the consumer sends the same bytes. `None` if it does not write them.
+    fn window_form(&self) -> Option<WindowForm> {
+        None
     }
 
     /// The next window of the text.

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use base::{Props, Result};
+use delta::svndiff::KeptWindow;
 use parking_lot::Mutex;
 use quick_cache::sync::{Cache as QuickCache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
@@ -124,6 +125,8 @@ cached! {
     Chunk(Chunk) = |value| 64 + value.bytes().capacity();
     /// Length of a delta chain by (revision, item) of its rep.
     ChainLength(ChainLength) = |_| size_of::<ChainLength>();
+    /// One window of a content against nothing as it goes over a wire, by (revision, item) of its rep, number and form.
+    Window(Arc<KeptWindow>) = |value| 64 + value.len();
     /// Page of an L2P index by first revision, page number.
     L2pPage(Arc<[Option<u64>]>) = |value| 16 * value.len();
     /// Description of a P2L index by first revision, page number.

@@ -7,6 +7,7 @@
 //! Repositories may lie on NFS: files that are replaced by rename can be momentarily missing or stale, so
 //! [`read_replaced`] tries again, as Subversion does.
 
+mod directory;
 mod machine;
 mod replace;
 
@@ -48,6 +49,15 @@ pub trait Disk: Send + Sync {
     /// # Errors
     /// Whatever the system says.
     fn metadata(&self, path: &Path) -> io::Result<FileMeta>;
+
+    /// Opens a directory, for callers that will ask for many of its files; `None` if that is no quicker than by path.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn open_dir(&self, path: &Path) -> io::Result<Option<Arc<dyn DiskDir>>> {
+        let _ = path;
+        Ok(None)
+    }
 
     /// Opens a file for writing.
     ///
@@ -198,6 +208,18 @@ pub trait DiskFile: Send + Sync {
     /// Whatever the system says.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
 
+    /// Appends the bytes from `offset` on to `buf`, at most `length`, and returns how many; 0 as for `read_at`.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn append_at(&self, buf: &mut Vec<u8>, length: usize, offset: u64) -> io::Result<usize> {
+        let start = buf.len();
+        buf.resize(start + length, 0);
+        let result = self.read_at(&mut buf[start..], offset);
+        buf.truncate(start + *result.as_ref().unwrap_or(&0));
+        result
+    }
+
     /// Length in bytes.
     ///
     /// # Errors
@@ -211,6 +233,27 @@ pub trait DiskFile: Send + Sync {
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }
+}
+
+/// An open directory. It stays the same directory when another one takes its place.
+pub trait DiskDir: Send + Sync {
+    /// Opens a file of the directory for reading.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>>;
+
+    /// Reads a whole small file, and what is known about this very file.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn read_small(&self, name: &str) -> io::Result<(Vec<u8>, FileMeta)>;
+
+    /// As [`Disk::metadata`].
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn metadata(&self, name: &str) -> io::Result<FileMeta>;
 }
 
 /// What is known about a file without opening it.

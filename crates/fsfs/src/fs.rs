@@ -17,6 +17,7 @@ use crate::rev_file::no_such_revision;
 use crate::root::Root;
 use crate::txn::LiveTxns;
 use crate::txn::proto_rev::LiveProtoRevs;
+use crate::shard_dirs::ShardDirs;
 
 /// An open filesystem. Cheap to clone; Send + Sync; every method may be called from many threads.
 #[derive(Clone)]
@@ -30,6 +31,7 @@ pub(crate) struct FsInner {
     uuid: String,
     instance: Instance,
     cache: Arc<Cache>,
+    dirs: ShardDirs,
     /// Revisions below this one are packed; as last read.
     pub(crate) min_unpacked_rev: AtomicU64,
     /// As last read.
@@ -101,6 +103,7 @@ impl Fs {
         let fs = Fs(Arc::new(FsInner {
             instance: cache.instance(name),
             cache: cache.clone(),
+            dirs: ShardDirs::default(),
             conf: FsConf::read(&*disk, &layout, &format)?,
             disk,
             layout,
@@ -298,6 +301,11 @@ impl Fs {
 
     pub(crate) fn live_txns(&self) -> &LiveTxns {
         &self.0.live_txns
+    }
+
+    /// The directories of revision and property files in which walks are going on.
+    pub(crate) fn dirs(&self) -> &ShardDirs {
+        &self.0.dirs
     }
 
     pub(crate) fn instance(&self) -> Instance {

@@ -3,6 +3,7 @@
 //! Pure arithmetic on names. Whether a revision is packed is not known here: it changes while the repository is open
 //! (see `rev_file`).
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use base::Revnum;
@@ -111,10 +112,16 @@ impl Layout {
     }
 
     fn revision_file(&self, kind: &str, rev: Revnum) -> PathBuf {
-        self.db.join(match self.shard(rev) {
-            Some(shard) => format!("{kind}/{shard}/{rev}"),
-            None => format!("{kind}/{rev}"),
-        })
+        // Asked twice a revision by every walk: one allocation.
+        let mut path = PathBuf::with_capacity(self.db.as_os_str().len() + 48);
+        path.push(&self.db);
+        let tail = path.as_mut_os_string();
+        // A string in memory takes whatever is written to it.
+        let _ = match self.shard(rev) {
+            Some(shard) => write!(tail, "/{kind}/{shard}/{rev}"),
+            None => write!(tail, "/{kind}/{rev}"),
+        };
+        path
     }
 }
 

@@ -29,6 +29,7 @@ mod rev_file;
 mod revprops;
 mod revprops_write;
 mod root;
+mod shard_dirs;
 mod txn;
 
 pub use batch::Batch;
@@ -43,6 +44,6 @@ pub use fs::{Fs, FsInfo};
 pub use history::History;
 pub use lock_write::{LockRequest, LockTarget};
 pub use node::{Node, Relation, RepKey};
-pub use rep::{DeltaStream, TextReader};
+pub use rep::{DeltaStream, EncodedText, TextReader};
 pub use root::Root;
 pub use txn::{Committed, LockAccess, TextWriter, Txn, TxnOptions};

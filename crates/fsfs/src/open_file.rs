@@ -56,6 +56,11 @@ impl OpenFile {
         let file = disk
             .open(&path)
             .map_err(|e| Error::io("Can't open file", &path, &e))?;
+        Self::of(file, path, tail)
+    }
+
+    /// As [`OpenFile::open`], of a file that is open already.
+    pub(crate) fn of(file: Arc<dyn DiskFile>, path: PathBuf, tail: u64) -> Result<Self> {
         let len = file
             .len()
             .map_err(|e| Error::io("Can't get attribute information from open file", &path, &e))?;
@@ -68,7 +73,12 @@ impl OpenFile {
             tail_start: len,
             ahead: ReadAhead::new(),
         };
-        opened.tail = opened.read_vec(len - tail, tail)?.into();
+        let mut bytes = Vec::with_capacity(tail as usize);
+        opened.append(&mut bytes, tail as usize, len - tail)?;
+        if bytes.len() as u64 != tail {
+            return Err(opened.ends_early());
+        }
+        opened.tail = bytes.into();
         opened.tail_start = len - tail;
         Ok(opened)
     }
@@ -122,9 +132,46 @@ impl OpenFile {
         if offset.checked_add(length).is_none_or(|end| end > self.len) {
             return Err(self.ends_early());
         }
-        let mut buf = vec![0; length as usize];
-        self.read_exact_at(offset, &mut buf)?;
+        let buf = self.read_up_to(offset, length as usize)?;
+        match buf.len() as u64 == length {
+            true => Ok(buf),
+            false => Err(self.ends_early()),
+        }
+    }
+
+    /// Reads up to `length` bytes, of which the caller knows that they may be allocated; fewer only at the end of the file.
+    pub(crate) fn read_up_to(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
+        if let Some(known) = self.in_memory(offset) {
+            return Ok(known[..known.len().min(length)].to_vec());
+        }
+        if length <= MAX_SMALL {
+            let mut buf = vec![0; length];
+            let read = self.read_at(offset, &mut buf)?;
+            buf.truncate(read);
+            return Ok(buf);
+        }
+        let mut buf = Vec::with_capacity(length);
+        self.append(&mut buf, length, offset)?;
         Ok(buf)
+    }
+
+    /// Appends up to `length` bytes of the file itself.
+    fn append(&self, buf: &mut Vec<u8>, length: usize, offset: u64) -> Result<()> {
+        let start = buf.len();
+        loop {
+            let done = buf.len() - start;
+            if done == length {
+                return Ok(());
+            }
+            match self
+                .file
+                .append_at(buf, length - done, offset.saturating_add(done as u64))
+            {
+                Ok(0) => return Ok(()),
+                Ok(_) => {}
+                Err(e) => return Err(Error::io("Can't read file", &self.path, &e)),
+            }
+        }
     }
 
     /// Parses something at `offset` of which only an upper bound (`end`, and `most` bytes) is known: tries with what
@@ -211,9 +258,9 @@ impl OpenFile {
             return Ok(None);
         }
         let start = number * BLOCK;
-        let mut bytes = vec![0; BLOCK.min(self.len.saturating_sub(start)) as usize];
-        let length = self.read_file(start, &mut bytes)?;
-        bytes.truncate(length);
+        let length = BLOCK.min(self.len.saturating_sub(start)) as usize;
+        let mut bytes = Vec::with_capacity(length);
+        self.append(&mut bytes, length, start)?;
         let block: Arc<[u8]> = bytes.into();
         let mut blocks = self.ahead.blocks.lock();
         blocks.truncate(KEPT_BLOCKS - 1);

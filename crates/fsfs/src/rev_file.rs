@@ -8,6 +8,7 @@
 //!
 //! Small files are read whole on opening, and the end of longer ones, where trailer or indexes are.
 
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
@@ -22,6 +23,7 @@ use crate::format::p2l::{self, P2lEntry, P2lHeader};
 use crate::format::rev_trailer::{self, RevTrailer};
 use crate::fs::Fs;
 use crate::open_file::{OpenFile, WHOLE_FILE};
+use crate::shard_dirs::ShardKind;
 
 /// An open file of one revision or of one packed shard.
 pub(crate) struct RevFile {
@@ -119,7 +121,10 @@ impl Fs {
             (false, true) => TAIL,
             (false, false) => rev_trailer::WINDOW as u64,
         };
-        let bytes = OpenFile::open(self.disk(), path, tail)?;
+        let bytes = match is_packed {
+            true => OpenFile::open(self.disk(), path, tail)?,
+            false => self.open_single(first_rev, path, tail)?,
+        };
         let rev_count = if is_packed { self.format().shard_size } else { 1 };
         let addressing = if logical {
             let footer = Footer::parse(bytes.tail(), bytes.len()).map_err(|e| in_file(e, &bytes))?;
@@ -147,6 +152,21 @@ impl Fs {
             is_packed,
             addressing,
         })
+    }
+}
+
+impl Fs {
+    /// Opens the file of an unpacked revision.
+    fn open_single(&self, rev: Revnum, path: PathBuf, tail: u64) -> Result<OpenFile> {
+        let shard = self.layout().shard(rev).unwrap_or_default();
+        if let Some(dir) = self.dirs().get(self.disk(), ShardKind::Revs, shard, &path) {
+            match dir.open(&rev.to_string()) {
+                Ok(file) => return OpenFile::of(file, path, tail),
+                // Perhaps the directory is not the one at this path any more.
+                Err(_) => self.dirs().forget(ShardKind::Revs, shard),
+            }
+        }
+        OpenFile::open(self.disk(), path, tail)
     }
 }
 

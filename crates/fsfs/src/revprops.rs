@@ -8,14 +8,17 @@
 //! Packed lists move to other files when they grow, and a shard may be packed while it is read. A missing file therefore means
 //! *look again*: at the manifest, up to ten times, or at where the shard is now.
 
+use std::io;
+use std::result::Result as StdResult;
 use std::sync::Arc;
 
 use base::{Code, Error, Props, Result, ResultExt as _, Revnum, hashdump};
 
 use crate::cache::{Cached, Key};
-use crate::disk::{ATTEMPTS, FileMeta, is_missing, is_stale};
+use crate::disk::{ATTEMPTS, DiskDir, FileMeta, is_missing, is_stale};
 use crate::format::revprops_pack::{RevpropsManifest, RevpropsPack, RevpropsPackError};
 use crate::fs::Fs;
+use crate::shard_dirs::ShardKind;
 
 /// A cached thing and the state of the file that it was read from.
 #[derive(Debug)]
@@ -32,6 +35,9 @@ pub(crate) type KeptList = Arc<Kept<Arc<Props>>>;
 pub(crate) type KeptManifest = Arc<Kept<RevpropsManifest>>;
 /// One pack file.
 pub(crate) type KeptPack = Arc<Kept<RevpropsPack>>;
+
+/// A file's bytes and its state.
+type Contents = (Vec<u8>, FileMeta);
 
 impl Fs {
     /// The property list of a revision, as it is now.
@@ -59,7 +65,21 @@ impl Fs {
     fn unpacked(&self, rev: Revnum) -> Result<Arc<Props>> {
         let path = self.layout().revprops(rev);
         let key = Key::new::<KeptList>(self.instance(), rev.0, 0);
-        let kept = self.current(key, &path, |bytes| Ok(Arc::new(parse(bytes, rev)?)))?;
+        let parse = |bytes: &[u8]| Ok(Arc::new(parse(bytes, rev)?));
+        let shard = self.layout().shard(rev).unwrap_or_default();
+        let dir = self.dirs().get(self.disk(), ShardKind::Revprops, shard, &path);
+        let kept = match dir {
+            None => self.current(key, &path, parse)?,
+            Some(dir) => match self.current_in(key, &*dir, &rev.to_string()) {
+                Ok(Ok(kept)) => kept,
+                Ok(Err((bytes, meta))) => self.keep(key, &bytes, meta, parse)?,
+                // Perhaps the directory is not the one at this path any more.
+                Err(_) => {
+                    self.dirs().forget(ShardKind::Revprops, shard);
+                    self.current(key, &path, parse)?
+                }
+            },
+        };
         Ok(kept.value.clone())
     }
 
@@ -135,7 +155,7 @@ impl Fs {
     where
         Arc<Kept<T>>: Cached,
     {
-        let failed = |e: std::io::Error| Error::io("Can't open file", path, &e);
+        let failed = |e: io::Error| Error::io("Can't open file", path, &e);
         let meta = self.disk().metadata(path).map_err(failed)?;
         if let Some(kept) = self.cache().get::<Arc<Kept<T>>>(&key)
             && kept.meta == meta
@@ -143,10 +163,39 @@ impl Fs {
             return Ok(kept);
         }
         let bytes = self.disk().read_small(path).map_err(failed)?;
+        self.keep(key, &bytes, meta, parse)
+    }
+
+    /// The same for a file of an open directory: the cached value, or else the bytes and what is known about the file that
+    /// they were read from.
+    fn current_in(
+        &self,
+        key: Key,
+        dir: &dyn DiskDir,
+        name: &str,
+    ) -> io::Result<StdResult<KeptList, Contents>> {
+        if let Some(kept) = self.cache().get::<KeptList>(&key)
+            && kept.meta == dir.metadata(name)?
+        {
+            return Ok(Ok(kept));
+        }
+        dir.read_small(name).map(Err)
+    }
+
+    fn keep<T>(
+        &self,
+        key: Key,
+        bytes: &[u8],
+        meta: FileMeta,
+        parse: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<Arc<Kept<T>>>
+    where
+        Arc<Kept<T>>: Cached,
+    {
         let kept = Arc::new(Kept {
             meta,
             bytes: 2 * bytes.len() + 200,
-            value: parse(&bytes)?,
+            value: parse(bytes)?,
         });
         self.cache().insert(key, kept.clone());
         Ok(kept)

@@ -10,6 +10,7 @@
 //! cancellation from the caller.
 
 pub mod access;
+mod ahead;
 pub mod authz;
 pub mod change_revprop;
 pub mod commit;

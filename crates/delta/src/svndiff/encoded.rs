@@ -265,3 +265,37 @@ impl<'a> EncodedWindow<'a> {
         ))
     }
 }
+
+/// A window as stored that owns its bytes: for caches, and for threads that make windows ahead of their use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptWindow {
+    version: u8,
+    raw: Box<[u8]>,
+}
+
+impl KeptWindow {
+    /// Keeps `raw`, the whole window in the form of `version`.
+    pub fn new(version: u8, raw: &[u8]) -> Self {
+        KeptWindow {
+            version,
+            raw: raw.into(),
+        }
+    }
+
+    /// The window.
+    ///
+    /// # Errors
+    /// E185001 if the bytes are no window.
+    pub fn window(&self) -> Result<EncodedWindow<'_>, SvndiffError> {
+        match EncodedWindow::parse(self.version, &self.raw)? {
+            Parsed::Complete(window) => Ok(window),
+            Parsed::Incomplete { .. } => Err(SvndiffError::UnexpectedEnd),
+        }
+    }
+
+    /// Length of the window, bytes.
+    #[expect(clippy::len_without_is_empty, reason = "no window is empty")]
+    pub fn len(&self) -> usize {
+        self.raw.len()
+    }
+}

@@ -15,10 +15,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::buffer::spare_capacity;
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 
-use super::{Create, Disk, DiskFile, DiskLock, DiskWriter, FileMeta};
+use super::directory::Directory;
+use super::{Create, Disk, DiskDir, DiskFile, DiskLock, DiskWriter, FileMeta};
 
 /// The machine itself.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,6 +53,10 @@ macro_rules! machine {
                     identity: (meta.dev(), meta.ino()),
                     modified: meta.modified()?,
                 })
+            }
+
+            fn open_dir(&self, path: &Path) -> io::Result<Option<Arc<dyn DiskDir>>> {
+                Ok(Some(Arc::new(Directory::open(path)?)))
             }
 
             fn write(&self, path: &Path, how: Create) -> io::Result<Box<dyn DiskWriter>> {
@@ -125,8 +131,21 @@ impl DiskFile for File {
         }
     }
 
+    fn append_at(&self, buf: &mut Vec<u8>, length: usize, offset: u64) -> io::Result<usize> {
+        if length == 0 {
+            return Ok(0);
+        }
+        let start = buf.len();
+        buf.reserve_exact(length);
+        // What the system fills need not be zeroed first.
+        let read = again(|| rustix::io::pread(self, spare_capacity(buf), offset))?;
+        buf.truncate(start + length);
+        Ok(read.min(length))
+    }
+
     fn len(&self) -> io::Result<u64> {
-        Ok(self.metadata()?.len())
+        let stat = again(|| rustix::fs::fstat(self))?;
+        u64::try_from(stat.st_size).map_err(|_| Errno::OVERFLOW.into())
     }
 }
 
@@ -246,7 +265,7 @@ fn sync_all(path: &Path) -> io::Result<()> {
 const DEADLOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// Calls until no signal comes between.
-fn again(mut call: impl FnMut() -> rustix::io::Result<()>) -> rustix::io::Result<()> {
+pub(super) fn again<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
     loop {
         match call() {
             Err(Errno::INTR) => {}

@@ -188,7 +188,7 @@ impl NodeRevId {
     }
 
     /// The revision, for a committed node-revision.
-    pub(crate) fn rev(&self) -> Option<Revnum> {
+    pub fn rev(&self) -> Option<Revnum> {
         match self.tail {
             Tail::Rev(rev, _) => Some(rev),
             Tail::Txn(_) => None,

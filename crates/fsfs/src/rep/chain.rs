@@ -10,8 +10,11 @@
 use std::sync::Arc;
 
 use base::{Code, Error, Result};
+use delta::editor::WindowForm;
+use delta::svndiff::KeptWindow;
 use delta::window::WINDOW_SIZE;
 
+use super::encoded::window_key;
 use super::level::Level;
 pub(crate) use super::level::RepAddress;
 use super::with_codec;
@@ -152,7 +155,7 @@ impl Chain {
     }
 
     fn cached(&self, address: RepAddress, at: u64) -> Option<Chunk> {
-        self.fs.cache().get(&chunk_key(&self.fs, address, at)?)
+        cached_chunk(&self.fs, address, at)
     }
 
     fn check_cycle(&mut self, depth: usize, address: RepAddress) -> Result<()> {
@@ -167,6 +170,20 @@ impl Chain {
         }
         Ok(())
     }
+}
+
+/// Chunk `at` out of the cache: as it is, or expanded from the window that somebody was sent.
+pub(super) fn cached_chunk(fs: &Fs, address: RepAddress, at: u64) -> Option<Chunk> {
+    if let Some(chunk) = fs.cache().get(&chunk_key(fs, address, at)?) {
+        return Some(chunk);
+    }
+    let key = window_key(fs, address, at, WindowForm::new(2, 0))?;
+    let kept: Arc<KeptWindow> = fs.cache().get(&key)?;
+    let window = kept.window().ok()?;
+    let mut text = Vec::with_capacity(window.target_len as usize);
+    // A stored window may be damaged: then whoever reads the chain says so.
+    with_codec(|codec| window.apply(&[], &mut text, codec)).ok()?;
+    Some(Chunk::new(Arc::new(text)))
 }
 
 /// Key of chunk `at`; none in a transaction, where contents are not cached.

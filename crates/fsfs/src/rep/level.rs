@@ -36,8 +36,9 @@ pub(super) struct Level {
     /// Position in the body of the window `next`.
     position: u64,
     next: u64,
-    /// Some bytes of the body, from `buffer_start` on.
+    /// Some bytes of the body, from `buffer_start` on, behind `before` other bytes.
     buffer: Vec<u8>,
+    before: usize,
     buffer_start: u64,
 }
 
@@ -97,9 +98,9 @@ impl Level {
         body_len: u64,
     ) -> Result<Self> {
         let wanted = body_len.min(READ) + MAX_HEADER as u64;
-        let mut buffer = vec![0; wanted.min(end.saturating_sub(start)) as usize];
-        let length = file.bytes().read_at(start, &mut buffer)?;
-        buffer.truncate(length);
+        let buffer = file
+            .bytes()
+            .read_up_to(start, wanted.min(end.saturating_sub(start)) as usize)?;
         let (header, header_len) = RepHeader::parse(&buffer)?
             .ok_or_else(|| Error::from(crate::format::rep_header::RepHeaderError::Malformed))?;
         let body = start + header_len as u64;
@@ -109,8 +110,6 @@ impl Level {
                 "Representation does not fit into its file",
             ));
         }
-        buffer.drain(..header_len);
-        buffer.truncate(usize::try_from(body_len).unwrap_or(usize::MAX));
         Ok(Level {
             fs: fs.clone(),
             address,
@@ -122,6 +121,7 @@ impl Level {
             position: 0,
             next: 0,
             buffer,
+            before: header_len,
             buffer_start: 0,
         })
     }
@@ -150,6 +150,7 @@ impl Level {
     /// Gives the buffered bytes back; they are read again when needed.
     pub(super) fn release(&mut self) {
         self.buffer = Vec::new();
+        self.before = 0;
     }
 
     fn skip_to(&mut self, at: u64) -> Result<()> {
@@ -175,18 +176,18 @@ impl Level {
         if offset.checked_add(length).is_none_or(|end| end > self.body_len) {
             return Err(SvndiffError::UnexpectedEnd.into());
         }
-        let buffer_end = self.buffer_start + self.buffer.len() as u64;
+        let buffer_end = self.buffer_start + self.buffer.len().saturating_sub(self.before) as u64;
         if offset < self.buffer_start || offset + length > buffer_end {
             self.fill(offset, length.max(READ).min(self.body_len - offset))?;
         }
-        let start = (offset - self.buffer_start) as usize;
+        let start = self.before + (offset - self.buffer_start) as usize;
         Ok(&self.buffer[start..start + length as usize])
     }
 
     fn fill(&mut self, offset: u64, length: u64) -> Result<()> {
         self.buffer.clear();
         self.buffer.resize(length as usize, 0);
-        self.buffer_start = offset;
+        (self.buffer_start, self.before) = (offset, 0);
         let result = self
             .file
             .bytes()

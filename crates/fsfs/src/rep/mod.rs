@@ -1,11 +1,13 @@
 //! Representations: stored contents, and how to get them back.
 //!
 //! `level` is one representation of a delta chain on disk, `chain` makes the content out of the chain one window's
-//! worth (a *chunk*) at a time, `text` is the stream that callers read, `delta` the difference between two contents.
+//! worth (a *chunk*) at a time, `text` is the stream that callers read, `delta` the difference between two contents,
+//! `encoded` a content as windows that are ready to be sent.
 //! No buffer here grows with a content: a chunk has at most 102,400 bytes.
 
 mod chain;
 mod delta;
+mod encoded;
 mod level;
 mod raw;
 mod text;
@@ -13,13 +15,14 @@ pub(crate) mod write;
 
 pub(crate) use chain::RepAddress;
 pub use delta::DeltaStream;
+pub use encoded::EncodedText;
 pub(crate) use raw::RawContent;
 pub use text::TextReader;
 
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use ::delta::editor::EncodedVersions;
+use ::delta::editor::{EncodedVersions, WindowForm};
 use ::delta::svndiff::Codec;
 use base::{Code, Error, Result, Revnum};
 
@@ -93,6 +96,16 @@ impl Fs {
                 .parse_at(offset, end, MAX_HEADER, MAX_HEADER, parse)
                 .map(drop)
         })
+    }
+
+    /// The text of `target` as windows against the empty text, in a form that is ready to be sent. They are kept for the
+    /// next who asks for the same form.
+    ///
+    /// # Errors
+    /// `FS_NOT_FILE`, `FS_CORRUPT`.
+    pub fn encoded_text(&self, target: &Node, form: WindowForm) -> Result<EncodedText> {
+        target.check_file("textual contents")?;
+        EncodedText::new(self, target.noderev().text.as_ref(), target.id().txn(), form)
     }
 
     /// The header of a stored content.

@@ -7,7 +7,7 @@ use base::checksum::{Md5, Md5Stream};
 use base::{Code, Error, Result};
 use delta::window::WINDOW_SIZE;
 
-use super::chain::{Chain, RepAddress, chunk_key};
+use super::chain::{Chain, RepAddress, cached_chunk, chunk_key};
 use crate::cache::Chunk;
 use crate::format::id::TxnId;
 use crate::format::rep_line::{Rep, RepPlace, RepSize};
@@ -246,14 +246,17 @@ impl Content {
     }
 
     fn load(&mut self, at: u64) -> Result<Chunk> {
-        let bytes = self.chain.chunk(at)?;
+        let chunk = match cached_chunk(&self.fs, self.address, at) {
+            Some(chunk) => chunk,
+            None => Chunk::new(Arc::new(self.chain.chunk(at)?)),
+        };
         if self.is_short() && !self.chain.ends_before(1)? {
             return Err(Error::new(
                 Code::FS_CORRUPT,
                 "Representation is longer than recorded",
             ));
         }
-        Ok(Chunk::new(Arc::new(bytes)))
+        Ok(chunk)
     }
 
     /// True if the rep line promises at most one chunk.

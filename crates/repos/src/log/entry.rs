@@ -53,6 +53,13 @@ impl LogEntry<'_> {
     }
 }
 
+/// What was read of a revision before its turn: a failure counts only if what failed is needed.
+#[derive(Default)]
+pub(super) struct Read {
+    pub(super) changes: Option<Result<Arc<[ChangedPath]>>>,
+    pub(super) revprops: Option<Result<Arc<Props>>>,
+}
+
 /// Makes entries and sends them.
 pub(super) struct Entries<'a, 's> {
     pub(super) repo: &'a Repository,
@@ -97,13 +104,27 @@ impl<'a, 's> Entries<'a, 's> {
         has_children: bool,
         subtractive_merge: bool,
     ) -> Result<()> {
+        self.send_read(rev, has_children, subtractive_merge, Read::default())
+    }
+
+    /// Sends an entry of which some may have been read already.
+    pub(super) fn send_read(
+        &mut self,
+        rev: Revnum,
+        has_children: bool,
+        subtractive_merge: bool,
+        read: Read,
+    ) -> Result<()> {
         self.cancel.check()?;
         let fs = self.repo.fs();
         let mut access = RevisionAccess::Full;
         let mut visible = Visible::None;
-        if self.options.changed_paths || !self.all {
+        if self.needs_changes() {
             let root = fs.root(rev)?;
-            let changes = root.changed_paths()?;
+            let changes = match read.changes {
+                Some(changes) => changes?,
+                None => root.changed_paths()?,
+            };
             if !self.all {
                 access = changes_access(&changes, self.readable);
             }
@@ -111,11 +132,11 @@ impl<'a, 's> Entries<'a, 's> {
                 visible = self.visible(&root, changes, access)?;
             }
         }
-        let nothing_asked = matches!(&self.options.revprops, Revprops::Names(names) if names.is_empty());
-        let revprops = match access {
-            RevisionAccess::None => None,
-            _ if nothing_asked => None,
-            _ => Some(fs.revprops(rev)?),
+        let revprops = match (access, read.revprops) {
+            (RevisionAccess::None, _) => None,
+            _ if !self.needs_revprops() => None,
+            (_, Some(revprops)) => Some(revprops?),
+            (_, None) => Some(fs.revprops(rev)?),
         };
         (self.sink)(&LogEntry {
             rev: Some(rev),
@@ -126,6 +147,16 @@ impl<'a, 's> Entries<'a, 's> {
             access,
             wanted: &self.options.revprops,
         })
+    }
+
+    /// True if entries cannot be made without the changed paths.
+    pub(super) fn needs_changes(&self) -> bool {
+        self.options.changed_paths || !self.all
+    }
+
+    /// True if any revision property was asked for.
+    pub(super) fn needs_revprops(&self) -> bool {
+        !matches!(&self.options.revprops, Revprops::Names(names) if names.is_empty())
     }
 
     /// Ends the entries below the last one that has children.

@@ -16,6 +16,7 @@ use crate::repo::Repository;
 mod entry;
 mod merged;
 mod nested;
+mod scan;
 mod searched;
 mod trace;
 
@@ -113,11 +114,9 @@ pub fn run(
         }
         let revs = span.old.0..=span.young.0;
         return if span.descending {
-            revs.rev()
-                .take(limit)
-                .try_for_each(|rev| entries.send(Revnum(rev)))
+            scan::run(&mut entries, revs.rev().take(limit).map(Revnum))
         } else {
-            revs.take(limit).try_for_each(|rev| entries.send(Revnum(rev)))
+            scan::run(&mut entries, revs.take(limit).map(Revnum))
         };
     }
     let mut traces = Traces::open(repo.fs(), paths, span.young, span.old, options.strict, readable)?;
@@ -135,10 +134,7 @@ pub fn run(
     while let Some(rev) = traces.next(cancel)? {
         revs.push(rev);
     }
-    revs.iter()
-        .rev()
-        .take(limit)
-        .try_for_each(|rev| entries.send(*rev))
+    scan::run(&mut entries, revs.into_iter().rev().take(limit))
 }
 
 /// A stretch of revisions and the direction in which it is sent.

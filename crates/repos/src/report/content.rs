@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use base::{Result, Revnum, props};
-use delta::editor::{DirToken, Editor, FileToken};
+use base::{Props, Result, Revnum, props};
+use delta::editor::{DirToken, Editor, FileToken, TextChunk};
 use fsfs::{Fs, Node};
+
+use super::prefetch::Ready;
 
 /// An open node of the edit.
 #[derive(Clone, Copy)]
@@ -55,14 +57,23 @@ impl<'a> Content<'a> {
         source: Option<&Node>,
         target: &Node,
         lock_is_gone: bool,
+        ready: Option<&Ready>,
     ) -> Result<()> {
+        if let (Some(rev), Some(revprops)) = (target.created_rev(), ready.and_then(|r| r.revprops.as_deref()))
+        {
+            self.remember(rev, revprops);
+        }
         self.entry_props(editor, handle, source.is_some(), target)?;
         if lock_is_gone {
             handle.change(editor, props::ENTRY_LOCK_TOKEN, None)?;
         }
         match source {
             None if target.has_props() => {
-                for (name, value) in target.props()?.iter() {
+                let props = match ready {
+                    Some(ready) => ready.props.clone(),
+                    None => target.props()?,
+                };
+                for (name, value) in props.iter() {
                     handle.change(editor, name, Some(value))?;
                 }
             }
@@ -88,6 +99,7 @@ impl<'a> Content<'a> {
         source: Option<&Node>,
         target: &Node,
         deltas: bool,
+        ready: Option<&Ready>,
     ) -> Result<()> {
         let base = match source {
             None => None,
@@ -95,7 +107,19 @@ impl<'a> Content<'a> {
             Some(_) => return Ok(()),
         };
         editor.apply_textdelta(file, base.as_ref())?;
-        if deltas {
+        if let Some(windows) = ready
+            .and_then(|ready| ready.text.as_ref())
+            .filter(|_| deltas && source.is_none())
+        {
+            for window in windows {
+                editor.text_chunk(file, TextChunk::Encoded(&window.window()?))?;
+            }
+        } else if let (true, None, Some(form)) = (deltas, source, editor.window_form()) {
+            let mut text = self.fs.encoded_text(target, form)?;
+            while let Some(window) = text.next_window()? {
+                editor.text_chunk(file, TextChunk::Encoded(&window.window()?))?;
+            }
+        } else if deltas {
             // The receiver gets both digests and checks them: see docs/decisions/encoded-windows.md.
             let windows = self
                 .fs
@@ -134,6 +158,10 @@ impl<'a> Content<'a> {
             return Ok(known.clone());
         }
         let revprops = self.fs.revprops(rev)?;
+        Ok(self.remember(rev, &revprops))
+    }
+
+    fn remember(&mut self, rev: Revnum, revprops: &Props) -> Rc<Committed> {
         let committed = Rc::new(Committed {
             rev: rev.to_string(),
             date: revprops.get(props::DATE).cloned(),
@@ -143,7 +171,7 @@ impl<'a> Content<'a> {
             self.committed.clear();
         }
         self.committed.insert(rev, committed.clone());
-        Ok(committed)
+        committed
     }
 }
 

@@ -18,6 +18,7 @@ use crate::report::content::{Content, Handle};
 use crate::report::depth::{Treatment, below, treatment};
 use crate::report::entry::Candidate;
 use crate::report::frame::{Frame, Pass, Source};
+use crate::report::prefetch::{Prefetch, Ready};
 use crate::report::state::{Cursor, Reported};
 
 /// Drives the whole edit.
@@ -39,6 +40,8 @@ pub(super) fn drive(
         target: fs.root(options.target_rev)?,
         sources: HashMap::new(),
         content: Content::new(fs),
+        prefetch: None,
+        told: 0,
     };
     walk.run()
 }
@@ -53,6 +56,9 @@ pub(super) struct Walk<'a> {
     pub(super) target: Root,
     pub(super) sources: HashMap<Revnum, Root>,
     pub(super) content: Content<'a>,
+    prefetch: Option<Prefetch>,
+    /// Entries told since the start.
+    told: u32,
 }
 
 impl Walk<'_> {
@@ -121,7 +127,7 @@ impl Walk<'_> {
         let token = self.editor.open_root(Some(base))?;
         let compared = old.as_ref().filter(|_| !top.start_empty).map(|old| &old.node);
         self.content
-            .props(self.editor, Handle::Dir(token), compared, &new, false)?;
+            .props(self.editor, Handle::Dir(token), compared, &new, false, None)?;
         let limits = (top.depth, self.options.depth);
         let seen = self.readable.subtree(target_path);
         let frame = Frame::new(token, RelPath::empty(), old, new, top.start_empty, limits, seen)?;
@@ -158,6 +164,7 @@ impl Walk<'_> {
             held: top.map_or(Depth::Infinity, |top| top.depth),
             requested: self.options.depth,
             seen: Subtree::Mixed,
+            ready: None,
         };
         if let Some(frame) = self.entry(&candidate)? {
             self.directories(frame)?;
@@ -269,6 +276,7 @@ impl Walk<'_> {
             held,
             requested: below(frame.requested),
             seen,
+            ready: None,
         })
     }
 
@@ -354,23 +362,53 @@ impl Walk<'_> {
                 (Some(old), Some(source)) => Some(source.child_of(old)?),
                 (_, _) => None,
             };
+            let ready = self.ready(frame, new)?;
+            let node = match &ready {
+                Some(ready) => ready.node.clone(),
+                None => frame.target.child_of(new)?,
+            };
             let candidate = Candidate {
                 parent: frame.token,
                 path: frame.path.join_str(&new.name),
                 old,
-                new: Some(frame.target.child_of(new)?),
+                new: Some(node),
                 new_dir: frame.target.path(),
                 name: &new.name,
                 reported: None,
                 held,
                 requested,
                 seen: frame.seen,
+                ready,
             };
             if let Some(child) = self.entry(&candidate)? {
                 return Ok(Some(child));
             }
         }
         Ok(None)
+    }
+
+    /// What was made ready of an entry, whose frame stands behind it. Starts to run ahead once it seems to pay.
+    fn ready(&mut self, frame: &Frame, entry: &DirEntry) -> Result<Option<Ready>> {
+        self.told += 1;
+        if self.prefetch.is_none() {
+            if self.told < PATIENCE || !frame.is_all_new() || self.cursor.has_below(&frame.path) {
+                return Ok(None);
+            }
+            let form = self.editor.window_form().filter(|_| self.options.text_deltas);
+            self.prefetch = Prefetch::start(&frame.target, &frame.new, frame.new_at - 1, form);
+        }
+        let Some(prefetch) = &mut self.prefetch else {
+            // Nobody there to help: do not ask again soon.
+            self.told = 0;
+            return Ok(None);
+        };
+        match prefetch.next(entry)? {
+            Some(ready) => Ok(ready),
+            None => {
+                self.prefetch = None;
+                Ok(None)
+            }
+        }
     }
 
     fn source_root(&mut self, rev: Revnum) -> Result<&Root> {
@@ -395,6 +433,9 @@ fn no_such_working_path(path: &RelPath) -> Error {
         format!("Working copy path '{path}' does not exist in repository"),
     )
 }
+
+/// Entries told before anything is made ready ahead: short answers are not worth it.
+const PATIENCE: u32 = 16;
 
 /// Source revisions kept open: a mixed working copy goes back and forth between a few.
 const SOURCE_ROOTS: usize = 64;

@@ -9,6 +9,7 @@ use crate::history;
 use crate::report::content::Handle;
 use crate::report::drive::Walk;
 use crate::report::frame::{Frame, Source};
+use crate::report::prefetch::Ready;
 use crate::report::state::Reported;
 
 /// An entry about to be compared.
@@ -24,6 +25,8 @@ pub(super) struct Candidate<'c> {
     pub held: Depth,
     pub requested: Depth,
     pub seen: Subtree,
+    /// What was made ready of `new`.
+    pub ready: Option<Ready>,
 }
 
 impl Walk<'_> {
@@ -83,8 +86,14 @@ impl Walk<'_> {
         let start_empty = entry.reported.is_some_and(|r| r.start_empty);
         let compared = old.filter(|_| !start_empty).map(|old| &old.node);
         // Directories have no locks: a token that was reported for one gets no answer.
-        self.content
-            .props(self.editor, Handle::Dir(token), compared, new, false)?;
+        self.content.props(
+            self.editor,
+            Handle::Dir(token),
+            compared,
+            new,
+            false,
+            entry.ready.as_ref(),
+        )?;
         let seen = match entry.seen {
             Subtree::All => Subtree::All,
             Subtree::Mixed | Subtree::None => self.readable.subtree(new.path()),
@@ -116,10 +125,17 @@ impl Walk<'_> {
         };
         let compared = old.or(copied.as_ref()).map(|source| &source.node);
         let gone = self.lock_is_gone(entry.reported, new)?;
-        self.content
-            .props(self.editor, Handle::File(token), compared, new, gone)?;
+        self.content.props(
+            self.editor,
+            Handle::File(token),
+            compared,
+            new,
+            gone,
+            entry.ready.as_ref(),
+        )?;
         let deltas = self.options.text_deltas;
-        self.content.text(self.editor, token, compared, new, deltas)?;
+        self.content
+            .text(self.editor, token, compared, new, deltas, entry.ready.as_ref())?;
         self.editor.close_file(token, Some(&new.md5()?))
     }
 

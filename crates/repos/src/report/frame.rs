@@ -91,6 +91,16 @@ impl Frame {
         })
     }
 
+    /// True if the client has nothing here, wants it all and may see it: every entry of the target will be told, and
+    /// everything below.
+    pub fn is_all_new(&self) -> bool {
+        self.old.is_empty()
+            && self.settled.is_empty()
+            && self.held == Depth::Infinity
+            && matches!(self.requested, Depth::Infinity | Depth::Unknown)
+            && self.seen == Subtree::All
+    }
+
     pub fn settled(&self, name: &str) -> Settled {
         if self.settled.is_empty() {
             return Settled::default();

@@ -8,6 +8,7 @@
 //! * [`state`] keeps the client's list in the order it came, on disk beyond a limit, and reads it back once.
 //! * [`drive`] is the walk. It holds one [`frame`] per open directory and nothing else: no tree is ever in memory, and
 //!   deep trees cost no stack. [`entry`] decides about one entry.
+//! * [`prefetch`] runs ahead of the walk where everything is new, with the help of other threads.
 //! * [`content`] tells properties and texts of one node; [`depth`] knows which entries a depth includes.
 //!
 //! Wherever source and target are the same node-revision the walk stops, so an update costs what changed. A checkout
@@ -19,6 +20,7 @@ mod depth;
 mod drive;
 mod entry;
 mod frame;
+mod prefetch;
 mod state;
 
 use std::sync::Arc;

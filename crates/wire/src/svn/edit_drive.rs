@@ -8,7 +8,7 @@
 
 use base::checksum::Md5;
 use base::{Error, RelPath, Result, Revnum};
-use delta::editor::{CopyFrom, DirToken, Editor, EncodedVersions, FileToken, TextChunk};
+use delta::editor::{CopyFrom, DirToken, Editor, EncodedVersions, FileToken, TextChunk, WindowForm};
 use delta::svndiff::{self, Codec};
 
 use super::edit::EditCommand;
@@ -273,6 +273,10 @@ impl<O: Outlet> Editor for EditDriver<'_, O> {
 
     fn accepts_encoded(&self) -> EncodedVersions {
         EncodedVersions::up_to(self.version)
+    }
+
+    fn window_form(&self) -> Option<WindowForm> {
+        Some(WindowForm::new(self.version, self.level))
     }
 
     fn text_chunk(&mut self, file: FileToken, chunk: TextChunk<'_>) -> Result<()> {

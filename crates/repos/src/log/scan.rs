@@ -1,0 +1,66 @@
+//! A log of revisions that are known beforehand: what they changed and their properties are read ahead.
+//!
+//! A short log is read by the conversation alone; only behind [`PATIENCE`] entries do other threads help.
+
+use base::{Result, Revnum};
+use fsfs::Fs;
+
+use super::entry::{Entries, Read};
+use crate::ahead::Line;
+
+/// Entries that are sent before anything is read ahead.
+const PATIENCE: usize = 32;
+
+/// Revisions that are read in one go: reading one takes little more than handing it over.
+const BATCH: usize = 16;
+
+/// Sends the entries of `revs`.
+pub(super) fn run(entries: &mut Entries<'_, '_>, mut revs: impl Iterator<Item = Revnum>) -> Result<()> {
+    for rev in revs.by_ref().take(PATIENCE) {
+        entries.send(rev)?;
+    }
+    let mut revs = revs.fuse().peekable();
+    if revs.peek().is_none() {
+        return Ok(());
+    }
+    let Some(mut line) = Line::new() else {
+        return revs.try_for_each(|rev| entries.send(rev));
+    };
+    let wanted = (entries.needs_changes(), entries.needs_revprops());
+    loop {
+        while line.has_room() && revs.peek().is_some() {
+            let (fs, batch) = (entries.repo.fs().clone(), revs.by_ref().take(BATCH).collect());
+            line.push(move || read(&fs, batch, wanted));
+        }
+        let Some(batch) = line.take() else {
+            return Ok(());
+        };
+        for (rev, read) in batch? {
+            entries.send_read(rev, false, false, read)?;
+        }
+    }
+}
+
+/// Reads what `wanted` says, changes and properties; and tells how many bytes that is, roughly.
+fn read(fs: &Fs, revs: Vec<Revnum>, (changes, revprops): (bool, bool)) -> (Vec<(Revnum, Read)>, usize) {
+    let mut size = 0;
+    let read = revs.into_iter().map(|rev| {
+        let changes = changes.then(|| fs.root(rev)?.changed_paths());
+        let revprops = revprops.then(|| fs.revprops(rev));
+        if let Some(Ok(changes)) = &changes {
+            size += changes
+                .iter()
+                .map(|change| size_of_val(change) + change.path.len())
+                .sum::<usize>();
+        }
+        if let Some(Ok(props)) = &revprops {
+            size += props
+                .iter()
+                .map(|(name, value)| 96 + name.len() + value.len())
+                .sum::<usize>();
+        }
+        (rev, Read { changes, revprops })
+    });
+    let read = read.collect();
+    (read, size)
+}

@@ -1,0 +1,143 @@
+//! Running ahead of the walk where everything is new: nodes, properties and texts are made ready by other threads.
+//!
+//! In a subtree of which the client has nothing and may see all, the walk comes to every entry, in order. So another walk
+//! can run before it: directories are opened here and now, because what follows depends on them, and each entry becomes a
+//! piece of a [`Line`], texts encoded as they go over the wire. Where making ready fails nothing is ready: the walk
+//! then does it itself, and fails where it would have failed.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use base::{NodeKind, Props, Result, Revnum};
+use delta::editor::WindowForm;
+use delta::svndiff::KeptWindow;
+use fsfs::{DirEntry, Node, NodeRevId};
+
+use crate::ahead::Line;
+
+/// An entry that was made ready.
+pub(super) struct Ready {
+    pub node: Node,
+    /// The node's own properties.
+    pub props: Arc<Props>,
+    /// The properties of the revision that made it, unless an earlier entry brought them.
+    pub revprops: Option<Arc<Props>>,
+    /// All windows of a file's text, against the empty text; `None` if it is too long to be held, or not wanted.
+    pub text: Option<Vec<Arc<KeptWindow>>>,
+}
+
+/// The walk before the walk.
+pub(super) struct Prefetch {
+    line: Line<(NodeRevId, Option<Ready>)>,
+    form: Option<WindowForm>,
+    open: Vec<Open>,
+    /// Revisions whose properties were asked for.
+    asked: HashSet<Revnum>,
+}
+
+struct Open {
+    dir: Node,
+    entries: Arc<[DirEntry]>,
+    at: usize,
+}
+
+/// Longer texts are not made ready, bytes.
+const LONGEST: u64 = 1 << 20;
+
+/// Revisions remembered before they are forgotten.
+const REMEMBERED: usize = 4096;
+
+impl Prefetch {
+    /// Starts before entry `at` of `dir`, to the end of what is below it. `form` is that of texts, if they are wanted.
+    /// `None` where nothing is gained by it.
+    pub fn start(dir: &Node, entries: &Arc<[DirEntry]>, at: usize, form: Option<WindowForm>) -> Option<Self> {
+        Some(Prefetch {
+            line: Line::new()?,
+            form,
+            open: vec![Open {
+                dir: dir.clone(),
+                entries: entries.clone(),
+                at,
+            }],
+            asked: HashSet::new(),
+        })
+    }
+
+    /// What is ready of the next entry. The outer `None` is the end: no entry follows that belongs here.
+    ///
+    /// # Errors
+    /// `ASSERTION_FAIL` if making it ready panicked.
+    pub fn next(&mut self, entry: &DirEntry) -> Result<Option<Option<Ready>>> {
+        while self.line.has_room() && self.advance() {}
+        let Some((id, ready)) = self.line.take().transpose()? else {
+            return Ok(None);
+        };
+        debug_assert!(id == entry.id, "both walks take the same way");
+        Ok((id == entry.id).then_some(ready))
+    }
+
+    /// Puts one more entry in the line; false at the end.
+    fn advance(&mut self) -> bool {
+        let (dir, entry) = loop {
+            let Some(open) = self.open.last_mut() else {
+                return false;
+            };
+            match open.entries.get(open.at) {
+                Some(entry) => {
+                    open.at += 1;
+                    break (open.dir.clone(), entry.clone());
+                }
+                None => _ = self.open.pop(),
+            }
+        };
+        if entry.kind == NodeKind::Dir {
+            let opened = dir.child_of(&entry).and_then(|dir| Ok((dir.entries()?, dir)));
+            match opened {
+                Ok((entries, dir)) => self.open.push(Open { dir, entries, at: 0 }),
+                // The walk will fail there, so nothing behind it counts.
+                Err(_) => self.open.clear(),
+            }
+        }
+        if self.asked.len() >= REMEMBERED {
+            self.asked.clear();
+        }
+        let rev = entry.id.rev().filter(|rev| self.asked.insert(*rev));
+        let form = self.form;
+        self.line.push(move || {
+            let ready = make(&dir, &entry, rev, form);
+            let text = ready.as_ref().ok().and_then(|ready| ready.text.as_ref());
+            let size = text.map_or(0, |text| text.iter().map(|window| window.len()).sum());
+            ((entry.id, ready.ok()), FIXED + size)
+        });
+        true
+    }
+}
+
+/// What an entry takes beside its text, bytes, roughly.
+const FIXED: usize = 1 << 10;
+
+fn make(dir: &Node, entry: &DirEntry, rev: Option<Revnum>, form: Option<WindowForm>) -> Result<Ready> {
+    let node = dir.child_of(entry)?;
+    let props = match node.has_props() {
+        true => node.props()?,
+        false => Arc::default(),
+    };
+    let revprops = rev.map(|rev| node.fs().revprops(rev)).transpose()?;
+    let text = match form {
+        Some(form) if node.kind() == NodeKind::File && node.size()? <= LONGEST => {
+            let mut text = node.fs().encoded_text(&node, form)?;
+            let mut windows = Vec::new();
+            while let Some(window) = text.next_window()? {
+                windows.push(window);
+            }
+            Some(windows)
+        }
+        Some(_) | None => None,
+    };
+    Ok(Ready {
+        node,
+        props,
+        revprops,
+        text,
+    })
+}
