@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use base::checksum::Md5;
 use base::{Code, Error, RelPath, Result, Revnum};
 
-use crate::editor::{CopyFrom, DirToken, Editor, EncodedVersions, FileToken, TextChunk};
-use crate::svndiff::Codec;
+use crate::editor::{CopyFrom, DirToken, Editor, EncodedVersions, FileToken, TextChunk, WindowForm};
+use crate::svndiff::{Codec, DEFAULT_LEVEL};
 
 /// Writes every call down as a line: the call's name with dashes, the path (`.` for the root), the rest.
 ///
@@ -271,6 +271,12 @@ impl Editor for RecordingEditor {
 
     fn accepts_encoded(&self) -> EncodedVersions {
         self.accepted
+    }
+
+    /// Writes in the newest version that it takes.
+    fn window_form(&self) -> Option<WindowForm> {
+        let version = (0..=2).rev().find(|version| self.accepted.contains(*version))?;
+        Some(WindowForm::new(version, DEFAULT_LEVEL))
     }
 
     fn text_chunk(&mut self, file: FileToken, chunk: TextChunk<'_>) -> Result<()> {

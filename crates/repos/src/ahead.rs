@@ -279,3 +279,126 @@ impl Pool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU32;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    fn line<T: Send + 'static>(threads: usize) -> Line<T> {
+        Pool::start(threads)
+            .and_then(Line::on)
+            .expect("because threads can be started")
+    }
+
+    #[test]
+    fn results_come_in_order_whatever_the_work_takes() {
+        let mut line = line(3);
+        let (mut given, mut taken) = (0u64, 0);
+        loop {
+            while given < 500 && line.has_room() {
+                let number = given;
+                line.push(move || {
+                    thread::sleep(Duration::from_micros(number * 37 % 400));
+                    (number, 100)
+                });
+                given += 1;
+            }
+            match line.take() {
+                Some(result) => assert_eq!(result.expect("no panic"), taken),
+                None => break,
+            }
+            taken += 1;
+        }
+        assert_eq!(taken, 500);
+        assert_eq!(line.budget.0.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_panic_is_an_error_of_its_piece_and_no_other() {
+        let mut line = line(2);
+        for number in 0..20 {
+            line.push(move || {
+                assert!(number != 7, "seven");
+                (number, 1)
+            });
+        }
+        for number in 0..20 {
+            let result = line.take().expect("as many as were pushed");
+            if number == 7 {
+                let error = result.expect_err("it panicked");
+                assert_eq!(error.code(), Code::ASSERTION_FAIL);
+                assert!(error.message().contains("seven"), "{}", error.message());
+            } else {
+                assert_eq!(result.expect("no panic"), number);
+            }
+        }
+        assert!(line.take().is_none());
+    }
+
+    /// The only thread of the pool is held: the caller does everything itself.
+    #[test]
+    fn nobody_waits_for_a_busy_pool() {
+        let pool = Pool::start(1).expect("because a thread can be started");
+        let (let_go, held) = mpsc::channel::<()>();
+        let mut other = Line::on(pool).expect("on this pool");
+        other.push(move || (held.recv().is_ok(), 1));
+        while pool.queue.lock().len() > 0 {
+            thread::yield_now();
+        }
+        let mut line = Line::on(pool).expect("on this pool");
+        for number in 0..50 {
+            line.push(move || (number, 1));
+        }
+        for number in 0..50 {
+            assert_eq!(line.take().expect("it is there").expect("no panic"), number);
+        }
+        let_go.send(()).expect("because it waits");
+        assert!(other.take().expect("it is there").expect("no panic"));
+    }
+
+    #[test]
+    fn what_is_not_wanted_any_more_is_not_done() {
+        let pool = Pool::start(1).expect("because a thread can be started");
+        let (let_go, held) = mpsc::channel::<()>();
+        let done = Arc::new(AtomicU32::new(0));
+        let mut line = Line::on(pool).expect("on this pool");
+        line.push(move || (held.recv().is_ok(), 1));
+        for _ in 0..10 {
+            let done = done.clone();
+            line.push(move || (done.fetch_add(1, Ordering::Relaxed) == 0, 1));
+        }
+        let budget = line.budget.clone();
+        drop(line);
+        drop(let_go);
+        let mut last = Line::on(pool).expect("on this pool");
+        last.push(|| ((), 1));
+        while pool.queue.lock().len() > 0 {
+            thread::yield_now();
+        }
+        last.take().expect("it is there").expect("no panic");
+        assert_eq!(done.load(Ordering::Relaxed), 0);
+        assert_eq!(budget.0.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn bytes_that_wait_are_bounded() {
+        let mut line = line(2);
+        let (mut pushed, mut taken) = (0, 0);
+        while line.has_room() {
+            line.push(|| ((), LINE_BYTES / 4));
+            pushed += 1;
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert!(pushed < AHEAD);
+        while let Some(result) = line.take() {
+            result.expect("no panic");
+            taken += 1;
+        }
+        assert_eq!(taken, pushed);
+        assert!(line.has_room());
+    }
+}

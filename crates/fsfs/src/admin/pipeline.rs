@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossbeam_channel::{Receiver, Sender, TrySendError, never, select};
@@ -35,7 +36,7 @@ pub(crate) fn ordered_with<T: Send, R: Send, P: Send>(
     mut take: impl FnMut(R) -> ControlFlow<()>,
 ) {
     let (to_workers, at_workers) = crossbeam_channel::unbounded::<(u64, T)>();
-    let (from_workers, at_home) = crossbeam_channel::unbounded::<(u64, R)>();
+    let (from_workers, at_home) = crossbeam_channel::unbounded::<(u64, std::thread::Result<R>)>();
     let broken_off = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..workers.max(1) {
@@ -53,7 +54,12 @@ pub(crate) fn ordered_with<T: Send, R: Send, P: Send>(
                             continue;
                         }
                     };
-                    if broken_off.load(Ordering::Relaxed) || output.send((number, work(item))).is_err() {
+                    if broken_off.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    // The others may be idle and would not notice: whoever waits for this result must hear.
+                    let result = catch_unwind(AssertUnwindSafe(|| work(item)));
+                    if output.send((number, result)).is_err() {
                         return;
                     }
                 }
@@ -77,8 +83,12 @@ pub(crate) fn ordered_with<T: Send, R: Send, P: Send>(
                 return;
             }
             match at_home.recv() {
-                Ok((number, result)) => waiting.insert(number, result),
-                // A worker panicked; the scope passes it on.
+                Ok((number, Ok(result))) => waiting.insert(number, result),
+                Ok((_, Err(panic))) => {
+                    broken_off.store(true, Ordering::Relaxed);
+                    resume_unwind(panic)
+                }
+                // A part panicked in every worker; the scope passes it on.
                 Err(_) => return,
             };
             while let Some(result) = waiting.remove(&taken) {
@@ -212,5 +222,17 @@ mod tests {
         );
         assert_eq!(taken, 10);
         ordered(2, 4, std::iter::empty::<u64>(), |n| n, |_| ControlFlow::Break(()));
+    }
+
+    /// One worker panics while the others have nothing to do: nobody may wait for ever.
+    #[test]
+    fn a_panic_ends_it_all() {
+        for workers in [1, 4] {
+            let run = || {
+                let work = |n: u64| assert!(n != 20, "the twentieth");
+                ordered(workers, 3, 0..1000u64, work, |()| ControlFlow::Continue(()));
+            };
+            assert!(catch_unwind(run).is_err());
+        }
     }
 }

@@ -210,4 +210,15 @@ mod tests {
         assert_eq!(run(1_000_000, 2, 100, work, |()| 1, consume), Err("full"));
         assert!(made.load(Ordering::SeqCst) < 1000);
     }
+
+    /// With a worker that waits for room, one that is busy, and a consumer that waits: none may wait for ever.
+    #[test]
+    fn a_panic_ends_it_all() {
+        for threads in [1, 3] {
+            let work = |n: u64| assert!(n != 20, "the twentieth");
+            let run = || run(1000, threads, 5, work, |()| 1, |_, ()| Ok::<(), ()>(()));
+            let panic = std::panic::catch_unwind(run).expect_err("the worker's");
+            drop(panic);
+        }
+    }
 }

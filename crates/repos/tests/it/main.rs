@@ -1,5 +1,6 @@
 //! Everything that is tested through the crate's front door.
 
+mod ahead;
 mod authz;
 mod dump;
 mod golden;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use base::checksum::Md5;
 use base::{RelPath, Result, Revnum};
-use delta::editor::{CopyFrom, DirToken, Editor, EncodedVersions, FileToken, TextChunk};
+use delta::editor::{CopyFrom, DirToken, Editor, EncodedVersions, FileToken, TextChunk, WindowForm};
 use delta::svndiff::Codec;
 use repos::{Repository, access};
 
@@ -217,6 +217,11 @@ impl Editor for Recording<'_> {
 
     fn accepts_encoded(&self) -> EncodedVersions {
         self.accepts
+    }
+
+    fn window_form(&self) -> Option<WindowForm> {
+        let version = (0..=2).rev().find(|version| self.accepts.contains(*version))?;
+        Some(WindowForm::new(version, 5))
     }
 
     fn text_chunk(&mut self, file: FileToken, chunk: TextChunk<'_>) -> Result<()> {

@@ -1,0 +1,210 @@
+//! Reading ahead changes nothing: exports and logs long enough for it against the same ones without, also where they fail.
+
+use std::sync::Arc;
+
+use base::{Code, Depth, Error, FsPath, Props, RelPath, Result, Revnum};
+use delta::editor::EncodedVersions;
+use delta::record::RecordingEditor;
+use repos::access::{Everything, Readable, Subtree};
+use repos::report::{Options, Report};
+use repos::{Cache, Repository, log};
+use testkit::Repo;
+use testkit::history::{Random, changed, lines, noise};
+use testkit::stream::{Content, Kind, Stream};
+
+/// All may be read, but nobody knows beforehand: so nothing is read ahead in an export.
+struct Asked;
+
+impl Readable for Asked {
+    fn read(&self, _: &FsPath) -> bool {
+        true
+    }
+
+    fn subtree(&self, _: &FsPath) -> Subtree {
+        Subtree::Mixed
+    }
+}
+
+/// A hundred directories, four hundred files of all lengths, most of them changed a few times.
+fn forest() -> Repo {
+    let mut random = Random::new(7);
+    let mut stream = Stream::new("0f0f0f0f-1111-2222-3333-444444444444");
+    let mut files = Vec::new();
+    stream.rev("the root").mkdirs(["trunk"]);
+    for dir in 0..100 {
+        let parent = match dir % 4 {
+            0 => "trunk".to_owned(),
+            _ => format!("trunk/d{:02}", dir - dir % 4),
+        };
+        let path = format!("{parent}/d{dir:02}");
+        stream.rev(&format!("add {path}")).mkdirs([path.as_str()]);
+        for file in 0..4 {
+            let text = match (dir * 4 + file) % 29 {
+                0 => Vec::new(),
+                1 => noise(dir, 250_000),
+                2 => noise(dir, 1_200_000),
+                _ => lines(dir * 4 + file, 1 + random.below(200)).into_bytes(),
+            };
+            let path = format!("{path}/f{file}");
+            let value = path.clone();
+            let props: &[(&str, &[u8])] = &[("of", value.as_bytes())];
+            let props = if file % 2 == 0 { props } else { &[] };
+            stream.add(Kind::File, &path, Content::both(props, &text));
+            files.push((path, text));
+        }
+    }
+    for change in 0..60 {
+        stream.rev(&format!("change {change}"));
+        for _ in 0..5 {
+            let at = random.below(files.len());
+            let (path, text) = &mut files[at];
+            if text.is_empty() || text.len() > 100_000 {
+                continue;
+            }
+            let new = changed(
+                &String::from_utf8_lossy(text),
+                random.below(40),
+                &format!("by {change}"),
+            );
+            // One change of a file in a revision.
+            if new.as_bytes() != &text[..] {
+                *text = new.into_bytes();
+                stream.edit(path, &*text);
+                files.swap_remove(at);
+            }
+        }
+    }
+    let repo = Repo::create("1.14");
+    repo.load(stream.bytes());
+    repo
+}
+
+fn open(repo: &Repo, cache: u64) -> Repository {
+    Repository::open(repo.path(), &Cache::new(cache)).expect("a repository")
+}
+
+/// What an export told before its end or failure.
+fn export(repo: &Repository, readable: Arc<dyn Readable>, version: u8) -> (String, Result<()>) {
+    let mut editor = RecordingEditor::new().accepting(EncodedVersions::up_to(version));
+    let rev = repo.youngest().expect("readable");
+    let options = Options {
+        target_rev: rev,
+        anchor: FsPath::parse("/trunk").expect("a path"),
+        operand: String::new(),
+        switch_to: None,
+        text_deltas: true,
+        depth: Depth::Infinity,
+        ignore_ancestry: false,
+        send_copyfrom: false,
+    };
+    let mut report = Report::begin(repo, options, readable).expect("begins");
+    report
+        .set_path(&RelPath::empty(), rev, Depth::Infinity, true, None)
+        .expect("a report");
+    let result = report.finish(&mut editor).map(drop);
+    let mut told = editor.transcript();
+    for (path, text) in editor.texts() {
+        told.push_str(&format!("{path} {}\n", base::checksum::Md5::of(text)));
+    }
+    (told, result)
+}
+
+/// What a log told before its end or failure.
+fn told(repo: &Repository, start: u64, end: u64) -> (Vec<String>, Result<()>) {
+    let mut told = Vec::new();
+    let options = log::Options {
+        start: Some(Revnum(start)),
+        end: Some(Revnum(end)),
+        changed_paths: true,
+        ..log::Options::default()
+    };
+    let mut sink = |entry: &log::LogEntry<'_>| {
+        let props: Props = entry
+            .props()
+            .map(|(name, value)| (name.to_owned(), value.to_vec()))
+            .collect();
+        told.push(format!("{:?} {:?} {props:?}", entry.rev, entry.changes));
+        Ok(())
+    };
+    let result = log::run(repo, &options, &Everything, &mut sink, &Default::default());
+    (told, result)
+}
+
+#[test]
+fn an_export_is_the_same_and_fails_at_the_same_place() {
+    let forest = forest();
+    let mut whole = String::new();
+    for version in 0..=2 {
+        let (alone, result) = export(&open(&forest, 64 << 20), Arc::new(Asked), version);
+        result.expect("exports");
+        for cache in [0, 1 << 20, 64 << 20] {
+            let repo = open(&forest, cache);
+            for _ in 0..2 {
+                let (told, result) = export(&repo, Arc::new(Everything), version);
+                result.expect("exports");
+                assert_eq!(told, alone, "svndiff {version}, {cache} bytes of cache");
+            }
+        }
+        whole = alone;
+    }
+    assert_eq!(whole.matches("add-file").count(), 400);
+    // A file, a directory and a property list that are gone.
+    for rev in [100, 60, 30, 3] {
+        let gone = forest.copy();
+        std::fs::remove_file(gone.db().join(format!("revs/0/{rev}"))).expect("it was there");
+        let (alone, expected) = export(&open(&gone, 64 << 20), Arc::new(Asked), 2);
+        let (told, result) = export(&open(&gone, 64 << 20), Arc::new(Everything), 2);
+        let (expected, error) = (expected.expect_err("damaged"), result.expect_err("damaged"));
+        assert_eq!(
+            (error.code(), error.message()),
+            (expected.code(), expected.message())
+        );
+        assert_eq!(told, alone, "without revision {rev}");
+    }
+}
+
+#[test]
+fn a_log_is_the_same_and_fails_at_the_same_place() {
+    let forest = forest();
+    let repo = open(&forest, 64 << 20);
+    let young = repo.youngest().expect("readable").0;
+    // Short logs are read alone.
+    let mut alone = Vec::new();
+    for end in (0..=young).rev().step_by(20) {
+        let (part, result) = told(&repo, end, end.saturating_sub(19));
+        result.expect("logs");
+        alone.extend(part);
+    }
+    for cache in [0, 64 << 20] {
+        let repo = open(&forest, cache);
+        let (down, result) = told(&repo, young, 0);
+        result.expect("logs");
+        assert_eq!(down, alone);
+        let (mut up, result) = told(&repo, 0, young);
+        result.expect("logs");
+        up.reverse();
+        assert_eq!(up, alone);
+    }
+    std::fs::remove_file(forest.db().join("revprops/0/40")).expect("it was there");
+    let (down, result) = told(&open(&forest, 64 << 20), young, 0);
+    assert_eq!(down, alone[..(young - 40) as usize]);
+    assert!(result.expect_err("damaged").to_string().contains("40"));
+    let repo = open(&forest, 64 << 20);
+    let mut left = 100;
+    let mut sink = |_: &log::LogEntry<'_>| {
+        left -= 1;
+        if left == 0 {
+            Err(Error::bare(Code::CANCELLED))
+        } else {
+            Ok(())
+        }
+    };
+    let stopped = log::run(
+        &repo,
+        &log::Options::default(),
+        &Everything,
+        &mut sink,
+        &Default::default(),
+    );
+    assert_eq!(stopped.expect_err("the sink's").code(), Code::CANCELLED);
+}
