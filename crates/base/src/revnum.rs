@@ -15,11 +15,15 @@ impl Revnum {
 
     /// Parses ASCII digits without sign; `None` for anything else or above [`Revnum::MAX`].
     pub fn parse(text: &[u8]) -> Option<Self> {
-        if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
-            return None;
+        let mut number = 0u64;
+        for byte in text {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                return None;
+            }
+            number = number.checked_mul(10)?.checked_add(digit.into())?;
         }
-        let number: u64 = std::str::from_utf8(text).ok()?.parse().ok()?;
-        (number <= Self::MAX.0).then_some(Revnum(number))
+        (!text.is_empty() && number <= Self::MAX.0).then_some(Revnum(number))
     }
 
     /// The next revision.

@@ -3,7 +3,7 @@
 //! Pure arithmetic on names. Whether a revision is packed is not known here: it changes while the repository is open
 //! (see `rev_file`).
 
-use std::fmt::Write as _;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use base::Revnum;
@@ -115,14 +115,29 @@ impl Layout {
         // Asked twice a revision by every walk: one allocation.
         let mut path = PathBuf::with_capacity(self.db.as_os_str().len() + 48);
         path.push(&self.db);
-        let tail = path.as_mut_os_string();
-        // A string in memory takes whatever is written to it.
-        let _ = match self.shard(rev) {
-            Some(shard) => write!(tail, "/{kind}/{shard}/{rev}"),
-            None => write!(tail, "/{kind}/{rev}"),
-        };
+        let name = path.as_mut_os_string();
+        name.push("/");
+        name.push(kind);
+        if let Some(shard) = self.shard(rev) {
+            push_number(name, shard);
+        }
+        push_number(name, rev.0);
         path
     }
+}
+
+/// Appends a slash and a number.
+fn push_number(name: &mut OsString, number: u64) {
+    let mut digits = [b'0'; 21];
+    let (mut at, mut rest) = (digits.len(), number);
+    while rest > 0 || at == digits.len() {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    at -= 1;
+    digits[at] = b'/';
+    name.push(str::from_utf8(&digits[at..]).unwrap_or_default());
 }
 
 #[cfg(test)]
@@ -147,6 +162,11 @@ mod tests {
             },
         );
         assert_eq!(linear.rev(Revnum(7)), Path::new("/r/db/revs/7"));
+        assert_eq!(linear.revprops(Revnum(0)), Path::new("/r/db/revprops/0"));
+        assert_eq!(
+            linear.rev(Revnum(u64::MAX)),
+            Path::new("/r/db/revs/18446744073709551615")
+        );
         assert_eq!(linear.shard(Revnum(7)), None);
         let txn = TxnId::parse(b"7-1b").expect("a name");
         let node = layout.txn_children(txn, IdPart::temporary(4), IdPart::ROOT);

@@ -346,7 +346,7 @@ mod tests {
         let (let_go, held) = mpsc::channel::<()>();
         let mut other = Line::on(pool).expect("on this pool");
         other.push(move || (held.recv().is_ok(), 1));
-        while pool.queue.lock().len() > 0 {
+        while !pool.queue.lock().is_empty() {
             thread::yield_now();
         }
         let mut line = Line::on(pool).expect("on this pool");
@@ -376,7 +376,7 @@ mod tests {
         drop(let_go);
         let mut last = Line::on(pool).expect("on this pool");
         last.push(|| ((), 1));
-        while pool.queue.lock().len() > 0 {
+        while !pool.queue.lock().is_empty() {
             thread::yield_now();
         }
         last.take().expect("it is there").expect("no panic");

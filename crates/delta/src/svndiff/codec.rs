@@ -129,6 +129,13 @@ impl Codec {
 
     /// Appends the LZ4 block; `None` if it is not shorter than `bytes`.
     fn lz4(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Option<usize> {
+        let block = self.lz4_block(bytes)?;
+        out.extend_from_slice(block);
+        Some(block.len())
+    }
+
+    /// Makes the LZ4 block in a buffer of this codec; `None` if it is not shorter than `bytes`.
+    pub(super) fn lz4_block(&mut self, bytes: &[u8]) -> Option<&[u8]> {
         // A block of less than 13 bytes holds no match, so it is longer than its text.
         if bytes.len() < 13 {
             return None;
@@ -144,11 +151,7 @@ impl Codec {
             self.lz4_out.resize(room, 0);
         }
         let len = compress_into_with_table(bytes, &mut self.lz4_out[..room], table).ok()?;
-        if len >= bytes.len() {
-            return None;
-        }
-        out.extend_from_slice(&self.lz4_out[..len]);
-        Some(len)
+        (len < bytes.len()).then(|| &self.lz4_out[..len])
     }
 
     /// The parts of the codec that reading borrows apart from each other.
@@ -172,12 +175,17 @@ impl Inflate<'_> {
         section: Section<'s>,
         scratch: &'s mut Vec<u8>,
     ) -> Result<&'s [u8], SvndiffError> {
-        if let Section::Raw(bytes) = section {
-            return Ok(bytes);
+        let (len, payload) = match section {
+            Section::Raw(bytes) => return Ok(bytes),
+            Section::Packed { len, payload } => (len, payload),
+        };
+        check_ratio(len, payload)?;
+        // What is there from last time is overwritten, not zeroed first.
+        if scratch.len() < len {
+            scratch.resize(len, 0);
         }
-        scratch.clear();
-        self.expand(version, section, scratch)?;
-        Ok(scratch)
+        self.unpack(version, payload, &mut scratch[..len])?;
+        Ok(&scratch[..len])
     }
 
     /// Appends the section's bytes; on failure `out` may hold rubbish at its end.
@@ -194,26 +202,36 @@ impl Inflate<'_> {
             }
             Section::Packed { len, payload } => (len, payload),
         };
-        // Neither format packs tighter than this, so an absurd length costs no memory.
-        if len / MAX_RATIO > payload.len() {
-            return Err(SvndiffError::SectionLength);
-        }
+        check_ratio(len, payload)?;
         let start = out.len();
         out.resize(start + len, 0);
+        self.unpack(version, payload, &mut out[start..])
+    }
+
+    /// Fills `out`, whose length is the one that the section promises.
+    fn unpack(&mut self, version: u8, payload: &[u8], out: &mut [u8]) -> Result<(), SvndiffError> {
         let made = if version == 1 {
             self.0
                 .get_or_insert_with(Decompressor::new)
-                .zlib_decompress(payload, &mut out[start..])
+                .zlib_decompress(payload, out)
                 .map_err(|error| match error {
                     DecompressionError::BadData => SvndiffError::Zlib,
                     DecompressionError::InsufficientSpace => SvndiffError::SectionLength,
                 })?
         } else {
-            lz4_flex::block::decompress_into(payload, &mut out[start..]).map_err(|_| SvndiffError::Lz4)?
+            lz4_flex::block::decompress_into(payload, out).map_err(|_| SvndiffError::Lz4)?
         };
-        if made != len {
-            return Err(SvndiffError::SectionLength);
+        match made == out.len() {
+            true => Ok(()),
+            false => Err(SvndiffError::SectionLength),
         }
-        Ok(())
+    }
+}
+
+/// Neither format packs tighter than this, so an absurd length costs no memory.
+fn check_ratio(len: usize, payload: &[u8]) -> Result<(), SvndiffError> {
+    match len / MAX_RATIO > payload.len() {
+        true => Err(SvndiffError::SectionLength),
+        false => Ok(()),
     }
 }

@@ -53,12 +53,22 @@ pub fn write_insertion(text: &[u8], version: u8, level: u8, codec: &mut Codec, o
     let mut packed = std::mem::take(&mut codec.packed);
     packed.clear();
     codec.write_section(version, level, &ops, &mut packed);
-    let split = packed.len();
-    if version > 0 {
-        codec.write_section(version, level, text, &mut packed);
+    if version == 2 {
+        // From the compressor's buffer right to where it belongs.
+        let (block, mut prefix) = (codec.lz4_block(text).unwrap_or(text), Vec::new());
+        varint::write(text.len() as u64, &mut prefix);
+        write_head((0, 0, len), packed.len(), prefix.len() + block.len(), out);
+        out.extend_from_slice(&packed);
+        out.extend_from_slice(&prefix);
+        out.extend_from_slice(block);
+    } else {
+        let split = packed.len();
+        if version > 0 {
+            codec.write_section(version, level, text, &mut packed);
+        }
+        let new_data = if version > 0 { &packed[split..] } else { text };
+        write_parts((0, 0, len), &packed[..split], new_data, out);
     }
-    let new_data = if version > 0 { &packed[split..] } else { text };
-    write_parts((0, 0, len), &packed[..split], new_data, out);
     codec.instructions = ops;
     codec.packed = packed;
 }
@@ -126,18 +136,23 @@ impl EncodedWindow<'_> {
     }
 }
 
-fn write_parts(
+fn write_parts(views: (u64, u32, u32), instructions: &[u8], new_data: &[u8], out: &mut Vec<u8>) {
+    write_head(views, instructions.len(), new_data.len(), out);
+    out.extend_from_slice(instructions);
+    out.extend_from_slice(new_data);
+}
+
+/// Appends the header of a window whose sections are so long, and makes room for them.
+fn write_head(
     (source_offset, source_len, target_len): (u64, u32, u32),
-    instructions: &[u8],
-    new_data: &[u8],
+    instructions_len: usize,
+    new_data_len: usize,
     out: &mut Vec<u8>,
 ) {
-    out.reserve(super::WindowHeader::MAX_LEN + instructions.len() + new_data.len());
+    out.reserve(super::WindowHeader::MAX_LEN + instructions_len + new_data_len);
     varint::write(source_offset, out);
     varint::write(source_len.into(), out);
     varint::write(target_len.into(), out);
-    varint::write(instructions.len() as u64, out);
-    varint::write(new_data.len() as u64, out);
-    out.extend_from_slice(instructions);
-    out.extend_from_slice(new_data);
+    varint::write(instructions_len as u64, out);
+    varint::write(new_data_len as u64, out);
 }

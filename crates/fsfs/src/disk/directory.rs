@@ -61,7 +61,7 @@ impl DiskDir for Directory {
 const PROBE: usize = 32;
 
 fn meta(stat: &Stat) -> io::Result<FileMeta> {
-    let nanos = Duration::from_nanos(stat.st_mtime_nsec.into());
+    let nanos = Duration::from_nanos(stat.st_mtime_nsec);
     let modified = match u64::try_from(stat.st_mtime) {
         Ok(seconds) => SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(seconds) + nanos),
         Err(_) => SystemTime::UNIX_EPOCH

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use base::{Code, Depth, Error, FsPath, Props, RelPath, Result, Revnum};
+use delta::RecordingEditor;
 use delta::editor::EncodedVersions;
-use delta::record::RecordingEditor;
 use repos::access::{Everything, Readable, Subtree};
 use repos::report::{Options, Report};
 use repos::{Cache, Repository, log};
@@ -199,12 +199,10 @@ fn a_log_is_the_same_and_fails_at_the_same_place() {
             Ok(())
         }
     };
-    let stopped = log::run(
-        &repo,
-        &log::Options::default(),
-        &Everything,
-        &mut sink,
-        &Default::default(),
-    );
+    let options = log::Options {
+        end: Some(Revnum(0)),
+        ..log::Options::default()
+    };
+    let stopped = log::run(&repo, &options, &Everything, &mut sink, &Default::default());
     assert_eq!(stopped.expect_err("the sink's").code(), Code::CANCELLED);
 }
