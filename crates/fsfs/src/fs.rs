@@ -15,9 +15,9 @@ use crate::rep::write::UnsharedRows;
 use crate::rep_cache::KeptRepCache;
 use crate::rev_file::no_such_revision;
 use crate::root::Root;
+use crate::shard_dirs::ShardDirs;
 use crate::txn::LiveTxns;
 use crate::txn::proto_rev::LiveProtoRevs;
-use crate::shard_dirs::ShardDirs;
 
 /// An open filesystem. Cheap to clone; Send + Sync; every method may be called from many threads.
 #[derive(Clone)]
