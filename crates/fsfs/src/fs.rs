@@ -207,6 +207,7 @@ impl Fs {
             uuid: inner.uuid.clone(),
             instance: inner.cache.instance(format!("view {number}")),
             cache: inner.cache.clone(),
+            dirs: ShardDirs::default(),
             min_unpacked_rev: AtomicU64::new(inner.min_unpacked_rev.load(Ordering::Relaxed)),
             youngest: AtomicU64::new(youngest.0),
             live_txns: LiveTxns::default(),

@@ -157,7 +157,7 @@ pub(super) fn window_key(fs: &Fs, address: RepAddress, at: u64, form: WindowForm
             let part = at << 8 | form;
             Some(Key::part::<Arc<KeptWindow>>(fs.instance(), rev.0, item, part))
         }
-        RepAddress::Txn(..) => None,
+        RepAddress::Txn(..) | RepAddress::Unfinished(..) => None,
     }
 }
 
