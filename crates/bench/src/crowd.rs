@@ -35,15 +35,12 @@ pub struct Answers {
     pub bytes: (u64, u64),
 }
 
-/// What ends the answer to a greeting, to a short question, and to a whole tree.
-pub const WELCOME: &str = "mergeinfo ) ) ) ";
+/// What ends the answer to a greeting.
+const WELCOME: &str = "mergeinfo ) ) ) ";
 /// Asks for the youngest revision.
 pub const LATEST: (&str, &str) = ("( get-latest-rev ( ) ) ", "( success ( ( ) 0: ) ) ( success ( ");
-/// Asks for the tree at the session's URL, as `svn export` does.
-pub const EXPORT: (&str, &str) = (
-    "( update ( ( ) 0: true infinity false ) ) ( set-path ( 0: 0 true ) ) ( finish-report ( ) ) ",
-    "( close-edit ( ) ) ",
-);
+/// What ends a tree.
+const TREE: &str = "( close-edit ( ) ) ";
 
 impl Crowd {
     /// Connects `count` clients; those that can't are missing.
@@ -82,13 +79,16 @@ impl Crowd {
         self.ask((&hello, WELCOME), limit)
     }
 
-    /// Introduces everybody, who ask at once for the tree.
+    /// Introduces everybody, who ask at once for the tree at the URL in revision `rev`, as `svn export` does.
     ///
     /// # Errors
     /// The system's.
-    pub fn export(&mut self, limit: Duration) -> io::Result<Answers> {
-        let all = format!("{}{}", self.hello, EXPORT.0);
-        self.ask((&all, EXPORT.1), limit)
+    pub fn export(&mut self, rev: u32, limit: Duration) -> io::Result<Answers> {
+        let all = format!(
+            "{}( update ( ( {rev} ) 0: true infinity false ) ) ( set-path ( 0: {rev} true ) ) ( finish-report ( ) ) ",
+            self.hello
+        );
+        self.ask((&all, TREE), limit)
     }
 
     /// Everybody asks the same; waits until everybody has heard the end of the answer, or hung up, or for `limit`.

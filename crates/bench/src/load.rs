@@ -161,7 +161,9 @@ impl Load<'_> {
                 run(&mut export)
             })
         };
-        let mut answers = crowd.export(self.limit()).map_err(|e| e.to_string())?;
+        let mut answers = crowd
+            .export(self.options.revisions, self.limit())
+            .map_err(|e| e.to_string())?;
         answers.wall = begun.elapsed().as_secs_f64();
         drop(crowd);
         let real = real.join().map_err(|_| "the real client's thread")?;
