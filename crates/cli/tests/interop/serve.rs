@@ -212,11 +212,10 @@ fn readers_notice_nothing_of_a_pack() {
     let path = root.path().join("r");
     create(&path, "first");
     let format = std::fs::read_to_string(path.join("db/format")).expect("because it was just made");
-    std::fs::write(
-        path.join("db/format"),
-        format.replace("sharded 1000", "sharded 3"),
-    )
-    .expect("because it is ours");
+    replace(
+        &path.join("db/format"),
+        &format.replace("sharded 1000", "sharded 3"),
+    );
     let server = Server::svnserve(Side::Ours, root.path(), &[]);
     let url = server.url("r");
     std::thread::scope(|scope| {
@@ -257,8 +256,8 @@ fn broken_configuration_is_told_to_the_client_and_explained_in_the_log() {
         Tool::new("svnadmin").arg("create").arg(&path).ok();
         let conf = path.join("conf");
         let general = "[general]\npassword-db = passwd\nauthz-db = authz\n";
-        std::fs::write(conf.join("svnserve.conf"), general).expect("because it is ours");
-        std::fs::write(conf.join(file), text).expect("because it is ours");
+        replace(&conf.join("svnserve.conf"), general);
+        replace(&conf.join(file), text);
     }
     let heard = Side::BOTH.map(|side| {
         let log = root.path().join(format!("{side:?}.log"));
@@ -297,4 +296,10 @@ fn without_place(line: &str) -> String {
         words.drain(4..6);
     }
     words.join(" ")
+}
+
+/// Replaces a file that may be read-only.
+fn replace(path: &std::path::Path, text: &str) {
+    drop(std::fs::remove_file(path));
+    std::fs::write(path, text).expect("because it was just removed");
 }

@@ -133,3 +133,36 @@ impl Write for Bounded {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_text_is_put_down_to_its_piece() {
+        let piece = |texts: &[(&str, &str)]| {
+            let mut piece = Piece {
+                bytes: b"headers".to_vec(),
+                warnings: Vec::new(),
+                ended: Ended::Well,
+                deferred: Vec::new(),
+            };
+            for (text, hashed) in texts {
+                let start = piece.bytes.len();
+                piece.bytes.extend_from_slice(text.as_bytes());
+                piece.deferred.push(Deferred {
+                    bytes: start..piece.bytes.len(),
+                    md5: Md5::of(hashed.as_bytes()),
+                });
+            }
+            piece
+        };
+        let pieces = [
+            piece(&[("a", "a"), ("longer", "longer")]),
+            piece(&[("b", "b"), ("c", "d")]),
+            piece(&[]),
+        ];
+        assert_eq!(are_sound(&pieces), [true, false, true]);
+        assert_eq!(are_sound(&[]), []);
+    }
+}
