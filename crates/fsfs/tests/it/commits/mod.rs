@@ -6,4 +6,6 @@ mod failing;
 mod groups;
 mod laid_down;
 mod merging;
+mod random;
+mod rules;
 mod script;

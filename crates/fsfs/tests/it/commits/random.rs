@@ -1,0 +1,168 @@
+//! Random edits, each a commit, by both sides: nested, repeated and changed copies above all. Revision files are the same byte
+//! for byte, or, where libraries compress differently, the trees are.
+
+use std::collections::BTreeMap;
+
+use base::Revnum;
+
+use super::script::{Op, copy_of, ours, theirs, verify};
+use crate::compare;
+use crate::incumbent::Repository;
+
+/// Numbers that look random (SplitMix64).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % limit.max(1) as u64) as usize
+    }
+}
+
+/// Paths of a tree: true for directories.
+type Tree = BTreeMap<String, bool>;
+
+fn pick(dice: &mut Dice, tree: &Tree, dirs: bool) -> Option<String> {
+    let paths: Vec<_> = tree.iter().filter(|(_, dir)| **dir == dirs).collect();
+    let at = dice.below(paths.len());
+    paths.get(at).map(|(path, _)| (*path).clone())
+}
+
+fn leak(text: String) -> &'static str {
+    text.leak()
+}
+
+/// The next step, and the tree after it.
+fn step(dice: &mut Dice, trees: &[Tree]) -> (Op, Tree) {
+    let mut tree = trees.last().unwrap().clone();
+    loop {
+        let name = format!("n{}", dice.below(6));
+        let parent = match dice.below(4) {
+            0 => String::new(),
+            _ => pick(dice, &tree, true).unwrap_or_default(),
+        };
+        let free = if parent.is_empty() {
+            name
+        } else {
+            format!("{parent}/{name}")
+        };
+        let is_free = !tree.contains_key(&free) && free.len() < 30;
+        match dice.below(10) {
+            0 if is_free => {
+                tree.insert(free.clone(), true);
+                return (Op::Mkdir(leak(free)), tree);
+            }
+            1 | 2 if is_free => {
+                tree.insert(free.clone(), false);
+                return (
+                    Op::Put(leak(free), format!("text {}\n", dice.below(9)).into_bytes()),
+                    tree,
+                );
+            }
+            3..=5 => {
+                if let Some(file) = pick(dice, &tree, false) {
+                    let text = format!("text {}\n", dice.below(9));
+                    return (Op::Put(leak(file), text.into_bytes()), tree);
+                }
+            }
+            6 | 7 if is_free => {
+                let rev = 1 + dice.below(trees.len() - 1);
+                let Some(old) = trees.get(rev) else { continue };
+                let is_dir = dice.below(3) > 0;
+                let Some(source) = pick(dice, old, is_dir) else {
+                    continue;
+                };
+                let inside = format!("{source}/");
+                let moved: Vec<_> = old
+                    .iter()
+                    .filter(|(path, _)| **path == source || path.starts_with(&inside))
+                    .map(|(path, dir)| (format!("{free}{}", &path[source.len()..]), *dir))
+                    .collect();
+                if moved.len() > 40 {
+                    continue;
+                }
+                tree.extend(moved);
+                return (Op::Cp(rev as u64, leak(source), leak(free)), tree);
+            }
+            8 => {
+                let is_dir = dice.below(2) == 0;
+                let Some(node) = pick(dice, &tree, is_dir) else {
+                    continue;
+                };
+                let (name, value) = match dice.below(2) {
+                    0 => ("p", "v".to_owned()),
+                    _ => ("svn:mergeinfo", format!("/x:{}", 1 + dice.below(3))),
+                };
+                if dice.below(4) == 0 {
+                    return (Op::Propdel(leak(node), name), tree);
+                }
+                return (Op::Propset(leak(node), name, leak(value)), tree);
+            }
+            9 if tree.len() > 12 => {
+                let is_dir = dice.below(3) == 0;
+                let Some(node) = pick(dice, &tree, is_dir) else {
+                    continue;
+                };
+                let inside = format!("{node}/");
+                tree.retain(|path, _| *path != node && !path.starts_with(&inside));
+                return (Op::Rm(leak(node)), tree);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn run(version: &str, conf: &str, seed: u8, steps: usize) {
+    let a = Repository::create(version, 1000, conf);
+    let b = copy_of(&a);
+    let fs = compare::open(&a);
+    let mut dice = Dice(u64::from(seed));
+    let mut trees = vec![Tree::new()];
+    for at in 1..=steps {
+        let (op, tree) = step(&mut dice, &trees);
+        let op = [op];
+        let committed =
+            ours(&fs, &op).unwrap_or_else(|e| panic!("{version} seed {seed} r{at} {op:?}: {e:?}"));
+        assert_eq!(committed.rev, Revnum(at as u64));
+        theirs(&b, &op);
+        let read = |repository: &Repository| {
+            let revs = repository.db().join("revs");
+            let path = [revs.join("0").join(at.to_string()), revs.join(at.to_string())];
+            std::fs::read(&path[0])
+                .or_else(|_| std::fs::read(&path[1]))
+                .unwrap()
+        };
+        let (mine, other) = (read(&a), read(&b));
+        assert!(
+            mine == other,
+            "{version} seed {seed} r{at} {op:?}:\n{}\n---\n{}",
+            String::from_utf8_lossy(&mine),
+            String::from_utf8_lossy(&other)
+        );
+        trees.push(tree);
+    }
+    verify(&a);
+}
+
+/// How many seeds beyond the first: by `SVEN_RANDOM_SEEDS`.
+fn seeds() -> u8 {
+    let more = std::env::var("SVEN_RANDOM_SEEDS").ok();
+    more.and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+#[test]
+fn the_same_files_in_format_8() {
+    for seed in 0..=seeds() {
+        run("1.14", "[deltification]\ncompression = none\n", 10 + seed, 60);
+    }
+}
+
+#[test]
+fn the_same_files_in_format_2() {
+    for seed in 0..=seeds() {
+        run("1.4", "", 60 + seed, 40);
+    }
+}
