@@ -29,7 +29,13 @@ pub fn main(rest: &[String]) -> Result<(), String> {
             args.push(&seeds);
         }
         // The search for leaks takes a thread that is about to end for one, and it is slow.
-        args.extend(["--", &limit, "-rss_limit_mb=2048", "-timeout=10", "-detect_leaks=0"]);
+        args.extend([
+            "--",
+            &limit,
+            "-rss_limit_mb=2048",
+            "-timeout=10",
+            "-detect_leaks=0",
+        ]);
         run("cargo", &args)?;
     }
     Ok(())

@@ -344,9 +344,12 @@ fn a_reader_of_single_bytes_is_served_to_the_end_and_one_of_none_is_not() {
     let rest = at_rest(&server);
     let mut slow = Client::with_small_window(&server);
     slow.ask_for_everything();
-    let mut stalled: Vec<Client> = (0..6).map(|_| Client::with_small_window(&server)).collect();
-    for client in &mut stalled {
+    let mut stalled = Vec::new();
+    for _ in 0..6 {
+        // One after the other: a client must say who it is in time as well.
+        let mut client = Client::with_small_window(&server);
         client.ask_for_everything();
+        stalled.push(client);
     }
     let begin = Instant::now();
     std::thread::scope(|scope| {
