@@ -12,6 +12,7 @@ use base::checksum::{Md5, fnv1a_32x4};
 use base::hashdump::{self, Terminator};
 use base::{Code, Date, Error, FsPath, NodeKind, Props, Result, Revnum, props};
 
+use crate::admin::identity::new_uuid;
 use crate::conf::FsConf;
 use crate::disk::{Create, Disk, write_atomic};
 use crate::format::footer::Footer;
@@ -277,24 +278,6 @@ impl New<'_> {
             .sync_dir(directory)
             .map_err(|e| Error::io("Can't flush directory", directory, &e))
     }
-}
-
-/// A new random UUID.
-fn new_uuid() -> String {
-    let mut bytes = [0u8; 16];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        // It fails only where the system has no such call at all.
-        let flags = rustix::rand::GetRandomFlags::empty();
-        filled += rustix::rand::getrandom(&mut bytes[filled..], flags).unwrap_or(0);
-    }
-    // Version 4, variant 1: "random".
-    bytes[6] = bytes[6] & 0x0f | 0x40;
-    bytes[8] = bytes[8] & 0x3f | 0x80;
-    let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let part = |range| hex.get(range).unwrap_or_default();
-    let parts = [part(0..8), part(8..12), part(12..16), part(16..20), part(20..32)];
-    parts.join("-")
 }
 
 /// Revisions a shard where nobody says anything else.
