@@ -110,12 +110,12 @@ pub fn create(db: &Path, options: &CreateOptions, now: Date, disk: Arc<dyn Disk>
         new.file(&layout.file("txn-current"), b"0\n")?;
         new.file(&layout.file("txn-current-lock"), b"")?;
     }
-    for directory in [revision.parent(), revprops.parent(), Some(db)]
-        .into_iter()
-        .flatten()
-    {
-        new.sync(directory)?;
+    for file in [&revision, &revprops] {
+        for directory in file.ancestors().skip(1).take_while(|dir| *dir != db) {
+            new.sync(directory)?;
+        }
     }
+    new.sync(db)?;
     let path = layout.file("format");
     let mut text = Vec::new();
     format.encode(&mut text);

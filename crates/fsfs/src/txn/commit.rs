@@ -12,7 +12,7 @@
 //! revision has become a revision file it has no texts any more, and only removing is left.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use base::hashdump::{self, Terminator};
@@ -173,7 +173,7 @@ impl Txn {
             self.check_changed_paths(&state)?;
         }
         // 8. A crash leaves a directory without revisions, which is no harm.
-        make_shard(&fs, rev)?;
+        make_shard(&fs, rev, when == When::Now)?;
         // 9. From here on the transaction has no texts. A crash leaves a revision file that nobody looks at and that the next
         // commit replaces, and a transaction that can only be removed.
         let sync = when == When::Now;
@@ -321,7 +321,7 @@ fn file_of(fs: &Fs, rev: Revnum) -> PathBuf {
 }
 
 /// Makes the directories of a shard, if `rev` is its first revision.
-fn make_shard(fs: &Fs, rev: Revnum) -> Result<()> {
+fn make_shard(fs: &Fs, rev: Revnum, sync: bool) -> Result<()> {
     if fs.layout().shard(rev).is_none() || !rev.0.is_multiple_of(fs.format().shard_size) {
         return Ok(());
     }
@@ -336,8 +336,16 @@ fn make_shard(fs: &Fs, rev: Revnum) -> Result<()> {
         }
         let copied = fs.disk().copy_permissions(above, dir);
         copied.map_err(|e| Error::io("Can't set permissions on", dir, &e))?;
+        if sync {
+            sync_dir(fs, above)?;
+        }
     }
     Ok(())
+}
+
+fn sync_dir(fs: &Fs, dir: &Path) -> Result<()> {
+    let synced = fs.disk().sync_dir(dir);
+    synced.map_err(|e| Error::io("Can't flush directory", dir, &e))
 }
 
 /// What the revision's properties will be.
@@ -375,7 +383,12 @@ fn write_revprops(fs: &Fs, rev: Revnum, list: &Props, sync: bool) -> Result<()> 
     }
     drop(file);
     let copied = disk.copy_permissions(&fs.layout().rev(rev), &path);
-    copied.map_err(|e| Error::io("Can't set permissions on", &path, &e))
+    copied.map_err(|e| Error::io("Can't set permissions on", &path, &e))?;
+    match path.parent() {
+        // Subversion leaves this one to the file system, and most make a new file's name durable with the file.
+        Some(dir) if sync => sync_dir(fs, dir),
+        _ => Ok(()),
+    }
 }
 
 /// Verifies a revision that is not current yet.

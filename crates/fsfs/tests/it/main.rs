@@ -13,6 +13,7 @@ mod incumbent;
 mod locks;
 mod locks_write;
 mod pack;
+mod power_cut;
 mod read;
 mod revprops;
 mod revprops_write;
