@@ -1,0 +1,165 @@
+//! Contents that are stored once: with the real Subversion on the same rep-cache, and with one that is wrong.
+
+use base::checksum::Sha1;
+use base::{Code, Date, FsPath, Result, Revnum};
+use fsfs::{Cache, Fs, TxnOptions};
+use testkit::{Repo, Tool};
+
+fn open(repo: &Repo) -> Fs {
+    Fs::open(&repo.db(), &Cache::new(1 << 20)).unwrap()
+}
+
+fn put(fs: &Fs, file: &str, text: &[u8]) -> Result<Revnum> {
+    let path = FsPath::parse(&format!("/{file}")).unwrap();
+    let mut txn = fs.begin_txn(fs.youngest()?, TxnOptions::default(), Date(0))?;
+    txn.make_file(&path)?;
+    let mut writer = txn.apply_text(&path, None)?;
+    writer.write(text)?;
+    if let Err(e) = writer.finish(&mut txn) {
+        txn.abort()?;
+        return Err(e);
+    }
+    let done = txn.commit(&|| Date(0))?;
+    assert!(done.post_commit_error.is_none(), "{:?}", done.post_commit_error);
+    Ok(done.rev)
+}
+
+fn put_theirs(repo: &Repo, file: &str, text: &[u8]) {
+    Tool::new("svnmucc")
+        .args(["-m", "", "put", "/dev/stdin"])
+        .arg(format!("{}/{file}", repo.url()))
+        .stdin(text)
+        .ok();
+}
+
+/// The revision in which the text of a file is stored.
+fn stored_in(repo: &Repo, rev: u64, file: &str) -> u64 {
+    let bytes = std::fs::read(repo.db().join(format!("revs/0/{rev}"))).unwrap();
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let node = text
+        .split("id: ")
+        .find(|node| node.contains(&format!("cpath: /{file}\n")));
+    let line = node.unwrap().lines().find_map(|line| line.strip_prefix("text: "));
+    line.unwrap().split(' ').next().unwrap().parse().unwrap()
+}
+
+fn execute(repo: &Repo, sql: &str) {
+    let connection = rusqlite::Connection::open(repo.db().join("rep-cache.db")).unwrap();
+    connection.execute_batch(sql).unwrap();
+}
+
+#[test]
+fn both_sides_share_what_either_has_stored() {
+    for version in ["1.7", "1.8", "1.9", "1.14"] {
+        let repo = Repo::create(version);
+        let fs = open(&repo);
+        put(&fs, "a", b"ours first").unwrap();
+        put_theirs(&repo, "b", b"ours first");
+        put_theirs(&repo, "c", b"theirs first");
+        put(&fs, "d", b"theirs first").unwrap();
+        let places = [(1, "a"), (2, "b"), (3, "c"), (4, "d")].map(|(rev, file)| stored_in(&repo, rev, file));
+        assert_eq!(places, [1, 1, 3, 3], "{version}");
+        Tool::new("svnadmin").args(["verify", "-q"]).arg(repo.path()).ok();
+    }
+}
+
+#[test]
+fn a_database_that_is_deleted_or_replaced_is_begun_anew() {
+    let repo = Repo::create("1.14");
+    let fs = open(&repo);
+    let database = repo.db().join("rep-cache.db");
+    assert!(!database.exists());
+    put(&fs, "a", b"text").unwrap();
+    std::fs::remove_file(&database).unwrap();
+    put(&fs, "b", b"text").unwrap();
+    assert_eq!(stored_in(&repo, 2, "b"), 2);
+    put(&fs, "c", b"text").unwrap();
+    assert_eq!(stored_in(&repo, 3, "c"), 2);
+    // A file of nothing is what a crash at the wrong moment leaves.
+    std::fs::remove_file(&database).unwrap();
+    std::fs::write(&database, b"").unwrap();
+    put(&fs, "d", b"text").unwrap();
+    assert_eq!(stored_in(&repo, 4, "d"), 4);
+    Tool::new("svnadmin").args(["verify", "-q"]).arg(repo.path()).ok();
+}
+
+/// The numbers are those of Subversion 1.14.2 for the same rows.
+#[test]
+fn wrong_rows_stop_the_commit() {
+    let repo = Repo::create("1.14");
+    let fs = open(&repo);
+    put(&fs, "first", b"hello\n").unwrap();
+    let row = |text: &[u8], rev: u64, item: u64, length: u64, expanded: usize| {
+        let hash = Sha1::of(text);
+        execute(
+            &repo,
+            &format!("INSERT INTO rep_cache VALUES ('{hash}', {rev}, {item}, {length}, {expanded})"),
+        );
+    };
+    row(b"too young", 9, 3, 20, 9);
+    let error = put(&fs, "too-young", b"too young").unwrap_err();
+    assert_eq!(error.code(), Code::FS_CORRUPT);
+    assert!(error.has(Code::FS_NO_SUCH_REVISION), "{error}");
+    // Item 2 is a node-revision.
+    row(b"no content", 1, 2, 20, 10);
+    assert_eq!(
+        put(&fs, "none", b"no content").unwrap_err().code(),
+        Code::FS_CORRUPT
+    );
+    row(b"HELLO\n", 1, 3, 18, 6);
+    let error = put(&fs, "other", b"HELLO\n").unwrap_err();
+    assert_eq!(error.code(), Code::FS_AMBIGUOUS_CHECKSUM_REP, "{error}");
+    // Another length is no reason to stop: nothing is shared.
+    row(b"short", 1, 3, 18, 6);
+    put(&fs, "short", b"short").unwrap();
+    assert_eq!(stored_in(&repo, 2, "short"), 2);
+    assert!(fs.list_txns().unwrap().is_empty());
+}
+
+#[test]
+fn a_database_that_is_none_hinders_nobody() {
+    let repo = Repo::create("1.14");
+    std::fs::write(repo.db().join("rep-cache.db"), b"garbage").unwrap();
+    let fs = open(&repo);
+    let mut txn = fs.begin_txn(Revnum(0), TxnOptions::default(), Date(0)).unwrap();
+    let path = FsPath::parse("/a").unwrap();
+    txn.make_file(&path).unwrap();
+    let mut writer = txn.apply_text(&path, None).unwrap();
+    writer.write(b"text").unwrap();
+    writer.finish(&mut txn).unwrap();
+    let done = txn.commit(&|| Date(0)).unwrap();
+    assert_eq!(done.rev, Revnum(1));
+    // It is told, though.
+    assert!(done.post_commit_error.is_some());
+}
+
+/// Long texts are compared in pieces, and the second copy is taken back from the file.
+#[test]
+fn long_texts_are_shared() {
+    let repo = Repo::create("1.14");
+    let fs = open(&repo);
+    let text: Vec<u8> = (0..3_000_000u64).map(|at| (at * at >> 7) as u8).collect();
+    put(&fs, "a", &text).unwrap();
+    put(&fs, "b", &text).unwrap();
+    assert_eq!(stored_in(&repo, 2, "b"), 1);
+    assert!(std::fs::metadata(repo.db().join("revs/0/2")).unwrap().len() < 2000);
+    // The last byte differs, and so does everything.
+    let mut other = text.clone();
+    *other.last_mut().unwrap() ^= 1;
+    put(&fs, "c", &other).unwrap();
+    assert_eq!(stored_in(&repo, 3, "c"), 3);
+    let hash = Sha1::of(&other[..2_999_999]);
+    execute(
+        &repo,
+        &format!(
+            "INSERT INTO rep_cache SELECT '{hash}', revision, offset, size, 2999999 FROM rep_cache WHERE revision = 3 \
+             AND expanded_size = 3000000"
+        ),
+    );
+    let error = put(&fs, "d", &other[..2_999_999]).unwrap_err();
+    assert_eq!(error.code(), Code::FS_AMBIGUOUS_CHECKSUM_REP, "{error}");
+    Tool::new("svnadmin")
+        .args(["verify", "-q", "--keep-going"])
+        .arg(repo.path())
+        .run();
+}
