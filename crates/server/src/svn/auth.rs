@@ -26,8 +26,11 @@ impl Talk {
 
     /// What this server allows anybody.
     fn ceiling(&self) -> Access {
-        // Nothing here can write yet, so all servers are read-only ones.
-        Access::Read
+        if self.service.options.read_only {
+            Access::Read
+        } else {
+            Access::Write
+        }
     }
 
     /// Fetches what the authz file grants the current user.
@@ -65,7 +68,7 @@ impl Talk {
         Err(error)
     }
 
-    fn may(&self, access: Access, path: Option<&FsPath>, needs_user: bool) -> bool {
+    pub(crate) fn may(&self, access: Access, path: Option<&FsPath>, needs_user: bool) -> bool {
         if self.access() < access || (needs_user && self.user.is_none()) {
             return false;
         }
@@ -92,7 +95,7 @@ impl Talk {
         }
     }
 
-    fn log_denial(&self, access: Access, path: Option<&FsPath>) {
+    pub(crate) fn log_denial(&self, access: Access, path: Option<&FsPath>) {
         if self.user.is_some() && self.access() >= access {
             let word = if access == Access::Write { "write" } else { "read" };
             self.log_operation(|| match path {

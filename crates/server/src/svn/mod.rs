@@ -2,9 +2,10 @@
 //!
 //! [`Session`] is one conversation: it opens (`open`), proves who is there (`auth`), then answers commands one after the
 //! other. Commands are grouped by what they ask: nodes, history, revision properties and locks, working copies
-//! (`report`), replay, and what would write (`write`).
+//! (`report`), replay, commits, and what else writes (`write`).
 
 mod auth;
+mod commit;
 mod conn;
 mod history;
 mod node;

@@ -12,8 +12,8 @@ pub(crate) fn rev(rev: Option<Revnum>) -> String {
     rev.map_or("-1".to_owned(), |rev| rev.to_string())
 }
 
-fn paths(all: &[FsPath]) -> String {
-    let all: Vec<String> = all.iter().map(|path| encoded(path)).collect();
+fn paths<'a>(all: impl IntoIterator<Item = &'a FsPath>) -> String {
+    let all: Vec<String> = all.into_iter().map(|path| encoded(path)).collect();
     all.join(" ")
 }
 
@@ -22,6 +22,21 @@ fn depth(depth: Depth) -> String {
         Depth::Unknown => String::new(),
         depth => format!(" depth={}", depth.word()),
     }
+}
+
+/// The paths of a request that name something.
+pub(crate) fn valid(all: &[Result<FsPath>]) -> Vec<&FsPath> {
+    all.iter().filter_map(|path| path.as_ref().ok()).collect()
+}
+
+pub(crate) fn lock(all: &[&FsPath], steal: bool) -> String {
+    let tail = if steal { " steal" } else { "" };
+    format!("lock ({}){tail}", paths(all.iter().copied()))
+}
+
+pub(crate) fn unlock(all: &[&FsPath], force: bool) -> String {
+    let tail = if force { " break" } else { "" };
+    format!("unlock ({}){tail}", paths(all.iter().copied()))
 }
 
 /// `check-path` and `stat`. A path that cannot exist is shown as it was sent.

@@ -257,10 +257,18 @@ impl Talk {
             } => self.replay_range(start, end, low_water_mark, send_deltas),
             Command::ChangeRevProp(change) => self.change_rev_prop(&change),
             Command::Commit(commit) => self.commit(&commit),
-            Command::Lock { target, .. } => self.lock(&target.path),
-            Command::LockMany { .. } => self.lock_many(),
-            Command::Unlock { target, force } => self.unlock(&target.path, force),
-            Command::UnlockMany { force, .. } => self.unlock_many(force),
+            Command::Lock {
+                target,
+                comment,
+                steal,
+            } => self.lock(&target, comment.as_deref(), steal),
+            Command::LockMany {
+                comment,
+                steal,
+                targets,
+            } => self.lock_many(&targets, comment.as_deref(), steal),
+            Command::Unlock { target, force } => self.unlock(&target, force),
+            Command::UnlockMany { force, targets } => self.unlock_many(&targets, force),
         }
     }
 

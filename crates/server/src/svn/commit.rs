@@ -1,0 +1,174 @@
+//! `commit`: the client drives an edit that becomes a revision.
+//!
+//! Nothing is answered until the client closes the edit, unless something is wrong: then the client is told at once, and
+//! everything it has sent meanwhile is read and dropped until it gives the edit up. A connection that is lost on the way
+//! takes its transaction with it.
+
+use std::sync::Arc;
+
+use base::{Date, Error, FsPath, Props, Result};
+use delta::editor::Editor;
+use repos::authz::{Required, UserRights};
+use repos::commit::{self, Authority, CommitEditor, CommitInfo};
+use repos::config::Access;
+use wire::svn::command::{Commit, Named};
+use wire::svn::edit::EditCommand;
+use wire::svn::handshake::Capabilities;
+use wire::svn::response::{write_failure, write_success};
+use wire::svn::{Consumed, EditDecoder, EditFault, Writer};
+
+use crate::service::now;
+
+use crate::svn::session::{Talk, unknown_command};
+use crate::svn::url::percent_decode;
+
+impl Talk {
+    pub(crate) fn commit(&mut self, commit: &Commit) -> Result<()> {
+        self.require(Access::Write, None, !commit.lock_tokens.is_empty())?;
+        let options = commit::Options {
+            base_url: decoded(&self.place.root_url),
+            base_path: self.parent.clone(),
+            revprops: revprops(commit),
+            author: self.user.clone(),
+            lock_tokens: self.lock_tokens(commit)?,
+            keep_locks: commit.keep_locks,
+            capabilities: self.hook_capabilities(),
+            authz: Arc::new(Rights(self.rights.clone())),
+            hooks: self.hooks()?,
+        };
+        let clock: commit::Clock = Arc::new(|| Date(now()));
+        let mut editor = commit::start(&self.place.repository, options, clock)?;
+        write_success(self.conn.out());
+        if !self.be_driven(&mut editor)? {
+            return Ok(());
+        }
+        let info = editor.outcome()?;
+        self.log_operation(|| format!("commit r{}", info.rev));
+        self.trivial();
+        write_info(&mut Writer(self.conn.out()), &info);
+        Ok(())
+    }
+
+    /// Lock tokens with their paths, each of which the client must be allowed to write.
+    fn lock_tokens(&mut self, commit: &Commit) -> Result<Vec<(FsPath, String)>> {
+        let mut all = Vec::with_capacity(commit.lock_tokens.len());
+        for (path, token) in &commit.lock_tokens {
+            let path = self.path(path)?;
+            self.demand_write(&path)?;
+            all.push((path, token.clone()));
+        }
+        Ok(all)
+    }
+
+    /// What `start-commit` is told of the client.
+    fn hook_capabilities(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        if self.capabilities.has(Capabilities::MERGEINFO) {
+            words.push("mergeinfo".to_owned());
+        }
+        words
+    }
+
+    /// Reads the client's edit; true if it was closed, false if it was given up or has failed, which the client knows
+    /// by then.
+    fn be_driven(&mut self, editor: &mut CommitEditor) -> Result<bool> {
+        let mut decoder = EditDecoder::new();
+        loop {
+            let item = self.conn.receive_patiently()?;
+            let parsed = Named::parse(item).and_then(|named| match EditCommand::parse(named)? {
+                Some(command) => Ok(Ok(command)),
+                None => Ok(Err(named.name.to_owned())),
+            });
+            let step = match parsed {
+                Err(what) => Err(EditFault::Protocol(what)),
+                Ok(Err(name)) => Err(EditFault::Refused(unknown_command(&name))),
+                Ok(Ok(command)) => decoder.apply(command, editor),
+            };
+            match step {
+                Ok(Consumed::More) => {}
+                Ok(Consumed::Closed) => {
+                    write_success(self.conn.out());
+                    return Ok(true);
+                }
+                Ok(Consumed::Aborted) => {
+                    write_success(self.conn.out());
+                    return Ok(false);
+                }
+                // Only a replay ends like this.
+                Ok(Consumed::ReplayFinished) => {
+                    self.give_up(editor, &unknown_command("finish-replay"))?;
+                    return Ok(false);
+                }
+                Err(EditFault::Protocol(what)) => return Err(self.conn.lose(what.into())),
+                Err(EditFault::Refused(error)) => {
+                    self.give_up(editor, &error)?;
+                    return Ok(false);
+                }
+            }
+        }
+    }
+
+    /// Tells the client what is wrong and reads on until it gives the edit up. The transaction goes first: nobody should
+    /// have to wait for a slow client to see it gone.
+    fn give_up(&mut self, editor: &mut CommitEditor, error: &Error) -> Result<()> {
+        self.log_error(error);
+        if let Err(left) = editor.abort_edit() {
+            self.log_error(&left);
+        }
+        write_failure(self.conn.out(), error);
+        // A failure is far smaller than what the kernel takes, so this does not wait for a client that only writes.
+        self.conn.flush()?;
+        loop {
+            let Some(item) = self.conn.receive_or_end()? else {
+                return Ok(());
+            };
+            match Named::parse(item).map(|named| named.name == "abort-edit") {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                Err(what) => return Err(self.conn.lose(what.into())),
+            }
+        }
+    }
+}
+
+/// A URL as the sources of copies are compared with it.
+fn decoded(url: &str) -> String {
+    String::from_utf8_lossy(&percent_decode(url)).into_owned()
+}
+
+/// The rights of the session's user, as a commit asks for them.
+struct Rights(Option<Arc<UserRights>>);
+
+impl Rights {
+    fn may(&self, path: &FsPath, required: Required, recursive: bool) -> Result<bool> {
+        Ok(self
+            .0
+            .as_ref()
+            .is_none_or(|rights| rights.allows(path, required, recursive)))
+    }
+}
+
+impl Authority for Rights {
+    fn may_read(&self, path: &FsPath, recursive: bool) -> Result<bool> {
+        self.may(path, Required::Read, recursive)
+    }
+
+    fn may_write(&self, path: &FsPath, recursive: bool) -> Result<bool> {
+        self.may(path, Required::Write, recursive)
+    }
+}
+
+fn revprops(commit: &Commit) -> Props {
+    match &commit.revprops {
+        Some(props) => props.iter().cloned().collect(),
+        None => Props::from_iter([("svn:log".to_owned(), commit.message.clone().into_bytes())]),
+    }
+}
+
+fn write_info(w: &mut Writer<'_>, info: &CommitInfo) {
+    w.open().number(info.rev.0);
+    w.maybe_string(info.date.as_deref());
+    w.maybe_string(info.author.as_deref());
+    w.maybe_string(info.post_commit_error.as_deref());
+    w.close();
+}
