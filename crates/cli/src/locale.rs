@@ -6,9 +6,14 @@
 
 use std::borrow::Cow;
 use std::env;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 
+use base::{Code, Error, Result};
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
+
+use crate::args::operand;
 
 /// What the locale's character set can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +38,25 @@ impl Charset {
             true => Charset::Utf8,
             false => Charset::Ascii,
         }
+    }
+
+    /// Bytes in this character set as text.
+    ///
+    /// # Errors
+    /// `errno` 22 for bytes that it does not have.
+    pub fn read(self, bytes: &[u8]) -> Result<&str> {
+        if self == Charset::Utf8 || bytes.is_ascii() {
+            return operand::text(OsStr::from_bytes(bytes));
+        }
+        let shown: String = bytes
+            .iter()
+            .map(|&byte| match byte {
+                byte if byte.is_ascii() => char::from(byte).to_string(),
+                byte => format!("?\\{byte:02X}"),
+            })
+            .collect();
+        let what = "Can't convert string from native encoding to 'UTF-8':";
+        Err(Error::new(Code(22), shown).wrap(Code(22), what))
     }
 
     /// The text as this character set shows it.

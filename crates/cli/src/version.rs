@@ -6,6 +6,9 @@
 /// The version of Subversion that the tools answer as.
 pub const COMPATIBLE: &str = "1.14.2";
 
+/// [`COMPATIBLE`] as numbers: major, minor, patch.
+pub const COMPATIBLE_NUMBERS: (u32, u32, u32) = (1, 14, 2);
+
 /// The text of `TOOL --version`; the number alone if `quiet`.
 pub fn text(tool: &str, quiet: bool) -> String {
     let ours = env!("CARGO_PKG_VERSION");

@@ -34,7 +34,7 @@ pub struct Tool {
     /// The words for options without a subcommand.
     pub no_subcommand: &'static str,
     /// Judges the first operand after the subcommand, before the options are judged.
-    pub repository: fn(first: Option<&OsStr>) -> Result<(), Refusal>,
+    pub repository: fn(subcommand: &str, given: Given<'_>, first: Option<&OsStr>) -> Result<(), Refusal>,
     /// Judges options that exclude each other whatever the subcommand; asks by clap id.
     pub conflicts: fn(given: Given<'_>) -> Result<(), Error>,
 }
@@ -95,7 +95,7 @@ pub fn parse(tool: &Tool, argv: impl IntoIterator<Item = OsString>) -> Result<Re
     };
     let canonical = subcommand.get_name();
     if canonical != "help" {
-        (tool.repository)(words.operands.front().map(OsString::as_os_str))?;
+        (tool.repository)(canonical, &given, words.operands.front().map(OsString::as_os_str))?;
     }
     for option in words.options.iter().map(|g| &table[g.option]) {
         let id = option.get_id().as_str();

@@ -2,13 +2,23 @@
 //!
 //! One file a subcommand; [`repository`] opens, [`range`] turns `-r` into revisions of an open repository.
 
+mod build_repcache;
+mod create;
+mod dblogs;
+mod deltify;
 mod dump;
+mod freeze;
 mod info;
+mod locks;
 mod lslocks;
 mod lstxns;
+mod pack;
 mod range;
 mod repository;
 mod rev_size;
+mod revprop;
+mod rmtxns;
+mod setuuid;
 mod verify;
 
 use std::ffi::{OsStr, OsString};
@@ -17,7 +27,7 @@ use std::process::ExitCode;
 use base::{Code, Error, Result};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::args::{self, Refusal, Tool};
+use crate::args::{self, Given, Refusal, Tool};
 use crate::out::Out;
 use crate::{front, local_path};
 
@@ -31,15 +41,39 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Admin {
+    #[command(name = "build-repcache")]
+    BuildRepCache(build_repcache::BuildRepCache),
+    Create(create::Create),
+    #[command(name = "delrevprop")]
+    DelRevprop(revprop::DelRevprop),
+    Deltify(deltify::Deltify),
     Dump(dump::Dump),
     DumpRevprops(dump::DumpRevprops),
+    Freeze(freeze::Freeze),
     Help(Help),
     Info(info::Info),
+    #[command(name = "list-dblogs")]
+    ListDbLogs(dblogs::ListDbLogs),
+    #[command(name = "list-unused-dblogs")]
+    ListUnusedDbLogs(dblogs::ListUnusedDbLogs),
+    Lock(locks::Lock),
     #[command(name = "lslocks")]
     LsLocks(lslocks::LsLocks),
     #[command(name = "lstxns")]
     LsTxns(lstxns::LsTxns),
+    Pack(pack::Pack),
     RevSize(rev_size::RevSize),
+    #[command(name = "rmlocks")]
+    RmLocks(locks::RmLocks),
+    #[command(name = "rmtxns")]
+    RmTxns(rmtxns::RmTxns),
+    #[command(name = "setlog")]
+    SetLog(revprop::SetLog),
+    #[command(name = "setrevprop")]
+    SetRevprop(revprop::SetRevprop),
+    #[command(name = "setuuid")]
+    SetUuid(setuuid::SetUuid),
+    Unlock(locks::Unlock),
     Verify(verify::Verify),
 }
 
@@ -51,18 +85,35 @@ struct Help {
 }
 
 impl Admin {
-    fn run(self, out: &mut Out) -> Result<()> {
+    fn run(self, out: &mut Out) -> Result<ExitCode> {
         match self {
             // Answered before any subcommand runs.
             Admin::Help(_) => Ok(()),
+            // It ends as its program ends.
+            Admin::Freeze(this) => return this.run(out),
+            Admin::BuildRepCache(this) => this.run(out),
+            Admin::Create(this) => this.run(out),
+            Admin::DelRevprop(this) => this.run(out),
+            Admin::Deltify(this) => this.run(out),
             Admin::Dump(this) => this.run(out),
             Admin::DumpRevprops(this) => this.run(out),
             Admin::Info(this) => this.run(out),
+            Admin::ListDbLogs(this) => this.run(out),
+            Admin::ListUnusedDbLogs(this) => this.run(out),
+            Admin::Lock(this) => this.run(out),
             Admin::LsLocks(this) => this.run(out),
             Admin::LsTxns(this) => this.run(out),
+            Admin::Pack(this) => this.run(out),
             Admin::RevSize(this) => this.run(out),
+            Admin::RmLocks(this) => this.run(out),
+            Admin::RmTxns(this) => this.run(out),
+            Admin::SetLog(this) => this.run(out),
+            Admin::SetRevprop(this) => this.run(out),
+            Admin::SetUuid(this) => this.run(out),
+            Admin::Unlock(this) => this.run(out),
             Admin::Verify(this) => this.run(out),
         }
+        .map(|()| ExitCode::SUCCESS)
     }
 }
 
@@ -77,7 +128,7 @@ const TOOL: Tool = Tool {
 
 /// Runs the tool with the words after its name.
 pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
-    front::run(&TOOL, out, argv, |matches, out| {
+    front::run_coded(&TOOL, out, argv, 1, |matches, out| {
         Cli::from_arg_matches(&matches)
             .map_err(args::unreadable)?
             .command
@@ -85,8 +136,11 @@ pub fn run(out: Out, argv: Vec<OsString>) -> ExitCode {
     })
 }
 
-fn repository(first: Option<&OsStr>) -> Result<(), Refusal> {
+fn repository(subcommand: &str, given: Given<'_>, first: Option<&OsStr>) -> Result<(), Refusal> {
     let wrong = |text: String| Err(Error::new(Code::CL_ARG_PARSING_ERROR, text).into());
+    if subcommand == "freeze" && given("file") {
+        return Ok(());
+    }
     match first {
         None => wrong("Repository argument required".into()),
         Some(url) if local_path::is_url(url) => wrong(format!(

@@ -49,7 +49,7 @@ const TOOL: Tool = Tool {
     once: &[],
     no_subcommand: NO_SUBCOMMAND,
     conflicts: |_| Ok(()),
-    repository: |_: Option<&OsStr>| -> Result<(), Refusal> { Ok(()) },
+    repository: |_: &str, _: args::Given<'_>, _: Option<&OsStr>| -> Result<(), Refusal> { Ok(()) },
 };
 
 /// Runs the tool with the words after its name.

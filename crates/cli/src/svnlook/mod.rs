@@ -125,7 +125,7 @@ fn conflicts(given: Given<'_>) -> Result<()> {
     Ok(())
 }
 
-fn repository(first: Option<&OsStr>) -> Result<(), Refusal> {
+fn repository(_subcommand: &str, _given: Given<'_>, first: Option<&OsStr>) -> Result<(), Refusal> {
     match first {
         Some(_) => Ok(()),
         None => Err(Refusal::Plain("Repository argument required".into())),

@@ -1,0 +1,58 @@
+//! `svnadmin build-repcache`: lets new commits share what old revisions store.
+
+use std::ffi::OsString;
+
+use base::{Result, Revnum};
+use fsfs::admin::rep_cache;
+
+use super::range::Range;
+use super::repository;
+use crate::args::option::Memory;
+use crate::interrupt::Interrupt;
+use crate::out::Out;
+use crate::progress::Progress;
+
+/// Enters into the rep-cache what revisions store, where it is missing there, so
+/// that commits find it. All revisions are read unless '-r' names some.
+#[derive(clap::Args)]
+#[command(override_usage = "build-repcache REPOS_PATH [-r LOWER[:UPPER]]")]
+pub struct BuildRepCache {
+    #[command(flatten)]
+    range: Range,
+    /// say nothing
+    #[arg(short = 'q', long)]
+    quiet: bool,
+    #[command(flatten)]
+    memory: Memory,
+    operands: Vec<OsString>,
+}
+
+impl BuildRepCache {
+    /// Runs it.
+    pub fn run(self, out: &mut Out) -> Result<()> {
+        let repository = repository::open_with(out, &self.operands, self.memory.budget())?;
+        let (first, last) = match self.range.given() {
+            None => (Revnum(1), repository.youngest()?),
+            Some(_) => self.range.ascending(out, &repository)?,
+        };
+        let interrupt = Interrupt::listen()?;
+        let bar = Progress::over(first, last, self.quiet, true);
+        let mut written = Ok(());
+        let outcome = {
+            let mut processed = |rev: Revnum| {
+                if bar.done("Processed", rev) && written.is_ok() {
+                    written = out
+                        .line(&format!("* Processed revision {rev}."))
+                        .and_then(|()| out.flush());
+                    if written.is_err() {
+                        interrupt.cancel.cancel();
+                    }
+                }
+            };
+            rep_cache::build(repository.fs(), first, last, &mut processed, &interrupt.cancel)
+        };
+        bar.clear();
+        written?;
+        interrupt.settle(out, outcome)
+    }
+}

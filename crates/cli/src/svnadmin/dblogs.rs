@@ -1,0 +1,37 @@
+//! `svnadmin list-dblogs` and `list-unused-dblogs`: log files of Berkeley DB, which no repository of ours has.
+
+use std::ffi::OsString;
+
+use base::Result;
+
+use super::repository;
+use crate::out::Out;
+
+/// Lists the log files of a Berkeley DB repository; others have none.
+#[derive(clap::Args)]
+#[command(override_usage = "list-dblogs REPOS_PATH")]
+pub struct ListDbLogs {
+    operands: Vec<OsString>,
+}
+
+/// Lists the log files of a Berkeley DB repository that it needs no longer;
+/// others have none.
+#[derive(clap::Args)]
+#[command(override_usage = "list-unused-dblogs REPOS_PATH")]
+pub struct ListUnusedDbLogs {
+    operands: Vec<OsString>,
+}
+
+impl ListDbLogs {
+    /// Runs it.
+    pub fn run(self, out: &mut Out) -> Result<()> {
+        repository::open(out, &self.operands).map(drop)
+    }
+}
+
+impl ListUnusedDbLogs {
+    /// Runs it.
+    pub fn run(self, out: &mut Out) -> Result<()> {
+        repository::open(out, &self.operands).map(drop)
+    }
+}

@@ -1,0 +1,147 @@
+//! `svnadmin lock`, `unlock` and `rmlocks`: users' locks, by the administrator's hand.
+
+use std::ffi::OsString;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use base::{Code, Date, Error, Result};
+use repos::hooks::Hooks;
+use repos::user_locks::{LockOutcome, LockRequest, LockTarget};
+
+use super::repository;
+use super::revprop::read;
+use crate::args::operand::{at_least, at_most, fs_path, misuse, text};
+use crate::local_path;
+use crate::out::Out;
+
+/// Locks a file for a user, with a comment from a file. The token of the lock is
+/// made up unless one is given.
+#[derive(clap::Args)]
+#[command(override_usage = "lock REPOS_PATH PATH USERNAME COMMENT-FILE [TOKEN]")]
+pub struct Lock {
+    #[command(flatten)]
+    how: How,
+    operands: Vec<OsString>,
+}
+
+/// Unlocks a file as its user would.
+#[derive(clap::Args)]
+#[command(override_usage = "unlock REPOS_PATH LOCKED_PATH USERNAME TOKEN")]
+pub struct Unlock {
+    #[command(flatten)]
+    how: How,
+    operands: Vec<OsString>,
+}
+
+/// Takes away the locks of files, whoever holds them.
+#[derive(clap::Args)]
+#[command(override_usage = "rmlocks REPOS_PATH LOCKED_PATH...")]
+pub struct RmLocks {
+    /// say nothing but what goes wrong
+    #[arg(short = 'q', long)]
+    quiet: bool,
+    operands: Vec<OsString>,
+}
+
+/// What `lock` and `unlock` share.
+#[derive(clap::Args)]
+struct How {
+    /// run neither the hook before nor the one after
+    #[arg(long)]
+    bypass_hooks: bool,
+    /// say nothing but what goes wrong
+    #[arg(short = 'q', long)]
+    quiet: bool,
+}
+
+impl Lock {
+    /// Runs it.
+    pub fn run(self, out: &mut Out) -> Result<()> {
+        at_most(&self.operands, 5, out.program(), "Too many arguments")?;
+        at_least(&self.operands, 4, out.program(), "Not enough arguments")?;
+        let path = fs_path(&self.operands[1])?;
+        let user = text(&self.operands[2])?;
+        let comment = read(&local_path::canonical(&self.operands[3]))?;
+        let comment = out.charset().read(&comment)?;
+        let token = self.operands.get(4).map(|typed| text(typed)).transpose()?;
+        let repository = repository::open(out, &self.operands[..1])?;
+        let hooks = Hooks::of(&repository, Default::default());
+        let target = LockTarget {
+            path: path.clone(),
+            token: token.map(str::to_owned),
+            rev: None,
+        };
+        let request = LockRequest {
+            user: Some(user),
+            comment: Some(comment),
+            is_dav_comment: false,
+            expires: None,
+            steal: false,
+        };
+        let hooks = (!self.how.bypass_hooks).then_some(&hooks);
+        let outcome = repository.lock_many(&[target], &request, hooks, now())?;
+        only(outcome)?;
+        if !self.how.quiet {
+            out.line(&format!("'{path}' locked by user '{user}'."))?;
+        }
+        Ok(())
+    }
+}
+
+impl Unlock {
+    /// Runs it.
+    pub fn run(self, out: &mut Out) -> Result<()> {
+        at_most(&self.operands, 4, out.program(), "Too many arguments")?;
+        at_least(&self.operands, 4, out.program(), "Not enough arguments")?;
+        let path = fs_path(&self.operands[1])?;
+        let user = text(&self.operands[2])?;
+        let token = text(&self.operands[3])?.to_owned();
+        let repository = repository::open(out, &self.operands[..1])?;
+        let hooks = Hooks::of(&repository, Default::default());
+        let hooks = (!self.how.bypass_hooks).then_some(&hooks);
+        let target = (path.clone(), Some(token));
+        let outcome = repository.unlock_many(&[target], Some(user), false, hooks)?;
+        only(outcome)?;
+        if !self.how.quiet {
+            out.line(&format!("'{path}' unlocked."))?;
+        }
+        Ok(())
+    }
+}
+
+impl RmLocks {
+    /// Runs it. A path that cannot be unlocked is told and does not make the program fail.
+    pub fn run(self, out: &mut Out) -> Result<()> {
+        if self.operands.len() < 2 {
+            let error = Error::new(Code::CL_ARG_PARSING_ERROR, "No paths to unlock provided");
+            return Err(misuse(out.program(), error));
+        }
+        let repository = repository::open(out, &self.operands[..1])?;
+        for typed in &self.operands[1..] {
+            let told = fs_path(typed).and_then(|path| {
+                let Some(lock) = repository.get_lock(&path)? else {
+                    return Ok(format!("Path '{path}' isn't locked."));
+                };
+                only(repository.unlock_many(&[(path, Some(lock.token))], None, true, None)?)?;
+                Ok(format!("Removed lock on '{}'.", lock.path))
+            });
+            match told {
+                Err(error) => out.error(&error),
+                Ok(_) if self.quiet => {}
+                Ok(line) => out.line(&line)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn only<T>(outcome: LockOutcome<T>) -> Result<()> {
+    for (_, result) in outcome.each {
+        result?;
+    }
+    outcome.post_hook_error.map_or(Ok(()), Err)
+}
+
+pub(super) fn now() -> Date {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Date(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}

@@ -1,0 +1,61 @@
+//! `svnadmin pack`: many revision files become one.
+
+use std::ffi::OsString;
+
+use base::Result;
+use fsfs::admin::pack::{self, PackEvent};
+
+use super::repository;
+use crate::args::option::Memory;
+use crate::interrupt::Interrupt;
+use crate::out::Out;
+
+/// Puts the revisions of each complete shard into one file, which reads faster
+/// and takes less room. May run while the repository is in use.
+#[derive(clap::Args)]
+#[command(override_usage = "pack REPOS_PATH")]
+pub struct Pack {
+    /// say nothing
+    #[arg(short = 'q', long)]
+    quiet: bool,
+    #[command(flatten)]
+    memory: Memory,
+    operands: Vec<OsString>,
+}
+
+impl Pack {
+    /// Runs it.
+    pub fn run(self, out: &mut Out) -> Result<()> {
+        let repository = repository::open_with(out, &self.operands, self.memory.budget())?;
+        let info = repository.fs_info()?;
+        if !self.quiet && info.shard_size == 0 && info.format >= FIRST_WITH_PACKING {
+            let program = out.program().to_owned();
+            out.line(&format!(
+                "{program}: Warning - this repository is not sharded. Packing has no effect."
+            ))?;
+        }
+        let interrupt = Interrupt::listen()?;
+        let mut written = Ok(());
+        let outcome = {
+            let mut tell = |event: PackEvent| {
+                if self.quiet || written.is_err() {
+                    return;
+                }
+                written = match event {
+                    PackEvent::Start(shard) => out.print(&format!("Packing revisions in shard {shard}...")),
+                    PackEvent::End(_) => out.line("done."),
+                }
+                .and_then(|()| out.flush());
+                if written.is_err() {
+                    interrupt.cancel.cancel();
+                }
+            };
+            pack::run(repository.fs(), &mut tell, &interrupt.cancel)
+        };
+        written?;
+        interrupt.settle(out, outcome)
+    }
+}
+
+/// The oldest format whose revisions can be packed.
+const FIRST_WITH_PACKING: u32 = 4;

@@ -1,0 +1,239 @@
+//! `svnadmin setlog`, `setrevprop` and `delrevprop`: properties of a revision or of a transaction.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+
+use base::{Code, Error, Result, Revnum};
+use repos::Repository;
+use repos::access::Everything;
+use repos::change_revprop::RevpropChange;
+use repos::hooks::Hooks;
+use repos::props_rules;
+
+use super::range::Range;
+use super::repository;
+use crate::args::operand::{at_least, at_most, misuse, text};
+use crate::args::revision::Revision;
+use crate::local_path;
+use crate::out::Out;
+
+/// Sets the log message of a revision to the contents of a file.
+///
+/// The old message is lost: let the 'post-revprop-change' hook keep or mail it.
+#[derive(clap::Args)]
+#[command(override_usage = "setlog REPOS_PATH -r REVISION FILE")]
+pub struct SetLog {
+    #[command(flatten)]
+    range: Range,
+    /// run neither the hook before the change nor the one after it
+    #[arg(long)]
+    bypass_hooks: bool,
+    operands: Vec<OsString>,
+}
+
+/// Sets a property of a revision, or with '-t' of a transaction, to the contents
+/// of a file.
+///
+/// The old value is lost. No hook is run unless an option asks for it.
+#[derive(clap::Args)]
+#[command(
+    override_usage = "1. svnadmin setrevprop REPOS_PATH -r REVISION NAME FILE\n       2. svnadmin setrevprop REPOS_PATH -t TXN NAME FILE"
+)]
+pub struct SetRevprop {
+    #[command(flatten)]
+    place: Place,
+    operands: Vec<OsString>,
+}
+
+/// Deletes a property of a revision, or with '-t' of a transaction.
+///
+/// The old value is lost. No hook is run unless an option asks for it.
+#[derive(clap::Args)]
+#[command(
+    override_usage = "1. svnadmin delrevprop REPOS_PATH -r REVISION NAME\n       2. svnadmin delrevprop REPOS_PATH -t TXN NAME"
+)]
+pub struct DelRevprop {
+    #[command(flatten)]
+    place: Place,
+    operands: Vec<OsString>,
+}
+
+/// Of what, and with which hooks.
+#[derive(clap::Args)]
+struct Place {
+    #[command(flatten)]
+    range: Range,
+    /// work on the transaction ARG
+    #[arg(short = 't', long)]
+    transaction: Option<String>,
+    /// run the hook before the change of a revision's property
+    #[arg(long)]
+    use_pre_revprop_change_hook: bool,
+    /// run the hook after it
+    #[arg(long)]
+    use_post_revprop_change_hook: bool,
+}
+
+impl SetLog {
+    /// Runs it.
+    pub fn run(self, out: &mut Out) -> Result<()> {
+        let rev = single(out, self.range)?;
+        at_most(&self.operands, 2, out.program(), "Too many arguments")?;
+        at_least(&self.operands, 2, out.program(), "Not enough arguments")?;
+        let value = contents(&self.operands[1], out)?;
+        let repository = repository::open(out, &self.operands[..1])?;
+        let hooks = (!self.bypass_hooks, !self.bypass_hooks);
+        change(&repository, rev, "svn:log", Some(&value), hooks)
+    }
+}
+
+impl SetRevprop {
+    /// Runs it.
+    pub fn run(self, out: &mut Out) -> Result<()> {
+        self.place.check(out)?;
+        at_most(&self.operands, 3, out.program(), "Too many arguments")?;
+        at_least(&self.operands, 3, out.program(), "Not enough arguments")?;
+        let name = text(&self.operands[1])?;
+        let value = contents(&self.operands[2], out)?;
+        self.place.change(out, &self.operands, name, Some(&value))
+    }
+}
+
+impl DelRevprop {
+    /// Runs it.
+    pub fn run(self, out: &mut Out) -> Result<()> {
+        self.place.check(out)?;
+        at_most(&self.operands, 2, out.program(), "Too many arguments")?;
+        at_least(&self.operands, 2, out.program(), "Not enough arguments")?;
+        let name = text(&self.operands[1])?;
+        self.place.change(out, &self.operands, name, None)
+    }
+}
+
+impl Place {
+    /// A revision or a transaction, not both.
+    fn check(&self, out: &Out) -> Result<()> {
+        if self.transaction.is_none() {
+            return single(out, self.range).map(drop);
+        }
+        match self.range.given() {
+            None => Ok(()),
+            Some(_) => Err(wrong(
+                out,
+                "--revision (-r) and --transaction (-t) are mutually exclusive",
+            )),
+        }
+    }
+
+    fn change(&self, out: &Out, operands: &[OsString], name: &str, value: Option<&[u8]>) -> Result<()> {
+        let repository = repository::open(out, &operands[..1])?;
+        match &self.transaction {
+            Some(txn) => {
+                props_rules::validate(name, value)?;
+                let mut txn = repository.fs().open_txn(txn)?;
+                txn.set_prop(name, value)?;
+                txn.lay_down()
+            }
+            None => {
+                let rev = single(out, self.range)?;
+                let hooks = (
+                    self.use_pre_revprop_change_hook,
+                    self.use_post_revprop_change_hook,
+                );
+                change(&repository, rev, name, value, hooks)
+            }
+        }
+    }
+}
+
+/// The one revision that is needed, which must be a number.
+fn single(out: &Out, range: Range) -> Result<Revnum> {
+    match range.given() {
+        Some(range) if range.end.is_some() => Err(wrong(out, "Only one revision allowed")),
+        Some(range) => match range.start {
+            Revision::Number(rev) => Ok(rev),
+            _ => Err(wrong(out, "Missing revision")),
+        },
+        None => Err(wrong(out, "Missing revision")),
+    }
+}
+
+fn wrong(out: &Out, text: &str) -> Error {
+    misuse(out.program(), Error::new(Code::CL_ARG_PARSING_ERROR, text))
+}
+
+fn change(
+    repository: &Repository,
+    rev: Revnum,
+    name: &str,
+    value: Option<&[u8]>,
+    (pre, post): (bool, bool),
+) -> Result<()> {
+    // Hooks that an administrator starts get no environment.
+    let hooks = Hooks::of(repository, Default::default());
+    let change = RevpropChange {
+        rev,
+        name,
+        expected: None,
+        value,
+        user: None,
+    };
+    let when = |wanted: bool| wanted.then_some(&hooks);
+    repository.change_revprop(&change, when(pre), when(post), &Everything)
+}
+
+/// A file as a property's value: text, with line feeds.
+fn contents(name: &OsString, out: &Out) -> Result<Vec<u8>> {
+    let path = local_path::canonical(name);
+    let bytes = read(&path)?;
+    let text = out.charset().read(&bytes)?;
+    Ok(with_line_feeds(text)?.into_bytes())
+}
+
+/// The bytes of a file.
+pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).map_err(|e| Error::io("Can't open file", path, &e))
+}
+
+/// Line ends become line feeds. All of them must be alike.
+fn with_line_feeds(text: &str) -> Result<String> {
+    let mut ends = text.match_indices(['\r', '\n']).peekable();
+    let mut style = None;
+    while let Some((at, end)) = ends.next() {
+        let end = if text[at..].starts_with("\r\n") {
+            ends.next();
+            "\r\n"
+        } else {
+            end
+        };
+        if *style.get_or_insert(end) != end {
+            return Err(Error::new(
+                Code::IO_INCONSISTENT_EOL,
+                "Inconsistent line ending style",
+            ));
+        }
+    }
+    Ok(match style {
+        Some(end) if end != "\n" => text.replace(end, "\n"),
+        _ => text.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_ends_are_alike_and_become_line_feeds() {
+        assert_eq!(with_line_feeds("a\r\nb\r\n").unwrap(), "a\nb\n");
+        assert_eq!(with_line_feeds("a\rb").unwrap(), "a\nb");
+        assert_eq!(with_line_feeds("a\n\nb").unwrap(), "a\n\nb");
+        for mixed in ["a\r\nb\rc", "a\nb\r\n", "\r\n\n", "\n\r"] {
+            assert_eq!(
+                with_line_feeds(mixed).unwrap_err().code(),
+                Code::IO_INCONSISTENT_EOL
+            );
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! `svnadmin setuuid`: another identity for a repository.
+
+use std::ffi::OsString;
+
+use base::{Code, Error, Result};
+
+use super::repository;
+use crate::args::operand::{at_most, text};
+use crate::out::Out;
+
+/// Sets the UUID of a repository: to the one that is given, or to a new one.
+#[derive(clap::Args)]
+#[command(override_usage = "setuuid REPOS_PATH [NEW_UUID]")]
+pub struct SetUuid {
+    operands: Vec<OsString>,
+}
+
+impl SetUuid {
+    /// Runs it.
+    pub fn run(self, out: &mut Out) -> Result<()> {
+        at_most(&self.operands, 2, out.program(), "Too many arguments")?;
+        let uuid = self.operands.get(1).map(|typed| text(typed)).transpose()?;
+        if let Some(uuid) = uuid
+            && !is_uuid(uuid)
+        {
+            return Err(Error::new(Code::BAD_UUID, format!("Malformed UUID '{uuid}'")));
+        }
+        repository::open(out, &self.operands[..1])?.fs().set_uuid(uuid)
+    }
+}
+
+/// 32 hexadecimal digits in five groups.
+fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
