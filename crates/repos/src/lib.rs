@@ -24,6 +24,7 @@ pub mod history;
 pub mod hooks;
 pub mod image;
 pub mod list;
+pub mod load;
 pub mod log;
 pub mod mergeinfo;
 pub mod props_rules;

@@ -1,0 +1,165 @@
+//! One node record becomes changes of the transaction.
+
+use std::io::BufRead;
+
+use base::{Code, Error, FsPath, NodeKind, RelPath, Result};
+use delta::editor::TextChunk;
+use delta::svndiff::Decoder;
+use fsfs::Txn;
+
+use crate::dumpfile::{Action, NodeHeaders, Reader};
+use crate::load::{Event, Loader, Open, absolute, prop};
+
+impl Loader<'_> {
+    /// Applies a node record of the revision that is being loaded.
+    pub(super) fn node<R: BufRead>(&mut self, node: &NodeHeaders<'_>, reader: &mut Reader<R>) -> Result<()> {
+        let Some(action) = node.action else {
+            return Err(Error::new(
+                Code::STREAM_UNRECOGNIZED_DATA,
+                format!("Unrecognized node-action on node '{}'", node.path),
+            ));
+        };
+        let shown = match self.path(&node.path) {
+            Ok(path) => path,
+            Err(error) => {
+                // Told as if it were a path: the incumbent finds out after.
+                self.tell(Event::Editing(RelPath::empty()))?;
+                return Err(error);
+            }
+        };
+        let path = absolute(&shown);
+        self.tell(Event::Editing(shown))?;
+        match action {
+            Action::Change => {}
+            Action::Delete => self.txn()?.delete(&path)?,
+            Action::Add => self.add(node, &path)?,
+            Action::Replace => {
+                self.txn()?.delete(&path)?;
+                self.add(node, &path)?;
+            }
+        }
+        if node.prop_length.is_some() || node.content_length.is_some() {
+            self.props(node, &path, reader)?;
+        }
+        if reader.text_left()?.is_some() {
+            self.text(node, &path, reader)?;
+        }
+        self.tell(Event::Done)
+    }
+
+    fn txn(&mut self) -> Result<&mut Txn> {
+        match &mut self.open {
+            Some(Open::Loading(revision)) => Ok(&mut revision.txn),
+            _ => Err(Error::bare(Code::FS_NO_SUCH_TRANSACTION)),
+        }
+    }
+
+    fn add(&mut self, node: &NodeHeaders<'_>, path: &FsPath) -> Result<()> {
+        let Some((rev, source)) = &node.copyfrom else {
+            return match node.kind {
+                Some(NodeKind::File) => self.txn()?.make_file(path),
+                Some(NodeKind::Dir) => self.txn()?.make_dir(path),
+                _ => Ok(()),
+            };
+        };
+        let rev = self.numbers.source(*rev).map_err(|moved| {
+            Error::new(
+                Code::FS_NO_SUCH_REVISION,
+                format!("Relative source revision {moved} is not available in current repository"),
+            )
+        })?;
+        let source = self.path(source)?;
+        let from = self.repository.fs().root(rev)?;
+        if let Some(expected) = &node.copy_source_md5 {
+            let actual = from.node(&absolute(&source))?.md5()?;
+            if !expected.matches(&actual) {
+                let base = self.numbers.original();
+                return Err(Error::new(
+                    Code::CHECKSUM_MISMATCH,
+                    format!(
+                        "Copy source checksum mismatch on copy from '{source}'@{rev}\nto '{}' in rev based on r{base}:\n   expected:  {expected}\n     actual:  {actual}\n",
+                        path.rel_str()
+                    ),
+                ));
+            }
+        }
+        self.txn()?.copy(&from, &absolute(&source), path)?;
+        self.tell(Event::Copied)
+    }
+
+    fn props<R: BufRead>(
+        &mut self,
+        node: &NodeHeaders<'_>,
+        path: &FsPath,
+        reader: &mut Reader<R>,
+    ) -> Result<()> {
+        let mut first = true;
+        loop {
+            let next = reader.next_prop()?;
+            if first && (next.is_some() || node.prop_length.is_some()) && !node.prop_delta {
+                self.remove_props(path)?;
+            }
+            first = false;
+            match next {
+                None => return Ok(()),
+                Some((name, None)) => self.txn()?.change_prop(path, &name, None)?,
+                Some((name, Some(value))) => {
+                    let value = prop::translate(&name, value, self.options, &self.numbers, self.observer)?;
+                    self.txn()?.change_prop(path, &name, Some(&value))?;
+                }
+            }
+        }
+    }
+
+    /// A whole list follows: what it does not name goes.
+    fn remove_props(&mut self, path: &FsPath) -> Result<()> {
+        let txn = self.txn()?;
+        let old = txn.root()?.node(path)?.props()?;
+        old.keys().try_for_each(|name| txn.change_prop(path, name, None))
+    }
+
+    fn text<R: BufRead>(
+        &mut self,
+        node: &NodeHeaders<'_>,
+        path: &FsPath,
+        reader: &mut Reader<R>,
+    ) -> Result<()> {
+        let txn = self.txn()?;
+        let mut buffer = vec![0; PIECE];
+        let md5 = if node.text_delta {
+            let mut writer = txn.apply_textdelta(path, node.delta_base_md5.as_ref(), None)?;
+            let mut decoder = Decoder::new();
+            loop {
+                let length = reader.read_text(&mut buffer)?;
+                if length == 0 {
+                    break;
+                }
+                decoder.push(&buffer[..length], |window| {
+                    writer.chunk(TextChunk::Encoded(window))
+                })?;
+            }
+            decoder.finish()?;
+            writer.finish(txn)?
+        } else {
+            let mut writer = txn.apply_text(path, None)?;
+            loop {
+                let length = reader.read_text(&mut buffer)?;
+                if length == 0 {
+                    break;
+                }
+                writer.write(&buffer[..length])?;
+            }
+            writer.finish(txn)?
+        };
+        match &node.content_md5 {
+            Some(expected) if !expected.matches(&md5) => Err(Error::new(
+                Code::CHECKSUM_MISMATCH,
+                format!("Checksum mismatch for '{path}':\n   expected:  {expected}\n     actual:  {md5}\n"),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Bytes of text that are passed on at once.
+const PIECE: usize = 64 << 10;

@@ -1,0 +1,344 @@
+//! Loading: a dump stream becomes revisions.
+//!
+//! The stream is read once, forward, and never held: a revision record begins a transaction, the node records behind it
+//! are applied as they come, and the next revision record (or the end) commits. What the revisions are called here and
+//! what they were called where they were dumped may differ; [`renumber`](mod@renumber) keeps the two together, so that
+//! copies and mergeinfo point to the right ones.
+//!
+//! What goes wrong leaves all revisions before it, and the transaction in which it went wrong, for the administrator
+//! to look at.
+
+mod apply;
+mod prop;
+mod renumber;
+mod revprops;
+
+use std::io::BufRead;
+use std::sync::Arc;
+
+use base::{Cancel, Code, Date, Error, FsPath, Props, RelPath, Result, Revnum, props};
+use fsfs::{Txn, TxnOptions};
+
+use crate::dumpfile::{Reader, Record, RevisionHeaders};
+use crate::hooks::Hooks;
+use crate::repo::Repository;
+use renumber::Renumbering;
+
+pub use revprops::revprops;
+
+/// Tells the time.
+pub type Clock = Arc<dyn Fn() -> Date + Send + Sync>;
+
+/// How to load.
+#[derive(Clone)]
+pub struct Options {
+    /// Revisions of the stream to load; the others are skipped.
+    pub range: Option<(Revnum, Revnum)>,
+    /// What happens to the UUID.
+    pub uuid: UuidAction,
+    /// Where in the repository the stream's root goes; must exist there.
+    pub parent_dir: RelPath,
+    /// The hooks that are run for each revision.
+    pub pre_commit: Option<Hooks>,
+    /// The hooks that are run for each revision.
+    pub post_commit: Option<Hooks>,
+    /// Properties must be such as clients may set.
+    pub validate_props: bool,
+    /// Revisions get the time of loading.
+    pub ignore_dates: bool,
+    /// Line ends in `svn:` properties become line feeds.
+    pub normalize_props: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            range: None,
+            uuid: UuidAction::IfEmpty,
+            parent_dir: RelPath::empty(),
+            pre_commit: None,
+            post_commit: None,
+            validate_props: true,
+            ignore_dates: false,
+            normalize_props: false,
+        }
+    }
+}
+
+/// What happens to the stream's UUID.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UuidAction {
+    /// The repository takes it if it has no revision but 0.
+    #[default]
+    IfEmpty,
+    /// The repository keeps its own.
+    Ignore,
+    /// The repository takes it.
+    Force,
+}
+
+/// How loading goes on. Numbers called `original` are the stream's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A revision is begun.
+    Started {
+        /// Its number in the stream.
+        original: Revnum,
+    },
+    /// A node is begun.
+    Editing(RelPath),
+    /// It was made as a copy.
+    Copied,
+    /// Carriage returns were taken out of its mergeinfo.
+    NormalizedMergeinfo,
+    /// It is complete.
+    Done,
+    /// A revision is there. Told when it is on disk.
+    Committed {
+        /// Its number here.
+        rev: Revnum,
+        /// Its number in the stream.
+        original: Revnum,
+    },
+    /// A revision is not wanted.
+    Skipped {
+        /// Its number in the stream.
+        original: Revnum,
+    },
+    /// A revision's properties are set ([`revprops`] alone).
+    PropsSet(Revnum),
+    /// Something is strange but no reason to stop: its number and a text.
+    Warning(u16, &'static str),
+}
+
+/// Hears how loading goes on.
+pub trait Observer {
+    /// # Errors
+    /// Stops the load.
+    fn event(&mut self, event: Event) -> Result<()>;
+}
+
+/// Loads a stream.
+///
+/// # Errors
+/// `STREAM_MALFORMED_DATA`, `STREAM_UNRECOGNIZED_DATA`, `INCOMPLETE_DATA` for the stream; `BAD_PROPERTY_VALUE`,
+/// `REPOS_BAD_ARGS` for properties; `CHECKSUM_MISMATCH`; those of changing a transaction and committing it;
+/// `CANCELLED`.
+pub fn run(
+    repository: &Repository,
+    input: impl BufRead,
+    options: &Options,
+    observer: &mut dyn Observer,
+    cancel: &Cancel,
+    clock: &Clock,
+) -> Result<()> {
+    let mut reader = Reader::open(input)?;
+    let mut loader = Loader {
+        repository,
+        options,
+        observer,
+        clock,
+        numbers: Renumbering::default(),
+        open: None,
+    };
+    while let Some(record) = reader.next_record()? {
+        cancel.check()?;
+        match record {
+            Record::Uuid(uuid) => loader.uuid(&uuid)?,
+            Record::Revision(headers) => {
+                loader.end_revision()?;
+                loader.begin_revision(&headers, &mut reader)?;
+            }
+            Record::Node(node) => match &mut loader.open {
+                None => return Err(malformed("Node record before any revision record")),
+                Some(Open::Zero(_)) => {
+                    return Err(malformed("Revision 0 must not contain node records"));
+                }
+                Some(Open::Skipped) => {}
+                Some(Open::Loading(_)) => loader.node(&node, &mut reader)?,
+            },
+        }
+    }
+    loader.end_revision()
+}
+
+struct Loader<'a> {
+    repository: &'a Repository,
+    options: &'a Options,
+    observer: &'a mut dyn Observer,
+    clock: &'a Clock,
+    numbers: Renumbering,
+    open: Option<Open>,
+}
+
+/// The revision whose records are being read.
+enum Open {
+    /// Revision 0, whose properties replace those of an empty repository's.
+    Zero(Props),
+    /// It is not wanted.
+    Skipped,
+    /// It is being made.
+    Loading(Box<Revision>),
+}
+
+struct Revision {
+    original: Revnum,
+    props: Props,
+    txn: Txn,
+}
+
+impl Loader<'_> {
+    fn tell(&mut self, event: Event) -> Result<()> {
+        self.observer.event(event)
+    }
+
+    fn uuid(&mut self, uuid: &str) -> Result<()> {
+        let wanted = match self.options.uuid {
+            UuidAction::Ignore => false,
+            UuidAction::Force => true,
+            UuidAction::IfEmpty => self.repository.youngest()? == Revnum::ZERO,
+        };
+        if !wanted {
+            return Ok(());
+        }
+        if !is_uuid(uuid) {
+            return Err(Error::new(Code::BAD_UUID, format!("Malformed UUID '{uuid}'")));
+        }
+        self.repository.fs().set_uuid(Some(uuid))
+    }
+
+    fn begin_revision<R: BufRead>(
+        &mut self,
+        headers: &RevisionHeaders,
+        reader: &mut Reader<R>,
+    ) -> Result<()> {
+        let original = headers.rev;
+        if !is_wanted(self.options.range, original) {
+            self.tell(Event::Skipped { original })?;
+            self.open = Some(Open::Skipped);
+            return Ok(());
+        }
+        let mut props = Props::new();
+        while let Some((name, value)) = reader.next_prop()? {
+            let value = value.unwrap_or_default();
+            let value = match self.options.normalize_props {
+                true => crate::props_rules::normalize(&name, &value).unwrap_or(value),
+                false => value,
+            };
+            props.insert(name, value);
+        }
+        if original == Revnum::ZERO {
+            self.open = Some(Open::Zero(props));
+            return Ok(());
+        }
+        let youngest = self.repository.youngest()?;
+        self.numbers.begin(original, youngest);
+        let options = TxnOptions {
+            check_locks: false,
+            client_date: true,
+        };
+        let txn = self
+            .repository
+            .fs()
+            .begin_txn(youngest, options, (self.clock)())?;
+        self.tell(Event::Started { original })?;
+        self.open = Some(Open::Loading(Box::new(Revision { original, props, txn })));
+        Ok(())
+    }
+
+    fn end_revision(&mut self) -> Result<()> {
+        match self.open.take() {
+            None | Some(Open::Skipped) => Ok(()),
+            Some(Open::Zero(props)) => {
+                if self.repository.youngest()? != Revnum::ZERO {
+                    return Ok(());
+                }
+                self.validate(&props)?;
+                self.repository.fs().set_revprops(Revnum::ZERO, &props)
+            }
+            Some(Open::Loading(revision)) => self.commit(*revision),
+        }
+    }
+
+    fn commit(&mut self, revision: Revision) -> Result<()> {
+        let Revision {
+            original,
+            mut props,
+            mut txn,
+        } = revision;
+        self.validate(&props)?;
+        if self.options.ignore_dates {
+            let now = (self.clock)().to_string();
+            props.insert(props::DATE.to_owned(), now.into_bytes());
+        }
+        for (name, value) in &props {
+            txn.set_prop(name, Some(value))?;
+        }
+        if !props.contains_key(props::DATE) {
+            txn.set_prop(props::DATE, None)?;
+        }
+        if let Some(hooks) = &self.options.pre_commit {
+            txn.lay_down()?;
+            hooks.pre_commit(txn.name(), &[])?;
+        }
+        let name = txn.name().to_owned();
+        let clock = self.clock.clone();
+        let committed = txn.commit(&*clock)?;
+        if let Some(error) = committed.post_commit_error {
+            return Err(error);
+        }
+        if let Some(hooks) = &self.options.post_commit {
+            hooks.post_commit(committed.rev, &name)?;
+        }
+        self.numbers.committed(original, committed.rev);
+        self.tell(Event::Committed {
+            rev: committed.rev,
+            original,
+        })
+    }
+
+    fn validate(&self, all: &Props) -> Result<()> {
+        match self.options.validate_props {
+            true => all
+                .iter()
+                .try_for_each(|(name, value)| prop::validate(name, value)),
+            false => Ok(()),
+        }
+    }
+
+    /// A path of the stream as it is here.
+    fn path(&self, text: &str) -> Result<RelPath> {
+        let path = RelPath::canonicalize(text.trim_start_matches('/')).map_err(|_| {
+            let text = text.trim_start_matches('/');
+            Error::new(
+                Code::FS_PATH_SYNTAX,
+                format!("Path '{text}' contains '.' or '..' element"),
+            )
+        })?;
+        Ok(self.options.parent_dir.join(&path))
+    }
+}
+
+fn absolute(path: &RelPath) -> FsPath {
+    FsPath::root().join(path)
+}
+
+fn is_wanted(range: Option<(Revnum, Revnum)>, rev: Revnum) -> bool {
+    range.is_none_or(|(first, last)| (first..=last).contains(&rev))
+}
+
+fn malformed(what: &str) -> Error {
+    Error::new(
+        Code::STREAM_MALFORMED_DATA,
+        format!("Malformed dumpstream: {what}"),
+    )
+}
+
+/// True for 32 hexadecimal digits in five groups.
+pub fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
