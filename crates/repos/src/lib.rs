@@ -10,6 +10,7 @@
 //! cancellation from the caller.
 
 pub mod access;
+pub mod admin;
 mod ahead;
 pub mod authz;
 pub mod change_revprop;
@@ -36,4 +37,4 @@ pub mod user_locks;
 pub use create::{CreateOptions, create};
 pub use fsfs::{Cache, ChangeKind, ChangedPath, FsInfo, TextReader};
 pub use get::{Dirent, DirentFields, File};
-pub use repo::{Repository, RevisionAccess};
+pub use repo::{OpenOptions, Repository, RevisionAccess};

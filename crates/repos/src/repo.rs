@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{Code, Date, Depth, Error, FsPath, Lock, Props, Result, Revnum, props};
+use fsfs::disk::{Disk, RealDisk, UnsyncedDisk};
 use fsfs::{Cache, ChangeKind, ChangedPath, Fs, FsInfo};
 
 use crate::access::{Readable, Subtree};
@@ -22,6 +23,14 @@ struct Inner {
     path: PathBuf,
     fs: Fs,
     format: u32,
+}
+
+/// How a repository is worked with.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OpenOptions {
+    /// Durability is left to the system (`--no-flush-to-disk`): faster, and what was written may be lost if the machine
+    /// crashes.
+    pub no_flush: bool,
 }
 
 /// How much of a revision a user may see.
@@ -42,6 +51,14 @@ impl Repository {
     /// `REPOS_UNSUPPORTED_VERSION` unless the layout is 3 or 5; the system's error where `format` cannot be
     /// read; what the engine says about `db/`.
     pub fn open(root: &Path, cache: &Arc<Cache>) -> Result<Repository> {
+        Self::open_with(root, cache, OpenOptions::default())
+    }
+
+    /// [`Repository::open`], with a say in how it is worked with.
+    ///
+    /// # Errors
+    /// As [`Repository::open`].
+    pub fn open_with(root: &Path, cache: &Arc<Cache>, options: OpenOptions) -> Result<Repository> {
         let format = read_format(&root.join(FORMAT))?;
         if !SUPPORTED.contains(&format) {
             return Err(Error::new(
@@ -49,7 +66,11 @@ impl Repository {
                 format!("Expected repository format '3' or '5'; found format '{format}'"),
             ));
         }
-        let fs = Fs::open(&root.join("db"), cache)?;
+        let disk: Arc<dyn Disk> = match options.no_flush {
+            true => Arc::new(UnsyncedDisk),
+            false => Arc::new(RealDisk),
+        };
+        let fs = Fs::open_on(&root.join("db"), cache, disk)?;
         Ok(Repository(Arc::new(Inner {
             path: root.to_owned(),
             fs,
@@ -220,7 +241,7 @@ pub(crate) fn changes_access(changes: &[ChangedPath], readable: &dyn Readable) -
 }
 
 /// Reads a file whose first line is a decimal number.
-fn read_format(path: &Path) -> Result<u32> {
+pub(crate) fn read_format(path: &Path) -> Result<u32> {
     let bytes = std::fs::read(path).map_err(|e| Error::io("Can't open file", path, &e))?;
     let line = bytes.split(|b| *b == b'\n').next().unwrap_or_default();
     if bytes.is_empty() {
@@ -244,7 +265,7 @@ fn read_format(path: &Path) -> Result<u32> {
         .ok_or_else(bad)
 }
 
-const FORMAT: &str = "format";
+pub(crate) const FORMAT: &str = "format";
 const SUPPORTED: [u32; 2] = [3, 5];
 /// What the incumbent's portability library calls the end of a file.
 const APR_EOF: Code = Code(70014);

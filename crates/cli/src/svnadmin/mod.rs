@@ -8,7 +8,9 @@ mod dblogs;
 mod deltify;
 mod dump;
 mod freeze;
+mod hotcopy;
 mod info;
+mod load;
 mod locks;
 mod lslocks;
 mod lstxns;
@@ -19,6 +21,7 @@ mod rev_size;
 mod revprop;
 mod rmtxns;
 mod setuuid;
+mod upgrade;
 mod verify;
 
 use std::ffi::{OsStr, OsString};
@@ -51,17 +54,21 @@ enum Admin {
     DumpRevprops(dump::DumpRevprops),
     Freeze(freeze::Freeze),
     Help(Help),
+    Hotcopy(hotcopy::Hotcopy),
     Info(info::Info),
     #[command(name = "list-dblogs")]
     ListDbLogs(dblogs::ListDbLogs),
     #[command(name = "list-unused-dblogs")]
     ListUnusedDbLogs(dblogs::ListUnusedDbLogs),
+    Load(load::Load),
+    LoadRevprops(load::LoadRevprops),
     Lock(locks::Lock),
     #[command(name = "lslocks")]
     LsLocks(lslocks::LsLocks),
     #[command(name = "lstxns")]
     LsTxns(lstxns::LsTxns),
     Pack(pack::Pack),
+    Recover(upgrade::Recover),
     RevSize(rev_size::RevSize),
     #[command(name = "rmlocks")]
     RmLocks(locks::RmLocks),
@@ -74,6 +81,7 @@ enum Admin {
     #[command(name = "setuuid")]
     SetUuid(setuuid::SetUuid),
     Unlock(locks::Unlock),
+    Upgrade(upgrade::Upgrade),
     Verify(verify::Verify),
 }
 
@@ -97,13 +105,17 @@ impl Admin {
             Admin::Deltify(this) => this.run(out),
             Admin::Dump(this) => this.run(out),
             Admin::DumpRevprops(this) => this.run(out),
+            Admin::Hotcopy(this) => this.run(out),
             Admin::Info(this) => this.run(out),
             Admin::ListDbLogs(this) => this.run(out),
             Admin::ListUnusedDbLogs(this) => this.run(out),
+            Admin::Load(this) => this.run(out),
+            Admin::LoadRevprops(this) => this.run(out),
             Admin::Lock(this) => this.run(out),
             Admin::LsLocks(this) => this.run(out),
             Admin::LsTxns(this) => this.run(out),
             Admin::Pack(this) => this.run(out),
+            Admin::Recover(this) => this.run(out),
             Admin::RevSize(this) => this.run(out),
             Admin::RmLocks(this) => this.run(out),
             Admin::RmTxns(this) => this.run(out),
@@ -111,6 +123,7 @@ impl Admin {
             Admin::SetRevprop(this) => this.run(out),
             Admin::SetUuid(this) => this.run(out),
             Admin::Unlock(this) => this.run(out),
+            Admin::Upgrade(this) => this.run(out),
             Admin::Verify(this) => this.run(out),
         }
         .map(|()| ExitCode::SUCCESS)

@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 
-use base::{Code, Error, FsPath, NodeKind, RelPath, Result};
+use base::{Cancel, Code, Error, FsPath, NodeKind, RelPath, Result};
 use delta::editor::TextChunk;
 use delta::svndiff::Decoder;
 use fsfs::Txn;
@@ -12,7 +12,12 @@ use crate::load::{Event, Loader, Open, absolute, prop};
 
 impl Loader<'_> {
     /// Applies a node record of the revision that is being loaded.
-    pub(super) fn node<R: BufRead>(&mut self, node: &NodeHeaders<'_>, reader: &mut Reader<R>) -> Result<()> {
+    pub(super) fn node<R: BufRead>(
+        &mut self,
+        node: &NodeHeaders<'_>,
+        reader: &mut Reader<R>,
+        cancel: &Cancel,
+    ) -> Result<()> {
         let Some(action) = node.action else {
             return Err(Error::new(
                 Code::STREAM_UNRECOGNIZED_DATA,
@@ -42,7 +47,7 @@ impl Loader<'_> {
             self.props(node, &path, reader)?;
         }
         if reader.text_left()?.is_some() {
-            self.text(node, &path, reader)?;
+            self.text(node, &path, reader, cancel)?;
         }
         self.tell(Event::Done)
     }
@@ -69,7 +74,7 @@ impl Loader<'_> {
             )
         })?;
         let source = self.path(source)?;
-        let from = self.repository.fs().root(rev)?;
+        let from = self.commits.fs().root(rev)?;
         if let Some(expected) = &node.copy_source_md5 {
             let actual = from.node(&absolute(&source))?.md5()?;
             if !expected.matches(&actual) {
@@ -104,7 +109,7 @@ impl Loader<'_> {
                 None => return Ok(()),
                 Some((name, None)) => self.txn()?.change_prop(path, &name, None)?,
                 Some((name, Some(value))) => {
-                    let value = prop::translate(&name, value, self.options, &self.numbers, self.observer)?;
+                    let value = prop::translate(&name, value, self.options, &self.numbers, &mut self.told)?;
                     self.txn()?.change_prop(path, &name, Some(&value))?;
                 }
             }
@@ -123,17 +128,33 @@ impl Loader<'_> {
         node: &NodeHeaders<'_>,
         path: &FsPath,
         reader: &mut Reader<R>,
+        cancel: &Cancel,
+    ) -> Result<()> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.resize(PIECE, 0);
+        let outcome = self.text_through(node, path, reader, cancel, &mut buffer);
+        self.buffer = buffer;
+        outcome
+    }
+
+    fn text_through<R: BufRead>(
+        &mut self,
+        node: &NodeHeaders<'_>,
+        path: &FsPath,
+        reader: &mut Reader<R>,
+        cancel: &Cancel,
+        buffer: &mut [u8],
     ) -> Result<()> {
         let txn = self.txn()?;
-        let mut buffer = vec![0; PIECE];
         let md5 = if node.text_delta {
             let mut writer = txn.apply_textdelta(path, node.delta_base_md5.as_ref(), None)?;
             let mut decoder = Decoder::new();
             loop {
-                let length = reader.read_text(&mut buffer)?;
+                let length = reader.read_text(buffer)?;
                 if length == 0 {
                     break;
                 }
+                cancel.check()?;
                 decoder.push(&buffer[..length], |window| {
                     writer.chunk(TextChunk::Encoded(window))
                 })?;
@@ -143,10 +164,11 @@ impl Loader<'_> {
         } else {
             let mut writer = txn.apply_text(path, None)?;
             loop {
-                let length = reader.read_text(&mut buffer)?;
+                let length = reader.read_text(buffer)?;
                 if length == 0 {
                     break;
                 }
+                cancel.check()?;
                 writer.write(&buffer[..length])?;
             }
             writer.finish(txn)?

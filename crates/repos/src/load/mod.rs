@@ -5,23 +5,31 @@
 //! what they were called where they were dumped may differ; [`renumber`](mod@renumber) keeps the two together, so that
 //! copies and mergeinfo point to the right ones.
 //!
+//! Revisions are committed in groups (`commits`): a group becomes durable and visible at once, and only then its revisions are
+//! told. Hooks want to see single revisions, so with hooks each one is a group.
+//!
 //! What goes wrong leaves all revisions before it, and the transaction in which it went wrong, for the administrator
 //! to look at.
 
+mod ahead;
 mod apply;
+mod commits;
 mod prop;
 mod renumber;
 mod revprops;
 
-use std::io::BufRead;
+use std::io::{BufRead, Read};
 use std::sync::Arc;
 
 use base::{Cancel, Code, Date, Error, FsPath, Props, RelPath, Result, Revnum, props};
-use fsfs::{Txn, TxnOptions};
+use fsfs::Txn;
 
 use crate::dumpfile::{Reader, Record, RevisionHeaders};
 use crate::hooks::Hooks;
+use crate::props_rules;
 use crate::repo::Repository;
+use ahead::More;
+use commits::{Commits, Told};
 use renumber::Renumbering;
 
 pub use revprops::revprops;
@@ -118,57 +126,49 @@ pub trait Observer {
     fn event(&mut self, event: Event) -> Result<()>;
 }
 
-/// Loads a stream.
+/// Loads a stream. It is read on a thread of its own, which is left behind if loading fails before the stream ends.
 ///
 /// # Errors
 /// `STREAM_MALFORMED_DATA`, `STREAM_UNRECOGNIZED_DATA`, `INCOMPLETE_DATA` for the stream; `BAD_PROPERTY_VALUE`,
 /// `REPOS_BAD_ARGS` for properties; `CHECKSUM_MISMATCH`; those of changing a transaction and committing it;
-/// `CANCELLED`.
+/// `CANCELLED`. Revisions that were complete before are there, and were told.
 pub fn run(
     repository: &Repository,
-    input: impl BufRead,
+    input: impl Read + Send + 'static,
     options: &Options,
     observer: &mut dyn Observer,
     cancel: &Cancel,
     clock: &Clock,
 ) -> Result<()> {
-    let mut reader = Reader::open(input)?;
+    let (input, more) = ahead::read(input)?;
     let mut loader = Loader {
         repository,
         options,
-        observer,
+        told: Told::new(observer),
         clock,
         numbers: Renumbering::default(),
+        commits: Commits::new(repository, options)?,
+        more,
         open: None,
+        buffer: Vec::new(),
     };
-    while let Some(record) = reader.next_record()? {
-        cancel.check()?;
-        match record {
-            Record::Uuid(uuid) => loader.uuid(&uuid)?,
-            Record::Revision(headers) => {
-                loader.end_revision()?;
-                loader.begin_revision(&headers, &mut reader)?;
-            }
-            Record::Node(node) => match &mut loader.open {
-                None => return Err(malformed("Node record before any revision record")),
-                Some(Open::Zero(_)) => {
-                    return Err(malformed("Revision 0 must not contain node records"));
-                }
-                Some(Open::Skipped) => {}
-                Some(Open::Loading(_)) => loader.node(&node, &mut reader)?,
-            },
-        }
-    }
-    loader.end_revision()
+    let outcome = loader.load(input, cancel);
+    // The transaction in which it went wrong is left for the administrator, what was complete is kept.
+    loader.open = None;
+    outcome.and(loader.flush())
 }
 
 struct Loader<'a> {
     repository: &'a Repository,
     options: &'a Options,
-    observer: &'a mut dyn Observer,
+    told: Told<'a>,
     clock: &'a Clock,
     numbers: Renumbering,
+    commits: Commits,
+    more: More,
     open: Option<Open>,
+    /// For texts on their way; kept for the next one.
+    buffer: Vec<u8>,
 }
 
 /// The revision whose records are being read.
@@ -188,11 +188,41 @@ struct Revision {
 }
 
 impl Loader<'_> {
+    fn load(&mut self, input: impl BufRead, cancel: &Cancel) -> Result<()> {
+        let mut reader = Reader::open(input)?;
+        while let Some(record) = reader.next_record()? {
+            cancel.check()?;
+            match record {
+                Record::Uuid(uuid) => self.uuid(&uuid)?,
+                Record::Revision(headers) => {
+                    self.end_revision()?;
+                    self.begin_revision(&headers, &mut reader)?;
+                }
+                Record::Node(node) => match &self.open {
+                    None => return Err(malformed("Node record before any revision record")),
+                    Some(Open::Zero(_)) => {
+                        return Err(malformed("Revision 0 must not contain node records"));
+                    }
+                    Some(Open::Skipped) => {}
+                    Some(Open::Loading(_)) => self.node(&node, &mut reader, cancel)?,
+                },
+            }
+        }
+        self.end_revision()
+    }
+
     fn tell(&mut self, event: Event) -> Result<()> {
-        self.observer.event(event)
+        self.told.tell(event)
+    }
+
+    /// Makes durable what is complete, and tells so.
+    fn flush(&mut self) -> Result<()> {
+        self.commits.flush()?;
+        self.told.release()
     }
 
     fn uuid(&mut self, uuid: &str) -> Result<()> {
+        self.flush()?;
         let wanted = match self.options.uuid {
             UuidAction::Ignore => false,
             UuidAction::Force => true,
@@ -222,7 +252,7 @@ impl Loader<'_> {
         while let Some((name, value)) = reader.next_prop()? {
             let value = value.unwrap_or_default();
             let value = match self.options.normalize_props {
-                true => crate::props_rules::normalize(&name, &value).unwrap_or(value),
+                true => props_rules::normalize(&name, &value).into_owned(),
                 false => value,
             };
             props.insert(name, value);
@@ -231,36 +261,38 @@ impl Loader<'_> {
             self.open = Some(Open::Zero(props));
             return Ok(());
         }
-        let youngest = self.repository.youngest()?;
-        self.numbers.begin(original, youngest);
-        let options = TxnOptions {
-            check_locks: false,
-            client_date: true,
-        };
-        let txn = self
-            .repository
-            .fs()
-            .begin_txn(youngest, options, (self.clock)())?;
-        self.tell(Event::Started { original })?;
+        let txn = self.commits.begin((self.clock)())?;
+        self.numbers.begin(original, txn.base_revision());
         self.open = Some(Open::Loading(Box::new(Revision { original, props, txn })));
-        Ok(())
+        self.tell(Event::Started { original })
     }
 
     fn end_revision(&mut self) -> Result<()> {
         match self.open.take() {
             None | Some(Open::Skipped) => Ok(()),
             Some(Open::Zero(props)) => {
+                self.flush()?;
                 if self.repository.youngest()? != Revnum::ZERO {
                     return Ok(());
                 }
                 self.validate(&props)?;
                 self.repository.fs().set_revprops(Revnum::ZERO, &props)
             }
-            Some(Open::Loading(revision)) => self.commit(*revision),
+            Some(Open::Loading(revision)) => {
+                let (rev, original) = self.commit(*revision)?;
+                self.numbers.committed(original, rev);
+                self.told.hold();
+                self.tell(Event::Committed { rev, original })?;
+                // Nobody else can commit before the flush: no waiting for a stream that does not come.
+                match self.commits.is_due() || !self.more.comes_soon() {
+                    true => self.flush(),
+                    false => Ok(()),
+                }
+            }
         }
     }
 
-    fn commit(&mut self, revision: Revision) -> Result<()> {
+    fn commit(&mut self, revision: Revision) -> Result<(Revnum, Revnum)> {
         let Revision {
             original,
             mut props,
@@ -279,22 +311,14 @@ impl Loader<'_> {
         }
         if let Some(hooks) = &self.options.pre_commit {
             txn.lay_down()?;
-            hooks.pre_commit(txn.name(), &[])?;
+            hooks.pre_commit(txn.name(), &FsPath::root(), &[])?;
         }
         let name = txn.name().to_owned();
-        let clock = self.clock.clone();
-        let committed = txn.commit(&*clock)?;
-        if let Some(error) = committed.post_commit_error {
-            return Err(error);
-        }
+        let rev = self.commits.commit(txn, self.clock)?;
         if let Some(hooks) = &self.options.post_commit {
-            hooks.post_commit(committed.rev, &name)?;
+            hooks.post_commit(rev, &name)?;
         }
-        self.numbers.committed(original, committed.rev);
-        self.tell(Event::Committed {
-            rev: committed.rev,
-            original,
-        })
+        Ok((rev, original))
     }
 
     fn validate(&self, all: &Props) -> Result<()> {

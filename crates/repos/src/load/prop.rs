@@ -3,8 +3,9 @@
 use base::mergeinfo::Source;
 use base::{Code, Mergeinfo, RelPath, Result, props};
 
+use crate::load::commits::Told;
 use crate::load::renumber::Renumbering;
-use crate::load::{Event, Observer, Options};
+use crate::load::{Event, Options};
 use crate::props_rules;
 
 /// Refuses what clients may not set, with advice.
@@ -34,14 +35,14 @@ pub(super) fn translate(
     value: Vec<u8>,
     options: &Options,
     numbers: &Renumbering,
-    observer: &mut dyn Observer,
+    told: &mut Told<'_>,
 ) -> Result<Vec<u8>> {
     let value = match name == props::MERGEINFO {
-        true => mergeinfo(value, options, numbers, observer)?,
+        true => mergeinfo(value, options, numbers, told)?,
         false => value,
     };
     let value = match options.normalize_props {
-        true => props_rules::normalize(name, &value).unwrap_or(value),
+        true => props_rules::normalize(name, &value).into_owned(),
         false => value,
     };
     if options.validate_props {
@@ -54,11 +55,11 @@ fn mergeinfo(
     mut value: Vec<u8>,
     options: &Options,
     numbers: &Renumbering,
-    observer: &mut dyn Observer,
+    told: &mut Told<'_>,
 ) -> Result<Vec<u8>> {
     if value.contains(&b'\r') {
         value.retain(|byte| *byte != b'\r');
-        observer.event(Event::NormalizedMergeinfo)?;
+        told.tell(Event::NormalizedMergeinfo)?;
     }
     let parsed = match Mergeinfo::parse(&value) {
         Ok(parsed) => parsed,
@@ -66,7 +67,7 @@ fn mergeinfo(
             return Err(error.context("Invalid svn:mergeinfo value"));
         }
         Err(_) => {
-            observer.event(Event::Warning(
+            told.tell(Event::Warning(
                 BAD_MERGEINFO,
                 "Invalid svn:mergeinfo value; leaving unchanged",
             ))?;

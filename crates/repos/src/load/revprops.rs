@@ -39,7 +39,7 @@ pub fn revprops(
         while let Some((name, value)) = reader.next_prop()? {
             let value = value.unwrap_or_default();
             let value = match options.normalize_props {
-                true => props_rules::normalize(&name, &value).unwrap_or(value),
+                true => props_rules::normalize(&name, &value).into_owned(),
                 false => value,
             };
             if options.validate_props {

@@ -1,0 +1,238 @@
+//! `svnadmin load` and `svnadmin load-revprops`: a dump stream becomes revisions.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use base::{Code, Error, RelPath, Result, Revnum};
+use fsfs::Cache;
+use repos::hooks::Hooks;
+use repos::load::{self, Event, Observer, Options, UuidAction};
+use repos::{OpenOptions, Repository};
+
+use super::locks::now;
+use super::range::Range;
+use super::repository;
+use crate::args::operand::{at_most, misuse, text};
+use crate::args::option::{self, Memory};
+use crate::args::revision::{Revision, RevisionRange};
+use crate::interrupt::Interrupt;
+use crate::local_path;
+use crate::out::Out;
+
+/// Reads a dump stream from standard input and commits its revisions to the
+/// repository.
+///
+/// If the repository is empty, it takes the UUID of the stream. With '-r' only
+/// those revisions of the stream are committed.
+#[derive(clap::Args)]
+#[command(override_usage = "load REPOS_PATH")]
+pub struct Load {
+    #[command(flatten)]
+    common: Common,
+    /// give the revisions the time at which they are loaded
+    #[arg(long)]
+    ignore_dates: bool,
+    /// keep the repository's UUID, whatever the stream says
+    #[arg(long)]
+    ignore_uuid: bool,
+    /// run the hook before each commit
+    #[arg(long)]
+    use_pre_commit_hook: bool,
+    /// run the hook after each commit
+    #[arg(long)]
+    use_post_commit_hook: bool,
+    /// load below the directory ARG of the repository, which must exist
+    #[arg(long)]
+    parent_dir: Option<OsString>,
+    #[command(flatten)]
+    memory: Memory,
+    operands: Vec<OsString>,
+}
+
+/// Reads a dump stream from standard input and gives the revisions of the
+/// repository the properties that they have in the stream. What else the stream
+/// holds is passed over.
+#[derive(clap::Args)]
+#[command(override_usage = "load-revprops REPOS_PATH")]
+pub struct LoadRevprops {
+    #[command(flatten)]
+    common: Common,
+    operands: Vec<OsString>,
+}
+
+/// What both share.
+#[derive(clap::Args)]
+struct Common {
+    #[command(flatten)]
+    range: Range,
+    /// tell nothing on standard output
+    #[arg(short = 'q', long)]
+    quiet: bool,
+    /// take the UUID of the stream
+    #[arg(long)]
+    force_uuid: bool,
+    /// make line ends in properties that Subversion itself uses line feeds
+    #[arg(long)]
+    normalize_props: bool,
+    /// do not look at what properties hold
+    #[arg(long)]
+    bypass_prop_validation: bool,
+    /// do not wait until what was written has reached the disk: faster, and a crash of the machine may
+    /// leave nothing of use
+    #[arg(long)]
+    no_flush_to_disk: bool,
+    /// read from the file ARG instead of standard input
+    #[arg(short = 'F', long)]
+    file: Option<OsString>,
+}
+
+impl Load {
+    /// Runs it.
+    pub fn run(self, out: &mut Out) -> Result<()> {
+        at_most(&self.operands, 1, out.program(), "Too many arguments")?;
+        let range = self.common.range(out)?;
+        let parent_dir = match &self.parent_dir {
+            None => RelPath::empty(),
+            Some(typed) => RelPath::canonicalize(text(typed)?.trim_start_matches('/'))?,
+        };
+        let repository = self.common.open(&self.operands, self.memory.budget())?;
+        let hooks = Hooks::of(&repository, Arc::default());
+        let options = Options {
+            range,
+            uuid: match (self.ignore_uuid, self.common.force_uuid) {
+                (_, true) => UuidAction::Force,
+                (true, false) => UuidAction::Ignore,
+                (false, false) => UuidAction::IfEmpty,
+            },
+            parent_dir,
+            pre_commit: self.use_pre_commit_hook.then(|| hooks.clone()),
+            post_commit: self.use_post_commit_hook.then(|| hooks.clone()),
+            validate_props: !self.common.bypass_prop_validation,
+            ignore_dates: self.ignore_dates,
+            normalize_props: self.common.normalize_props,
+        };
+        let input = self.common.input()?;
+        let interrupt = Interrupt::listen()?;
+        let mut teller = Teller {
+            out,
+            quiet: self.common.quiet,
+        };
+        let clock: load::Clock = Arc::new(now);
+        let outcome = load::run(
+            &repository,
+            input,
+            &options,
+            &mut teller,
+            &interrupt.cancel,
+            &clock,
+        );
+        interrupt.settle(out, outcome)
+    }
+}
+
+impl LoadRevprops {
+    /// Runs it.
+    pub fn run(self, out: &mut Out) -> Result<()> {
+        at_most(&self.operands, 1, out.program(), "Too many arguments")?;
+        let range = self.common.range(out)?;
+        let repository = self.common.open(&self.operands, option::default_budget())?;
+        let options = Options {
+            range,
+            uuid: match self.common.force_uuid {
+                true => UuidAction::Force,
+                false => UuidAction::Ignore,
+            },
+            validate_props: !self.common.bypass_prop_validation,
+            normalize_props: self.common.normalize_props,
+            ..Options::default()
+        };
+        let input = io::BufReader::with_capacity(256 << 10, self.common.input()?);
+        let interrupt = Interrupt::listen()?;
+        let mut teller = Teller {
+            out,
+            quiet: self.common.quiet,
+        };
+        let outcome = load::revprops(&repository, input, &options, &mut teller, &interrupt.cancel);
+        interrupt.settle(out, outcome)
+    }
+}
+
+impl Common {
+    /// `-r` names revisions of the stream: numbers, in their order.
+    fn range(&self, out: &Out) -> Result<Option<(Revnum, Revnum)>> {
+        let Some(RevisionRange { start, end }) = self.range.given() else {
+            return Ok(None);
+        };
+        let wrong = |text: &str| misuse(out.program(), Error::new(Code::CL_ARG_PARSING_ERROR, text));
+        let number = |revision: Revision| match revision {
+            Revision::Number(rev) => Ok(rev),
+            _ => Err(wrong("Invalid revision specifier")),
+        };
+        let first = number(start)?;
+        let last = end.map_or(Ok(first), number)?;
+        match first > last {
+            true => Err(wrong("First revision cannot be higher than second")),
+            false => Ok(Some((first, last))),
+        }
+    }
+
+    fn open(&self, operands: &[OsString], budget: u64) -> Result<Repository> {
+        let options = OpenOptions {
+            no_flush: self.no_flush_to_disk,
+        };
+        Repository::open_with(&repository::path(operands), &Cache::new(budget), options)
+    }
+
+    fn input(&self) -> Result<Box<dyn Read + Send>> {
+        Ok(match &self.file {
+            None => Box::new(io::stdin()),
+            Some(name) => {
+                let path = local_path::canonical(name);
+                Box::new(File::open(&path).map_err(|e| Error::io("Can't open file", &path, &e))?)
+            }
+        })
+    }
+}
+
+/// Tells on standard output how the load goes on.
+struct Teller<'o> {
+    out: &'o mut Out,
+    quiet: bool,
+}
+
+impl Observer for Teller<'_> {
+    fn event(&mut self, event: Event) -> Result<()> {
+        if self.quiet {
+            return Ok(());
+        }
+        match event {
+            Event::Started { original } => self.out.line(&format!(
+                "<<< Started new transaction, based on original revision {original}"
+            )),
+            Event::Editing(path) => self.out.print(&format!("     * editing path : {path} ...")),
+            Event::Copied => self.out.print("COPIED..."),
+            Event::NormalizedMergeinfo => self.out.print(" removing '\\r' from svn:mergeinfo ..."),
+            Event::Done => self.out.line(" done."),
+            Event::Committed { rev, original } if rev == original => {
+                self.committed(&format!("Committed revision {rev}"))
+            }
+            Event::Committed { rev, original } => self.committed(&format!(
+                "Committed new rev {rev} (loaded from original rev {original})"
+            )),
+            Event::Skipped { original } => self
+                .out
+                .line(&format!("<<< Skipped original revision {original}")),
+            Event::PropsSet(rev) => self.out.line(&format!("Properties set on revision {rev}.")),
+            Event::Warning(number, text) => self.out.line(&format!("WARNING 0x{number:04x}: {text}")),
+        }
+    }
+}
+
+impl Teller<'_> {
+    fn committed(&mut self, text: &str) -> Result<()> {
+        self.out.print(&format!("\n------- {text} >>>\n\n"))?;
+        self.out.flush()
+    }
+}

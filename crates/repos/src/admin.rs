@@ -1,0 +1,195 @@
+//! A repository as a whole: copied while in use, brought to the newest format, made usable again after a crash.
+//!
+//! The storage engine does its part (`db/`); here is what lies around it: configuration, hooks, lock files, and the file
+//! `format` that makes a directory a repository, which is therefore written last.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::{Cancel, Code, Error, Result, Revnum};
+use fsfs::Cache;
+use fsfs::admin::hotcopy::{self, Copied};
+use fsfs::admin::recover;
+use fsfs::admin::upgrade::{self, UpgradeEvent};
+use fsfs::disk::{RealDisk, write_atomic};
+
+use crate::repo::{FORMAT, Repository, read_format};
+
+/// How to copy a repository.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct HotcopyOptions {
+    /// Only what the destination lacks.
+    pub incremental: bool,
+}
+
+/// Copies the repository in `source` to `destination`, also while the source is in use.
+///
+/// # Errors
+/// `DIR_NOT_EMPTY` unless the copy is incremental; `INCORRECT_PARAMS` for a copy onto or into itself; those of opening
+/// the source and of [`fsfs::admin::hotcopy::run`]; the system's.
+pub fn hotcopy(
+    source: &Path,
+    destination: &Path,
+    options: HotcopyOptions,
+    notify: &mut dyn FnMut(Copied),
+    cancel: &Cancel,
+    cache: &Arc<Cache>,
+) -> Result<()> {
+    let (source, destination) = (whole(source)?, whole(destination)?);
+    let repository = Repository::open(&source, cache)?;
+    refuse_itself(&source, &destination)?;
+    let is_new = prepare(&destination, options.incremental)?;
+    let mut copy = || -> Result<()> {
+        copy_around(&source, &destination, Path::new(""), cancel)?;
+        let db = destination.join("db");
+        make_dir(&db)?;
+        let options = hotcopy::Options {
+            incremental: options.incremental,
+        };
+        hotcopy::run(repository.fs(), &db, options, notify, cancel)?;
+        write_format(&destination, repository.format())
+    };
+    copy().inspect_err(|_| {
+        if is_new {
+            // Nothing of it can be used; the next attempt finds the place empty.
+            _ = fs::remove_dir(&destination);
+        }
+    })
+}
+
+/// Brings the repository in `path` to the newest format. `started` is called when nobody else can change it.
+///
+/// # Errors
+/// Those of opening it and of [`fsfs::admin::upgrade::run`]; the system's.
+pub fn upgrade(path: &Path, started: &mut dyn FnMut(), notify: &mut dyn FnMut(UpgradeEvent)) -> Result<()> {
+    check_format(path)?;
+    started();
+    upgrade::run(&path.join("db"), notify)?;
+    write_format(path, NEWEST)
+}
+
+/// Makes the repository in `path` usable after a crash and returns its youngest revision. `started` is called when
+/// nobody else can change it.
+///
+/// # Errors
+/// Those of opening it and of [`fsfs::admin::recover::run`]; the system's.
+pub fn recover(path: &Path, started: &mut dyn FnMut(), cancel: &Cancel) -> Result<Revnum> {
+    check_format(path)?;
+    started();
+    let fs = fsfs::Fs::open(&path.join("db"), &Cache::new(0))?;
+    recover::run(&fs, cancel)?;
+    fs.youngest()
+}
+
+fn check_format(path: &Path) -> Result<()> {
+    match read_format(&path.join(FORMAT))? {
+        3 | NEWEST => Ok(()),
+        other => Err(Error::new(
+            Code::REPOS_UNSUPPORTED_VERSION,
+            format!("Expected repository format '3' or '{NEWEST}'; found format '{other}'"),
+        )),
+    }
+}
+
+/// Writes REPOS/format: from then on the directory is a repository.
+fn write_format(path: &Path, number: u32) -> Result<()> {
+    let file = path.join(FORMAT);
+    let like = path.join("db").join(FORMAT);
+    write_atomic(&RealDisk, &file, format!("{number}\n").as_bytes(), &like)
+}
+
+/// The path from the root of the system's files.
+fn whole(path: &Path) -> Result<PathBuf> {
+    let path = if path.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        path
+    };
+    let whole = std::path::absolute(path).map_err(|e| Error::io("Can't find the whole path of", path, &e))?;
+    Ok(whole.components().collect())
+}
+
+fn refuse_itself(source: &Path, destination: &Path) -> Result<()> {
+    let refused = |text: &str| Err(Error::new(Code::INCORRECT_PARAMS, text));
+    let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let parent = destination.parent().unwrap_or(destination);
+    if real(source) == real(destination) {
+        return refused("Hotcopy source and destination are equal");
+    }
+    match real(parent).starts_with(real(source)) {
+        true => refused("Hotcopy destination is inside of the source"),
+        false => Ok(()),
+    }
+}
+
+/// Makes sure that there is a directory to copy to; true if it was made.
+fn prepare(destination: &Path, incremental: bool) -> Result<bool> {
+    match fs::read_dir(destination) {
+        Ok(mut entries) => match !incremental && entries.next().is_some() {
+            true => Err(Error::new(
+                Code::DIR_NOT_EMPTY,
+                format!("'{}' exists and is non-empty", destination.display()),
+            )),
+            false => Ok(false),
+        },
+        Err(e) if e.kind() == io::ErrorKind::NotFound => make_dir(destination).map(|()| true),
+        Err(e) => Err(Error::io("Can't check directory", destination, &e)),
+    }
+}
+
+/// Copies what lies around `db/`: configuration, hooks, whatever an administrator has put there.
+fn copy_around(source: &Path, destination: &Path, below: &Path, cancel: &Cancel) -> Result<()> {
+    let dir = source.join(below);
+    let failed = |e: io::Error| Error::io("Can't read directory", &dir, &e);
+    for entry in fs::read_dir(&dir).map_err(failed)? {
+        cancel.check()?;
+        let entry = entry.map_err(failed)?;
+        let at = below.join(entry.file_name());
+        if below.as_os_str().is_empty() && (at == Path::new("db") || at == Path::new(FORMAT)) {
+            continue;
+        }
+        let (from, to) = (source.join(&at), destination.join(&at));
+        let kind = entry
+            .file_type()
+            .map_err(|e| Error::io("Can't stat", &from, &e))?;
+        if kind.is_dir() {
+            make_dir(&to)?;
+            copy_around(source, destination, &at, cancel)?;
+        } else if kind.is_symlink() {
+            copy_link(&from, &to)?;
+        } else if kind.is_file() {
+            copy_file(&from, &to)?;
+        }
+    }
+    Ok(())
+}
+
+fn make_dir(path: &Path) -> Result<()> {
+    match fs::create_dir(path) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        made => made.map_err(|e| Error::io("Can't create directory", path, &e)),
+    }
+}
+
+/// Replaces `to` by a copy, which appears as a whole.
+fn copy_file(from: &Path, to: &Path) -> Result<()> {
+    let failed = |e: io::Error| Error::io("Can't copy to", to, &e);
+    let mut name = to.file_name().unwrap_or_default().to_owned();
+    name.push(".sven-copy");
+    let temporary = to.with_file_name(name);
+    fs::copy(from, &temporary).map_err(failed)?;
+    fs::rename(&temporary, to).map_err(failed)
+}
+
+fn copy_link(from: &Path, to: &Path) -> Result<()> {
+    let target = fs::read_link(from).map_err(|e| Error::io("Can't read link", from, &e))?;
+    match std::os::unix::fs::symlink(&target, to) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.map_err(|e| Error::io("Can't create symbolic link", to, &e)),
+    }
+}
+
+/// The layout that Subversion 1.4 and later give to repositories.
+const NEWEST: u32 = 5;

@@ -1,0 +1,143 @@
+//! How revisions become durable: in groups, or one by one where hooks want to see each.
+
+use std::mem;
+use std::time::{Duration, Instant};
+
+use base::{Date, Result, Revnum};
+use fsfs::{Batch, Fs, Txn, TxnOptions};
+
+use crate::load::{Clock, Event, Observer, Options};
+use crate::repo::Repository;
+
+/// Begins and commits transactions.
+pub(super) enum Commits {
+    /// One by one.
+    Single(Fs),
+    /// In groups.
+    Group {
+        /// Those since the last flush, and the way to more.
+        batch: Box<Batch>,
+        /// How many there are.
+        count: u32,
+        /// When the first one was begun.
+        since: Instant,
+    },
+}
+
+impl Commits {
+    pub(super) fn new(repository: &Repository, options: &Options) -> Result<Self> {
+        let fs = repository.fs();
+        if options.pre_commit.is_some() || options.post_commit.is_some() {
+            return Ok(Commits::Single(fs.clone()));
+        }
+        Ok(Commits::Group {
+            batch: Box::new(fs.batch()?),
+            count: 0,
+            since: Instant::now(),
+        })
+    }
+
+    /// The filesystem with all revisions so far.
+    pub(super) fn fs(&self) -> &Fs {
+        match self {
+            Commits::Single(fs) => fs,
+            Commits::Group { batch, .. } => batch.fs(),
+        }
+    }
+
+    /// Begins a transaction on the youngest revision.
+    pub(super) fn begin(&mut self, now: Date) -> Result<Txn> {
+        let options = TxnOptions {
+            check_locks: false,
+            client_date: true,
+        };
+        match self {
+            Commits::Single(fs) => fs.begin_txn(fs.youngest()?, options, now),
+            Commits::Group { batch, count, since } => {
+                if *count == 0 {
+                    *since = Instant::now();
+                }
+                batch.begin_txn(options, now)
+            }
+        }
+    }
+
+    pub(super) fn commit(&mut self, mut txn: Txn, clock: &Clock) -> Result<Revnum> {
+        let committed = match self {
+            Commits::Single(_) => txn.commit(&**clock)?,
+            Commits::Group { batch, count, .. } => {
+                *count += 1;
+                batch.commit(txn, &**clock)?
+            }
+        };
+        match committed.post_commit_error {
+            None => Ok(committed.rev),
+            Some(error) => Err(error),
+        }
+    }
+
+    /// True if the group is large or old enough.
+    pub(super) fn is_due(&self) -> bool {
+        match self {
+            Commits::Single(_) => true,
+            Commits::Group { count, since, .. } => *count >= MOST || since.elapsed() >= LONGEST,
+        }
+    }
+
+    /// Makes the group durable and visible.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        match self {
+            Commits::Single(_) => Ok(()),
+            Commits::Group { batch, count, .. } => {
+                *count = 0;
+                batch.flush().map(drop)
+            }
+        }
+    }
+}
+
+/// Tells events in their order, those of a group when it is durable.
+pub(super) struct Told<'a> {
+    observer: &'a mut dyn Observer,
+    held: Vec<Event>,
+    is_holding: bool,
+}
+
+impl<'a> Told<'a> {
+    pub(super) fn new(observer: &'a mut dyn Observer) -> Self {
+        Told {
+            observer,
+            held: Vec::new(),
+            is_holding: false,
+        }
+    }
+
+    /// What comes now waits for [`Told::release`].
+    pub(super) fn hold(&mut self) {
+        self.is_holding = true;
+    }
+
+    /// Tells what has waited.
+    pub(super) fn release(&mut self) -> Result<()> {
+        self.is_holding = false;
+        mem::take(&mut self.held)
+            .into_iter()
+            .try_for_each(|event| self.observer.event(event))
+    }
+
+    pub(super) fn tell(&mut self, event: Event) -> Result<()> {
+        match self.is_holding {
+            true => {
+                self.held.push(event);
+                Ok(())
+            }
+            false => self.observer.event(event),
+        }
+    }
+}
+
+/// Most revisions in a group.
+const MOST: u32 = 1000;
+
+/// How long a group may keep others from committing, about.
+const LONGEST: Duration = Duration::from_secs(1);
