@@ -226,12 +226,12 @@ mod tests {
 
     #[test]
     fn line_ends_are_alike_and_become_line_feeds() {
-        assert_eq!(with_line_feeds("a\r\nb\r\n").unwrap(), "a\nb\n");
-        assert_eq!(with_line_feeds("a\rb").unwrap(), "a\nb");
-        assert_eq!(with_line_feeds("a\n\nb").unwrap(), "a\n\nb");
+        assert_eq!(with_line_feeds("a\r\nb\r\n").expect("works"), "a\nb\n");
+        assert_eq!(with_line_feeds("a\rb").expect("works"), "a\nb");
+        assert_eq!(with_line_feeds("a\n\nb").expect("works"), "a\n\nb");
         for mixed in ["a\r\nb\rc", "a\nb\r\n", "\r\n\n", "\n\r"] {
             assert_eq!(
-                with_line_feeds(mixed).unwrap_err().code(),
+                with_line_feeds(mixed).expect_err("refused").code(),
                 Code::IO_INCONSISTENT_EOL
             );
         }

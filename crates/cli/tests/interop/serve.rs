@@ -299,7 +299,7 @@ fn without_place(line: &str) -> String {
 }
 
 /// Replaces a file that may be read-only.
-fn replace(path: &std::path::Path, text: &str) {
+fn replace(path: &Path, text: &str) {
     drop(std::fs::remove_file(path));
     std::fs::write(path, text).expect("because it was just removed");
 }

@@ -146,10 +146,10 @@ mod tests {
     #[test]
     fn what_is_read_is_what_was_there_and_the_end_is_known() {
         let text: Vec<u8> = (0..3 * PIECE + 17).map(|at| at as u8).collect();
-        let (mut pieces, more) = read(io::Cursor::new(text.clone())).unwrap();
+        let (mut pieces, more) = read(io::Cursor::new(text.clone())).expect("works");
         assert!(more.comes_soon());
         let mut all = Vec::new();
-        pieces.read_to_end(&mut all).unwrap();
+        pieces.read_to_end(&mut all).expect("works");
         assert!(all == text);
         assert!(more.comes_soon());
     }
@@ -171,12 +171,12 @@ mod tests {
     #[test]
     fn a_stream_that_stalls_is_noticed() {
         let (end, ended) = std::sync::mpsc::channel();
-        let (mut pieces, more) = read(Stalled(ended, false)).unwrap();
-        assert_eq!(pieces.fill_buf().unwrap(), b"x");
+        let (mut pieces, more) = read(Stalled(ended, false)).expect("works");
+        assert_eq!(pieces.fill_buf().expect("works"), b"x");
         assert!(more.comes_soon());
         pieces.consume(1);
         assert!(!more.comes_soon());
         drop(end);
-        assert_eq!(pieces.fill_buf().unwrap(), b"");
+        assert_eq!(pieces.fill_buf().expect("works"), b"");
     }
 }
