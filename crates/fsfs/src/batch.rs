@@ -1,21 +1,25 @@
 //! Commits in groups, for `load`: many revisions become durable and visible together.
 //!
-//! A revision of a group is a whole revision except that `current` does not name it and nothing of it has been forced to the
-//! disk. [`Batch::flush`] does both for all of them: first everything is made durable, then `current` names the youngest. A
-//! crash between two flushes leaves the repository as the first one left it. Only readers through [`Batch::fs`] see the
-//! revisions of a group before; to all others of this process and any other they do not exist.
+//! A revision of a group is a whole revision except that nothing of it has been forced to the disk, its file lies aside under a
+//! temporary name, and `current` does not name it. [`Batch::flush`] does all three for the whole group: everything is made
+//! durable, then the files get their names, then `current` names the youngest. A crash between two flushes leaves the
+//! repository as the first one left it, and temporary files, which the next group removes. Only readers through [`Batch::fs`]
+//! see the revisions of a group before; to all others of this process and any other they do not exist.
 //!
 //! The group holds the write lock from its first commit to its flush: others commit between the groups, so they should be short
 //! (a second, a thousand revisions).
+
+use std::collections::BTreeSet;
+use std::path::Path;
 
 use base::{Date, Error, Result, Revnum};
 
 use crate::disk::write_atomic;
 use crate::format::number::push_base36;
-use crate::fs::Fs;
+use crate::fs::{ASIDE, Fs};
 use crate::guard::WriteLock;
 use crate::rep_cache::RepCacheRow;
-use crate::txn::{Committed, Txn, TxnOptions, When};
+use crate::txn::{Committed, Txn, TxnOptions, When, remove_strays};
 
 /// Commits in groups. Dropping it without [`Batch::flush`] gives up what was committed since the last one.
 pub struct Batch {
@@ -33,6 +37,8 @@ pub struct Batch {
     rows: Vec<RepCacheRow>,
     /// What `current` is to hold; empty before the group's first commit.
     current: String,
+    /// No group has begun yet.
+    is_first: bool,
     /// Why nothing more can be done.
     failed: Option<Error>,
 }
@@ -52,6 +58,7 @@ impl Fs {
             flushed: youngest,
             rows: Vec::new(),
             current: String::new(),
+            is_first: true,
             failed: None,
         })
     }
@@ -127,9 +134,10 @@ impl Batch {
             if youngest > this.flushed {
                 let disk = this.outer.disk();
                 let db = this.outer.path();
-                // A crash here leaves some of the files, of which nobody knows: `current` is as it was.
                 disk.sync_all(db)
                     .map_err(|e| Error::io("Can't flush filesystem of", db, &e))?;
+                // A crash here leaves some revision files that are whole and durable, and that the next commits replace.
+                this.name_files(youngest)?;
                 // The commit of the group. A crash before it leaves the group before, after it this one.
                 let path = this.outer.layout().file("current");
                 write_atomic(disk, &path, this.current.as_bytes(), &path)?;
@@ -146,12 +154,51 @@ impl Batch {
         })
     }
 
+    /// Gives the files of the group their names, durably.
+    fn name_files(&self, youngest: Revnum) -> Result<()> {
+        let disk = self.outer.disk();
+        let mut directories = BTreeSet::new();
+        for rev in (self.flushed.0 + 1..=youngest.0).map(Revnum) {
+            let path = self.outer.layout().rev(rev);
+            disk.rename(&self.outer.aside(rev), &path)
+                .map_err(|e| Error::io("Can't move a file to", &path, &e))?;
+            directories.extend(path.parent().map(Path::to_owned));
+        }
+        self.view.set_named(youngest);
+        for directory in directories {
+            disk.sync_dir(&directory)
+                .map_err(|e| Error::io("Can't flush directory", &directory, &e))?;
+        }
+        Ok(())
+    }
+
+    /// Removes what a crash has left of an earlier group. Nobody else makes one: the lock is held.
+    fn clear(&self) -> Result<()> {
+        remove_strays(&self.outer, self.flushed.next())?;
+        let (disk, db) = (self.outer.disk(), self.outer.path());
+        let names = disk
+            .list(db)
+            .map_err(|e| Error::io("Can't open directory", db, &e))?;
+        for name in names {
+            if name.to_str().is_some_and(|name| name.starts_with(ASIDE)) {
+                // In nobody's way if it stays.
+                _ = disk.remove_file(&db.join(name));
+            }
+        }
+        Ok(())
+    }
+
     /// Takes the lock for a new group, on top of what others have committed meanwhile.
     fn acquire(&mut self) -> Result<()> {
         if self.lock.is_none() {
             let lock = self.outer.write_lock()?;
             self.flushed = lock.youngest();
+            if self.is_first {
+                self.clear()?;
+                self.is_first = false;
+            }
             self.view.set_youngest(lock.youngest());
+            self.view.set_named(lock.youngest());
             self.view.refresh_min_unpacked_rev()?;
             self.lock = Some(lock);
             self.current.clear();
@@ -174,7 +221,7 @@ impl Drop for Batch {
         if self.lock.is_some() {
             for rev in (self.flushed.0 + 1..=self.view.youngest_seen().0).rev() {
                 let layout = self.outer.layout();
-                _ = self.outer.disk().remove_file(&layout.rev(Revnum(rev)));
+                _ = self.outer.disk().remove_file(&self.outer.aside(Revnum(rev)));
                 _ = self.outer.disk().remove_file(&layout.revprops(Revnum(rev)));
             }
         }

@@ -1,6 +1,6 @@
 //! An open filesystem: the small files in `db/`, and the way to roots and revision properties.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -51,6 +51,8 @@ pub(crate) struct FsInner {
 pub(crate) struct Ahead {
     /// The youngest of them.
     youngest: Arc<AtomicU64>,
+    /// The youngest revision whose file has its name; later ones are put aside, see [`Fs::rev_path`].
+    named: Arc<AtomicU64>,
     /// What they may share with later ones.
     pub(crate) rows: UnsharedRows,
 }
@@ -125,10 +127,12 @@ impl Fs {
     /// Opens the same filesystem again, with a cache of its own of `budget` bytes.
     pub(crate) fn reopen(&self, budget: u64) -> Result<Fs> {
         let fs = Self::open_on(self.path(), &Cache::new(budget), self.0.disk.clone())?;
-        Ok(match &self.0.ahead {
-            Some(_) => fs.ahead(self.youngest_seen()),
-            None => fs,
-        })
+        let Some(ahead) = &self.0.ahead else {
+            return Ok(fs);
+        };
+        let view = fs.ahead(self.youngest_seen());
+        view.set_named(Revnum(ahead.named.load(Ordering::Acquire)));
+        Ok(view)
     }
 
     /// REPOS/db.
@@ -197,6 +201,11 @@ impl Fs {
         static VIEWS: AtomicU64 = AtomicU64::new(0);
         let ahead = Ahead::default();
         ahead.youngest.store(youngest.0, Ordering::Release);
+        let named = match &self.0.ahead {
+            Some(ahead) => ahead.named.load(Ordering::Acquire),
+            None => youngest.0,
+        };
+        ahead.named.store(named, Ordering::Release);
         let number = VIEWS.fetch_add(1, Ordering::Relaxed);
         let inner = &self.0;
         Fs(Arc::new(FsInner {
@@ -216,6 +225,27 @@ impl Fs {
             committing: AtomicUsize::new(0),
             ahead: Some(ahead),
         }))
+    }
+
+    /// The file of an unpacked revision. A revision that will become current together with others is put aside until then: files
+    /// that have revisions' names and are not revisions would deceive `recover`, and whoever comes after a crash.
+    pub(crate) fn rev_path(&self, rev: Revnum) -> PathBuf {
+        match &self.0.ahead {
+            Some(ahead) if rev.0 > ahead.named.load(Ordering::Acquire) => self.aside(rev),
+            _ => self.layout().rev(rev),
+        }
+    }
+
+    /// Where a revision is put aside.
+    pub(crate) fn aside(&self, rev: Revnum) -> PathBuf {
+        self.layout().file(&format!("{ASIDE}{rev}"))
+    }
+
+    /// Notes that the files of all revisions up to `rev` have their names.
+    pub(crate) fn set_named(&self, rev: Revnum) {
+        if let Some(ahead) = &self.0.ahead {
+            ahead.named.store(rev.0, Ordering::Release);
+        }
     }
 
     /// What is shared by revisions that are not current yet.
@@ -313,6 +343,9 @@ impl Fs {
         self.0.instance
     }
 }
+
+/// What the names of files begin with that are put aside: as those of all temporary files in `db/` do.
+pub(crate) const ASIDE: &str = "svn-group-";
 
 fn check_fs_type(disk: &dyn Disk, db: &Path) -> Result<()> {
     let path = db.join("fs-type");

@@ -113,7 +113,7 @@ impl Fs {
     fn open_rev_file(&self, first_rev: Revnum, is_packed: bool) -> Result<RevFile> {
         let path = match is_packed {
             true => self.layout().pack(first_rev.0 / self.format().shard_size),
-            false => self.layout().rev(first_rev),
+            false => self.rev_path(first_rev),
         };
         let logical = self.format().logical;
         let tail = match (is_packed, logical) {

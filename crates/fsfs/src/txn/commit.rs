@@ -174,10 +174,13 @@ impl Txn {
         }
         // 8. A crash leaves a directory without revisions, which is no harm.
         make_shard(&fs, rev, when == When::Now)?;
+        if when == When::Now {
+            remove_strays(&fs, rev.next())?;
+        }
         // 9. From here on the transaction has no texts. A crash leaves a revision file that nobody looks at and that the next
         // commit replaces, and a transaction that can only be removed.
         let sync = when == When::Now;
-        if let Err(e) = proto.publish(&fs.layout().rev(rev), &file_of(&fs, previous), sync) {
+        if let Err(e) = proto.publish(&fs.rev_path(rev), &file_of(&fs, previous), sync) {
             if fs.disk().metadata(&fs.layout().proto_rev(self.id)).is_err() {
                 self.life = Life::Broken;
             }
@@ -316,7 +319,22 @@ fn check_root(fs: &Fs, state: &State, previous: Revnum) -> Result<()> {
 fn file_of(fs: &Fs, rev: Revnum) -> PathBuf {
     match (fs.is_packed(rev), fs.layout().shard(rev)) {
         (true, Some(shard)) => fs.layout().pack(shard),
-        _ => fs.layout().rev(rev),
+        _ => fs.rev_path(rev),
+    }
+}
+
+/// Removes the files of revisions from `rev` on, which do not exist: a crash has left them when a group was about to become
+/// current. What is committed now takes the place of the first of them; `recover` would take the others for what follows it.
+pub(crate) fn remove_strays(fs: &Fs, rev: Revnum) -> Result<()> {
+    let (disk, mut rev) = (fs.disk(), rev);
+    loop {
+        let path = fs.layout().rev(rev);
+        if disk.metadata(&path).is_err() {
+            return Ok(());
+        }
+        disk.remove_file(&path)
+            .map_err(|e| Error::io("Can't remove file", &path, &e))?;
+        rev = rev.next();
     }
 }
 
@@ -382,7 +400,7 @@ fn write_revprops(fs: &Fs, rev: Revnum, list: &Props, sync: bool) -> Result<()> 
             .map_err(|e| Error::io("Can't flush file", &path, &e))?;
     }
     drop(file);
-    let copied = disk.copy_permissions(&fs.layout().rev(rev), &path);
+    let copied = disk.copy_permissions(&fs.rev_path(rev), &path);
     copied.map_err(|e| Error::io("Can't set permissions on", &path, &e))?;
     match path.parent() {
         // Subversion leaves this one to the file system, and most make a new file's name durable with the file.

@@ -19,7 +19,7 @@ mod state;
 mod text;
 mod tree;
 
-pub(crate) use commit::When;
+pub(crate) use commit::{When, remove_strays};
 pub use edit::{Committed, LockAccess, Txn, TxnOptions};
 pub(crate) use live::LiveTxns;
 pub use text::TextWriter;

@@ -6,6 +6,7 @@ mod failing;
 mod groups;
 mod laid_down;
 mod merging;
+mod power;
 mod random;
 mod rules;
 mod script;
