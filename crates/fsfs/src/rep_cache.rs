@@ -46,6 +46,7 @@ impl RepCache {
     /// # Errors
     /// `SQLITE_ERROR` and its kin below `ATOMIC_INIT_FAILURE`; `SQLITE_UNSUPPORTED_SCHEMA` for a newer schema.
     pub(crate) fn open(path: &Path) -> Result<Option<RepCache>> {
+        let _turn = OPENING.lock();
         // SQLite tells "is missing" and "can't be opened" apart by the same number.
         if matches!(std::fs::symlink_metadata(path), Err(e) if e.kind() == std::io::ErrorKind::NotFound) {
             return Ok(None);
@@ -97,8 +98,9 @@ impl RepCache {
     /// As [`RepCache::open`]; the system's.
     pub(crate) fn open_or_create(fs: &Fs) -> Result<RepCache> {
         let path = fs.layout().file(FILE);
-        match fs.disk().write(&path, Create::New) {
-            Ok(_) => {
+        let turn = OPENING.lock();
+        match fs.disk().write(&path, Create::New).map(drop) {
+            Ok(()) => {
                 let like = fs.layout().file("current");
                 fs.disk()
                     .copy_permissions(&like, &path)
@@ -107,6 +109,7 @@ impl RepCache {
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(e) => return Err(Error::io("Can't create file", &path, &e)),
         }
+        drop(turn);
         let mut cache = Self::open(&path)?.ok_or_else(|| {
             let e = std::io::ErrorKind::NotFound.into();
             Error::io("Can't open file", &path, &e)
@@ -348,6 +351,9 @@ const SCHEMA: &str = "CREATE TABLE rep_cache (hash TEXT NOT NULL PRIMARY KEY, re
 pub(crate) const FILE: &str = "rep-cache.db";
 
 const NEWEST_SCHEMA: i64 = 2;
+
+/// Held while a database may be open outside of SQLite: closing it then would take the locks away that SQLite has on it.
+static OPENING: Mutex<()> = Mutex::new(());
 
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 

@@ -138,7 +138,7 @@ fn a_database_that_is_none_hinders_nobody() {
 fn long_texts_are_shared() {
     let repo = Repo::create("1.14");
     let fs = open(&repo);
-    let text: Vec<u8> = (0..3_000_000u64).map(|at| (at * at >> 7) as u8).collect();
+    let text: Vec<u8> = (0..3_000_000u64).map(|at| ((at * at) >> 7) as u8).collect();
     put(&fs, "a", &text).unwrap();
     put(&fs, "b", &text).unwrap();
     assert_eq!(stored_in(&repo, 2, "b"), 1);

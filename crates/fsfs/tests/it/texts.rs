@@ -66,7 +66,7 @@ proptest! {
         for (windows, odd, piece, seed) in texts {
             // Lengths around whole numbers of windows.
             let length = (windows * windows / 4 * 102_400 + odd).saturating_sub(1);
-            let text: Vec<u8> = (0..length).map(|at| (at / 3 * at >> 9) as u8 ^ seed).collect();
+            let text: Vec<u8> = (0..length).map(|at| ((at / 3 * at) >> 9) as u8 ^ seed).collect();
             let mut txn = begin(&fs);
             let mut writer = start(&mut txn, "/file");
             for piece in text.chunks(piece) {
