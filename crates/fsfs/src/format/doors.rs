@@ -10,7 +10,7 @@ use super::noderev::NodeRev;
 use super::p2l::{self, P2lHeader};
 use super::rep_header::RepHeader;
 use super::rev_trailer::RevTrailer;
-use super::{changes, dir, manifest};
+use super::{changes, dir, manifest, proto_index};
 
 /// A node-revision.
 pub fn noderev(data: &[u8]) {
@@ -97,7 +97,8 @@ pub fn p2l(data: &[u8]) {
     }
 }
 
-/// What stands at the edges: header of a representation, footer and trailer of a revision, manifest of a pack.
+/// What stands at the edges: header of a representation, footer and trailer of a revision, manifest of a pack, index files of a
+/// transaction.
 pub fn edges(data: &[u8]) {
     if let Ok(Some((header, length))) = RepHeader::parse(data) {
         let mut out = Vec::new();
@@ -126,6 +127,14 @@ pub fn edges(data: &[u8]) {
         manifest::encode(&mut out, &offsets);
         assert_eq!(manifest::parse(&out, lines), Ok(offsets));
     }
+    if let Ok(entries) = proto_index::parse_p2l(data) {
+        let mut out = Vec::new();
+        entries
+            .iter()
+            .for_each(|entry| proto_index::push_p2l(&mut out, entry));
+        assert_eq!(proto_index::parse_p2l(&out), Ok(entries));
+    }
+    let _ = (proto_index::find_l2p(data, 3), proto_index::parse_next_item(data));
 }
 
 #[cfg(test)]
@@ -133,7 +142,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const SAMPLES: [&[u8]; 7] = [
+    const SAMPLES: [&[u8]; 8] = [
         b"id: 2-2.0-7.r7/3\ntype: file\npred: 2-2.0-3.r4/4\ncount: 2\n\
           text: 4 3 33 6245 8d2b33a89f0bc051f7e7439940a6d8bf - 3-3/_1\ncpath: /a: b\ncopyfrom: 5 /b\n\n",
         b"0-1._0.t2-2 add-dir false false false /b\n2 /t\n0-1.0.t4-4 modify false true /t\n\n\n",
@@ -142,6 +151,7 @@ mod tests {
         b"P2L-INDEX\n\x01\xa9\x06\x80\x80\x40\x01\x0b\x00\x27\x32\x00\xec\xaa\x80\xfe\x02\x42\x18",
         b"809 b981925895ff8d8083d6423753c32461 843 f5ae084d04cb3227c1cdb9e2c84a4975I",
         b"DELTA 2 3 4023\n0\n115\n",
+        b"\0\0\0\0\0\0\0\0\x4b\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\x16\xb7\xfc\x0d\0\0\0\0\0\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0",
     ];
 
     proptest! {
