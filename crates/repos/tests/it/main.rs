@@ -2,6 +2,7 @@
 
 mod ahead;
 mod authz;
+mod commit;
 mod dump;
 mod golden;
 mod peer;

@@ -5,6 +5,8 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
 use testkit::server::Server;
 
@@ -21,8 +23,10 @@ pub enum Item {
 pub type Edit = Result<Vec<String>, Vec<(u64, String)>>;
 
 pub struct Peer {
-    input: BufReader<TcpStream>,
-    output: TcpStream,
+    input: Box<dyn BufRead>,
+    output: Box<dyn Write>,
+    /// The server of a tunnel, which ends with it.
+    child: Option<Child>,
 }
 
 impl Peer {
@@ -31,19 +35,81 @@ impl Peer {
         let output = TcpStream::connect(server.addr()).expect("because the server is up");
         output.set_nodelay(true).expect("because it is a TCP socket");
         let input = BufReader::new(output.try_clone().expect("because it is open"));
-        let url = server.url(path);
-        let mut peer = Peer { input, output };
+        let mut peer = Peer {
+            input: Box::new(input),
+            output: Box::new(output),
+            child: None,
+        };
+        peer.greet(&server.url(path), "ANONYMOUS");
+        peer
+    }
+
+    /// Starts `svnserve` at the other end of a pipe, as if `user` had logged in where it runs.
+    pub fn tunnel(root: &Path, url: &str, user: Option<&str>) -> Peer {
+        let mut child = Command::new("svnserve")
+            .args(["-t", "-r"])
+            .arg(root)
+            .arg(format!("--tunnel-user={}", user.unwrap_or("nobody")))
+            .env("LC_ALL", "C.UTF-8")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("because svnserve is installed");
+        let input = BufReader::new(child.stdout.take().expect("because it is a pipe"));
+        let output = child.stdin.take().expect("because it is a pipe");
+        let mut peer = Peer {
+            input: Box::new(input),
+            output: Box::new(output),
+            child: Some(child),
+        };
+        peer.greet(url, if user.is_some() { "EXTERNAL" } else { "ANONYMOUS" });
+        peer
+    }
+
+    fn greet(&mut self, url: &str, mechanism: &str) {
+        let peer = self;
         peer.item();
         peer.send(&format!(
             "( 2 ( edit-pipeline svndiff1 accepts-svndiff2 absent-entries depth mergeinfo ) {}:{url} ) ",
             url.len()
         ));
         peer.item();
-        peer.send("( ANONYMOUS ( 0: ) ) ");
+        peer.send(&format!("( {mechanism} ( 0: ) ) "));
         peer.item();
         let info = peer.item();
         assert_eq!(word(&info), "success", "{info:?}");
-        peer
+    }
+
+    /// Sends a request that is answered by an auth-request and a response; the failure's links if it is one.
+    pub fn ask(&mut self, request: &[u8]) -> Result<Item, Vec<(u64, String)>> {
+        self.send_bytes(request);
+        for _ in 0..2 {
+            let answer = self.item();
+            if word(&answer) == "failure" {
+                return Err(failure(&answer));
+            }
+            if let [Item::List(mechanisms), ..] = args(&answer)
+                && mechanisms.is_empty()
+                && args(&answer).len() == 2
+            {
+                continue;
+            }
+            return Ok(answer);
+        }
+        panic!("two auth-requests for one request")
+    }
+
+    /// Sends a commit and its whole drive at once; the commit-info, or why there is none.
+    pub fn commit(&mut self, request: &[u8], drive: &[u8]) -> Result<Item, Vec<(u64, String)>> {
+        self.ask(request)?;
+        self.send_bytes(drive);
+        let answer = self.item();
+        if word(&answer) == "failure" {
+            self.send("( abort-edit ( ) ) ");
+            return Err(failure(&answer));
+        }
+        self.item();
+        Ok(self.item())
     }
 
     /// Sends a request (`update`, …) and report commands, then follows the edit.
@@ -149,9 +215,12 @@ impl Peer {
     }
 
     fn send(&mut self, text: &str) {
-        self.output
-            .write_all(text.as_bytes())
-            .expect("because the server listens");
+        self.send_bytes(text.as_bytes());
+    }
+
+    fn send_bytes(&mut self, bytes: &[u8]) {
+        let sent = self.output.write_all(bytes).and_then(|()| self.output.flush());
+        sent.expect("because the server listens");
     }
 
     fn item(&mut self) -> Item {
@@ -208,6 +277,16 @@ impl Peer {
             .read_exact(&mut byte)
             .expect("because the server does not hang up");
         byte[0]
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            // Its end of the pipe closes with ours; it would see that, but nobody waits for it.
+            drop(child.kill());
+            drop(child.wait());
+        }
     }
 }
 

@@ -1,0 +1,1 @@
+//! Hooks, locks and what comes after a commit.

@@ -1,0 +1,6 @@
+//! Commits, beside the real server: the same drives over its wire and through our editor, on copies of one repository.
+
+mod drive;
+mod hooked;
+mod pair;
+mod rules;
