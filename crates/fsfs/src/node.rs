@@ -84,9 +84,14 @@ impl Node {
         self.noderev().kind
     }
 
-    /// Revision in which this node-revision was made; None inside a transaction that made it.
+    /// Revision in which this node-revision was made; None inside a transaction that made it. The root of a transaction in
+    /// which nothing has happened yet is still the base's.
     pub fn created_rev(&self) -> Option<Revnum> {
-        self.id().rev()
+        let fresh = || {
+            let base = self.predecessor_id().filter(|_| self.noderev().is_fresh_txn_root);
+            base?.rev()
+        };
+        self.id().rev().or_else(fresh)
     }
 
     /// Path at which it was made (differs from `path` below a lazily copied directory).

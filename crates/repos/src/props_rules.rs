@@ -35,7 +35,8 @@ pub fn validate(name: &str, value: Option<&[u8]>) -> Result<()> {
             format!("Cannot accept '{name}' property because it is not encoded in UTF-8"),
         ));
     }
-    if value.contains(&b'\r') {
+    // The incumbent looks no further than to the first NUL.
+    if value.iter().take_while(|b| **b != 0).any(|b| *b == b'\r') {
         return Err(Error::new(
             Code::BAD_PROPERTY_VALUE_EOL,
             format!("Cannot accept non-LF line endings in '{name}' property"),
@@ -127,6 +128,7 @@ mod tests {
             ("svn:x", Some(&b"a\nb\0c"[..]), None),
             ("svn:x", Some(b"\xff"), not_utf8),
             ("svn:x", Some(b"a\r\nb"), eol),
+            ("svn:x", Some(b"a\0\r"), None),
             ("x", Some(b"\xff\r"), None),
             ("", Some(b"x"), None),
             ("svn:executable", Some(b"no"), None),

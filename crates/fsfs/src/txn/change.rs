@@ -233,7 +233,7 @@ impl State {
         if way.last().is_some_and(|node| node.kind != NodeKind::File) {
             return Err(Error::new(
                 Code::FS_NOT_FILE,
-                "Attempted to set textual contents of a *non*-file node",
+                "Attempted to get textual contents of a *non*-file node",
             ));
         }
         Ok(last(&self.make_mutable(fs, path, &way)?))

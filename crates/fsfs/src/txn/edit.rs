@@ -305,11 +305,11 @@ fn committed(root: &Root) -> Result<Revnum> {
     })
 }
 
-/// Checks what the writer of a delta believes that the file holds.
+/// Checks what the writer of a delta believes that the file holds. Of a file that never got a text nothing is known, so
+/// anything is believed.
 fn check_base(path: &FsPath, noderev: &NodeRev, expected: Option<&Md5>) -> Result<()> {
-    let actual = noderev.text.as_ref().map_or(Md5::EMPTY, |rep| rep.md5);
-    match expected {
-        Some(expected) if !expected.matches(&actual) => Err(Error::new(
+    match (expected, noderev.text.as_ref().map(|rep| rep.md5)) {
+        (Some(expected), Some(actual)) if !expected.matches(&actual) => Err(Error::new(
             Code::CHECKSUM_MISMATCH,
             format!(
                 "Base checksum mismatch on '{path}':\n   expected:  {expected}\n     actual:  {actual}\n"

@@ -3,6 +3,7 @@
 mod ahead;
 mod authz;
 mod commit;
+mod create;
 mod dump;
 mod golden;
 mod peer;

@@ -114,7 +114,7 @@ fn source(from: &str) -> String {
 }
 
 /// Which of the open directories a path is told of.
-fn parent<'a>(path: &'a str, is_open: impl Fn(&str) -> bool) -> &'a str {
+fn parent(path: &str, is_open: impl Fn(&str) -> bool) -> &str {
     let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
     if is_open(parent) { parent } else { "" }
 }

@@ -201,7 +201,10 @@ impl Pair {
     /// Drives both and compares; true if both committed.
     pub fn same(&self, what: &str, steps: &[Step]) -> std::result::Result<bool, String> {
         let (theirs, ours) = (self.theirs(steps), self.ours(steps));
-        let bare = |info: &CommitInfo| (info.rev, info.author.clone(), info.post_commit_error.clone());
+        let bare = |info: &CommitInfo| {
+            let complaint = info.post_commit_error.as_deref().map(mask);
+            (info.rev, info.author.clone(), complaint)
+        };
         match (&theirs, &ours) {
             (Ok(theirs), Ok(ours)) if bare(theirs) == bare(ours) && ours.date.is_some() => Ok(true),
             (Err(theirs), Err(ours)) if theirs == ours => Ok(false),
