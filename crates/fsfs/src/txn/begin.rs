@@ -11,9 +11,10 @@ use std::sync::Arc;
 use base::{Code, Date, Error, NodeKind, Props, Result, Revnum, hashdump, props};
 use parking_lot::RwLock;
 
+use super::children::Children;
 use super::edit::{Life, Txn, TxnOptions};
 use super::proto_rev::ProtoRev;
-use super::state::{Children, Laid, NodeKey, State, TxnNode, spelled_copyroot};
+use super::state::{Laid, NodeKey, State, TxnNode, spelled_copyroot};
 use crate::disk::{is_missing, write_atomic};
 use crate::format::changes;
 use crate::format::dir;

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use base::hashdump::{self, Terminator};
 use base::{Error, Result};
 
-use super::state::{Children, NodeKey, ROOT, State, TxnNode};
+use super::children::Children;
+use super::state::{NodeKey, ROOT, State, TxnNode};
 use crate::disk::{Create, is_missing};
 use crate::format::changes;
 use crate::format::dir::{self, DirEntry};

@@ -1,12 +1,13 @@
 //! Transactions: changes that are not a revision yet.
 //!
-//! `begin` makes, opens and removes them, `edit` is the front door to an open one. Its tree lives in memory: `state` holds it,
+//! `begin` makes, opens and removes them, `edit` is the front door to an open one. Its tree lives in memory: `state` (with `children`) holds it,
 //! `change` is what the operations do to it, `text` takes a file's new text, `live` shows it to readers of this process,
 //! `lay_down` writes it for others. `merge` brings in what was committed meanwhile, `tree` writes the revision's items, and
 //! `commit` makes the revision. `proto_rev` is the file that all of it ends up in.
 
 mod begin;
 mod change;
+mod children;
 mod commit;
 mod edit;
 mod lay_down;

@@ -9,13 +9,14 @@
 //! A changed directory is its committed list with an overlay of changes, so adding one file to a directory of ten thousand
 //! costs one entry.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, OnceLock};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use base::{Code, Error, FsPath, NodeKind, Props, Result, Revnum};
 
+use super::children::Children;
 use crate::format::changes::RawChange;
-use crate::format::dir::{self, DirEntry};
+use crate::format::dir;
 use crate::format::id::{IdPart, NodeRevId, Tail, TxnId};
 use crate::format::noderev::{CopyRoot, NodeRev};
 use crate::format::rep_line::Rep;
@@ -74,19 +75,6 @@ pub(crate) struct TxnNode {
     pub(crate) props_laid: bool,
 }
 
-/// A changed directory.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Children {
-    /// What it was before.
-    pub(crate) base: Arc<[DirEntry]>,
-    /// What was set or (`None`) deleted since.
-    pub(crate) overlay: BTreeMap<Box<str>, Option<(NodeKind, NodeRevId)>>,
-    /// Both together, if somebody asked for it since the last change.
-    whole: OnceLock<Arc<[DirEntry]>>,
-    /// The file: names that it lacks; none if there is no file yet.
-    pub(crate) file: Option<Vec<Box<str>>>,
-}
-
 impl TxnNode {
     pub(crate) fn new(noderev: NodeRev) -> Self {
         TxnNode {
@@ -102,73 +90,6 @@ impl TxnNode {
     pub(crate) fn change(&mut self) -> &mut NodeRev {
         self.is_laid = false;
         Arc::make_mut(&mut self.noderev)
-    }
-}
-
-impl Children {
-    pub(crate) fn new(base: Arc<[DirEntry]>) -> Self {
-        Children {
-            base,
-            ..Children::default()
-        }
-    }
-
-    /// What a name stands for.
-    pub(crate) fn find(&self, name: &str) -> Option<(NodeKind, NodeRevId)> {
-        match self.overlay.get(name) {
-            Some(change) => *change,
-            None => dir::find(&self.base, name).map(|entry| (entry.kind, entry.id)),
-        }
-    }
-
-    fn set(&mut self, name: &str, value: Option<(NodeKind, NodeRevId)>) {
-        self.whole = OnceLock::new();
-        if let Some(file) = &mut self.file {
-            file.push(name.into());
-        }
-        self.overlay.insert(name.into(), value);
-    }
-
-    /// All entries in the order of their names.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, NodeKind, NodeRevId)> {
-        let mut base = self.base.iter().peekable();
-        let mut overlay = self.overlay.iter().peekable();
-        std::iter::from_fn(move || {
-            loop {
-                let from_base = match (base.peek(), overlay.peek()) {
-                    (None, None) => return None,
-                    (Some(_), None) => true,
-                    (None, Some(_)) => false,
-                    (Some(entry), Some((name, _))) => {
-                        if entry.name == **name {
-                            base.next();
-                            continue;
-                        }
-                        entry.name < **name
-                    }
-                };
-                if from_base {
-                    let entry = base.next()?;
-                    return Some((&*entry.name, entry.kind, entry.id));
-                }
-                if let (name, Some((kind, id))) = overlay.next()? {
-                    return Some((&**name, *kind, *id));
-                }
-            }
-        })
-    }
-
-    /// All entries, as readers want them.
-    pub(crate) fn entries(&self) -> Arc<[DirEntry]> {
-        let list = || {
-            let entries = self.iter().map(|(name, kind, id)| DirEntry {
-                name: name.into(),
-                kind,
-                id,
-            });
-            entries.collect()
-        };
-        self.whole.get_or_init(list).clone()
     }
 }
 

@@ -4,15 +4,16 @@
 //! the root comes last, and what is written never has to be touched again. On the way temporary IDs become permanent ones. The
 //! transaction itself is only read: if the commit fails, it is as it was.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use base::hashdump::{self, Terminator};
 use base::{Code, Error, NodeKind, Props, Result, Revnum};
+use delta::window::WINDOW_SIZE;
 
 use super::proto_rev::ProtoWriter;
 use super::state::{NodeKey, ROOT, State};
-use crate::cache::Key;
+use crate::cache::{Chunk, Key};
 use crate::format::changes::{self, ChangedPath};
 use crate::format::dir::{self, DirEntry};
 use crate::format::id::{IdPart, NodeRevId, Tail};
@@ -37,7 +38,7 @@ pub(super) struct Written {
     /// Item of the changed paths.
     pub(super) changes: u64,
     noderevs: Vec<Arc<NodeRev>>,
-    dirs: Vec<(u64, Arc<[DirEntry]>)>,
+    dirs: Vec<(u64, Arc<[DirEntry]>, Vec<u8>)>,
     props: Vec<(u64, Arc<Props>)>,
     changed_paths: Arc<[ChangedPath]>,
 }
@@ -79,8 +80,17 @@ impl TreeWriter<'_> {
         let mut next_number = self.state.next_node;
         let mut ids: HashMap<NodeKey, NodeRevId> = HashMap::new();
         let mut stack = vec![self.frame(ROOT)?];
+        // A transaction may come from files that anybody can have written.
+        let mut seen = HashSet::from([ROOT]);
         while let Some(top) = stack.last_mut() {
             if let Some(child) = top.children.pop() {
+                if !seen.insert(child) {
+                    let id = self.state.node_id(child);
+                    return Err(Error::new(
+                        Code::FS_CORRUPT,
+                        format!("Node-revision '{id}' is in the tree twice"),
+                    ));
+                }
                 stack.push(self.frame(child)?);
                 continue;
             }
@@ -144,7 +154,7 @@ impl TreeWriter<'_> {
             if let RepPlace::Rev(rev, item) = rep.place
                 && rev == self.rev
             {
-                written.dirs.push((item, entries));
+                written.dirs.push((item, entries, content));
             }
             noderev.text = Some(rep);
         } else if noderev.kind == NodeKind::File {
@@ -257,8 +267,14 @@ impl Written {
                 cache.insert(Key::new::<Arc<NodeRev>>(instance, rev, item), noderev);
             }
         }
-        for (item, entries) in self.dirs {
+        for (item, entries, content) in self.dirs {
             cache.insert(Key::new::<Arc<[DirEntry]>>(instance, rev, item), entries);
+            // The next state of the directory is likely to be a delta against this one.
+            if content.len() <= WINDOW_SIZE {
+                let chunk = Chunk::new(Arc::new(content));
+                chunk.set_checked();
+                cache.insert(Key::new::<Chunk>(instance, rev, item), chunk);
+            }
         }
         for (item, list) in self.props {
             cache.insert(Key::new::<Arc<Props>>(instance, rev, item), list);

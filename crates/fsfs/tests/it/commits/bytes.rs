@@ -55,7 +55,18 @@ fn rev_file(repository: &Repository, rev: Revnum, shard_size: u64) -> PathBuf {
 }
 
 fn compare_bytes(version: &str, shard_size: u64, conf: &str) {
-    let a = Repository::create(version, shard_size, conf);
+    compare_in(Repository::create(version, shard_size, conf), version, shard_size);
+}
+
+/// The format of today with the layout and addressing of yesterday.
+fn compare_upgraded(version: &str, shard_size: u64) {
+    let a = Repository::create(version, shard_size, "");
+    a.upgrade();
+    std::fs::write(a.db().join("fsfs.conf"), "[deltification]\ncompression = none\n").unwrap();
+    compare_in(a, &format!("{version} upgraded"), shard_size);
+}
+
+fn compare_in(a: Repository, version: &str, shard_size: u64) {
     let b = copy_of(&a);
     let fs = compare::open(&a);
     for (at, op) in history().into_iter().enumerate() {
@@ -133,4 +144,14 @@ fn format_7() {
 fn format_8() {
     // LZ4 leaves compressors free; ours finds other matches than the incumbent's library.
     compare_bytes("1.14", 1000, "[deltification]\ncompression = none\n");
+}
+
+#[test]
+fn format_8_from_format_1() {
+    compare_upgraded("1.3", 0);
+}
+
+#[test]
+fn format_8_from_format_6() {
+    compare_upgraded("1.8", 4);
 }

@@ -232,3 +232,30 @@ fn we_commit_theirs() {
         );
     }
 }
+
+/// Files that nobody has written, as they may be found.
+#[test]
+fn a_directory_within_itself_is_refused() {
+    let repository = Repository::create("1.14", 1000, "");
+    let fs = compare::open(&repository);
+    let mut txn = begin(&fs);
+    apply(&fs, &mut txn, &[Mkdir("d"), Mkdir("d/e")]).unwrap();
+    let (name, id) = (
+        txn.name().to_owned(),
+        txn.root().unwrap().node(&path("d")).unwrap().id().to_string(),
+    );
+    drop(txn);
+    let node = id.split(".t").next().unwrap();
+    let file = repository
+        .db()
+        .join(format!("transactions/{name}.txn/node.{node}.children"));
+    let value = format!("dir {id}");
+    let record = format!("K 4\nself\nV {}\n{value}\n", value.len());
+    let mut children = std::fs::read(&file).unwrap();
+    children.extend_from_slice(record.as_bytes());
+    std::fs::write(&file, children).unwrap();
+    let mut txn = fs.open_txn(&name).unwrap();
+    assert_eq!(txn.commit(&now).unwrap_err().code(), base::Code::FS_CORRUPT);
+    txn.abort().unwrap();
+    assert_eq!(fs.youngest().unwrap(), Revnum(0));
+}

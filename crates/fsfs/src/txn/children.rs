@@ -1,0 +1,90 @@
+//! A directory that a transaction has changed: the committed list with an overlay.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use base::NodeKind;
+
+use crate::format::dir::{self, DirEntry};
+use crate::format::id::NodeRevId;
+
+/// A changed directory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Children {
+    /// What it was before.
+    pub(crate) base: Arc<[DirEntry]>,
+    /// What was set or (`None`) deleted since.
+    pub(crate) overlay: BTreeMap<Box<str>, Option<(NodeKind, NodeRevId)>>,
+    /// Both together, if somebody asked for it since the last change.
+    whole: OnceLock<Arc<[DirEntry]>>,
+    /// The file: names that it lacks; none if there is no file yet.
+    pub(crate) file: Option<Vec<Box<str>>>,
+}
+
+impl Children {
+    pub(crate) fn new(base: Arc<[DirEntry]>) -> Self {
+        Children {
+            base,
+            ..Children::default()
+        }
+    }
+
+    /// What a name stands for.
+    pub(crate) fn find(&self, name: &str) -> Option<(NodeKind, NodeRevId)> {
+        match self.overlay.get(name) {
+            Some(change) => *change,
+            None => dir::find(&self.base, name).map(|entry| (entry.kind, entry.id)),
+        }
+    }
+
+    /// Sets or deletes a name.
+    pub(super) fn set(&mut self, name: &str, value: Option<(NodeKind, NodeRevId)>) {
+        self.whole = OnceLock::new();
+        if let Some(file) = &mut self.file {
+            file.push(name.into());
+        }
+        self.overlay.insert(name.into(), value);
+    }
+
+    /// All entries in the order of their names.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, NodeKind, NodeRevId)> {
+        let mut base = self.base.iter().peekable();
+        let mut overlay = self.overlay.iter().peekable();
+        std::iter::from_fn(move || {
+            loop {
+                let from_base = match (base.peek(), overlay.peek()) {
+                    (None, None) => return None,
+                    (Some(_), None) => true,
+                    (None, Some(_)) => false,
+                    (Some(entry), Some((name, _))) => {
+                        if entry.name == **name {
+                            base.next();
+                            continue;
+                        }
+                        entry.name < **name
+                    }
+                };
+                if from_base {
+                    let entry = base.next()?;
+                    return Some((&*entry.name, entry.kind, entry.id));
+                }
+                if let (name, Some((kind, id))) = overlay.next()? {
+                    return Some((&**name, *kind, *id));
+                }
+            }
+        })
+    }
+
+    /// All entries, as readers want them.
+    pub(crate) fn entries(&self) -> Arc<[DirEntry]> {
+        let list = || {
+            let entries = self.iter().map(|(name, kind, id)| DirEntry {
+                name: name.into(),
+                kind,
+                id,
+            });
+            entries.collect()
+        };
+        self.whole.get_or_init(list).clone()
+    }
+}
