@@ -11,8 +11,8 @@ use fsfs::{Cache, Fs, TxnOptions};
 
 fn main() -> Result<()> {
     let args: Vec<String> = std::env::args().collect();
-    let [_, db, kind, files, bytes] = &args[..] else {
-        eprintln!("put DB noise|text|zeros FILES BYTES");
+    let [_, db, kind, files, bytes, more @ ..] = &args[..] else {
+        eprintln!("put DB noise|text|zeros FILES BYTES [REVISIONS]");
         std::process::exit(1);
     };
     let number = |text: &str| text.parse::<u64>().expect("a number");
@@ -52,6 +52,27 @@ fn main() -> Result<()> {
         seconds - texts.as_secs_f64(),
         (files * bytes) as f64 / seconds / 1e6,
         files as f64 / seconds
+    );
+    let revisions = more.first().map_or(0, |text| number(text));
+    let begun = Instant::now();
+    let mut batch = fs.batch()?;
+    for at in 0..revisions {
+        let mut txn = batch.begin_txn(TxnOptions::default(), Date(0))?;
+        let file = path(&format!("{dir}/file-{:06}", at % files));
+        let mut writer = txn.apply_text(&file, None)?;
+        supply.fill(&mut buffer[..bytes.min(64 << 10) as usize]);
+        writer.write(&buffer[..bytes.min(64 << 10) as usize])?;
+        writer.finish(&mut txn)?;
+        batch.commit(txn, &|| Date(0))?;
+        if at % 1000 == 999 {
+            batch.flush()?;
+        }
+    }
+    batch.flush()?;
+    let seconds = begun.elapsed().as_secs_f64();
+    println!(
+        "{revisions} revisions more: {:.0} a second",
+        revisions as f64 / seconds
     );
     Ok(())
 }
