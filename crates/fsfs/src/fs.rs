@@ -248,6 +248,11 @@ impl Fs {
         }
     }
 
+    /// True for a private view of revisions that are not current yet: nobody else writes to its transactions.
+    pub(crate) fn is_private(&self) -> bool {
+        self.0.ahead.is_some()
+    }
+
     /// What is shared by revisions that are not current yet.
     pub(crate) fn unshared_rows(&self) -> Option<UnsharedRows> {
         self.0.ahead.as_ref().map(|ahead| ahead.rows.clone())

@@ -55,17 +55,21 @@ pub(super) struct State {
 pub(crate) type LiveProtoRevs = Mutex<HashMap<TxnId, Weak<Inner>>>;
 
 impl ProtoRev {
-    /// Makes the empty files of a new transaction (its directory exists already).
+    /// Makes the empty files of a new transaction (its directory exists already). One that nobody else can write to gets no
+    /// file to lock, which is one file less for each revision of a group.
     ///
     /// # Errors
     /// The system's.
     pub(crate) fn create(fs: &Fs, txn: TxnId) -> Result<ProtoRev> {
         let layout = fs.layout();
-        let mut file = None;
-        for path in [layout.proto_rev_lock(txn), layout.proto_rev(txn)] {
+        let make = |path: PathBuf| {
             let created = fs.disk().write(&path, Create::New);
-            file = Some(created.map_err(|e| Error::io("Can't create file", &path, &e))?);
+            created.map_err(|e| Error::io("Can't create file", &path, &e))
+        };
+        if !fs.is_private() {
+            make(layout.proto_rev_lock(txn))?;
         }
+        let file = Some(make(layout.proto_rev(txn))?);
         let state = State {
             end: 0,
             items: Vec::new(),
@@ -170,7 +174,13 @@ impl ProtoRev {
         busy: impl Fn() -> Error,
     ) -> Result<ProtoWriter> {
         let Inner { fs, path, .. } = &*self.0;
-        let lock = FileLock::take(fs, &fs.layout().proto_rev_lock(self.0.txn), false)?.ok_or_else(busy)?;
+        let lock = match fs.is_private() {
+            true => None,
+            false => {
+                let path = fs.layout().proto_rev_lock(self.0.txn);
+                Some(FileLock::take(fs, &path, false)?.ok_or_else(busy)?)
+            }
+        };
         let mut file = match file {
             Some(file) => file,
             None => {

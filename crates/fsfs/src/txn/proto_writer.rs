@@ -27,14 +27,20 @@ pub(crate) struct ProtoWriter {
     next_item: u64,
     /// Start of the item that is being written, and the checksum of what there is of it.
     item: (u64, FnvStream),
-    _lock: FileLock,
+    /// `None` where nobody else can write.
+    _lock: Option<FileLock>,
 }
 
 /// Bytes collected before they are written.
 const BUFFER: usize = 128 << 10;
 
 impl ProtoWriter {
-    pub(super) fn new(proto: ProtoRev, lock: FileLock, file: Box<dyn DiskWriter>, state: &State) -> Self {
+    pub(super) fn new(
+        proto: ProtoRev,
+        lock: Option<FileLock>,
+        file: Box<dyn DiskWriter>,
+        state: &State,
+    ) -> Self {
         ProtoWriter {
             proto,
             file: Some(file),

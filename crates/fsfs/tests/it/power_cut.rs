@@ -194,6 +194,29 @@ fn creation() {
     }
 }
 
+/// Creation on a disk of which each call fails once: what is there is no filesystem, or it is whole.
+#[test]
+fn creation_on_a_failing_disk() {
+    let run = |disk: FailingDisk| {
+        let scratch = testkit::scratch();
+        let db = scratch.path().join("db");
+        let made = fsfs::create(&db, &CreateOptions::default(), now(), Arc::new(disk.clone()));
+        let format = std::fs::read(db.join("format")).unwrap_or_default();
+        if made.is_ok() || format.ends_with(b"logical\n") {
+            assert_eq!(verify(&open(&db)), Revnum(0));
+        }
+        (made.is_ok(), disk.calls())
+    };
+    let (made, calls) = run(FailingDisk::counting(Calls::Changes));
+    assert!(made && calls > 40, "{calls}");
+    for at in 0..calls {
+        for fault in [Fault::Short, Fault::Dead] {
+            let (made, _) = run(FailingDisk::failing(Calls::Changes, at, fault));
+            assert!(!made, "{fault:?} {at}");
+        }
+    }
+}
+
 /// Texts on a disk of which each call fails once: the transaction goes on.
 #[test]
 fn texts_on_a_failing_disk() {
