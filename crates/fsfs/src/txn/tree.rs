@@ -37,6 +37,8 @@ pub(super) struct Written {
     pub(super) root: u64,
     /// Item of the changed paths.
     pub(super) changes: u64,
+    root_noderev: Option<Arc<NodeRev>>,
+    /// At most [`FED`] of each.
     noderevs: Vec<Arc<NodeRev>>,
     dirs: Vec<(u64, Arc<[DirEntry]>, Vec<u8>)>,
     props: Vec<(u64, Arc<Props>)>,
@@ -72,6 +74,7 @@ impl TreeWriter<'_> {
             rev: self.rev,
             root: 0,
             changes: 0,
+            root_noderev: None,
             noderevs: Vec::new(),
             dirs: Vec::new(),
             props: Vec::new(),
@@ -154,7 +157,7 @@ impl TreeWriter<'_> {
             if let RepPlace::Rev(rev, item) = rep.place
                 && rev == self.rev
             {
-                written.dirs.push((item, entries, content));
+                push_some(&mut written.dirs, (item, entries, content));
             }
             noderev.text = Some(rep);
         } else if noderev.kind == NodeKind::File {
@@ -174,7 +177,7 @@ impl TreeWriter<'_> {
             if let RepPlace::Rev(rev, item) = rep.place
                 && rev == self.rev
             {
-                written.props.push((item, list.clone()));
+                push_some(&mut written.props, (item, list.clone()));
             }
             noderev.props = Some(rep);
         }
@@ -187,7 +190,11 @@ impl TreeWriter<'_> {
         };
         self.proto.append_item(ItemKind::NodeRev, Some(item), &text)?;
         let id = noderev.id;
-        written.noderevs.push(Arc::new(noderev));
+        let noderev = Arc::new(noderev);
+        if key == ROOT {
+            written.root_noderev = Some(noderev.clone());
+        }
+        push_some(&mut written.noderevs, noderev);
         Ok(id)
     }
 
@@ -259,8 +266,8 @@ impl Written {
     /// Gives the cache what the next readers ask for. Only once the revision is there to stay.
     pub(super) fn feed(self, fs: &Fs) {
         let (cache, instance, rev) = (fs.cache(), fs.instance(), self.rev.0);
-        if let Some(root) = self.noderevs.last() {
-            cache.insert(Key::part::<Arc<NodeRev>>(instance, rev, 0, 1), root.clone());
+        if let Some(root) = self.root_noderev {
+            cache.insert(Key::part::<Arc<NodeRev>>(instance, rev, 0, 1), root);
         }
         for noderev in self.noderevs {
             if let Tail::Rev(_, item) = noderev.id.tail {
@@ -284,12 +291,22 @@ impl Written {
     }
 }
 
+/// Keeps a thing for the cache, unless there are many already: after an import nobody asks for all of it.
+fn push_some<T>(kept: &mut Vec<T>, thing: T) {
+    if kept.len() < FED {
+        kept.push(thing);
+    }
+}
+
 fn unfinished(noderev: &NodeRev) -> Error {
     Error::new(
         Code::FS_CORRUPT,
         format!("Node-revision '{}' lacks its contents", noderev.id),
     )
 }
+
+/// Things of one kind that the cache gets from a commit.
+const FED: usize = 4096;
 
 /// Number of the changed-path list (logical addressing).
 const CHANGES_ITEM: u64 = 1;
