@@ -210,6 +210,35 @@ fn hooks_look_at_the_transaction() {
     pair.check();
 }
 
+/// A revision is there even if nothing after it goes well.
+#[test]
+fn what_fails_after_a_commit_is_told() {
+    let pair = Pair::new();
+    for side in Side::BOTH {
+        let path = pair.path(side).join("db/rep-cache.db");
+        drop(std::fs::remove_file(&path));
+        std::fs::create_dir(&path).expect("writable");
+    }
+    let add = |name: &str| {
+        [
+            root(),
+            add_file(name),
+            text(name, name),
+            close_as(name, name),
+            done(),
+        ]
+    };
+    assert_eq!(pair.same("no rep-cache", &add("n")), Ok(true));
+    pair.hook("post-commit", "echo oops >&2; exit 1");
+    assert_eq!(pair.same("nor a hook", &add("m")), Ok(true));
+    let info = pair.ours(&add("o")).expect("because there is a revision");
+    let told = info.post_commit_error.expect("because it went wrong");
+    assert!(
+        told.starts_with("post commit FS processing had error:\n") && told.ends_with("oops\n"),
+        "{told}"
+    );
+}
+
 /// A hook that reads nothing, or writes more than any pipe holds, holds nobody up.
 #[test]
 fn pipes_do_not_block() {

@@ -36,12 +36,20 @@ pub struct Pair {
 
 impl Pair {
     pub fn new() -> Pair {
+        Pair::compatible("1.14")
+    }
+
+    /// In the format of an older release.
+    pub fn compatible(version: &str) -> Pair {
         let scratch = testkit::tool::scratch();
         let theirs = scratch.path().join("theirs/repo");
         let ours = scratch.path().join("ours/repo");
         std::fs::create_dir(scratch.path().join("theirs")).expect("writable");
         std::fs::create_dir(scratch.path().join("ours")).expect("writable");
-        Tool::new("svnadmin").arg("create").arg(&theirs).ok();
+        Tool::new("svnadmin")
+            .args(["create", "--compatible-version", version])
+            .arg(&theirs)
+            .ok();
         Repo::at(&theirs).load(history().bytes());
         std::fs::write(
             theirs.join("conf/svnserve.conf"),

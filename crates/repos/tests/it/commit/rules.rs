@@ -669,3 +669,50 @@ fn rights() {
         ],
     );
 }
+
+/// One commit of everything, and one on top of it, in each format that repositories can have.
+#[test]
+fn every_format() {
+    for version in ["1.3", "1.4", "1.5", "1.7", "1.8", "1.9"] {
+        compare(
+            &Pair::compatible(version),
+            vec![
+                (
+                    "everything",
+                    vec![
+                        root(),
+                        copy_dir("t", "/A", 4),
+                        delete("t/s/g", 4),
+                        copy_file("t/s/h", "/iota", 2),
+                        text_on("t/s/h", "iota\n", "iota\nmore\n"),
+                        close_as("t/s/h", "iota\nmore\n"),
+                        open_file("iota", 2),
+                        file_prop("iota", "svn:eol-style", "native"),
+                        text_on("iota", "iota\n", "iota\nless\n"),
+                        close_as("iota", "iota\nless\n"),
+                        dir_prop("", "svn:mergeinfo", "/A:1-3"),
+                        add_dir("n"),
+                        add_file("n/same"),
+                        text("n/same", "two\n"),
+                        close_as("n/same", "two\n"),
+                        done(),
+                    ],
+                ),
+                (
+                    "on top",
+                    vec![
+                        root(),
+                        delete("A", 4),
+                        copy_dir("A", "/t", 5),
+                        open_file("A/f", 3),
+                        text_on("A/f", "two\n", "two\nthree\n"),
+                        close_as("A/f", "two\nthree\n"),
+                        del_dir_prop("", "svn:mergeinfo"),
+                        done(),
+                    ],
+                ),
+                ("stale", vec![root(), delete("t", 4), done()]),
+            ],
+        );
+    }
+}
