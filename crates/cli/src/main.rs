@@ -19,6 +19,7 @@ mod progress;
 mod serve;
 mod svnadmin;
 mod svnauthz;
+mod svnfsfs;
 mod svnlook;
 mod svnserve;
 mod version;
@@ -71,6 +72,12 @@ const PERSONALITIES: &[Personality] = &[
         word: "authz-validate",
         about: "check an authz file",
         run: svnauthz::run_validate,
+    },
+    Personality {
+        name: "svnfsfs",
+        word: "fsfs",
+        about: "examine how a repository is stored",
+        run: svnfsfs::run,
     },
     Personality {
         name: "svnserve",

@@ -168,7 +168,7 @@ impl Common {
         let wrong = |text: &str| misuse(out.program(), Error::new(Code::CL_ARG_PARSING_ERROR, text));
         let number = |revision: Revision| match revision {
             Revision::Number(rev) => Ok(rev),
-            _ => Err(wrong("Invalid revision specifier")),
+            _ => Err(wrong("Non-numeric revision specified")),
         };
         let first = number(start)?;
         let last = end.map_or(Ok(first), number)?;

@@ -102,7 +102,7 @@ impl Unlock {
         let outcome = repository.unlock_many(&[target], Some(user), false, hooks)?;
         only(outcome)?;
         if !self.how.quiet {
-            out.line(&format!("'{path}' unlocked."))?;
+            out.line(&format!("'{path}' unlocked by user '{user}'."))?;
         }
         Ok(())
     }

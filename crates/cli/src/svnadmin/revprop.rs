@@ -14,7 +14,7 @@ use repos::props_rules;
 use super::range::Range;
 use super::repository;
 use crate::args::operand::{at_least, at_most, misuse, text};
-use crate::args::revision::Revision;
+use crate::args::revision::{Revision, RevisionRange};
 use crate::local_path;
 use crate::out::Out;
 
@@ -150,12 +150,14 @@ impl Place {
 /// The one revision that is needed, which must be a number.
 fn single(out: &Out, range: Range) -> Result<Revnum> {
     match range.given() {
-        Some(range) if range.end.is_some() => Err(wrong(out, "Only one revision allowed")),
-        Some(range) => match range.start {
-            Revision::Number(rev) => Ok(rev),
-            _ => Err(wrong(out, "Missing revision")),
+        Some(RevisionRange {
+            start: Revision::Number(rev),
+            end,
+        }) => match end {
+            None => Ok(rev),
+            Some(_) => Err(wrong(out, "Only one revision allowed")),
         },
-        None => Err(wrong(out, "Missing revision")),
+        _ => Err(wrong(out, "Missing revision")),
     }
 }
 

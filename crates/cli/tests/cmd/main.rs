@@ -2,6 +2,8 @@
 
 mod arguments;
 mod pair;
+mod script;
 mod svnadmin;
+mod svnadmin_write;
 mod svnauthz;
 mod svnlook;

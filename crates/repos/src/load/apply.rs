@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 
-use base::{Cancel, Code, Error, FsPath, NodeKind, RelPath, Result};
+use base::{Cancel, Code, Error, FsPath, NodeKind, Result};
 use delta::editor::TextChunk;
 use delta::svndiff::Decoder;
 use fsfs::Txn;
@@ -28,12 +28,12 @@ impl Loader<'_> {
             Ok(path) => path,
             Err(error) => {
                 // Told as if it were a path: the incumbent finds out after.
-                self.tell(Event::Editing(RelPath::empty()))?;
+                self.tell(Event::Editing(node.path.trim_matches('/').to_owned()))?;
                 return Err(error);
             }
         };
         let path = absolute(&shown);
-        self.tell(Event::Editing(shown))?;
+        self.tell(Event::Editing(shown.to_string()))?;
         match action {
             Action::Change => {}
             Action::Delete => self.txn()?.delete(&path)?,

@@ -93,8 +93,8 @@ pub enum Event {
         /// Its number in the stream.
         original: Revnum,
     },
-    /// A node is begun.
-    Editing(RelPath),
+    /// A node is begun: its path, or what the stream has in place of one.
+    Editing(String),
     /// It was made as a copy.
     Copied,
     /// Carriage returns were taken out of its mergeinfo.

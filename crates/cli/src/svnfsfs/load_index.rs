@@ -1,0 +1,61 @@
+//! `svnfsfs load-index`: indexes made anew from a table.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead as _, Read as _};
+
+use base::{Code, Error, Result};
+use fsfs::admin::indexes::{self, Entry};
+
+use super::entry_text;
+use crate::args::option::Memory;
+use crate::out::Out;
+
+/// Reads a table as 'dump-index' prints it from standard input, in any order, and
+/// makes the indexes of the file that it describes anew. It must describe the whole
+/// file; header and checksums may be left out and are not looked at.
+#[derive(clap::Args)]
+#[command(override_usage = "load-index REPOS_PATH")]
+pub struct LoadIndex {
+    #[command(flatten)]
+    memory: Memory,
+    operands: Vec<OsString>,
+}
+
+impl LoadIndex {
+    /// Runs it.
+    pub fn run(self, _out: &mut Out) -> Result<()> {
+        let fs = super::open(&self.operands, self.memory)?;
+        let entries = entries()?;
+        match entries.first() {
+            None => Ok(()),
+            Some(first) => indexes::load(&fs, first.rev, &entries),
+        }
+    }
+}
+
+/// Reads the table from standard input.
+fn entries() -> Result<Vec<Entry>> {
+    let mut input = io::stdin().lock();
+    let (mut entries, mut line) = (Vec::new(), Vec::new());
+    loop {
+        line.clear();
+        // No line of a table is nearly as long.
+        let read = input
+            .by_ref()
+            .take(LONGEST)
+            .read_until(b'\n', &mut line)
+            .map_err(|e| Error::os(&e, "Can't read from stream"))?;
+        if read == 0 {
+            return Ok(entries);
+        }
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim_end_matches(['\r', '\n']);
+        if text.len() as u64 + 1 >= LONGEST {
+            return Err(Error::new(Code::INVALID_INPUT, "A line is too long"));
+        }
+        entries.extend(entry_text::parse(text)?);
+    }
+}
+
+/// Bytes of a line.
+const LONGEST: u64 = 4096;
