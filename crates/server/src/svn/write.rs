@@ -206,10 +206,10 @@ impl Talk {
         for (at, path) in paths.into_iter().enumerate() {
             let result = match path {
                 Err(denied) => Err(denied),
-                // After a failure of the whole there is nothing to say about the rest.
-                Ok(_) => match each.next() {
+                Ok(path) => match each.next() {
                     Some((_, result)) => result,
-                    None => break,
+                    // The whole has failed before it came to single paths.
+                    None => Err(no_result(&path)),
                 },
             };
             match result {
@@ -235,6 +235,10 @@ impl Talk {
             Some(error) => Err(error),
         }
     }
+}
+
+fn no_result(path: &FsPath) -> Error {
+    Error::new(Code::FS_LOCK_OPERATION_FAILED, format!("No result for '{path}'."))
 }
 
 /// What became of the only path of a request.
