@@ -1,8 +1,21 @@
-//! Upgrading the format: SKELETON (agreed signatures; the bodies are being written).
+//! Giving a filesystem the newest format.
+//!
+//! Revisions are not rewritten; layout and addressing stay. What the newer format expects is made first, then `format` is replaced,
+//! and what only the older one needed is removed last: a crash leaves a filesystem of one format or the other, and the next run
+//! finishes what was left. Open transactions of formats 1 and 2 cannot be gone on with afterwards.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use base::{Code, Error, Result};
+use base::{Error, Result};
+
+use super::pack::{pack_revprops, remove_unpacked_revprops};
+use crate::cache::Cache;
+use crate::create::default_conf;
+use crate::disk::{Create, Disk, RealDisk, write_atomic};
+use crate::format::fs_format::FsFormat;
+use crate::fs::Fs;
+use crate::guard::WriteLock;
 
 /// What an upgrade did, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,11 +28,120 @@ pub enum UpgradeEvent {
     RemovedRevprops(u64),
 }
 
-/// Gives the filesystem in REPOS/db the newest format.
+/// Gives the filesystem in REPOS/db the newest format; one that has it already gets its configuration file back, if that is missing.
 ///
 /// # Errors
-/// As [`crate::Fs::open`]; the system's.
+/// As [`Fs::open`]; the system's.
 pub fn run(db: &Path, notify: &mut dyn FnMut(UpgradeEvent)) -> Result<()> {
-    let _ = (db, notify);
-    Err(Error::new(Code::UNSUPPORTED_FEATURE, "being written"))
+    run_on(db, Arc::new(RealDisk), notify)
 }
+
+/// Upgrades a filesystem on another disk than the machine's.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_on(db: &Path, disk: Arc<dyn Disk>, notify: &mut dyn FnMut(UpgradeEvent)) -> Result<()> {
+    let fs = Fs::open_on(db, &Cache::new(SMALL_CACHE), disk)?;
+    let locks = fs.all_locks()?;
+    let format = fs.read_format()?;
+    if format != *fs.format() {
+        // Another process was quicker.
+        drop(locks);
+        return run_on(db, fs.disk_handle(), notify);
+    }
+    Upgrade { fs: &fs, format, lock: locks.write() }.run(notify)
+}
+
+struct Upgrade<'a> {
+    fs: &'a Fs,
+    format: FsFormat,
+    lock: &'a WriteLock,
+}
+
+impl Upgrade<'_> {
+    fn run(&self, notify: &mut dyn FnMut(UpgradeEvent)) -> Result<()> {
+        let (disk, layout) = (self.fs.disk(), self.fs.layout());
+        self.create("fsfs.conf", &default_conf())?;
+        if self.format.number == FsFormat::NEWEST {
+            return self.remove_unpacked(notify);
+        }
+        if !self.format.has_protorevs_dir() {
+            self.create("txn-current", b"0\n")?;
+            self.create("txn-current-lock", b"")?;
+            let protorevs = layout.file("txn-protorevs");
+            match disk.create_dir(&protorevs) {
+                Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => {
+                    return Err(Error::io("Can't create directory", &protorevs, &e));
+                }
+                _ => {}
+            }
+        }
+        if !self.format.has_packing() {
+            self.create("min-unpacked-rev", b"0\n")?;
+        }
+        for shard in self.shards() {
+            // Nobody reads these before the format says so; what an earlier run has left is made anew.
+            pack_revprops(self.fs, shard, PACK_SIZE, false, self.lock)?;
+            notify(UpgradeEvent::PackedRevprops(shard));
+        }
+        self.fs.write_uuid(&self.fs.uuid(), FsFormat::NEWEST, self.lock)?;
+        // This makes the other new files durable too, if only by name: they are in the same directory.
+        let newest = FsFormat { number: FsFormat::NEWEST, ..self.format };
+        let mut text = Vec::new();
+        newest.encode(&mut text);
+        let path = layout.file("format");
+        // Before there was a format file, `current` was the newest of its kind.
+        let like = match disk.metadata(&path) {
+            Ok(_) => path.clone(),
+            Err(_) => layout.file("current"),
+        };
+        write_atomic(disk, &path, &text, &like)?;
+        disk.set_read_only(&path)
+            .map_err(|e| Error::io("Can't set permissions on file", &path, &e))?;
+        notify(UpgradeEvent::Format(FsFormat::NEWEST));
+        self.remove_unpacked(notify)
+    }
+
+    /// Removes what packed shards have unpacked of revision properties.
+    fn remove_unpacked(&self, notify: &mut dyn FnMut(UpgradeEvent)) -> Result<()> {
+        for shard in self.shards() {
+            remove_unpacked_revprops(self.fs, shard, self.lock)?;
+            notify(UpgradeEvent::RemovedRevprops(shard));
+        }
+        Ok(())
+    }
+
+    /// Packed shards whose revision properties are not packed yet.
+    fn shards(&self) -> std::ops::Range<u64> {
+        if self.format.has_packed_revprops() || self.format.shard_size == 0 {
+            return 0..0;
+        }
+        0..self.lock.min_unpacked_rev().0 / self.format.shard_size
+    }
+
+    /// Creates a file in `db/` unless it is there.
+    fn create(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let disk = self.fs.disk();
+        let path: PathBuf = self.fs.layout().file(name);
+        let mut file = match disk.write(&path, Create::New) {
+            Ok(file) => file,
+            // An empty one was left by a crash before its contents came.
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => match disk.metadata(&path) {
+                Ok(meta) if meta.len == 0 && !bytes.is_empty() => disk
+                    .write(&path, Create::Replace)
+                    .map_err(|e| Error::io("Can't open file", &path, &e))?,
+                _ => return Ok(()),
+            },
+            Err(e) => return Err(Error::io("Can't create file", &path, &e)),
+        };
+        file.append(bytes)
+            .map_err(|e| Error::io("Can't write to file", &path, &e))?;
+        file.sync().map_err(|e| Error::io("Can't flush file", &path, &e))
+    }
+}
+
+/// For a handle that reads small files only.
+const SMALL_CACHE: u64 = 1 << 20;
+
+/// Aimed-at size of the packed revision properties of formats that have no option for it, bytes.
+const PACK_SIZE: u64 = 64 << 10;

@@ -128,7 +128,8 @@ impl Prepared {
         // A crash up to here leaves a directory that nobody reads.
         let write_lock = lock.write_lock()?;
         if fs.format().has_packed_revprops() {
-            revprops::pack(fs, self.shard, &write_lock)?;
+            let (aim, compress) = (fs.conf().revprop_pack_size, fs.conf().compress_packed_revprops);
+            revprops::pack(fs, self.shard, aim, compress, &write_lock)?;
         }
         set_min_unpacked_rev(fs, Revnum((self.shard + 1) * fs.format().shard_size), &write_lock)?;
         // From here on the pack counts; a crash leaves files that nobody reads any more.

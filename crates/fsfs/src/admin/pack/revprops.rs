@@ -11,8 +11,9 @@ use crate::fs::Fs;
 use crate::guard::WriteLock;
 use crate::revprops_write::{PER_LIST, file_name};
 
-/// Packs the property lists of a shard, which stay where they are besides. When it returns, the packs are durable.
-pub(in crate::admin) fn pack(fs: &Fs, shard: u64, _: &WriteLock) -> Result<()> {
+/// Packs the property lists of a shard, which stay where they are besides, in files of `aim` bytes or less if that can be. When it
+/// returns, the packs are durable.
+pub(in crate::admin) fn pack(fs: &Fs, shard: u64, aim: u64, compress: bool, _: &WriteLock) -> Result<()> {
     let disk = fs.disk();
     let dir = fs.layout().revprops_pack_dir(shard);
     // Left by a run that did not come to its end.
@@ -30,17 +31,12 @@ pub(in crate::admin) fn pack(fs: &Fs, shard: u64, _: &WriteLock) -> Result<()> {
     let sizes: Vec<u64> = lists.iter().map(|list| list.len() as u64).collect();
     let mut names = Vec::with_capacity(lists.len());
     let mut unsynced = Vec::new();
-    for part in parts(&sizes, fs.conf().revprop_pack_size) {
+    for part in parts(&sizes, aim) {
         let name = (first + part.start as u64, 0);
         names.resize(part.end, name);
         let mut bytes = Vec::new();
         let part: Vec<&[u8]> = lists[part].iter().map(Vec::as_slice).collect();
-        RevpropsPack::encode(
-            &mut bytes,
-            Revnum(name.0),
-            &part,
-            fs.conf().compress_packed_revprops,
-        );
+        RevpropsPack::encode(&mut bytes, Revnum(name.0), &part, compress);
         unsynced.push(write(fs, &dir.join(file_name(name)), &bytes)?);
         // Files that are made durable together take the disk one turn, but only so many can be open.
         if unsynced.len() == SYNCED_TOGETHER {
