@@ -284,4 +284,4 @@ impl New<'_> {
 const DEFAULT_SHARD_SIZE: u64 = 1000;
 
 /// What a new `fsfs.conf` says.
-const EXPLAINED_CONF: &str = include_str!("create/fsfs.conf");
+pub(crate) const EXPLAINED_CONF: &str = include_str!("create/fsfs.conf");

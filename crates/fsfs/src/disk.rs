@@ -113,6 +113,27 @@ pub trait Disk: Send + Sync {
         Err(read_only())
     }
 
+    /// Copies a file with its permissions to a place where there is none, or replaces what is there.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn copy(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let source = self.open(from)?;
+        let mut copy = self.write(to, Create::Replace)?;
+        let (mut buffer, mut at) = (vec![0; 64 << 10], 0);
+        loop {
+            match source.read_at(&mut buffer, at)? {
+                0 => break,
+                length => {
+                    copy.append(&buffer[..length])?;
+                    at += length as u64;
+                }
+            }
+        }
+        drop(copy);
+        self.copy_permissions(from, to)
+    }
+
     /// Takes the right to write a file from everybody.
     ///
     /// # Errors

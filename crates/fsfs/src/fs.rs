@@ -84,6 +84,13 @@ impl Fs {
     /// # Errors
     /// As [`Fs::open`].
     pub fn open_on(db: &Path, cache: &Arc<Cache>, disk: Arc<dyn Disk>) -> Result<Fs> {
+        let fs = Self::open_without_current(db, cache, disk)?;
+        fs.youngest()?;
+        Ok(fs)
+    }
+
+    /// Opens a filesystem whose `current` may be missing.
+    pub(crate) fn open_without_current(db: &Path, cache: &Arc<Cache>, disk: Arc<dyn Disk>) -> Result<Fs> {
         check_fs_type(&*disk, db)?;
         let format = read_format(&*disk, db)?;
         let layout = Layout::new(db, format);
@@ -120,7 +127,6 @@ impl Fs {
             rep_cache: KeptRepCache::default(),
         }));
         fs.refresh_min_unpacked_rev()?;
-        fs.youngest()?;
         Ok(fs)
     }
 
@@ -167,16 +173,20 @@ impl Fs {
         if let Some(ahead) = &self.0.ahead {
             return Ok(Revnum(ahead.youngest.load(Ordering::Acquire)));
         }
-        let path = self.layout().file("current");
-        let text = read_replaced(self.disk(), &path)?;
+        let text = read_replaced(self.disk(), &self.layout().file("current"))?;
+        let rev = self.youngest_in(&text)?;
+        self.0.youngest.store(rev.0, Ordering::Relaxed);
+        Ok(rev)
+    }
+
+    /// The revision that the text of `current` names.
+    pub(crate) fn youngest_in(&self, text: &[u8]) -> Result<Revnum> {
         // Formats 1 and 2 keep counters behind the number.
         let end = text
             .iter()
             .position(|b| !b.is_ascii_digit())
             .unwrap_or(text.len());
-        let rev = Revnum::parse(&text[..end]).ok_or_else(|| corrupt_number(&path))?;
-        self.0.youngest.store(rev.0, Ordering::Relaxed);
-        Ok(rev)
+        Revnum::parse(&text[..end]).ok_or_else(|| corrupt_number(&self.layout().file("current")))
     }
 
     /// The youngest revision that we know of, without asking the disk.
@@ -277,6 +287,11 @@ impl Fs {
         }
     }
 
+    /// Lets revisions up to `rev` be read, whatever `current` says, until that is read again.
+    pub(crate) fn youngest_is(&self, rev: Revnum) {
+        self.0.youngest.store(rev.0, Ordering::Relaxed);
+    }
+
     /// Reads `min-unpacked-rev` again.
     pub(crate) fn refresh_min_unpacked_rev(&self) -> Result<()> {
         if !self.format().has_packing() {
@@ -307,6 +322,11 @@ impl Fs {
     /// Reads `format` again: another process may have upgraded the filesystem.
     pub(crate) fn read_format(&self) -> Result<FsFormat> {
         read_format(self.disk(), self.path())
+    }
+
+    /// The disk, to open another filesystem on it.
+    pub(crate) fn disk_handle(&self) -> Arc<dyn Disk> {
+        self.0.disk.clone()
     }
 
     pub(crate) fn disk(&self) -> &dyn Disk {

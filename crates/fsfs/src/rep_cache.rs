@@ -182,6 +182,31 @@ impl RepCache {
         Ok(())
     }
 
+    /// Copies the database as it is at this moment over the one at `path`.
+    ///
+    /// # Errors
+    /// `SQLITE_…`.
+    pub(crate) fn copy_to(&self, path: &Path) -> Result<()> {
+        let mut copy = Connection::open(path).map_err(sqlite)?;
+        let backup = rusqlite::backup::Backup::new(&self.connection, &mut copy).map_err(sqlite)?;
+        // All pages in one step, between two writers.
+        let started = std::time::Instant::now();
+        loop {
+            use rusqlite::backup::StepResult;
+            match backup.step(-1).map_err(sqlite)? {
+                StepResult::Done => return Ok(()),
+                _ if started.elapsed() > BUSY_TIMEOUT => {
+                    let message = format!(
+                        "Can't copy to rep-cache database '{}': it is busy",
+                        path.display()
+                    );
+                    return Err(Error::new(Code::SQLITE_BUSY, message));
+                }
+                _ => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+
     /// The youngest revision that any row names; `None` without rows.
     ///
     /// # Errors

@@ -1,14 +1,177 @@
-//! Making `current` agree with the revisions: SKELETON (agreed signatures; the bodies are being written).
+//! Making `current` agree with the revisions that are there: `svnadmin recover`.
+//!
+//! Nothing is repaired or cut off: the youngest revision is looked for, and `current` written anew. In formats 1 and 2 that file also
+//! says which IDs come next; they are found by reading every directory. The instance ID changes, so that no long-lived process
+//! takes its cache for this filesystem's.
 
-use base::{Cancel, Code, Error, Result};
+use std::path::Path;
+use std::sync::Arc;
 
+use base::{Cancel, Code, Error, FsPath, NodeKind, Result, ResultExt as _, Revnum};
+
+use crate::cache::Cache;
+use crate::disk::{Disk, RealDisk, is_missing, read_replaced, write_atomic};
+use crate::format::number::push_base36;
 use crate::fs::Fs;
+use crate::node::Node;
+use crate::rep_cache::RepCache;
 
-/// Finds the youngest revision by looking for it and writes `current` anew.
+/// Finds the youngest revision of the filesystem in REPOS/db and writes `current` anew; returns it. `current` may be damaged or
+/// missing.
 ///
 /// # Errors
-/// `FS_CORRUPT` if `current` names a revision that is not there; what reading may say; the system's.
-pub fn run(fs: &Fs, cancel: &Cancel) -> Result<()> {
-    let _ = (fs, cancel);
-    Err(Error::new(Code::UNSUPPORTED_FEATURE, "being written"))
+/// `FS_CORRUPT` if `current` names a revision that is not there, or the youngest has no properties; what reading may say; the
+/// system's.
+pub fn run(db: &Path, cancel: &Cancel) -> Result<Revnum> {
+    run_on(db, Arc::new(RealDisk), cancel)
 }
+
+/// Recovers a filesystem on another disk than the machine's.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_on(db: &Path, disk: Arc<dyn Disk>, cancel: &Cancel) -> Result<Revnum> {
+    let fs = open(db, disk, cancel)?;
+    let locks = fs.all_locks()?;
+    fs.write_uuid(&fs.uuid(), fs.format().number, locks.write())?;
+    let said = locks.write().youngest();
+    let youngest = find_youngest(&fs, cancel)?;
+    if said > youngest {
+        let message = format!("Expected current rev to be <= {youngest} but found {said}");
+        return Err(Error::new(Code::FS_CORRUPT, message));
+    }
+    let text = match fs.format().has_protorevs_dir() {
+        true => format!("{youngest}\n"),
+        false => Counters::next(&fs, youngest, cancel)?.current(youngest),
+    };
+    check_revprops(&fs, youngest)?;
+    // Rows that are younger than any revision would make commits fail.
+    if let Some(mut rep_cache) = RepCache::open(&fs.layout().file("rep-cache.db"))? {
+        rep_cache.delete_younger(youngest)?;
+    }
+    let path = fs.layout().file("current");
+    write_atomic(fs.disk(), &path, text.as_bytes(), &path)?;
+    Ok(youngest)
+}
+
+/// Opens the filesystem, even where `current` is no use.
+fn open(db: &Path, disk: Arc<dyn Disk>, cancel: &Cancel) -> Result<Fs> {
+    let cache = Cache::new(CACHE);
+    let error = match Fs::open_on(db, &cache, disk.clone()) {
+        Ok(fs) => return Ok(fs),
+        Err(e) => e,
+    };
+    let path = db.join("current");
+    let is_damaged = match read_replaced(&*disk, &path) {
+        Ok(text) => !text.first().is_some_and(u8::is_ascii_digit),
+        Err(e) => is_missing(&e),
+    };
+    if !is_damaged {
+        return Err(error);
+    }
+    // The truth, but for the counters of formats 1 and 2, which follow under the locks. Never less: a commit that waits for the
+    // write lock would take it for the truth.
+    let fs = Fs::open_without_current(db, &cache, disk)?;
+    let text = format!("{} 1 1\n", find_youngest(&fs, cancel)?);
+    write_atomic(fs.disk(), &path, text.as_bytes(), &fs.layout().file("uuid"))?;
+    Ok(fs)
+}
+
+/// The youngest revision with a file; there must be no gaps.
+fn find_youngest(fs: &Fs, cancel: &Cancel) -> Result<Revnum> {
+    fs.refresh_min_unpacked_rev()?;
+    let exists = |rev: u64| -> Result<bool> {
+        cancel.check()?;
+        let path = match fs.layout().shard(Revnum(rev)) {
+            Some(shard) if Revnum(rev) < fs.min_unpacked_rev() => fs.layout().pack(shard),
+            _ => fs.layout().rev(Revnum(rev)),
+        };
+        match fs
+            .disk()
+            .metadata(&path)
+            .map_err(|e| Error::io("Can't stat", &path, &e))
+        {
+            Ok(meta) => Ok(!meta.is_dir),
+            Err(e) if is_missing(&e) => Ok(false),
+            Err(e) => Err(e),
+        }
+    };
+    let mut above = 1u64;
+    while above < Revnum::MAX.0 && exists(above)? {
+        above = above.saturating_mul(2).min(Revnum::MAX.0);
+    }
+    // Revision 0 is always there.
+    let mut below = above / 2;
+    while below + 1 < above {
+        let middle = below + (above - below) / 2;
+        if exists(middle)? {
+            below = middle;
+        } else {
+            above = middle;
+        }
+    }
+    Ok(Revnum(below))
+}
+
+/// What a crash between the two files of a revision leaves is no revision.
+fn check_revprops(fs: &Fs, youngest: Revnum) -> Result<()> {
+    fs.youngest_is(youngest);
+    match fs.revprops(youngest) {
+        Err(e) if is_missing(&e) || e.code() == Code::FS_NO_SUCH_REVISION => {
+            let message = format!("Revision {youngest} has a revs file but no revprops file");
+            Err(Error::new(Code::FS_CORRUPT, message))
+        }
+        // Damaged properties can be set anew once the filesystem is in order again.
+        _ => Ok(()),
+    }
+}
+
+/// The IDs that come next in formats 1 and 2.
+struct Counters {
+    node: u64,
+    copy: u64,
+}
+
+impl Counters {
+    fn next(fs: &Fs, youngest: Revnum, cancel: &Cancel) -> Result<Counters> {
+        let mut highest = Counters { node: 0, copy: 0 };
+        fs.youngest_is(youngest);
+        for rev in 0..=youngest.0 {
+            cancel.check()?;
+            let root = fs.root(Revnum(rev))?.node(&FsPath::root());
+            let root = root.context(|| format!("Can't read the root of revision {rev}"))?;
+            highest.visit(root, Revnum(rev))?;
+        }
+        Ok(Counters {
+            node: highest.node + 1,
+            copy: highest.copy + 1,
+        })
+    }
+
+    /// Looks through the directories that a revision made.
+    fn visit(&mut self, top: Node, rev: Revnum) -> Result<()> {
+        let mut directories = vec![top];
+        while let Some(directory) = directories.pop() {
+            for entry in directory.entries()?.iter() {
+                self.node = self.node.max(entry.id.node.number());
+                self.copy = self.copy.max(entry.id.copy.number());
+                if entry.kind == NodeKind::Dir && entry.id.rev() == Some(rev) {
+                    directories.push(directory.child_of(entry)?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn current(&self, youngest: Revnum) -> String {
+        let mut text = format!("{youngest} ");
+        push_base36(&mut text, self.node);
+        text.push(' ');
+        push_base36(&mut text, self.copy);
+        text.push('\n');
+        text
+    }
+}
+
+/// Enough for the directories of one revision.
+const CACHE: u64 = 16 << 20;

@@ -11,7 +11,7 @@ use base::{Error, Result};
 
 use super::pack::{pack_revprops, remove_unpacked_revprops};
 use crate::cache::Cache;
-use crate::create::default_conf;
+use crate::create::EXPLAINED_CONF;
 use crate::disk::{Create, Disk, RealDisk, write_atomic};
 use crate::format::fs_format::FsFormat;
 use crate::fs::Fs;
@@ -49,7 +49,12 @@ pub fn run_on(db: &Path, disk: Arc<dyn Disk>, notify: &mut dyn FnMut(UpgradeEven
         drop(locks);
         return run_on(db, fs.disk_handle(), notify);
     }
-    Upgrade { fs: &fs, format, lock: locks.write() }.run(notify)
+    Upgrade {
+        fs: &fs,
+        format,
+        lock: locks.write(),
+    }
+    .run(notify)
 }
 
 struct Upgrade<'a> {
@@ -61,9 +66,9 @@ struct Upgrade<'a> {
 impl Upgrade<'_> {
     fn run(&self, notify: &mut dyn FnMut(UpgradeEvent)) -> Result<()> {
         let (disk, layout) = (self.fs.disk(), self.fs.layout());
-        self.create("fsfs.conf", &default_conf())?;
+        self.create("fsfs.conf", EXPLAINED_CONF.as_bytes())?;
         if self.format.number == FsFormat::NEWEST {
-            return self.remove_unpacked(notify);
+            return Ok(());
         }
         if !self.format.has_protorevs_dir() {
             self.create("txn-current", b"0\n")?;
@@ -85,8 +90,10 @@ impl Upgrade<'_> {
             notify(UpgradeEvent::PackedRevprops(shard));
         }
         self.fs.write_uuid(&self.fs.uuid(), FsFormat::NEWEST, self.lock)?;
-        // This makes the other new files durable too, if only by name: they are in the same directory.
-        let newest = FsFormat { number: FsFormat::NEWEST, ..self.format };
+        let newest = FsFormat {
+            number: FsFormat::NEWEST,
+            ..self.format
+        };
         let mut text = Vec::new();
         newest.encode(&mut text);
         let path = layout.file("format");
@@ -99,11 +106,6 @@ impl Upgrade<'_> {
         disk.set_read_only(&path)
             .map_err(|e| Error::io("Can't set permissions on file", &path, &e))?;
         notify(UpgradeEvent::Format(FsFormat::NEWEST));
-        self.remove_unpacked(notify)
-    }
-
-    /// Removes what packed shards have unpacked of revision properties.
-    fn remove_unpacked(&self, notify: &mut dyn FnMut(UpgradeEvent)) -> Result<()> {
         for shard in self.shards() {
             remove_unpacked_revprops(self.fs, shard, self.lock)?;
             notify(UpgradeEvent::RemovedRevprops(shard));

@@ -1,0 +1,353 @@
+//! Copying a filesystem that is in use: `svnadmin hotcopy`.
+//!
+//! The source is only read, and nobody is kept from it: revisions do not change, and what does is replaced by rename. If it is
+//! packed meanwhile, files that are missed are looked for in the pack. The destination of an incremental copy is held by all its
+//! locks. Revisions are copied on all cores, and made durable before `current` names them; `format`, without which there is no
+//! filesystem, comes last. So a copy that breaks off is none yet, or is the one that it was, and the next goes on with it.
+
+mod copier;
+mod shard;
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use base::{Cancel, Code, Error, Result, Revnum};
+
+use self::copier::Copier;
+use self::shard::{Job, Shards};
+use super::pipeline::{cores, ordered};
+use crate::cache::Cache;
+use super::identity::new_uuid;
+use crate::disk::{ATTEMPTS, Create, is_missing, read_replaced, write_atomic};
+use crate::fs::Fs;
+use crate::layout::Layout;
+use crate::rep_cache::RepCache;
+
+/// How to copy.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Only what the destination lacks. A destination without a filesystem lacks everything.
+    pub incremental: bool,
+}
+
+/// Revisions that were copied, the last one included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// First.
+    pub start: Revnum,
+    /// Last; another than the first if they came as a pack.
+    pub end: Revnum,
+}
+
+/// Copies the filesystem to the `db` folder `dst`, whose parent exists.
+///
+/// # Errors
+/// Those of reading the source; `UNSUPPORTED_FEATURE`, `RA_UUID_MISMATCH` where an incremental copy does not fit; `CANCELLED`; the
+/// system's.
+pub fn run(
+    src: &Fs,
+    dst: &Path,
+    options: Options,
+    notify: &mut dyn FnMut(Copied),
+    cancel: &Cancel,
+) -> Result<()> {
+    let layout = Layout::new(dst, *src.format());
+    let asking = Copier {
+        disk: src.disk(),
+        is_fresh: false,
+    };
+    let is_there = asking.metadata(&layout.file("format"))?.is_some();
+    let is_fresh = asking.metadata(dst)?.is_none();
+    let copy = |is_fresh| Hotcopy {
+        src,
+        dst: &layout,
+        copier: Copier {
+            disk: src.disk(),
+            is_fresh,
+        },
+        cancel,
+    };
+    if options.incremental && is_there {
+        let old = Fs::open_on(dst, &Cache::new(SMALL_CACHE), src.disk_handle())?;
+        // Before the locks, to be quick to say no, and below them, to be right.
+        check(src, &old)?;
+        let _locks = old.all_locks()?;
+        check(src, &old)?;
+        return copy(false).revisions(notify).and_then(|()| copy(false).rest());
+    }
+    if is_there {
+        let message = format!("'{}' is a filesystem already", dst.display());
+        return Err(Error::new(Code::FS_ALREADY_EXISTS, message));
+    }
+    copy(is_fresh).skeleton()?;
+    copy(is_fresh).revisions(notify)?;
+    copy(false).rest()?;
+    copy(false).format()
+}
+
+/// Can what `src` has more than `old` be added to that?
+fn check(src: &Fs, old: &Fs) -> Result<()> {
+    let refuse = |message: String| Err(Error::new(Code::UNSUPPORTED_FEATURE, message));
+    if src.format().number != old.format().number {
+        return refuse(format!(
+            "The FSFS format ({}) of the hotcopy source does not match the FSFS format ({}) of the hotcopy destination; please \
+             upgrade both repositories to the same format",
+            src.format().number,
+            old.format().number
+        ));
+    }
+    if src.uuid() != old.uuid() {
+        let message = "The UUID of the hotcopy source does not match the UUID of the hotcopy destination";
+        return Err(Error::new(Code::RA_UUID_MISMATCH, message));
+    }
+    if src.format() != old.format() {
+        return refuse(
+            "The sharding layout configuration of the hotcopy source does not match the sharding layout configuration of the \
+             hotcopy destination"
+                .to_owned(),
+        );
+    }
+    let (youngest, old_youngest) = (src.youngest()?, old.youngest()?);
+    if old_youngest > youngest {
+        return refuse(format!(
+            "The hotcopy destination already contains more revisions ({old_youngest}) than the hotcopy source contains \
+             ({youngest}); are source and destination swapped?"
+        ));
+    }
+    src.refresh_min_unpacked_rev()?;
+    old.refresh_min_unpacked_rev()?;
+    let packed = |fs: &Fs| fs.min_unpacked_rev().0.saturating_sub(1);
+    if old.min_unpacked_rev() > src.min_unpacked_rev() {
+        return refuse(format!(
+            "The hotcopy destination already contains more packed revisions ({}) than the hotcopy source contains ({})",
+            packed(old),
+            packed(src)
+        ));
+    }
+    Ok(())
+}
+
+/// One copy.
+struct Hotcopy<'a> {
+    src: &'a Fs,
+    dst: &'a Layout,
+    copier: Copier<'a>,
+    cancel: &'a Cancel,
+}
+
+impl Hotcopy<'_> {
+    /// Makes the directories and those small files that are not copies. They do not make a filesystem yet.
+    fn skeleton(&self) -> Result<()> {
+        let from = self.src.layout();
+        self.copier.directory(from.db(), self.dst.db())?;
+        let mut directories = vec!["revs", "revprops", "transactions"];
+        if self.src.format().has_protorevs_dir() {
+            directories.push("txn-protorevs");
+        }
+        for name in directories {
+            self.copier.directory(&from.file(name), &self.dst.file(name))?;
+        }
+        let mut files = vec![("fs-type", b"fsfs\n".to_vec()), ("write-lock", Vec::new())];
+        if self.src.format().has_protorevs_dir() {
+            files.push(("txn-current-lock", Vec::new()));
+        }
+        let uuid = match self.src.format().number {
+            0..7 => format!("{}\n", self.src.uuid()),
+            _ => format!("{}\n{}\n", self.src.uuid(), new_uuid()),
+        };
+        files.push(("uuid", uuid.into_bytes()));
+        if self.src.format().has_packing() {
+            files.push(("min-unpacked-rev", b"0\n".to_vec()));
+        }
+        for (name, bytes) in files {
+            let path = self.dst.file(name);
+            let mut file = self
+                .copier
+                .disk
+                .write(&path, Create::Replace)
+                .map_err(|e| Error::io("Can't create file", &path, &e))?;
+            file.append(&bytes)
+                .map_err(|e| Error::io("Can't write to file", &path, &e))?;
+        }
+        Ok(())
+    }
+
+    /// Copies revisions with their properties and makes them current.
+    fn revisions(&self, notify: &mut dyn FnMut(Copied)) -> Result<()> {
+        let disk = self.copier.disk;
+        self.copier
+            .file_if_there(&self.src.layout().file("fsfs.conf"), &self.dst.file("fsfs.conf"))?;
+        // Revisions that are added from here on wait for the next copy.
+        let current = read_replaced(disk, &self.src.layout().file("current"))?;
+        let youngest = self.src.youngest_in(&current)?;
+        let mut attempt = 1;
+        let again = Copier {
+            disk,
+            is_fresh: false,
+        };
+        let mut copier = &self.copier;
+        let packed = loop {
+            self.src.refresh_min_unpacked_rev()?;
+            let packed = self.src.min_unpacked_rev();
+            match self.copy_all(copier, youngest, packed, notify) {
+                Ok(()) => break packed,
+                // Packed away while we looked.
+                Err(e) if is_missing(&e) && attempt < ATTEMPTS => {
+                    self.src.refresh_min_unpacked_rev()?;
+                    if self.src.min_unpacked_rev() == packed {
+                        return Err(e);
+                    }
+                    attempt += 1;
+                    copier = &again;
+                }
+                Err(e) => return Err(e),
+            }
+        };
+        self.sync()?;
+        // A crash from here on leaves a destination with the old revisions, or with all.
+        if self.src.format().has_packing() {
+            self.switch_to_packs(packed)?;
+        }
+        let text = match self.src.format().has_protorevs_dir() {
+            true => format!("{youngest}\n").into_bytes(),
+            // With the counters that belong to this revision.
+            false => current,
+        };
+        let like = self.src.layout().file("current");
+        write_atomic(disk, &self.dst.file("current"), &text, &like)
+    }
+
+    /// Copies every revision up to `youngest`, those below `packed` as packs.
+    fn copy_all(
+        &self,
+        copier: &Copier<'_>,
+        youngest: Revnum,
+        packed: Revnum,
+        notify: &mut dyn FnMut(Copied),
+    ) -> Result<()> {
+        let shards = Shards {
+            src: self.src,
+            dst: self.dst,
+            copier,
+            cancel: self.cancel,
+        };
+        let workers = cores().min(MOST_WORKERS);
+        let mut result = Ok(());
+        ordered(
+            workers,
+            4 * workers,
+            Job::all(self.src.format().shard_size, packed, youngest),
+            |job| shards.copy(job),
+            |copied| match copied {
+                Ok(copied) => {
+                    copied.into_iter().for_each(&mut *notify);
+                    ControlFlow::Continue(())
+                }
+                Err(e) => {
+                    result = Err(e);
+                    ControlFlow::Break(())
+                }
+            },
+        );
+        result
+    }
+
+    /// Lets the packs at the destination count, and removes what they replace.
+    fn switch_to_packs(&self, packed: Revnum) -> Result<()> {
+        let path = self.dst.file("min-unpacked-rev");
+        let disk = self.copier.disk;
+        let text = read_replaced(disk, &path)?;
+        let old = Revnum::parse(text.trim_ascii_end()).unwrap_or(Revnum::ZERO);
+        if old >= packed {
+            return Ok(());
+        }
+        write_atomic(disk, &path, format!("{packed}\n").as_bytes(), &path)?;
+        let size = self.src.format().shard_size;
+        for shard in old.0 / size..packed.0 / size {
+            self.copier
+                .remove_tree(&self.dst.file("revs").join(shard.to_string()))?;
+            if !self.src.format().has_packed_revprops() {
+                continue;
+            }
+            if shard > 0 {
+                self.copier
+                    .remove_tree(&self.dst.file("revprops").join(shard.to_string()))?;
+                continue;
+            }
+            for rev in (1..size).map(Revnum) {
+                let path = self.dst.revprops(rev);
+                match disk
+                    .remove_file(&path)
+                    .map_err(|e| Error::io("Can't remove file", &path, &e))
+                {
+                    Err(e) if !is_missing(&e) => return Err(e),
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies what is not revisions.
+    fn rest(&self) -> Result<()> {
+        let from = self.src.layout();
+        self.copier.remove_tree(&self.dst.file("locks"))?;
+        self.copier.tree(&from.file("locks"), &self.dst.file("locks"))?;
+        self.copier
+            .tree(&from.file("node-origins"), &self.dst.file("node-origins"))?;
+        self.rep_cache()?;
+        if self.src.format().has_protorevs_dir() {
+            self.copier
+                .file(&from.file("txn-current"), &self.dst.file("txn-current"))?;
+        }
+        self.sync()
+    }
+
+    fn rep_cache(&self) -> Result<()> {
+        if !self.src.format().has_rep_sharing() {
+            return Ok(());
+        }
+        let (from, to) = (
+            self.src.layout().file("rep-cache.db"),
+            self.dst.file("rep-cache.db"),
+        );
+        let Some(rows) = RepCache::open(&from)? else {
+            return Ok(());
+        };
+        rows.copy_to(&to)?;
+        self.copier
+            .disk
+            .copy_permissions(&from, &to)
+            .map_err(|e| Error::io("Can't set permissions on file", &to, &e))?;
+        // Rows of revisions that came after the copied ones would make commits to the copy fail.
+        let current = read_replaced(self.copier.disk, &self.dst.file("current"))?;
+        match RepCache::open(&to)? {
+            Some(mut rows) => rows.delete_younger(self.src.youngest_in(&current)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes it a filesystem.
+    fn format(&self) -> Result<()> {
+        let mut text = Vec::new();
+        self.src.format().encode(&mut text);
+        let (disk, path) = (self.copier.disk, self.dst.file("format"));
+        write_atomic(disk, &path, &text, &self.dst.file("current"))?;
+        disk.set_read_only(&path)
+            .map_err(|e| Error::io("Can't set permissions on file", &path, &e))
+    }
+
+    fn sync(&self) -> Result<()> {
+        let db = self.dst.db();
+        self.copier
+            .disk
+            .sync_all(db)
+            .map_err(|e| Error::io("Can't flush directory", db, &e))
+    }
+}
+
+/// For a handle that reads small files only.
+const SMALL_CACHE: u64 = 1 << 20;
+
+/// More at once only make a disk seek.
+const MOST_WORKERS: usize = 8;

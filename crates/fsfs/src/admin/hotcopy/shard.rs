@@ -1,0 +1,206 @@
+//! Copying revisions: a packed shard, or some unpacked revisions, at a time.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::ops::Range;
+use std::path::Path;
+
+use base::{Cancel, Error, Result, Revnum};
+
+use super::Copied;
+use super::copier::Copier;
+use crate::disk::{ATTEMPTS, is_missing, read_replaced, write_atomic};
+use crate::format::revprops_pack::RevpropsManifest;
+use crate::fs::Fs;
+use crate::layout::Layout;
+use crate::revprops_write::file_name;
+
+/// What one thread copies before it asks for more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Job {
+    /// A packed shard.
+    Packed(u64),
+    /// Unpacked revisions, all of one shard.
+    Unpacked(Range<u64>),
+}
+
+impl Job {
+    /// The jobs that copy all revisions up to `youngest`, of which those below `packed` are packed.
+    pub(super) fn all(shard_size: u64, packed: Revnum, youngest: Revnum) -> impl Iterator<Item = Job> {
+        let shards = 0..packed.0.checked_div(shard_size).unwrap_or(0);
+        let end = youngest.0 + 1;
+        let mut start = packed.0;
+        let unpacked = std::iter::from_fn(move || {
+            if start >= end {
+                return None;
+            }
+            let shard_end = match shard_size {
+                0 => end,
+                size => (start / size + 1) * size,
+            };
+            let first = start;
+            start = (start + AT_ONCE).min(shard_end).min(end);
+            Some(Job::Unpacked(first..start))
+        });
+        shards.map(Job::Packed).chain(unpacked)
+    }
+}
+
+/// Revisions copied by one job: enough that the hand-over does not count.
+const AT_ONCE: u64 = 50;
+
+/// The revisions of two filesystems.
+pub(super) struct Shards<'a> {
+    pub(super) src: &'a Fs,
+    pub(super) dst: &'a Layout,
+    pub(super) copier: &'a Copier<'a>,
+    pub(super) cancel: &'a Cancel,
+}
+
+impl Shards<'_> {
+    /// Does a job; returns what was really copied.
+    pub(super) fn copy(&self, job: Job) -> Result<Vec<Copied>> {
+        self.cancel.check()?;
+        match job {
+            Job::Packed(shard) => self.packed(shard),
+            Job::Unpacked(revs) => self.unpacked(revs),
+        }
+    }
+
+    fn packed(&self, shard: u64) -> Result<Vec<Copied>> {
+        let size = self.src.format().shard_size;
+        let revs = shard * size..(shard + 1) * size;
+        let from = self.src.layout();
+        let mut is_copied = self.pack_dir(&from.pack(shard), &self.dst.pack(shard))?;
+        if self.src.format().has_packed_revprops() {
+            if shard == 0 {
+                is_copied |= self.revprops(Revnum::ZERO)?;
+            }
+            is_copied |= self.packed_revprops(shard)?;
+        } else {
+            for rev in revs.clone() {
+                is_copied |= self.revprops(Revnum(rev))?;
+            }
+        }
+        let copied = Copied {
+            start: Revnum(revs.start),
+            end: Revnum(revs.end - 1),
+        };
+        Ok(is_copied.then_some(copied).into_iter().collect())
+    }
+
+    fn unpacked(&self, revs: Range<u64>) -> Result<Vec<Copied>> {
+        let mut copied = Vec::new();
+        for rev in revs.map(Revnum) {
+            self.cancel.check()?;
+            let (from, to) = (self.src.layout().rev(rev), self.dst.rev(rev));
+            self.directory_of(&from, &to)?;
+            // Both, even if the first is new.
+            let is_copied = self.copier.file(&from, &to)? | self.revprops(rev)?;
+            copied.extend(is_copied.then_some(Copied { start: rev, end: rev }));
+        }
+        Ok(copied)
+    }
+
+    /// Copies one unpacked property list.
+    fn revprops(&self, rev: Revnum) -> Result<bool> {
+        let (from, to) = (self.src.layout().revprops(rev), self.dst.revprops(rev));
+        self.directory_of(&from, &to)?;
+        self.copier.file(&from, &to)
+    }
+
+    /// Copies the directory of a pack file, which never changes.
+    fn pack_dir(&self, pack: &Path, to: &Path) -> Result<bool> {
+        self.directory_of(pack, to)?;
+        let mut is_copied = false;
+        if !self.src.format().logical {
+            let manifest = OsString::from("manifest");
+            is_copied |= self
+                .copier
+                .file(&pack.with_file_name(&manifest), &to.with_file_name(&manifest))?;
+        }
+        Ok(is_copied | self.copier.file(pack, to)?)
+    }
+
+    /// Copies a shard's packed properties: the files that a manifest names, and then that manifest. One that is gone by then has
+    /// been replaced by others, which the new manifest names.
+    fn packed_revprops(&self, shard: u64) -> Result<bool> {
+        let (from, to) = (
+            self.src.layout().revprops_pack_dir(shard),
+            self.dst.revprops_pack_dir(shard),
+        );
+        self.copier.directory(&from, &to)?;
+        let mut attempt = 1;
+        loop {
+            match self.packed_revprops_once(shard, &from, &to) {
+                Err(e) if is_missing(&e) && attempt < ATTEMPTS => attempt += 1,
+                result => return result,
+            }
+        }
+    }
+
+    fn packed_revprops_once(&self, shard: u64, from: &Path, to: &Path) -> Result<bool> {
+        let size = self.src.format().shard_size;
+        let count = size - u64::from(shard == 0);
+        let text = read_replaced(self.copier.disk, &from.join("manifest"))?;
+        let manifest = RevpropsManifest::parse(&text, count).map_err(|e| {
+            let message = format!("Packed revprop manifest of shard {shard} {}", e.text());
+            Error::new(e.code(), message)
+        })?;
+        let names: BTreeSet<String> = (0..count)
+            .filter_map(|at| manifest.name(at))
+            .map(file_name)
+            .collect();
+        let mut is_copied = false;
+        for name in &names {
+            is_copied |= self.copier.file(&from.join(name), &to.join(name))?;
+        }
+        let list = to.join("manifest");
+        if self.copier.is_fresh || !self.copier.disk.read_small(&list).is_ok_and(|old| old == text) {
+            write_atomic(self.copier.disk, &list, &text, &from.join("manifest"))?;
+            is_copied = true;
+        }
+        // What no manifest names any more is in the way of nobody, but also of no use.
+        if !self.copier.is_fresh {
+            for name in self.copier.names(to)?.unwrap_or_default() {
+                if name
+                    .to_str()
+                    .is_some_and(|name| name != "manifest" && !names.contains(name))
+                {
+                    _ = self.copier.disk.remove_file(&to.join(name));
+                }
+            }
+        }
+        Ok(is_copied)
+    }
+
+    /// Makes the directory of `to` like that of `from`.
+    fn directory_of(&self, from: &Path, to: &Path) -> Result<()> {
+        match (from.parent(), to.parent()) {
+            (Some(from), Some(to)) => self.copier.directory(from, to),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_cover_all_revisions_once_and_keep_to_shards() {
+        for (size, packed, youngest) in [(0, 0, 120), (4, 8, 10), (4, 8, 7), (1000, 0, 2150), (1, 0, 0)] {
+            let mut next = 0;
+            for job in Job::all(size, Revnum(packed), Revnum(youngest)) {
+                let revs = match job {
+                    Job::Packed(shard) => shard * size..(shard + 1) * size,
+                    Job::Unpacked(revs) => revs,
+                };
+                assert_eq!(revs.start, next);
+                assert!(size == 0 || revs.start / size == (revs.end - 1) / size);
+                next = revs.end;
+            }
+            assert_eq!(next, youngest + 1);
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! Copies of filesystems, compared with those that the real tool makes.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use base::{Cancel, Code, Revnum};
+use fsfs::admin::hotcopy::{self, Copied, Options};
+use fsfs::admin::pack;
+use fsfs::{Cache, Fs};
+use testkit::Tool;
+use testkit::repo::{Repo, Spec, When, build, matrix};
+
+use crate::files::files;
+
+fn open(db: &Path) -> Fs {
+    Fs::open(db, &Cache::new(1 << 20)).unwrap()
+}
+
+/// Copies into the repository at `to`, in the words of the real tool.
+fn copy(from: &Repo, to: &Path, incremental: bool) -> base::Result<String> {
+    let mut said = String::new();
+    hotcopy::run(
+        &open(&from.db()),
+        &to.join("db"),
+        Options { incremental },
+        &mut |Copied { start, end }| {
+            said.push_str(&match start == end {
+                true => format!("* Copied revision {start}.\n"),
+                false => format!("* Copied revisions from {start} to {end}.\n"),
+            });
+        },
+        &Cancel::new(),
+    )?;
+    Ok(said)
+}
+
+fn theirs(from: &Repo, to: &Path, incremental: bool) -> testkit::Output {
+    let mut tool = Tool::new("svnadmin").arg("hotcopy").arg(from.path()).arg(to);
+    if incremental {
+        tool = tool.arg("--incremental");
+    }
+    tool.run()
+}
+
+/// A folder that is a repository but for its `db`.
+fn shell(of: &Repo, at: &Path) {
+    std::fs::create_dir(at).unwrap();
+    for name in ["format", "conf", "hooks", "locks"] {
+        Tool::new("cp")
+            .arg("-a")
+            .arg(of.path().join(name))
+            .arg(at.join(name))
+            .ok();
+    }
+}
+
+/// What a copy consists of, without what is random or SQLite's.
+fn content(db: &Path) -> BTreeMap<String, (u32, Vec<u8>)> {
+    let mut all = files(db);
+    all.retain(|name, _| !name.starts_with("rep-cache.db") && name != "pack-lock");
+    let uuid = all.get_mut("uuid").unwrap();
+    uuid.1.truncate(37);
+    all
+}
+
+fn check(ours: &Path, theirs: &Path, what: &str) {
+    let (ours, theirs) = (content(&ours.join("db")), content(&theirs.join("db")));
+    let names = |all: &BTreeMap<String, _>| all.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(names(&ours), names(&theirs), "{what}");
+    for (name, value) in &theirs {
+        assert!(
+            ours[name] == *value,
+            "{what}: {name} differs: {:o} and {:o}",
+            ours[name].0,
+            value.0
+        );
+    }
+}
+
+fn verify(path: &Path) {
+    Tool::new("svnadmin").args(["verify", "-q"]).arg(path).ok();
+}
+
+fn rows(db: &Path) -> String {
+    let verified = Tool::new("svnadmin")
+        .args(["build-repcache", "-q"])
+        .arg(db.parent().unwrap())
+        .run();
+    format!("{}", verified.code)
+}
+
+#[test]
+fn every_kind_of_repository_is_copied_as_the_real_tool_does() {
+    for spec in matrix() {
+        let repo = build(&spec).copy();
+        let folder = testkit::scratch();
+        let (ours, other) = (folder.path().join("ours"), folder.path().join("theirs"));
+        shell(&repo, &ours);
+        let said = copy(&repo, &ours, false).unwrap();
+        let their_words = theirs(&repo, &other, false).expect_ok().out();
+        assert_eq!(said, their_words, "{}", spec.name);
+        check(&ours, &other, &spec.name);
+        verify(&ours);
+        assert_eq!(rows(&ours.join("db")), rows(&other.join("db")));
+        // Nothing to do, then a little to do.
+        assert_eq!(copy(&repo, &ours, true).unwrap(), "", "{}", spec.name);
+        let fs = open(&repo.db());
+        for rev in [0, 3, repo.youngest()].map(Revnum) {
+            fs.change_revprop(rev, "late", None, Some(&[b'x'; 700])).unwrap();
+        }
+        assert_eq!(
+            copy(&repo, &ours, true).unwrap(),
+            theirs(&repo, &other, true).expect_ok().out(),
+            "{}",
+            spec.name
+        );
+        verify(&ours);
+        for rev in [0, 3, repo.youngest()].map(Revnum) {
+            assert_eq!(
+                open(&ours.join("db")).revprops(rev).unwrap()["late"],
+                [b'x'; 700],
+                "{}",
+                spec.name
+            );
+        }
+    }
+}
+
+#[test]
+fn copies_are_brought_up_to_date_through_commits_locks_and_packs() {
+    for (version, shard) in [("1.7", 4), ("1.8", 4), ("1.14", 4)] {
+        let spec = Spec::small(version).shard(shard);
+        let repo = build(&spec).copy();
+        let folder = testkit::scratch();
+        let (ours, other) = (folder.path().join("ours"), folder.path().join("theirs"));
+        shell(&repo, &ours);
+        copy(&repo, &ours, true).unwrap();
+        theirs(&repo, &other, true).expect_ok();
+        let commit = |name: &str| {
+            Tool::new("svn")
+                .args(["mkdir", "-q", "-m", name])
+                .arg(format!("{}/{name}", repo.url()))
+                .ok();
+        };
+        for step in ["one", "two", "three"] {
+            commit(step);
+            match step {
+                "one" => repo.lock(
+                    "/iota",
+                    "alice",
+                    "mine",
+                    "opaquelocktoken:00000000-1111-4222-8333-000000000001",
+                ),
+                "two" => pack::run(&open(&repo.db()), &mut |_| {}, &Cancel::new()).unwrap(),
+                _ => drop(
+                    Tool::new("svnadmin")
+                        .arg("rmlocks")
+                        .arg(repo.path())
+                        .arg("/iota")
+                        .ok(),
+                ),
+            }
+            let said = copy(&repo, &ours, true).unwrap();
+            let their_words = theirs(&repo, &other, true).expect_ok().out();
+            let what = format!("{version} {step}");
+            assert_eq!(said, their_words, "{what}");
+            check(&ours, &other, &what);
+            verify(&ours);
+        }
+        // The copy lives.
+        Tool::new("svn")
+            .args(["mkdir", "-q", "-m", "on the copy"])
+            .arg(format!("file://{}/copied", ours.display()))
+            .ok();
+        verify(&ours);
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused_in_the_real_tools_words() {
+    let repo = build(&Spec::small("1.14").shard(4).pack(When::Halfway)).copy();
+    let folder = testkit::scratch();
+    let at = |name: &str| folder.path().join(name);
+    let refused = |from: &Repo, to: &Path, code: Code| {
+        let error = copy(from, to, true).unwrap_err();
+        let theirs = theirs(from, to, true);
+        assert_eq!(error.code(), code, "{error}");
+        assert_eq!(format!("svnadmin: {error}"), theirs.err().trim_end());
+    };
+    let fresh = |name: &str| {
+        shell(&repo, &at(name));
+        copy(&repo, &at(name), false).unwrap();
+        at(name).join("db")
+    };
+    let write = |path: std::path::PathBuf, text: &str| {
+        std::fs::remove_file(&path).unwrap();
+        std::fs::write(&path, text).unwrap();
+    };
+    let db = fresh("older");
+    write(db.join("format"), "7\nlayout sharded 4\naddressing logical\n");
+    refused(&repo, &at("older"), Code::UNSUPPORTED_FEATURE);
+    let db = fresh("sharded");
+    write(db.join("format"), "8\nlayout sharded 5\naddressing logical\n");
+    refused(&repo, &at("sharded"), Code::UNSUPPORTED_FEATURE);
+    let db = fresh("younger");
+    write(db.join("current"), "12\n");
+    refused(&repo, &at("younger"), Code::UNSUPPORTED_FEATURE);
+    let db = fresh("packed");
+    write(db.join("min-unpacked-rev"), "8\n");
+    refused(&repo, &at("packed"), Code::UNSUPPORTED_FEATURE);
+    let db = fresh("other");
+    write(
+        db.join("uuid"),
+        "11111111-2222-4333-8444-999999999999\n11111111-2222-4333-8444-999999999990\n",
+    );
+    refused(&repo, &at("other"), Code::RA_UUID_MISMATCH);
+    fresh("there");
+    assert!(copy(&repo, &at("there"), false).is_err());
+    let cancel = Cancel::new();
+    cancel.cancel();
+    shell(&repo, &at("cancelled"));
+    let db = at("cancelled").join("db");
+    let cancelled = hotcopy::run(&open(&repo.db()), &db, Options::default(), &mut |_| {}, &cancel);
+    assert_eq!(cancelled.unwrap_err().code(), Code::CANCELLED);
+    assert!(!db.join("format").exists());
+    copy(&repo, &at("cancelled"), false).unwrap();
+    verify(&at("cancelled"));
+}
+
+#[test]
+fn a_repository_in_use_is_copied_whole() {
+    let repo = build(&Spec::new("1.14").shard(3)).copy();
+    let folder = testkit::scratch();
+    let ours = folder.path().join("ours");
+    shell(&repo, &ours);
+    std::thread::scope(|scope| {
+        let commits = scope.spawn(|| {
+            for number in 0..8 {
+                Tool::new("svn")
+                    .args(["mkdir", "-q", "-m", "x"])
+                    .arg(format!("{}/busy{number}", repo.url()))
+                    .ok();
+                repo.set_revprop(number + 1, "svn:log", &[b'y'; 9000]);
+            }
+        });
+        let packs = scope.spawn(|| Tool::new("svnadmin").args(["pack", "-q"]).arg(repo.path()).ok());
+        let mut turns = 0;
+        while turns < 3 || !commits.is_finished() || !packs.is_finished() {
+            copy(&repo, &ours, true).unwrap();
+            verify(&ours);
+            turns += 1;
+        }
+    });
+    copy(&repo, &ours, true).unwrap();
+    let dump = |path: &Path| Tool::new("svnadmin").args(["dump", "-q"]).arg(path).ok().stdout;
+    assert!(dump(&ours) == dump(repo.path()));
+}
