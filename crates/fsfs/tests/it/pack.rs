@@ -108,7 +108,7 @@ fn what_nobody_refers_to_is_packed_like_the_real_tool_does() {
         ours.load(dump.into_bytes());
     }
     let theirs_repo = ours.copy();
-    assert_eq!(pack(&ours).len(), 2);
+    assert_eq!(pack(&ours).len(), 4);
     theirs("pack", &theirs_repo);
     assert_same(&ours.db().join("revs"), &theirs_repo.db().join("revs"), "orphans");
     theirs("verify", &ours);
