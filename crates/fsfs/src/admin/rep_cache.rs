@@ -1,13 +1,27 @@
-//! Filling the rep-cache for existing revisions: SKELETON (agreed signatures; the bodies are being written).
+//! Filling the rep-cache for revisions that exist: `svnadmin build-repcache`.
+//!
+//! Each revision's own texts and property lists get a row: those that its tree refers to and that it stored itself. Where the
+//! node-revision does not record a SHA-1 (formats 1 to 3, and every property list of format 8), it is computed from the content. All
+//! cores look through revisions; rows are entered in the order of revisions, so the first to store a content keeps it.
 
-use base::{Cancel, Code, Error, Result, Revnum};
+use std::collections::HashSet;
+use std::ops::ControlFlow;
 
+use base::checksum::{Sha1, Sha1Stream};
+use base::{Cancel, Code, Error, FsPath, NodeKind, Result, Revnum};
+
+use super::pipeline::{cores, ordered};
+use crate::format::rep_line::{Rep, RepPlace, RepSize};
 use crate::fs::Fs;
+use crate::node::Node;
+use crate::rep::TextReader;
+use crate::rep_cache::RepCacheRow;
 
-/// Enters the contents that the revisions `start` to `end` stored.
+/// Enters the contents that the revisions `start` to `end` stored. `progress` is told each revision once its rows are in.
 ///
 /// # Errors
-/// `FS_REP_SHARING_NOT_SUPPORTED`, `FS_REP_SHARING_NOT_ALLOWED`, `CANCELLED`; what reading may say; SQLite's.
+/// `FS_REP_SHARING_NOT_SUPPORTED` below format 4, `FS_REP_SHARING_NOT_ALLOWED` if it is switched off, `FS_NO_SUCH_REVISION`,
+/// `CANCELLED`; what reading may say; SQLite's.
 pub fn build(
     fs: &Fs,
     start: Revnum,
@@ -15,6 +29,117 @@ pub fn build(
     progress: &mut dyn FnMut(Revnum),
     cancel: &Cancel,
 ) -> Result<()> {
-    let _ = (fs, start, end, progress, cancel);
-    Err(Error::new(Code::UNSUPPORTED_FEATURE, "being written"))
+    if !fs.format().has_rep_sharing() {
+        let number = fs.format().number;
+        let message =
+            format!("FSFS format ({number}) too old for rep-sharing; please upgrade the filesystem.");
+        return Err(Error::new(Code::FS_REP_SHARING_NOT_SUPPORTED, message));
+    }
+    if !fs.conf().rep_sharing {
+        return Err(Error::new(
+            Code::FS_REP_SHARING_NOT_ALLOWED,
+            "Filesystem does not allow rep-sharing.",
+        ));
+    }
+    fs.check_rev(end)?;
+    let workers = cores();
+    let mut result = Ok(());
+    let mut rows: Vec<RepCacheRow> = Vec::new();
+    // Revisions that are looked through and wait for their rows to be entered together.
+    let mut waiting: Vec<Revnum> = Vec::new();
+    let mut enter = |rows: &mut Vec<RepCacheRow>, waiting: &mut Vec<Revnum>| -> Result<()> {
+        if !rows.is_empty() {
+            fs.add_to_rep_cache(rows)?;
+            rows.clear();
+        }
+        waiting.drain(..).for_each(&mut *progress);
+        Ok(())
+    };
+    ordered(
+        workers,
+        8 * workers,
+        (start.0..=end.0).map(Revnum),
+        |rev| rows_of(fs, rev, cancel).map(|rows| (rev, rows)),
+        |looked| {
+            let entered = looked.and_then(|(rev, new)| {
+                rows.extend(new);
+                waiting.push(rev);
+                match rows.len() >= ROWS_AT_ONCE || waiting.len() >= REVS_AT_ONCE {
+                    true => enter(&mut rows, &mut waiting),
+                    false => Ok(()),
+                }
+            });
+            match entered {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(e) => {
+                    result = Err(e);
+                    ControlFlow::Break(())
+                }
+            }
+        },
+    );
+    // What was looked through before an error is right all the same.
+    let last = enter(&mut rows, &mut waiting);
+    result.and(last)
+}
+
+/// Rows and revisions entered in one transaction.
+const ROWS_AT_ONCE: usize = 1000;
+const REVS_AT_ONCE: usize = 50;
+
+/// The rows of what a revision stored.
+fn rows_of(fs: &Fs, rev: Revnum, cancel: &Cancel) -> Result<Vec<RepCacheRow>> {
+    let (mut rows, mut seen) = (Vec::new(), HashSet::new());
+    let mut left = vec![fs.root(rev)?.node(&FsPath::root())?];
+    while let Some(node) = left.pop() {
+        cancel.check()?;
+        if node.kind() == NodeKind::Dir {
+            let entries = node.entries()?;
+            // Taken from the end: in the order of names.
+            for entry in entries.iter().rev().filter(|entry| entry.id.rev() == Some(rev)) {
+                left.push(node.child_of(entry)?);
+            }
+        }
+        let noderev = node.noderev();
+        let text = noderev.text.as_ref().filter(|_| node.kind() == NodeKind::File);
+        for rep in text.into_iter().chain(&noderev.props) {
+            if let RepPlace::Rev(place, item) = rep.place
+                && place == rev
+                && seen.insert(item)
+            {
+                rows.push(row(fs, &node, rep, item)?);
+            }
+        }
+    }
+    Ok(rows)
+}
+
+fn row(fs: &Fs, node: &Node, rep: &Rep, item: u64) -> Result<RepCacheRow> {
+    let (sha1, expanded) = match (rep.sha1, rep.size()) {
+        (Some(sha1), RepSize::Known(size)) => (sha1, size),
+        _ => sha1_of(fs, rep)?,
+    };
+    Ok(RepCacheRow {
+        sha1,
+        rev: node.root().revision().unwrap_or_default(),
+        item,
+        length: rep.length,
+        expanded,
+    })
+}
+
+/// SHA-1 and length of a content.
+fn sha1_of(fs: &Fs, rep: &Rep) -> Result<(Sha1, u64)> {
+    let mut reader = TextReader::new(fs, Some(rep), None)?;
+    let (mut sha1, mut length) = (Sha1Stream::new(), 0);
+    loop {
+        let bytes = reader.fill()?;
+        if bytes.is_empty() {
+            return Ok((sha1.finish(), length));
+        }
+        sha1.update(bytes);
+        length += bytes.len() as u64;
+        let taken = bytes.len();
+        reader.consume(taken);
+    }
 }
