@@ -8,6 +8,7 @@ mod corruption;
 mod crash;
 mod create;
 mod errors;
+mod figures;
 mod files;
 mod guards;
 mod frail;

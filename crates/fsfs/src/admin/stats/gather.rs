@@ -1,0 +1,196 @@
+//! Reading what is to be counted: a file of one revision or of a packed shard with logical addressing, or one revision's part of
+//! one with physical addressing.
+//!
+//! With logical addressing the index says what there is, in the order of place; the bytes between items count too. With physical
+//! addressing the tree is walked, each directory before what is in it. The incumbent reads changed-path lists a hundred at a time
+//! there, and reports how many the last time brought.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use base::{Cancel, FsPath, NodeKind, Result, Revnum};
+
+use super::Sum;
+use crate::format::changes;
+use crate::format::noderev::{MAX_NODEREV, NodeRev};
+use crate::format::p2l::ItemKind;
+use crate::format::rep_header::{MAX_HEADER, RepHeader};
+use crate::format::rep_line::{Rep, RepPlace, RepSize};
+use crate::fs::Fs;
+use crate::node::Node;
+use crate::rev_file::RevFile;
+
+/// What was found in one file, or for one revision.
+#[derive(Default)]
+pub(super) struct Found {
+    /// Bytes of it all.
+    pub(super) total: u64,
+    /// Changed-path lists.
+    pub(super) changes: Sum,
+    /// Node-revisions, in their order.
+    pub(super) nodes: Vec<UsedNode>,
+    /// First lines of the representations that are stored here.
+    pub(super) headers: HashMap<(u64, u64), RepHeader>,
+}
+
+/// A node-revision.
+pub(super) struct UsedNode {
+    pub(super) kind: NodeKind,
+    pub(super) path: String,
+    /// It has no predecessor.
+    pub(super) is_added: bool,
+    /// Bytes.
+    pub(super) bytes: u64,
+    /// Its text and its properties, with their places.
+    pub(super) reps: [Option<((u64, u64), Rep)>; 2],
+}
+
+/// The revisions that are read together: those of a file.
+pub(super) fn jobs(fs: &Fs, youngest: Revnum) -> impl Iterator<Item = Range<u64>> {
+    let (size, packed) = (fs.format().shard_size, fs.min_unpacked_rev().0);
+    let by_file = fs.format().logical;
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let start = next;
+        next = match by_file && start < packed {
+            true => start + size,
+            false => start + 1,
+        };
+        (start <= youngest.0).then_some(start..next)
+    })
+}
+
+/// Reads the revisions of one file. If it was packed away meanwhile, the pack has the same items.
+pub(super) fn read(fs: &Fs, revs: Range<u64>, cancel: &Cancel) -> Result<Found> {
+    let first = Revnum(revs.start);
+    fs.with_rev_file(first, |file| {
+        let mut found = Found::default();
+        match file.footer().is_some() {
+            true => found.by_index(fs, file, &revs, cancel)?,
+            false => found.by_tree(fs, file, first, cancel)?,
+        }
+        Ok(found)
+    })
+}
+
+impl Found {
+    fn by_index(&mut self, fs: &Fs, file: &Arc<RevFile>, revs: &Range<u64>, cancel: &Cancel) -> Result<()> {
+        let header = file.p2l_header()?;
+        let is_whole = file.rev_count() == revs.end - revs.start;
+        if is_whole {
+            self.total = header.file_size;
+        }
+        for page in 0..header.page_count() {
+            cancel.check()?;
+            for entry in file.p2l_page(fs.cache(), page)?.iter() {
+                if entry.offset >= header.file_size || !revs.contains(&entry.rev.0) {
+                    continue;
+                }
+                if !is_whole {
+                    self.total += entry.size;
+                }
+                match entry.kind {
+                    ItemKind::NodeRev => {
+                        let most = entry.size.min(MAX_NODEREV as u64);
+                        let bytes = file.bytes().read_vec(entry.offset, most)?;
+                        let (node, _) = NodeRev::parse(&bytes)?.ok_or_else(|| file.bytes().ends_early())?;
+                        self.add(file, fs, &node, entry.size)?;
+                    }
+                    ItemKind::Changes => {
+                        let bytes = file.bytes().read_vec(entry.offset, entry.size)?;
+                        self.changes.count += changes::parse(&bytes, true)?.len() as u64;
+                        self.changes.bytes += entry.size;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn by_tree(&mut self, fs: &Fs, file: &Arc<RevFile>, rev: Revnum, cancel: &Cancel) -> Result<()> {
+        let (start, end) = file.rev_range(rev)?;
+        self.total = end - start;
+        // Taken from the end, in the order of names.
+        let mut left: Vec<Node> = vec![fs.root(rev)?.node(&FsPath::root())?];
+        while let Some(node) = left.pop() {
+            cancel.check()?;
+            let noderev = node.noderev();
+            let item = match noderev.id.tail {
+                crate::format::id::Tail::Rev(_, item) => item,
+                crate::format::id::Tail::Txn(_) => continue,
+            };
+            let offset = file.item_offset(fs.cache(), rev, item)?;
+            let length = file.bytes().parse_at(offset, end, FIRST, MAX_NODEREV, |bytes| {
+                Ok(NodeRev::parse(bytes)?.map(|(_, length)| length))
+            })?;
+            self.add(file, fs, noderev, length as u64)?;
+            if node.kind() == NodeKind::Dir {
+                let entries = node.entries()?;
+                for entry in entries.iter().rev().filter(|entry| entry.id.rev() == Some(rev)) {
+                    left.push(node.child_of(entry)?);
+                }
+            }
+        }
+        let offset = file.item_offset(fs.cache(), rev, file.changes_item(rev)?)?;
+        let bytes = file.bytes().read_vec(offset, end.saturating_sub(offset))?;
+        // Up to and with the empty line; the trailer is behind it.
+        let length = match bytes.starts_with(b"\n") {
+            true => 1,
+            false => {
+                let trailer = bytes[..bytes.len().saturating_sub(1)]
+                    .iter()
+                    .rposition(|b| *b == b'\n');
+                trailer.map_or(bytes.len(), |at| at + 1)
+            }
+        };
+        let count = changes::parse(&bytes[..length], true)?.len() as u64;
+        self.changes.count += count % CHANGES_AT_ONCE;
+        self.changes.bytes += length as u64;
+        Ok(())
+    }
+
+    fn add(&mut self, file: &Arc<RevFile>, fs: &Fs, node: &NodeRev, bytes: u64) -> Result<()> {
+        let place = |rep: &Option<Rep>| match rep.as_ref()?.place {
+            RepPlace::Rev(rev, item) => Some(((rev.0, item), (*rep)?)),
+            RepPlace::Txn(_) | RepPlace::Mutable => None,
+        };
+        let reps = [place(&node.text), place(&node.props)];
+        let held = file.first_rev().0..file.first_rev().0 + file.rev_count();
+        for ((rev, item), _) in reps.iter().flatten() {
+            if held.contains(rev) && !self.headers.contains_key(&(*rev, *item)) {
+                let offset = file.item_offset(fs.cache(), Revnum(*rev), *item)?;
+                let end = file.items_end(Revnum(*rev))?;
+                let header = file
+                    .bytes()
+                    .parse_at(offset, end, MAX_HEADER, MAX_HEADER, |bytes| {
+                        Ok(RepHeader::parse(bytes)?.map(|(header, _)| header))
+                    })?;
+                self.headers.insert((*rev, *item), header);
+            }
+        }
+        self.nodes.push(UsedNode {
+            kind: node.kind,
+            path: node.created_path.to_string(),
+            is_added: node.predecessor.is_none(),
+            bytes,
+            reps,
+        });
+        Ok(())
+    }
+}
+
+/// Bytes of a representation's content.
+pub(super) fn expanded(rep: &Rep, header: RepHeader) -> u64 {
+    match (rep.size(), header) {
+        (RepSize::Known(size), _) => size,
+        (RepSize::AskHeader, RepHeader::Plain) => rep.length,
+        (RepSize::AskHeader, _) => 0,
+    }
+}
+
+/// Most node-revisions are not longer.
+const FIRST: usize = 512;
+
+const CHANGES_AT_ONCE: u64 = 100;

@@ -1,0 +1,399 @@
+//! What takes how much room: `svnfsfs stats`.
+//!
+//! Every revision is read once: its node-revisions, its changed-path list and the first line of each representation that it stored;
+//! no content. All cores read, one thread adds up, in the order of the files. That order is part of the result: who used a
+//! representation first decides what it counts as. The oddities are the incumbent's (see [`gather`]), so that figures of different
+//! years can be compared.
+
+mod gather;
+mod report;
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use base::{Cancel, NodeKind, Result, Revnum};
+
+use self::gather::{Found, UsedNode};
+use super::pipeline::{cores, ordered};
+use crate::format::rep_header::RepHeader;
+use crate::fs::Fs;
+
+/// All figures of `svnfsfs stats`; `Display` prints them as the incumbent does (without the progress lines above).
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    /// Bytes of all revisions.
+    pub total: u64,
+    /// Number of revisions.
+    pub revisions: u64,
+    /// Changed-path lists.
+    pub changes: Sum,
+    /// Node-revisions of directories.
+    pub dir_nodes: Sum,
+    /// Node-revisions of files.
+    pub file_nodes: Sum,
+    /// Representations by what used them first, in the order of [`RepKind`].
+    pub reps: [RepStats; 4],
+    /// Representations that were stored for nodes without a predecessor.
+    pub added: Sum,
+    /// Bytes around the bodies of representations.
+    pub overhead: u64,
+    /// Sizes of contents, and of what is stored of them.
+    pub sizes: Histograms,
+    /// The largest representations, the largest first.
+    pub largest: Vec<Large>,
+    /// Sizes of files by the extension of their name (`None`: without one).
+    pub extensions: Vec<(Option<String>, Histograms)>,
+}
+
+/// A number of things and the bytes that they take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// How many.
+    pub count: u64,
+    /// Bytes of all.
+    pub bytes: u64,
+}
+
+impl Sum {
+    fn add(&mut self, bytes: u64) {
+        self.count += 1;
+        self.bytes += bytes;
+    }
+}
+
+/// What a representation holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RepKind {
+    /// A directory's entries.
+    Dir,
+    /// A file's text.
+    File,
+    /// A directory's properties.
+    DirProps,
+    /// A file's properties.
+    FileProps,
+}
+
+/// Representations of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RepStats {
+    /// All of them.
+    pub all: Sum,
+    /// Those that several node-revisions set.
+    pub shared: Sum,
+    /// Bytes of their contents.
+    pub expanded: u64,
+    /// Bytes of the contents of the shared ones.
+    pub expanded_shared: u64,
+    /// Bytes of their contents if nothing were shared.
+    pub unshared: u64,
+    /// Uses of shared ones beyond the first.
+    pub references: u64,
+    /// Lengths of all delta chains together.
+    pub chain_lengths: u64,
+    /// Sizes of their contents, and of what is stored of them.
+    pub sizes: Histograms,
+}
+
+/// Sizes of contents and of their representations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Histograms {
+    /// Of contents.
+    pub expanded: Histogram,
+    /// Of representations.
+    pub stored: Histogram,
+}
+
+impl Histograms {
+    fn add(&mut self, expanded: u64, stored: u64) {
+        self.expanded.add(expanded);
+        self.stored.add(stored);
+    }
+}
+
+/// How many things have which size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Histogram {
+    /// All.
+    pub total: Sum,
+    /// Those of 2^(n-1) bytes to 2^n - 1; the first are those of 0 bytes.
+    pub lines: [Sum; 65],
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Histogram {
+            total: Sum::default(),
+            lines: [Sum::default(); 65],
+        }
+    }
+}
+
+impl Histogram {
+    fn add(&mut self, size: u64) {
+        self.total.add(size);
+        self.lines[(u64::BITS - size.leading_zeros()) as usize].add(size);
+    }
+}
+
+/// One of the largest representations.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Large {
+    /// Bytes stored.
+    pub size: u64,
+    /// Where it is stored.
+    pub rev: Revnum,
+    /// Whose it is.
+    pub path: String,
+}
+
+/// Reads everything and counts. `progress` is told the first revision of each shard as it is reached.
+///
+/// # Errors
+/// `CANCELLED`; what reading may say.
+pub fn run(fs: &Fs, progress: &mut dyn FnMut(Revnum), cancel: &Cancel) -> Result<Stats> {
+    let youngest = fs.youngest()?;
+    fs.refresh_min_unpacked_rev()?;
+    let mut counting = Counting::default();
+    counting.stats.revisions = youngest.0 + 1;
+    let workers = cores();
+    let mut result = Ok(());
+    ordered(
+        workers,
+        4 * workers,
+        gather::jobs(fs, youngest),
+        |revs| {
+            cancel.check()?;
+            gather::read(fs, revs.clone(), cancel).map(|found| (revs, found))
+        },
+        |read| {
+            let added = read.and_then(|(revs, found)| {
+                let size = match fs.format().shard_size {
+                    0 => LINEAR_STEP,
+                    size => size,
+                };
+                let starts = revs.filter(|rev| rev % size == 0);
+                starts.map(Revnum).for_each(&mut *progress);
+                counting.add(fs, found)
+            });
+            match added {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(e) => {
+                    result = Err(e);
+                    ControlFlow::Break(())
+                }
+            }
+        },
+    );
+    result?;
+    Ok(counting.finish())
+}
+
+/// Revisions between two words of progress where there are no shards.
+const LINEAR_STEP: u64 = 1000;
+
+/// What is known of a representation.
+struct KnownRep {
+    kind: RepKind,
+    size: u64,
+    expanded: u64,
+    uses: u64,
+    base: Option<(u64, u64)>,
+    /// Length of its delta chain; 0 if nobody asked yet.
+    chain: u64,
+}
+
+#[derive(Default)]
+struct Counting {
+    stats: Stats,
+    reps: HashMap<(u64, u64), KnownRep>,
+    extensions: HashMap<Option<String>, Histograms>,
+}
+
+impl Counting {
+    fn add(&mut self, fs: &Fs, found: Found) -> Result<()> {
+        self.stats.total += found.total;
+        self.stats.changes.count += found.changes.count;
+        self.stats.changes.bytes += found.changes.bytes;
+        for node in found.nodes {
+            let is_dir = node.kind == NodeKind::Dir;
+            match is_dir {
+                true => self.stats.dir_nodes.add(node.bytes),
+                false => self.stats.file_nodes.add(node.bytes),
+            }
+            let (text, props) = match is_dir {
+                true => (RepKind::Dir, RepKind::DirProps),
+                false => (RepKind::File, RepKind::FileProps),
+            };
+            for (at, kind) in [text, props].into_iter().enumerate() {
+                self.add_rep(fs, &node, at, kind, &found.headers)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_rep(
+        &mut self,
+        fs: &Fs,
+        node: &UsedNode,
+        at: usize,
+        kind: RepKind,
+        headers: &HashMap<(u64, u64), RepHeader>,
+    ) -> Result<()> {
+        let Some((place, rep)) = &node.reps[at] else {
+            return Ok(());
+        };
+        if let Some(known) = self.reps.get_mut(place) {
+            known.uses += 1;
+            return Ok(());
+        }
+        let header = match headers.get(place) {
+            Some(header) => *header,
+            // Stored in an older file, but first used here.
+            None => fs.rep_header(rep, None)?,
+        };
+        let (base, header_bytes) = match header {
+            RepHeader::Plain | RepHeader::SelfDelta => (None, PLAIN),
+            RepHeader::Delta { rev, item, length } => (
+                Some((rev.0, item)),
+                format!("DELTA {rev} {item} {length}\n").len() as u64,
+            ),
+        };
+        let (size, expanded) = (rep.length, gather::expanded(rep, header));
+        self.stats.overhead += header_bytes + END;
+        self.stats.sizes.add(expanded, size);
+        self.stats.reps[kind as usize].sizes.add(expanded, size);
+        if kind == RepKind::File {
+            let extension = extension(&node.path).map(str::to_owned);
+            self.extensions.entry(extension).or_default().add(expanded, size);
+        }
+        if node.is_added {
+            self.stats.added.add(size);
+        }
+        self.add_large(size, Revnum(place.0), &node.path);
+        self.reps.insert(
+            *place,
+            KnownRep {
+                kind,
+                size,
+                expanded,
+                uses: 1,
+                base,
+                chain: 0,
+            },
+        );
+        Ok(())
+    }
+
+    /// Of equal ones the last to come is the first to go, and a new one takes its place.
+    fn add_large(&mut self, size: u64, rev: Revnum, path: &str) {
+        let largest = &mut self.stats.largest;
+        if largest.len() == LARGEST {
+            if largest.last().is_some_and(|last| size < last.size) {
+                return;
+            }
+            largest.pop();
+        }
+        let at = largest.partition_point(|large| large.size >= size);
+        let path = path.to_owned();
+        largest.insert(at, Large { size, rev, path });
+    }
+
+    fn finish(mut self) -> Stats {
+        let places: Vec<(u64, u64)> = self.reps.keys().copied().collect();
+        for place in places {
+            let chain = self.chain(place);
+            let Some(rep) = self.reps.get(&place) else {
+                continue;
+            };
+            let of_kind = &mut self.stats.reps[rep.kind as usize];
+            of_kind.all.add(rep.size);
+            of_kind.expanded += rep.expanded;
+            of_kind.unshared = of_kind
+                .unshared
+                .saturating_add(rep.expanded.saturating_mul(rep.uses));
+            of_kind.chain_lengths += chain;
+            if rep.uses > 1 {
+                of_kind.shared.add(rep.size);
+                of_kind.expanded_shared += rep.expanded;
+                of_kind.references += rep.uses - 1;
+            }
+        }
+        self.stats.extensions = self.extensions.into_iter().collect();
+        self.stats.extensions.sort_by(|a, b| a.0.cmp(&b.0));
+        self.stats
+    }
+
+    /// Length of a delta chain; remembers it for those on the way.
+    fn chain(&mut self, place: (u64, u64)) -> u64 {
+        let (mut way, mut at, mut length) = (Vec::new(), Some(place), 0);
+        while let Some(here) = at {
+            match self.reps.get(&here) {
+                Some(rep) if rep.chain > 0 => {
+                    length = rep.chain;
+                    break;
+                }
+                // A damaged chain may lead in a circle; nobody's is that long.
+                Some(rep) if way.len() <= self.reps.len() => at = rep.base,
+                // Stored, but used by nobody.
+                _ => at = None,
+            }
+            way.push(here);
+        }
+        for here in way.into_iter().rev() {
+            length += 1;
+            if let Some(rep) = self.reps.get_mut(&here) {
+                rep.chain = length;
+            }
+        }
+        length
+    }
+}
+
+/// How many of the largest representations are kept.
+const LARGEST: usize = 64;
+
+/// Bytes of `PLAIN\n` and `DELTA\n`, and of what is behind each body.
+const PLAIN: u64 = 6;
+const END: u64 = 7;
+
+/// From the last dot of the name on, unless that is the first character.
+fn extension(path: &str) -> Option<&str> {
+    let name = &path[path.rfind('/').map_or(0, |at| at + 1)..];
+    name.rfind('.').filter(|&at| at > 0).map(|at| &name[at..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extensions_are_the_real_tools() {
+        for (path, expected) in [
+            ("/a/.profile", None),
+            ("/a.b/none", None),
+            ("/foo.", Some(".")),
+            ("/x.tar.gz", Some(".gz")),
+            ("/..x", Some(".x")),
+            ("/sp ace.t t", Some(".t t")),
+        ] {
+            assert_eq!(extension(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_largest_are_kept_in_order() {
+        let mut counting = Counting::default();
+        for rev in 0..200 {
+            counting.add_large(rev % 70, Revnum(rev), "/");
+        }
+        let largest = &counting.stats.largest;
+        assert_eq!(largest.len(), LARGEST);
+        assert!(largest.windows(2).all(|pair| pair[0].size >= pair[1].size));
+        let firsts: Vec<_> = largest[..3]
+            .iter()
+            .map(|large| (large.size, large.rev.0))
+            .collect();
+        assert_eq!(firsts, [(69, 69), (69, 139), (68, 68)]);
+    }
+}
