@@ -41,6 +41,8 @@ impl Entry {
 pub fn dump(fs: &Fs, rev: Revnum, each: &mut dyn FnMut(Entry) -> Result<()>) -> Result<()> {
     check_logical(fs)?;
     fs.check_rev(rev)?;
+    // What is on disk, not what is remembered: indexes may just have been written anew.
+    let fs = &fs.reopen(SMALL_CACHE)?;
     let file = fs.rev_file(rev)?;
     let header = file.p2l_header()?;
     for page in 0..header.page_count() {
@@ -114,6 +116,9 @@ pub fn load(fs: &Fs, rev: Revnum, entries: &[Entry]) -> Result<()> {
     disk.sync_dir(directory)
         .map_err(|e| Error::io("Can't flush directory", directory, &e))
 }
+
+/// For a handle that reads one file.
+const SMALL_CACHE: u64 = 4 << 20;
 
 const BUFFER: usize = 64 << 10;
 

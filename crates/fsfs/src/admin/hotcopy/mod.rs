@@ -15,9 +15,9 @@ use base::{Cancel, Code, Error, Result, Revnum};
 
 use self::copier::Copier;
 use self::shard::{Job, Shards};
+use super::identity::new_uuid;
 use super::pipeline::{cores, ordered};
 use crate::cache::Cache;
-use super::identity::new_uuid;
 use crate::disk::{ATTEMPTS, Create, is_missing, read_replaced, write_atomic};
 use crate::fs::Fs;
 use crate::layout::Layout;
