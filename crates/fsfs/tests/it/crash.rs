@@ -6,16 +6,14 @@ use std::sync::Arc;
 
 use base::{Cancel, Date, FsPath, Result, Revnum};
 use fsfs::admin::{hotcopy, pack, recover, upgrade};
-use fsfs::disk::Disk;
+use fsfs::disk::{Disk, RealDisk};
 use fsfs::{Cache, Fs, LockRequest, LockTarget};
 use testkit::Tool;
+use testkit::disk::{Calls, CrashDisk, FailingDisk, Fault, Loss};
 use testkit::repo::{Repo, Spec, When, build};
 
-use crate::frail::{Frail, lay_out};
-
-fn open(db: &Path, disk: &Frail) -> Result<Fs> {
-    let disk: Arc<dyn Disk> = Arc::new(disk.clone());
-    Fs::open_on(db, &Cache::new(1 << 20), disk)
+fn open(db: &Path, disk: &Arc<dyn Disk>) -> Result<Fs> {
+    Fs::open_on(db, &Cache::new(1 << 20), disk.clone())
 }
 
 fn verified(repo: &Path, what: &str) {
@@ -28,49 +26,64 @@ fn dump(repo: &Path) -> Vec<u8> {
     Tool::new("svnadmin").args(["dump", "-q"]).arg(repo).ok().stdout
 }
 
-/// Does `work` on copies of the repository, failing at one change after the other and with the power cut between all; `check` looks
-/// at what is left and is told whether the work was acknowledged.
-fn torment(spec: &Spec, work: impl Fn(&Path, &Frail) -> Result<()>, check: impl Fn(&Path, bool, &str)) {
-    let built = build(spec);
-    let mut fail_at = 0;
-    for dies in [false, true] {
-        fail_at = 1;
+/// Does `work` on copies of the repository, with one change after the other failing, and with the power cut at every moment when
+/// something becomes durable; `check` looks at what is left and is told whether the work was acknowledged.
+fn torment(
+    repo: &Repo,
+    name: &str,
+    work: impl Fn(&Path, &Arc<dyn Disk>) -> Result<()>,
+    check: impl Fn(&Path, bool, &str),
+) {
+    for fault in [Fault::Eio, Fault::Short, Fault::Dead] {
+        let mut at = 0;
         loop {
-            let repo = built.copy();
-            let disk = Frail::failing(fail_at, dies);
-            let done = work(&repo.db(), &disk);
-            let what = format!("{}: call {fail_at} failed, dies {dies}: {done:?}", spec.name);
-            check(repo.path(), done.is_ok(), &what);
-            if disk.calls() < fail_at {
+            let copy = repo.copy();
+            let failing = FailingDisk::failing(Calls::Changes, at, fault);
+            let disk: Arc<dyn Disk> = Arc::new(failing.clone());
+            let done = work(&copy.db(), &disk);
+            let what = format!("{name}: change {at} fails ({fault:?}): {done:?}");
+            check(copy.path(), done.is_ok(), &what);
+            if failing.calls() <= at {
                 done.unwrap();
+                assert!(at > 3, "{name}: nothing was written");
                 break;
             }
             // What broke off can be done again.
-            work(&repo.db(), &Frail::failing(u64::MAX, false))
-                .unwrap_or_else(|e| panic!("{what}, again: {e}"));
-            check(repo.path(), true, &what);
-            // The first calls and the last ones one by one, those between in growing steps.
-            fail_at += 1 + fail_at / 12;
+            let real: Arc<dyn Disk> = Arc::new(RealDisk);
+            work(&copy.db(), &real).unwrap_or_else(|e| panic!("{what}, again: {e}"));
+            check(copy.path(), true, &what);
+            // The first ones one by one, the others in growing steps.
+            at += 1 + at / 10;
         }
     }
-    assert!(fail_at > 3, "{}: nothing was written", spec.name);
-    let repo = built.copy();
-    let disk = Frail::cut(repo.path());
-    work(&repo.db(), &disk).unwrap();
+    let copy = repo.copy();
+    let crash = CrashDisk::recording(copy.path());
+    let disk: Arc<dyn Disk> = Arc::new(crash.clone());
+    work(&copy.db(), &disk).unwrap();
     let folder = testkit::scratch();
-    let images = disk.images();
-    // Enough to see each kind of moment, not so many that it takes for ever.
-    let step = images.len().div_ceil(60).max(1);
-    for (number, image) in images.iter().enumerate().step_by(step) {
-        let at = folder.path().join(number.to_string());
-        lay_out(image, &at);
-        check(&at, false, &format!("{}: power cut {number}", spec.name));
-        std::fs::remove_dir_all(&at).unwrap();
-    }
-    for (number, image) in disk.images_now().iter().enumerate() {
-        let at = folder.path().join(format!("last-{number}"));
-        lay_out(image, &at);
-        check(&at, true, &format!("{}: power cut after all", spec.name));
+    let (end, boundaries) = (crash.moment(), crash.boundaries());
+    let step = boundaries.len().div_ceil(40);
+    let some = boundaries
+        .iter()
+        .step_by(step)
+        .copied()
+        .filter(|&moment| moment < end);
+    for moment in some.chain([end]) {
+        let losses = [
+            Loss::Everything,
+            Loss::Bytes,
+            Loss::Names,
+            Loss::Some(moment as u64),
+        ];
+        // At the end all of them, before it two each.
+        let (first, step) = if moment == end { (0, 1) } else { (moment % 2, 2) };
+        for loss in losses.iter().skip(first).step_by(step) {
+            let image = folder.path().join("image");
+            crash.image(moment, *loss, &image);
+            let what = format!("{name}: power cut at {moment} of {end}, lost {loss:?}");
+            check(&image, moment == end, &what);
+            std::fs::remove_dir_all(&image).unwrap();
+        }
     }
 }
 
@@ -82,7 +95,8 @@ fn packing() {
     ] {
         let before = dump(build(&spec).path());
         torment(
-            &spec,
+            &build(&spec),
+            &spec.name,
             |db, disk| pack::run(&open(db, disk)?, &mut |_| {}, &Cancel::new()),
             |repo, done, what| {
                 verified(repo, what);
@@ -106,7 +120,8 @@ fn changing_revision_properties() {
     ] {
         let long = "long ".repeat(150);
         torment(
-            &spec,
+            &build(&spec),
+            &spec.name,
             |db, disk| {
                 let fs = open(db, disk)?;
                 fs.change_revprop(Revnum(6), "svn:log", None, Some(long.as_bytes()))
@@ -140,7 +155,8 @@ fn locking_and_unlocking() {
     };
     let token = "opaquelocktoken:00000000-1111-4222-8333-000000000001";
     torment(
-        &spec,
+        &build(&spec),
+        &spec.name,
         |db, disk| {
             let targets = ["/A/D/gamma", "/A/mu"].map(|at| LockTarget {
                 path: path(at),
@@ -183,8 +199,9 @@ fn upgrading() {
     ] {
         let before = dump(build(&spec).path());
         torment(
-            &spec,
-            |db, disk| upgrade::run_on(db, Arc::new(disk.clone()), &mut |_| {}),
+            &build(&spec),
+            &spec.name,
+            |db, disk| upgrade::run_on(db, disk.clone(), &mut |_| {}),
             |repo, done, what| {
                 verified(repo, what);
                 assert!(dump(repo) == before, "{what}");
@@ -200,8 +217,9 @@ fn recovering() {
     let spec = Spec::small("1.3").named("f1");
     let before = dump(build(&spec).path());
     torment(
-        &spec,
-        |db, disk| recover::run_on(db, Arc::new(disk.clone()), &Cancel::new()).map(drop),
+        &build(&spec),
+        &spec.name,
+        |db, disk| recover::run_on(db, disk.clone(), &Cancel::new()).map(drop),
         |repo, _, what| {
             verified(repo, what);
             assert!(dump(repo) == before, "{what}");
@@ -220,7 +238,7 @@ fn copying() {
     }
     Tool::new("svnadmin").args(["pack", "-q"]).arg(source.path()).ok();
     let (before, after) = (dump(build(&spec).path()), dump(source.path()));
-    let copy = |db: &Path, disk: &Frail| {
+    let copy = |db: &Path, disk: &Arc<dyn Disk>| {
         let options = hotcopy::Options { incremental: true };
         hotcopy::run(
             &open(&source.db(), disk)?,
@@ -230,27 +248,18 @@ fn copying() {
             &Cancel::new(),
         )
     };
-    torment(&spec, copy, |repo, done, what| {
+    torment(&build(&spec), "more", copy, |repo, done, what| {
         verified(repo, what);
         let now = dump(repo);
         assert!(now == after || (now == before && !done), "{what}");
     });
     // And into nothing.
-    torment(
-        &spec,
-        |db, disk| {
-            if db.join("format").exists() && disk.calls() == 0 {
-                std::fs::remove_dir_all(db).unwrap();
-                // What a power cut leaves must not be what was there before.
-                disk.forget(db);
-            }
-            copy(db, disk)
-        },
-        |repo, done, what| {
-            if done || repo.join("db/format").exists() {
-                verified(repo, what);
-                assert!(dump(repo) == after, "{what}");
-            }
-        },
-    );
+    let empty = build(&spec).copy();
+    std::fs::remove_dir_all(empty.db()).unwrap();
+    torment(&empty, "all", copy, |repo, done, what| {
+        if done || repo.join("db/format").exists() {
+            verified(repo, what);
+            assert!(dump(repo) == after, "{what}");
+        }
+    });
 }

@@ -11,7 +11,6 @@ mod errors;
 mod figures;
 mod files;
 mod guards;
-mod frail;
 mod history;
 mod hotcopy;
 mod incumbent;
