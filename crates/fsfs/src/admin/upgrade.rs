@@ -12,10 +12,11 @@ use base::{Error, Result};
 use super::pack::{pack_revprops, remove_unpacked_revprops};
 use crate::cache::Cache;
 use crate::create::EXPLAINED_CONF;
-use crate::disk::{Create, Disk, RealDisk, write_atomic};
+use crate::disk::{Disk, RealDisk, is_missing, write_atomic};
 use crate::format::fs_format::FsFormat;
 use crate::fs::Fs;
 use crate::guard::WriteLock;
+use crate::revprops_write::write_new;
 
 /// What an upgrade did, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,24 +122,18 @@ impl Upgrade<'_> {
         0..self.lock.min_unpacked_rev().0 / self.format.shard_size
     }
 
-    /// Creates a file in `db/` unless it is there.
+    /// Creates a file in `db/` unless it is there. Whole or not at all: the incumbent stumbles over an empty one.
     fn create(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let disk = self.fs.disk();
         let path: PathBuf = self.fs.layout().file(name);
-        let mut file = match disk.write(&path, Create::New) {
-            Ok(file) => file,
-            // An empty one was left by a crash before its contents came.
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => match disk.metadata(&path) {
-                Ok(meta) if meta.len == 0 && !bytes.is_empty() => disk
-                    .write(&path, Create::Replace)
-                    .map_err(|e| Error::io("Can't open file", &path, &e))?,
-                _ => return Ok(()),
-            },
-            Err(e) => return Err(Error::io("Can't create file", &path, &e)),
-        };
-        file.append(bytes)
-            .map_err(|e| Error::io("Can't write to file", &path, &e))?;
-        file.sync().map_err(|e| Error::io("Can't flush file", &path, &e))
+        match disk
+            .metadata(&path)
+            .map_err(|e| Error::io("Can't stat", &path, &e))
+        {
+            Ok(_) => Ok(()),
+            Err(e) if is_missing(&e) => write_new(disk, &path, bytes),
+            Err(e) => Err(e),
+        }
     }
 }
 
