@@ -76,6 +76,26 @@ fn packs_are_the_real_tools_to_the_byte() {
     }
 }
 
+/// Shards with more items than may be remembered at once: down to one revision at a time, and then as it is.
+#[test]
+fn large_shards_are_packed_range_by_range() {
+    let built = build(&Spec::new("1.14").shard(20));
+    let dump = |repo: &Repo| {
+        Tool::new("svnadmin")
+            .args(["dump", "-q"])
+            .arg(repo.path())
+            .ok()
+            .stdout
+    };
+    let before = dump(&built);
+    for max_items in [1, 10, 60, 200] {
+        let repo = built.copy();
+        pack::run_within(&open(&repo), max_items, &mut |_| {}, &Cancel::new()).unwrap();
+        theirs("verify", &repo);
+        assert!(dump(&repo) == before, "{max_items}");
+    }
+}
+
 #[test]
 fn compressed_revision_properties_are_readable_by_the_real_tool() {
     let spec = Spec::new("1.14").shard(10).packed_revprops(2, true);

@@ -19,17 +19,21 @@ use crate::format::rep_header::{MAX_HEADER, RepHeader};
 use crate::format::rep_line::RepPlace;
 use crate::fs::Fs;
 
-/// Items of one range: beyond that a new range begins.
-const MAX_ITEMS: usize = 300_000;
-
 /// Bytes of revision files kept in memory while a range is placed.
 const KEPT_BYTES: u64 = 64 << 20;
 
 /// Bytes gathered before they are written.
 const BUFFER: usize = 256 << 10;
 
-/// Writes the pack file of the shard that starts with `first`; it is not synced.
-pub(super) fn write(fs: &Fs, first: Revnum, path: &Path, cancel: &Cancel) -> Result<Box<dyn DiskWriter>> {
+/// Writes the pack file of the shard that starts with `first`; it is not synced. A range has no more than `max_items` items, unless a
+/// single revision has.
+pub(super) fn write(
+    fs: &Fs,
+    first: Revnum,
+    path: &Path,
+    max_items: usize,
+    cancel: &Cancel,
+) -> Result<Box<dyn DiskWriter>> {
     let count = fs.format().shard_size;
     let file = fs.disk().write(path, Create::New);
     let file = file.map_err(|e| Error::io("Can't create file", path, &e))?;
@@ -38,6 +42,7 @@ pub(super) fn write(fs: &Fs, first: Revnum, path: &Path, cancel: &Cancel) -> Res
         file,
         buffer: Vec::with_capacity(2 * BUFFER),
         written: 0,
+        max_items,
         block: fs.conf().block_size.min(4096),
         first,
         p2l: P2lWriter::new(first, fs.conf().p2l_page_size),
@@ -59,7 +64,7 @@ fn pack_range(fs: &Fs, pack: &mut Pack<'_>, start: Revnum, end: u64, cancel: &Ca
         cancel.check()?;
         let source = Source::read(fs.disk(), fs.layout().rev(rev), rev, &mut budget)?;
         count += source.entries.len();
-        if count > MAX_ITEMS && !sources.is_empty() {
+        if count > pack.max_items && !sources.is_empty() {
             break;
         }
         sources.push(source);
@@ -74,7 +79,7 @@ fn pack_range(fs: &Fs, pack: &mut Pack<'_>, start: Revnum, end: u64, cancel: &Ca
         reader: Reader::new(fs.disk()),
         start,
     };
-    if range.items.len() > MAX_ITEMS {
+    if range.items.len() > pack.max_items {
         // A single enormous revision: its order is as good as any.
         for item in &range.items {
             range.copy(item, pack)?;
@@ -167,6 +172,8 @@ struct Pack<'a> {
     buffer: Vec<u8>,
     /// Bytes handed to the file.
     written: u64,
+    /// Items of one range: beyond that a new range begins.
+    max_items: usize,
     block: u64,
     first: Revnum,
     p2l: P2lWriter,

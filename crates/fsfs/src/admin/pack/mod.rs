@@ -37,6 +37,20 @@ pub enum PackEvent {
 /// `UNSUPPORTED_FEATURE` below format 4; `CANCELLED`; what reading may say; the system's. Shards packed before the error stay
 /// packed.
 pub fn run(fs: &Fs, notify: &mut dyn FnMut(PackEvent), cancel: &Cancel) -> Result<()> {
+    run_within(fs, MAX_ITEMS, notify, cancel)
+}
+
+/// As [`run`], remembering no more than so many items at once: where a shard has more, they are placed in several ranges. What counts
+/// against memory is some 200 bytes an item.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_within(
+    fs: &Fs,
+    max_items: usize,
+    notify: &mut dyn FnMut(PackEvent),
+    cancel: &Cancel,
+) -> Result<()> {
     let number = fs.format().number;
     if !fs.format().has_packing() {
         let message = format!("FSFS format ({number}) too old to pack; please upgrade the filesystem.");
@@ -49,7 +63,7 @@ pub fn run(fs: &Fs, notify: &mut dyn FnMut(PackEvent), cancel: &Cancel) -> Resul
     if fs.read_format()? != *fs.format() {
         // Upgraded since it was opened: there may be another lock to take.
         drop(lock);
-        return run(&fs.reopen(SMALL_CACHE)?, notify, cancel);
+        return run_within(&fs.reopen(SMALL_CACHE)?, max_items, notify, cancel);
     }
     fs.refresh_min_unpacked_rev()?;
     let size = fs.format().shard_size;
@@ -60,7 +74,7 @@ pub fn run(fs: &Fs, notify: &mut dyn FnMut(PackEvent), cancel: &Cancel) -> Resul
         let (give, take) = crossbeam_channel::bounded(0);
         scope.spawn(move || {
             for shard in first..end {
-                let prepared = Prepared::write(fs, shard, cancel);
+                let prepared = Prepared::write(fs, shard, max_items, cancel);
                 let failed = prepared.is_err();
                 if let Err(crossbeam_channel::SendError(Ok(unwanted))) = give.send(prepared) {
                     unwanted.give_up(fs);
@@ -83,6 +97,9 @@ pub fn run(fs: &Fs, notify: &mut dyn FnMut(PackEvent), cancel: &Cancel) -> Resul
     })
 }
 
+/// Items of a shard remembered at once.
+const MAX_ITEMS: usize = 300_000;
+
 /// For a handle that reads small files only.
 const SMALL_CACHE: u64 = 1 << 20;
 
@@ -94,7 +111,7 @@ struct Prepared {
 }
 
 impl Prepared {
-    fn write(fs: &Fs, shard: u64, cancel: &Cancel) -> Result<Prepared> {
+    fn write(fs: &Fs, shard: u64, max_items: usize, cancel: &Cancel) -> Result<Prepared> {
         let pack = fs.layout().pack(shard);
         let dir = pack.parent().unwrap_or(Path::new(".")).to_owned();
         // Left by a run that did not come to its end.
@@ -102,7 +119,7 @@ impl Prepared {
         create_dir(fs.disk(), &dir)?;
         let first = Revnum(shard * fs.format().shard_size);
         let files = if fs.format().logical {
-            vec![(pack.clone(), logical::write(fs, first, &pack, cancel)?)]
+            vec![(pack.clone(), logical::write(fs, first, &pack, max_items, cancel)?)]
         } else {
             physical::write(fs, first, &pack, &fs.layout().manifest(shard), cancel)?
         };
