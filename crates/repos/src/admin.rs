@@ -78,9 +78,7 @@ pub fn upgrade(path: &Path, started: &mut dyn FnMut(), notify: &mut dyn FnMut(Up
 pub fn recover(path: &Path, started: &mut dyn FnMut(), cancel: &Cancel) -> Result<Revnum> {
     check_format(path)?;
     started();
-    let fs = fsfs::Fs::open(&path.join("db"), &Cache::new(0))?;
-    recover::run(&fs, cancel)?;
-    fs.youngest()
+    recover::run(&path.join("db"), cancel)
 }
 
 fn check_format(path: &Path) -> Result<()> {
