@@ -111,6 +111,14 @@ impl Repository {
         self.0.fs.info()
     }
 
+    /// True unless the format is too old to count what has mergeinfo.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn tracks_merges(&self) -> Result<bool> {
+        Ok(self.fs_info()?.format >= 3)
+    }
+
     /// The UUID.
     pub fn uuid(&self) -> String {
         self.0.fs.uuid()

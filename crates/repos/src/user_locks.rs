@@ -120,6 +120,16 @@ impl Repository {
             }
         }
         if !allowed.is_empty() {
+            // Clients are told so only after the hooks were asked.
+            if user.is_none() && hooks.is_some() {
+                return Err(Error::new(
+                    Code::FS_NO_USER,
+                    format!(
+                        "No username is currently associated with filesystem '{}'",
+                        self.uuid()
+                    ),
+                ));
+            }
             each.extend(self.fs().unlock_paths(&allowed, user, break_lock)?);
         }
         let post_hook_error = each.done().and_then(|done| {

@@ -5,9 +5,12 @@
 
 mod access;
 mod checkout;
+mod drained;
 mod history;
+mod hooks;
 mod hostile;
 mod listing;
+mod locking;
 mod mirror;
 mod pair;
 mod program;
@@ -15,3 +18,6 @@ mod random;
 mod raw;
 mod serve;
 mod stopping;
+mod twins;
+mod writing;
+mod writing_programs;

@@ -25,6 +25,8 @@ pub struct Client {
     dir: TempDir,
     transcript: String,
     options: Vec<String>,
+    /// What else differs rightly, with what stands for it.
+    masks: Vec<(String, String)>,
 }
 
 impl Pair {
@@ -78,18 +80,33 @@ impl Pair {
     }
 
     fn client(&self, side: Side) -> Client {
-        let port = self.port(side);
-        Client {
-            url: format!("svn://127.0.0.1:{port}/{}", self.name),
-            port,
-            dir: scratch(),
-            transcript: String::new(),
-            options: Vec::new(),
-        }
+        Client::new(self.port(side), &self.name)
     }
 }
 
 impl Client {
+    /// A client of the repository `name` at `port`.
+    pub fn new(port: u16, name: &str) -> Client {
+        Client {
+            url: format!("svn://127.0.0.1:{port}/{name}"),
+            port,
+            dir: scratch(),
+            transcript: String::new(),
+            options: Vec::new(),
+            masks: Vec::new(),
+        }
+    }
+
+    /// Shows `shown` where `text` stands, and neither dates nor UUIDs.
+    pub fn mask(&mut self, text: String, shown: &str) {
+        self.masks.push((text, shown.to_owned()));
+    }
+
+    /// What was written down.
+    pub fn into_transcript(self) -> String {
+        self.transcript
+    }
+
     /// The client's own folder; commands run in it.
     pub fn dir(&self) -> &Path {
         self.dir.path()
@@ -199,9 +216,15 @@ impl Client {
 
     fn normal(&self, text: &str) -> String {
         let dir = self.dir().display().to_string();
-        let text = text
+        let mut text = text
             .replace(&format!(":{}", self.port), ":PORT")
             .replace(&dir, "DIR");
+        if !self.masks.is_empty() {
+            for (from, to) in &self.masks {
+                text = text.replace(from, to);
+            }
+            text = testkit::normalize::mask_dates(&testkit::normalize::mask_uuids(&text));
+        }
         let text = attributes_sorted(&text);
         // When a client wrote a file is no business of the server.
         let kept = text
@@ -247,7 +270,7 @@ fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
 }
 
 /// Panics with the first difference and some lines around it.
-fn compare(theirs: &str, ours: &str) {
+pub fn compare(theirs: &str, ours: &str) {
     if theirs == ours {
         return;
     }

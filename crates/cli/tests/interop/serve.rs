@@ -290,7 +290,7 @@ fn broken_configuration_is_told_to_the_client_and_explained_in_the_log() {
 }
 
 /// A line of the log without process, time, and the line of the source that found an error.
-fn without_place(line: &str) -> String {
+pub fn without_place(line: &str) -> String {
     let mut words: Vec<&str> = line.split(' ').skip(2).collect();
     if words.get(3).is_some_and(|word| word.starts_with("ERR")) && words.len() > 5 {
         words.drain(4..6);

@@ -25,6 +25,8 @@ pub struct CommitEditor {
     dirs: HashMap<u32, Dir>,
     files: HashMap<u32, File>,
     next_token: u32,
+    /// The edit has changed something: the root is the transaction's own from then on.
+    is_touched: bool,
 }
 
 /// How far the commit is.
@@ -71,6 +73,7 @@ pub fn start(repo: &Repository, options: Options, clock: Clock) -> Result<Commit
         dirs: HashMap::new(),
         files: HashMap::new(),
         next_token: 0,
+        is_touched: false,
     })
 }
 
@@ -104,6 +107,23 @@ impl CommitEditor {
                 Code::FS_INCORRECT_EDITOR_COMPLETION,
                 "There is no open transaction to edit",
             )),
+        }
+    }
+
+    /// The transaction, about to be changed.
+    fn changing(&mut self) -> Result<&mut Txn> {
+        self.is_touched = true;
+        self.txn()
+    }
+
+    /// The revision in which a directory was last changed, none if it has become the transaction's own. The root is that
+    /// from the beginning for us, from its first change on for the incumbent.
+    fn created(&mut self, path: &FsPath) -> Result<Option<Revnum>> {
+        let is_untouched_root = path.is_root() && !self.is_touched;
+        let txn = self.txn()?;
+        match is_untouched_root {
+            true => Ok(Some(txn.base_revision())),
+            false => Ok(txn.root()?.node(path)?.created_rev()),
         }
     }
 
@@ -153,7 +173,7 @@ impl CommitEditor {
         check_write(&*authz, &parent.path, false)?;
         let was_copied = parent.was_copied;
         let Some(copyfrom) = copyfrom else {
-            let txn = self.txn()?;
+            let txn = self.changing()?;
             match is_dir {
                 true => txn.make_dir(&at)?,
                 false => txn.make_file(&at)?,
@@ -171,7 +191,7 @@ impl CommitEditor {
         let from = self.repo.fs().root(copyfrom.rev)?;
         let source = FsPath::parse(&source).map_err(|_| no_such_source(&source, copyfrom.rev))?;
         check_read(&*authz, &source, is_dir)?;
-        self.txn()?.copy(&from, &source, &at)?;
+        self.changing()?.copy(&from, &source, &at)?;
         Ok(at)
     }
 
@@ -190,7 +210,7 @@ impl CommitEditor {
             validate_mergeinfo(path, name, value)?;
         }
         validate(name, value)?;
-        self.txn()?.change_prop(path, name, value)
+        self.changing()?.change_prop(path, name, value)
     }
 }
 
@@ -229,7 +249,7 @@ impl Editor for CommitEditor {
                 let created = root.node(&at)?.created_rev();
                 check_out_of_date(&at, kind, rev, created, txn.base_revision())?;
             }
-            txn.delete(&at)
+            this.changing()?.delete(&at)
         })
     }
 
@@ -282,9 +302,9 @@ impl Editor for CommitEditor {
             if !is_checked {
                 check_write(&*this.options.authz, &path, false)?;
                 if based_on.is_some() {
-                    let txn = this.txn()?;
-                    let created = txn.root()?.node(&path)?.created_rev();
-                    check_out_of_date(&path, NodeKind::Dir, based_on, created, txn.base_revision())?;
+                    let created = this.created(&path)?;
+                    let newest = this.txn()?.base_revision();
+                    check_out_of_date(&path, NodeKind::Dir, based_on, created, newest)?;
                 }
                 if let Some(dir) = this.dirs.get_mut(&dir.0) {
                     dir.is_checked = true;
@@ -330,6 +350,7 @@ impl Editor for CommitEditor {
     fn apply_textdelta(&mut self, file: FileToken, base_md5: Option<&Md5>) -> Result<()> {
         self.step(|this| {
             let path = this.check_file(file)?;
+            this.is_touched = true;
             let Phase::Open(txn) = &mut this.phase else {
                 return this.txn().map(drop);
             };

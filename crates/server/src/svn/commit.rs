@@ -111,7 +111,6 @@ impl Talk {
     /// Tells the client what is wrong and reads on until it gives the edit up. The transaction goes first: nobody should
     /// have to wait for a slow client to see it gone.
     fn give_up(&mut self, editor: &mut CommitEditor, error: &Error) -> Result<()> {
-        self.log_error(error);
         if let Err(left) = editor.abort_edit() {
             self.log_error(&left);
         }

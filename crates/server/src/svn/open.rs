@@ -77,10 +77,14 @@ impl Talk {
             }
             return refuse(service, &mut talk.conn, &error);
         }
+        let capabilities = match talk.place.repository.tracks_merges()? {
+            true => Capabilities::MERGEINFO,
+            false => Capabilities::NONE,
+        };
         let info = ReposInfo {
             uuid: talk.place.repository.uuid(),
             root_url: talk.place.root_url.clone(),
-            capabilities: Capabilities::MERGEINFO,
+            capabilities,
         };
         info.write(talk.conn.out());
         talk.conn.end_command()?;

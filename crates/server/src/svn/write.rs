@@ -99,7 +99,8 @@ impl Talk {
             }),
             false => self.lock_all(&allowed, comment, steal),
         };
-        self.answer_each(paths, outcome, |w, _, lock| write_lock(w, lock))
+        let sent = |at: usize| targets[at].path.as_str();
+        self.answer_each(paths, outcome, sent, |w, _, lock| write_lock(w, lock))
     }
 
     pub(crate) fn unlock_many(&mut self, targets: &[UnlockTarget], force: bool) -> Result<()> {
@@ -120,7 +121,8 @@ impl Talk {
             }),
             false => self.unlock_all(&allowed, force),
         };
-        self.answer_each(paths, outcome, |w, at, ()| _ = w.string(&targets[at].path))
+        let sent = |at: usize| targets[at].path.as_str();
+        self.answer_each(paths, outcome, sent, |w, at, ()| _ = w.string(sent(at)))
     }
 
     /// The hooks, with the environment that the configuration names for them.
@@ -192,10 +194,11 @@ impl Talk {
     }
 
     /// Answers path by path, in the order of the request, then for the whole.
-    fn answer_each<T>(
+    fn answer_each<'a, T>(
         &mut self,
         paths: Vec<Result<FsPath>>,
         outcome: Result<LockOutcome<T>>,
+        sent: impl Fn(usize) -> &'a str,
         write: impl Fn(&mut Writer<'_>, usize, &T),
     ) -> Result<()> {
         let (each, whole) = match outcome {
@@ -206,10 +209,10 @@ impl Talk {
         for (at, path) in paths.into_iter().enumerate() {
             let result = match path {
                 Err(denied) => Err(denied),
-                Ok(path) => match each.next() {
+                Ok(_) => match each.next() {
                     Some((_, result)) => result,
                     // The whole has failed before it came to single paths.
-                    None => Err(no_result(&path)),
+                    None => Err(no_result(sent(at))),
                 },
             };
             match result {
@@ -219,10 +222,7 @@ impl Talk {
                     write(w, at, &done);
                     w.close().close();
                 }
-                Err(error) => {
-                    self.log_error(&error);
-                    write_failure(self.conn.out(), &error);
-                }
+                Err(error) => write_failure(self.conn.out(), &error),
             }
             self.conn.spill()?;
         }
@@ -237,7 +237,7 @@ impl Talk {
     }
 }
 
-fn no_result(path: &FsPath) -> Error {
+fn no_result(path: &str) -> Error {
     Error::new(Code::FS_LOCK_OPERATION_FAILED, format!("No result for '{path}'."))
 }
 

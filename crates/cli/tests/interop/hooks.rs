@@ -1,0 +1,273 @@
+//! Hooks: what they are given, and what becomes of what they say.
+
+use std::fs;
+
+use testkit::Side;
+use testkit::normalize::sorted_lines;
+
+use crate::pair::{Client, compare};
+use crate::twins::{CONF, Twins, write_program};
+
+const ALL: [&str; 9] = [
+    "start-commit",
+    "pre-commit",
+    "post-commit",
+    "pre-revprop-change",
+    "post-revprop-change",
+    "pre-lock",
+    "post-lock",
+    "pre-unlock",
+    "post-unlock",
+];
+
+/// Writes down its arguments, input, environment and folder, and what it can see of the transaction.
+const RECORDER: &str = r#"
+out="$1/../record"
+exec 9>>"$out"
+/bin/echo "== ${0##*/} $#" >&9
+for a in "$@"; do /usr/bin/printf '<%s>\n' "$a" >&9; done
+/usr/bin/env | /usr/bin/sort | /bin/grep -v '^PWD=\|^_=\|^SHLVL=\|^OLDPWD=' >&9
+/bin/echo '-- stdin' >&9
+/bin/cat >&9
+/bin/echo '-- seen' >&9
+case "${0##*/}" in
+pre-commit) /usr/bin/svnlook changed -t "$2" "$1" >&9 2>&1; /usr/bin/svnlook propget -t "$2" --revprop "$1" svn:log >&9 2>&1;;
+start-commit) /usr/bin/svnlook proplist -v -t "$4" --revprop "$1" 2>&1 | /usr/bin/sort >&9;;
+post-commit) /usr/bin/svnlook changed -r "$2" "$1" >&9 2>&1;;
+esac
+/bin/echo '-- end' >&9
+exit 0
+"#;
+
+const SCRIPT: &str = r"
+    echo x >> wc/iota; svn commit -m 'A message' wc
+    svn mkdir -m 'Folder' $U/d
+    svn mkdir --with-revprop a=b --with-revprop 'bell=a b' -m 'Folder' $U/e
+    svn propset --revprop -r 1 svn:log 'New message' $U
+    svn propset --revprop -r 1 custom value $U
+    svn propset --revprop -r 1 custom other $U
+    svn propset --revprop -r 1 custom '' $U
+    svn propdel --revprop -r 1 custom $U
+    svn propdel --revprop -r 1 custom $U
+    svn lock -m 'A lock comment' wc/iota
+    bob lock --force -m 'Stolen' $U/iota
+    bob unlock $U/iota
+    svn lock wc/iota wc/A/mu $U/nope
+    svn unlock wc/iota
+    bob unlock --force $U/A/mu
+    bob unlock --force $U/A/mu
+    svn lock -q wc/iota wc/A/mu; echo y >> wc/iota; echo y >> wc/A/mu; svn commit -m 'With tokens' wc
+    svn lock -q wc/A/mu; echo z >> wc/A/mu; svn commit --no-unlock -m 'Kept tokens' wc/A
+    svn mkdir -m 'Exists' $U/d
+    svn mkdir -m 'Many
+lines' $U/A/f
+    printf p > 'wc/A/sp ace|x'; svn add -q 'wc/A/sp ace|x'; svn commit -q -m 'Odd name' wc; svn lock -q 'wc/A/sp ace|x'; echo o >> 'wc/A/sp ace|x'; svn commit -m 'Odd token' wc/A
+    anon mkdir -m 'Nobody' $U/n
+";
+
+/// Runs a scenario and compares what recorders have written down.
+fn recorded(twins: &Twins, scenario: impl Fn(&mut Client) + Sync) {
+    twins.same(scenario);
+    let [theirs, ours] = twins.both().each_ref().map(|twin| {
+        let text = fs::read(twin.path.join("../record")).expect("because something was recorded");
+        let text = String::from_utf8_lossy(&text).replace(&twin.path.display().to_string(), "REPO");
+        let text = text.replace(&format!("{:?}/repo", twin.side), "REPO");
+        tidied(&testkit::normalize::mask_dates(&testkit::normalize::mask_uuids(
+            &text,
+        )))
+    });
+    compare(&theirs, &ours);
+}
+
+/// What is asked path by path, or told about many, comes in the incumbent's hash order: sorted here.
+fn tidied(text: &str) -> String {
+    let mut calls: Vec<String> = text.split_inclusive("-- end\n").map(str::to_owned).collect();
+    for call in &mut calls {
+        // Paths of post-lock and post-unlock, tokens of pre-commit.
+        if let Some((before, stdin)) = call.split_once("-- stdin\n")
+            && before.contains("-lock 2\n") | before.contains("-unlock 2\n") | before.contains("pre-commit")
+        {
+            let stdin = stdin.split_once("-- seen\n").unwrap_or((stdin, ""));
+            let sorted = sorted_lines(stdin.0).join("\n");
+            *call = format!("{before}-- stdin\n{sorted}\n-- seen\n{}", stdin.1);
+        }
+    }
+    let hook = |call: &String| call.lines().next().map(str::to_owned);
+    let is_path_by_path =
+        |call: &String| call.starts_with("== pre-lock") || call.starts_with("== pre-unlock");
+    for run in calls.chunk_by_mut(|a, b| is_path_by_path(a) && hook(a) == hook(b)) {
+        run.sort();
+    }
+    calls.concat()
+}
+
+#[test]
+fn what_they_are_given() {
+    for (conf, env) in [
+        (CONF.to_owned(), ""),
+        (
+            format!("{CONF}hooks-env = env\n"),
+            "[default]\nLANG = C.UTF-8\nPATH = /bin:/usr/bin\nA = 1 2  3\n[pre-commit]\nB = only here\n[post-lock]\nA = other\n",
+        ),
+        (
+            "[general]\nanon-access = write\npassword-db = passwd\n".to_owned(),
+            "",
+        ),
+    ] {
+        let twins = Twins::with(&[("svnserve.conf", &conf), ("env", env)], &[]);
+        for hook in ALL {
+            twins.hook(hook, RECORDER);
+        }
+        recorded(&twins, |c| c.lines(SCRIPT));
+    }
+}
+
+#[test]
+fn failing_hooks() {
+    const COMMANDS: [(&str, &str); 9] = [
+        ("start-commit", "svn mkdir -m m $U/x"),
+        ("pre-commit", "svn mkdir -m m $U/x"),
+        ("post-commit", "svn mkdir -m m $U/post$((N=N+1))-$R"),
+        ("pre-revprop-change", "svn propset --revprop -r 1 a b $U"),
+        ("post-revprop-change", "svn propset --revprop -r 1 c d $U"),
+        ("pre-lock", "svn lock $U/iota $U/A/mu"),
+        ("post-lock", "svn lock --force $U/iota $U/A/mu"),
+        ("pre-unlock", "bob unlock --force $U/iota $U/A/mu"),
+        ("post-unlock", "bob unlock --force $U/iota $U/A/mu"),
+    ];
+    let twins = Twins::greek();
+    let failures = [
+        "echo 'to stdout'; echo 'Not allowed: ä' >&2; exit 1",
+        "exit 17",
+        "printf 'no line end' >&2; exit 255",
+        "printf 'bytes \\001 \\377 <&>' >&2; exit 1",
+        "kill -9 $$",
+        "kill -TERM $$",
+        "kill -SEGV $$",
+        "echo 'said and fine' >&2; exit 0",
+        "printf opaquelocktoken:mine-$(/bin/date +%N)x; exit 0",
+        "echo not-a-token; exit 0",
+        "no-such-command",
+    ];
+    for (at, body) in failures.iter().enumerate() {
+        for (hook, command) in COMMANDS {
+            if body.starts_with("printf opaque") && hook != "pre-lock" {
+                continue;
+            }
+            let body = body.replace("-$(/bin/date +%N)x", "");
+            if body.starts_with("printf opaque") {
+                // The same token twice is no token.
+                twins.hook(hook, "printf opaquelocktoken:of-%s \"$(/usr/bin/basename $2)\"");
+            } else {
+                twins.hook(hook, &body);
+            }
+            if hook == "post-revprop-change" {
+                twins.hook("pre-revprop-change", "exit 0");
+            }
+            twins.same(|c| {
+                c.note(&format!("{hook}: {body}"));
+                c.lines("svn lock -q --force $U/iota $U/A/mu");
+                c.lines(&command.replace("$R", &at.to_string()));
+                c.lines("svn log -q -v -r HEAD $U");
+            });
+            for twin in twins.both() {
+                for hook in [hook, "pre-revprop-change"] {
+                    _ = fs::remove_file(twin.path.join("hooks").join(hook));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn hooks_that_are_none() {
+    let twins = Twins::greek();
+    for kind in [
+        "not executable",
+        "broken link",
+        "folder",
+        "no interpreter",
+        "empty",
+        "link",
+    ] {
+        for twin in twins.both() {
+            for hook in ALL {
+                let path = twin.path.join("hooks").join(hook);
+                _ = fs::remove_file(&path);
+                _ = fs::remove_dir(&path);
+                let link = |to: &str| std::os::unix::fs::symlink(to, &path);
+                match kind {
+                    "not executable" => fs::write(&path, "#!/bin/sh\nexit 0\n"),
+                    "broken link" => link("no-such-file"),
+                    "folder" => fs::create_dir(&path),
+                    "no interpreter" => {
+                        write_program(&path, "#!/no/such/interpreter\n");
+                        Ok(())
+                    }
+                    "empty" => {
+                        write_program(&path, "");
+                        Ok(())
+                    }
+                    _ => link("/bin/true"),
+                }
+                .expect("because the folder is ours");
+            }
+        }
+        twins.same(|c| {
+            c.note(kind);
+            c.lines(
+                r"
+                svn mkdir -m m $U/x
+                svn propset --revprop -r 1 a b $U
+                svn lock $U/iota $U/A/mu
+                svn unlock $U/iota
+                svn unlock --force $U/A/mu
+                ",
+            );
+        });
+        if kind == "not executable" || kind == "no interpreter" {
+            // Only those after it: what they follow is done.
+            for twin in twins.both() {
+                for hook in ALL.into_iter().filter(|hook| !hook.starts_with("post-")) {
+                    _ = fs::remove_file(twin.path.join("hooks").join(hook));
+                }
+            }
+            twins.hook("pre-revprop-change", "exit 0");
+            twins.same(|c| {
+                let name = kind.replace(' ', "-");
+                c.lines(&format!("svn mkdir -m m $U/{name}; svn propset --revprop -r 1 a b $U; svn lock $U/iota; svn unlock --force $U/iota"));
+            });
+        }
+    }
+}
+
+#[test]
+fn hooks_that_change_the_repository() {
+    let twins = Twins::greek();
+    twins.hook(
+        "start-commit",
+        "/usr/bin/svnadmin setlog -q --bypass-hooks -r 1 /dev/stdin \"$1\" </dev/null; exit 0",
+    );
+    twins.hook(
+        "pre-commit",
+        "/usr/bin/svn mkdir -q -m inner file://$1/inner-$(/usr/bin/svnlook youngest $1) 2>/dev/null; exit 0",
+    );
+    twins.hook("post-commit", "/usr/bin/svnlook log -r $2 $1 >&2; exit 3");
+    for twin in twins.both() {
+        // The inner commit runs no hooks of its own.
+        let path = twin.path.join("hooks/pre-commit");
+        let text = fs::read_to_string(&path).expect("because it is there");
+        let guard = "#!/bin/sh\n[ -e \"$1/../inner\" ] && exit 0\n: > \"$1/../inner\"\n";
+        write_program(&path, &text.replace("#!/bin/sh\n", guard));
+    }
+    twins.same(|c| {
+        c.lines(
+            r"
+            svn mkdir -m 'Outer' $U/outer
+            echo x >> wc/iota; svn commit -m 'After it' wc
+            svn log -v $U
+            ",
+        );
+    });
+    assert_eq!(twins.both()[0].side, Side::Theirs);
+}

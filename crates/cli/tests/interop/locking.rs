@@ -1,0 +1,75 @@
+//! Locks: taken, stolen, broken, used and kept by commits.
+
+use crate::twins::Twins;
+
+#[test]
+fn taken_stolen_broken() {
+    Twins::greek().same(|c| {
+        c.lines(
+            r"
+            svn lock -m 'A comment <with> & signs' wc/iota
+            svn lock wc/iota
+            bob lock $U/iota
+            bob lock --force -m 'Stolen' $U/iota
+            svn unlock wc/iota
+            svn status -u wc
+            svn lock --force wc/iota
+            svn unlock wc/iota
+            svn unlock wc/iota
+            svn unlock $U/iota
+            svn unlock --force $U/iota
+            svn lock $U/iota $U/A/mu $U/A/B/lambda $U/A/D/gamma
+            bob lock $U/iota $U/A/B/E/alpha $U/nope $U/A
+            bob unlock $U/iota; bob unlock $U/A/B/E/alpha
+            bob unlock --force $U/A/mu $U/A/B/lambda $U/nope
+            svn lock $U/A
+            svn lock $U/nope
+            svn lock $U
+            svn info $U/iota
+            svn info $U/A/D/gamma
+            svn unlock --force $U/A/D/gamma
+            anon lock $U/A/mu
+            anon unlock --force $U/iota
+            printf 'a\001b' > m; svn lock -F m $U/A/D/gamma $U/A/D/G/pi
+            printf 'zwei\nZeilen ä' > m; svn lock -F m $U/A/D/gamma $U/A/D/G/pi
+            svn update -q wc; echo x >> wc/A/B/E/beta; svn commit -q -m 'Change' wc; svn update -q -r 1 wc; svn lock wc/A/B/E/beta
+            svn lock wc/A/B/E/beta wc/A/B/E/alpha
+            svn ls -v $U/A/D
+            svn info --show-item kind $U/A/D/gamma
+            svn lock $U/A/D/H/chi $U/A/D/H/chi
+            ",
+        );
+    });
+}
+
+#[test]
+fn commits_with_locks() {
+    Twins::greek().same(|c| {
+        c.lines(
+            r"
+            cp -r wc other
+            svn lock -q wc/iota wc/A/mu wc/A/B/lambda wc/A/D/G/pi
+            echo 1 >> wc/iota; svn commit -m 'Released' wc/iota; svn status wc
+            svn lock -q wc/iota; echo 2 >> wc/iota; svn commit --no-unlock -m 'Kept' wc; svn status wc; svn info $U/iota
+            echo 3 >> other/A/mu; bob commit -m 'Locked by another' other
+            bob rm -m 'Locked by another' $U/A/mu
+            bob rm -m 'Locked below' $U/A/B
+            bob mv -m 'Locked by another' $U/A/B $U/B
+            bob cp -m 'Copies are no writing' $U/A/B $U/B2
+            bob propset -q p v other/A/B/lambda; bob commit -m 'Props' other/A/B/lambda
+            bob mkdir -m 'Beside it' $U/A/B/new
+            svn mkdir -m 'The same user without the token' $U/other
+            svn rm -m 'The same user without the token' $U/A/mu
+            svn rm -q wc/A/mu; svn commit -m 'Deleted with its token' wc
+            svn update -q wc; echo 4 >> wc/A/B/lambda; bob commit -m 'Another with the token' wc
+            bob lock --force -q $U/A/B/lambda; svn commit -m 'Stolen meanwhile' wc; svn status -u wc
+            bob unlock -q $U/A/B/lambda; svn commit -m 'Unlocked meanwhile' wc; svn status wc
+            svn revert -q -R wc; svn update -q wc; svn lock -q wc/A/D/G/rho wc/A/D/G/tau; svn rm -q wc/A/D/G; svn commit -m 'A folder with locked files' wc
+            svn update -q wc; svn lock -q wc/A/D/gamma; svn mv wc/A/D/gamma wc/A/D/delta; svn commit -m 'Moved with its token' wc
+            svn update -q wc; svn lock -q wc/A/D/delta; svn cp -q wc/A/D wc/D2; svn commit -m 'Copied with its lock' wc; svn status wc
+            svn lock $U/D2/delta
+            svn log -q -v $U
+            ",
+        );
+    });
+}

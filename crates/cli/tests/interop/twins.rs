@@ -1,0 +1,224 @@
+//! Two repositories that begin alike, one written through Subversion's `svnserve`, the other through ours.
+//!
+//! A scenario is a shell script, run line by line on both sides. Afterwards the transcripts must be equal, and so must what
+//! is left behind: the dumps, the locks, the transactions that nobody finished, and the lines of the operational log. What was
+//! written through ours must pass Subversion's `svnadmin verify`.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use tempfile::TempDir;
+use testkit::normalize::{mask_dates, mask_uuids, sorted_lines};
+use testkit::server::Server;
+use testkit::{Repo, Side, Tool, greek, scratch};
+
+use crate::pair::{Client, compare};
+use crate::serve::without_place;
+
+/// The two, each with its server.
+pub struct Twins {
+    sides: [Twin; 2],
+    _root: TempDir,
+}
+
+/// One of the two.
+pub struct Twin {
+    /// Whose server it is.
+    pub side: Side,
+    /// The repository.
+    pub path: PathBuf,
+    /// Its server.
+    pub server: Server,
+    log: PathBuf,
+}
+
+/// Nobody reads more than anonymously; alice and bob write.
+pub const CONF: &str = "[general]\nanon-access = read\npassword-db = passwd\n";
+
+const PASSWD: &str = "[users]\nalice = secret\nbob = pw\ncarol = pw\n";
+
+/// Words of the scripts: `svn` is alice, `bob` is bob, `anon` is nobody.
+const WORDS: &str = "\
+svn() { command svn \"$@\" --username alice --password secret --non-interactive --no-auth-cache; }
+bob() { command svn \"$@\" --username bob --password pw --non-interactive --no-auth-cache; }
+carol() { command svn \"$@\" --username carol --password pw --non-interactive --no-auth-cache; }
+anon() { command svn \"$@\" --non-interactive --no-auth-cache; }
+mucc() { command svnmucc \"$@\" -U \"$U\" -u alice -p secret --non-interactive --no-auth-cache; }
+sync() { command svnsync \"$@\" --sync-username alice --sync-password secret --non-interactive --no-auth-cache; }
+";
+
+impl Twins {
+    /// Two repositories with the Greek tree as revision 1.
+    pub fn greek() -> Twins {
+        Twins::with(&[("svnserve.conf", CONF)], &[])
+    }
+
+    /// As [`Twins::greek`], with these files in `conf/` and more arguments for the servers.
+    pub fn with(conf: &[(&str, &str)], args: &[&str]) -> Twins {
+        let repo = Repo::create("1.14");
+        let tree = scratch();
+        greek::write(tree.path());
+        Tool::new("svn")
+            .args(["import", "-q", "-m", "The Greek tree"])
+            .arg(tree.path())
+            .arg(repo.url())
+            .ok();
+        Twins::of(&repo, conf, args)
+    }
+
+    /// Two copies of `repo`.
+    pub fn of(repo: &Repo, conf: &[(&str, &str)], args: &[&str]) -> Twins {
+        let root = scratch();
+        let sides = Side::BOTH.map(|side| {
+            let folder = root.path().join(format!("{side:?}"));
+            let path = folder.join("repo");
+            fs::create_dir(&folder).expect("because the folder is empty");
+            Tool::new("svnadmin")
+                .arg("hotcopy")
+                .arg(repo.path())
+                .arg(&path)
+                .ok();
+            fs::write(path.join("conf/passwd"), PASSWD).expect("because it is a copy");
+            for (name, text) in conf {
+                fs::write(path.join("conf").join(name), text).expect("because it is a copy");
+            }
+            let log = folder.join("log");
+            let logged = log.display().to_string();
+            let threads = if side == Side::Theirs { &["-T"][..] } else { &[] };
+            let server = Server::svnserve(side, &folder, &[args, threads, &["--log-file", &logged]].concat());
+            Twin {
+                side,
+                path,
+                server,
+                log,
+            }
+        });
+        Twins { sides, _root: root }
+    }
+
+    /// Both, theirs first.
+    pub fn both(&self) -> &[Twin; 2] {
+        &self.sides
+    }
+
+    /// Installs a hook on both sides: a program with `body` below its `#!/bin/sh`.
+    pub fn hook(&self, name: &str, body: &str) {
+        for twin in &self.sides {
+            write_program(
+                &twin.path.join("hooks").join(name),
+                &format!("#!/bin/sh\n{body}\n"),
+            );
+        }
+    }
+
+    /// Runs `scenario` on both sides at once, compares the transcripts and what is left behind.
+    pub fn same(&self, scenario: impl Fn(&mut Client) + Sync) {
+        let run = |twin: &Twin| {
+            let mut client = Client::new(twin.server.port(), "repo");
+            client.mask(twin.path.display().to_string(), "REPO");
+            client.lines("svn checkout -q $U wc");
+            scenario(&mut client);
+            client.into_transcript()
+        };
+        let [theirs, ours] = &self.sides;
+        let (heard, said) = thread::scope(|scope| {
+            let theirs = scope.spawn(|| run(theirs));
+            let ours = run(ours);
+            let theirs = theirs.join();
+            (
+                theirs.expect("because the scenario runs against the real server"),
+                ours,
+            )
+        });
+        compare(&heard, &said);
+        self.compare_left();
+    }
+
+    /// What the scenario left behind is the same.
+    pub fn compare_left(&self) {
+        let [theirs, ours] = self.sides.each_ref().map(Twin::left);
+        compare(&theirs, &ours);
+        let [theirs, ours] = self.sides.each_ref().map(Twin::logged);
+        compare(&theirs, &ours);
+        Tool::new("svnadmin")
+            .args(["verify", "-q"])
+            .arg(&self.sides[1].path)
+            .ok();
+    }
+}
+
+impl Twin {
+    /// The repository as Subversion dumps it, its locks and its transactions.
+    pub fn left(&self) -> String {
+        let ask = |args: &[&str]| {
+            let said = Tool::new("svnadmin").args(args).arg(&self.path).ok();
+            mask_dates(&mask_uuids(&said.out()))
+        };
+        let mut text = ask(&["dump", "-q"]);
+        let locks = ask(&["lslocks"]);
+        let mut locks: Vec<&str> = locks.split("Path: ").map(str::trim).collect();
+        locks.sort_unstable();
+        _ = write!(
+            text,
+            "locks:\n{}\ntransactions:\n{}",
+            locks.join("\n"),
+            ask(&["lstxns"]).lines().count()
+        );
+        text
+    }
+
+    /// The lines of its log.
+    fn logged(&self) -> String {
+        let text = fs::read_to_string(&self.log).expect("because it logs");
+        let mut lines: Vec<String> = text.lines().map(without_place).collect();
+        // Closed connections (210002) come when they come.
+        lines.retain(|line| !line.contains(" 210002 "));
+        lines.iter_mut().for_each(|line| sort_paths(line));
+        let text = lines.join("\n").replace(&self.path.display().to_string(), "REPO");
+        mask_dates(&mask_uuids(&text)).replace(&format!(":{}", self.server.port()), ":PORT")
+    }
+}
+
+impl Client {
+    /// Runs each line of `script` in a shell and writes down what it says. `$U` is the repository's URL.
+    pub fn lines(&mut self, script: &str) {
+        for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            let output = Tool::new("sh")
+                .args(["-c", &format!("{WORDS}{line}")])
+                .env("U", &self.url)
+                .dir(self.dir())
+                .run();
+            let (mut out, mut err) = (output.out(), output.err());
+            if line.contains("lock ") {
+                // The client names the paths of a lock request in any order, and hears of them in that.
+                for text in [&mut out, &mut err] {
+                    *text = sorted_lines(text).join("\n");
+                }
+            }
+            self.note(&format!("$ {line}\n{out}~{err}=> {}", output.code));
+        }
+    }
+}
+
+/// Puts the paths of a lock request in order.
+fn sort_paths(line: &mut String) {
+    let Some((before, rest)) = line.split_once("lock (") else {
+        return;
+    };
+    let Some((paths, behind)) = rest.split_once(')') else {
+        return;
+    };
+    let mut paths: Vec<&str> = paths.split(' ').collect();
+    paths.sort_unstable();
+    *line = format!("{before}lock ({}){behind}", paths.join(" "));
+}
+
+/// Writes a program and makes it executable.
+pub fn write_program(path: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::write(path, text).expect("because the folder is ours");
+    let mode = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(path, mode).expect("because the file is ours");
+}

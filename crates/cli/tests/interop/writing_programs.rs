@@ -1,0 +1,1 @@
+//! Other programs that write through the server: svnmucc, svnsync, svnrdump, git-svn.
