@@ -1,1 +1,208 @@
 //! Commits in the protocol's own words: what is wrong in the middle of a pipelined edit, and many at once.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::thread;
+use std::time::Duration;
+
+use testkit::normalize::{mask_dates, mask_uuids};
+use testkit::{Side, Tool};
+
+use crate::pair::compare;
+use crate::twins::Twins;
+
+const OPEN_TO_ALL: &str = "[general]\nanon-access = write\n";
+
+/// Introduces itself, says each part of `says` (parts end with `|`), and answers all that came back after each.
+fn talk(port: u16, says: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("because it listens");
+    let patience = Some(Duration::from_millis(150));
+    stream.set_read_timeout(patience).expect("because it is a socket");
+    let url = format!("svn://127.0.0.1:{port}/repo");
+    let hello = format!(
+        "( 2 ( edit-pipeline svndiff1 accepts-svndiff2 absent-entries depth mergeinfo log-revprops ) {}:{url} 4:test ( ) ) ( ANONYMOUS ( 0: ) ) ",
+        url.len()
+    );
+    let mut heard = String::new();
+    let says = hello + says;
+    let mut parts = says.split('|').peekable();
+    while let Some(part) = parts.next() {
+        // The server may have hung up.
+        _ = stream.write_all(part.as_bytes());
+        if parts.peek().is_none() {
+            _ = stream.shutdown(std::net::Shutdown::Write);
+            _ = stream.set_read_timeout(Some(Duration::from_secs(5)));
+        }
+        let mut piece = [0; 65536];
+        while let Ok(len @ 1..) = stream.read(&mut piece) {
+            heard += &String::from_utf8_lossy(&piece[..len]);
+        }
+        heard.push('|');
+    }
+    mask_dates(&mask_uuids(&heard.replace(&format!(":{port}"), ":PORT")))
+}
+
+/// What both answer, theirs first.
+fn answers(twins: &Twins, says: &str) -> [String; 2] {
+    let [theirs, ours] = twins.both().each_ref().map(|twin| twin.server.port());
+    thread::scope(|scope| {
+        let theirs = scope.spawn(|| talk(theirs, says));
+        let ours = talk(ours, says);
+        [theirs.join().expect("because nothing in it panics"), ours]
+    })
+}
+
+#[test]
+fn errors_in_the_middle_of_an_edit() {
+    let begin = "( commit ( 1:m ( ) false ( ) ) ) |( open-root ( ( 1 ) 1:r ) ) ";
+    let twins = Twins::with(&[("svnserve.conf", OPEN_TO_ALL)], &[]);
+    let mut differ = Vec::new();
+    for rest in [
+        // The rest comes at once, the end of the edit in any shape.
+        "( add-dir ( 1:A 1:r 1:a ( ) ) ) ( add-dir ( 3:A/n 1:a 1:n ( ) ) ) ( close-edit ( ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( add-dir ( 1:A 1:r 1:a ( ) ) ) |( close-dir ( 1:a ) ) |( abort-edit ( ) ) |( get-latest-rev ( ) ) ",
+        "( delete-entry ( 4:nope ( 1 ) 1:r ) ) ( nonsense ( ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( delete-entry ( 4:iota ( 0 ) 1:r ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( delete-entry ( 4:iota ( 99 ) 1:r ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( delete-entry ( 4:iota ( 1 ) 1:x ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( delete-entry ( 0: ( 1 ) 1:r ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( open-dir ( 4:nope 1:r 1:a ( 1 ) ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( open-dir ( 4:iota 1:r 1:a ( 1 ) ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( open-file ( 4:nope 1:r 1:f ( 1 ) ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( open-file ( 1:A 1:r 1:f ( 1 ) ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( open-file ( 4:iota 1:r 1:f ( 0 ) ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( open-file ( 4:iota 1:r 1:f ( 1 ) ) ) ( apply-textdelta ( 1:f ( 32:00000000000000000000000000000000 ) ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( open-file ( 4:iota 1:r 1:f ( 1 ) ) ) ( apply-textdelta ( 1:f ( 3:abc ) ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( open-file ( 4:iota 1:r 1:f ( 1 ) ) ) ( apply-textdelta ( 1:f ( ) ) ) ( textdelta-chunk ( 1:f 4:junk ) ) ( textdelta-end ( 1:f ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( open-file ( 4:iota 1:r 1:f ( 1 ) ) ) ( apply-textdelta ( 1:f ( ) ) ) ( textdelta-chunk ( 1:f 4:SVN\0 ) ) ( textdelta-end ( 1:f ) ) ( close-file ( 1:f ( 32:00000000000000000000000000000000 ) ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( open-file ( 4:iota 1:r 1:f ( 1 ) ) ) ( apply-textdelta ( 1:f ( ) ) ) ( textdelta-chunk ( 1:f 4:SVN\0 ) ) ( textdelta-end ( 1:f ) ) ( close-file ( 1:f ( 32:11111111111111111111111111111111 ) ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( open-file ( 4:iota 1:r 1:f ( 1 ) ) ) ( textdelta-chunk ( 1:f 4:SVN\0 ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( open-file ( 4:iota 1:r 1:f ( 1 ) ) ) ( apply-textdelta ( 1:f ( ) ) ) ( textdelta-chunk ( 1:f 13:SVN\0\0\u{5}\u{3}\u{1}\0\u{83}abc ) ) ( textdelta-end ( 1:f ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( add-file ( 4:iota 1:r 1:f ( ) ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( add-file ( 3:a\u{1}b 1:r 1:f ( ) ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( add-file ( 6:no/way 1:r 1:f ( ) ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( add-file ( 6:iota/x 1:r 1:f ( ) ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( add-file ( 1:n 1:r 1:f ( 12:svn://x/repo 1 ) ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( add-file ( 1:n 1:r 1:f ( 4:nope 1 ) ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( add-dir ( 1:A 1:r 1:a ( ) ) ) ( abort-edit ( ) ) ",
+        "( change-dir-prop ( 1:r 8:svn:date ( 1:x ) ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( change-dir-prop ( 1:r 7:svn:foo ( 2:\r\n ) ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( change-dir-prop ( 1:r 10:svn:ignore ( 3:a\r\n ) ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( change-dir-prop ( 1:r 13:svn:mergeinfo ( 4:junk ) ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( change-dir-prop ( 1:r 13:svn:mergeinfo ( 6:/A:3-1 ) ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( change-dir-prop ( 1:r 12:svn:wc:other ( 1:x ) ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( change-dir-prop ( 1:x 1:p ( 1:x ) ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( close-dir ( 1:x ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( close-file ( 1:r ( ) ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( absent-dir ( 1:x 1:r ) ) ( absent-file ( 1:y 1:r ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( target-rev ( 7 ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( get-latest-rev ( ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        // No words of the protocol: the conversation ends.
+        "( add-dir ( x",
+        ") ",
+        "( add-dir ( 1:n ) ) ",
+        "( add-dir ( 1:A 1:r 1:a ( ) ) ) |( x ",
+    ] {
+        let says = format!("{begin}{rest}");
+        let answers = answers(&twins, &says);
+        if answers[0] != answers[1] {
+            differ.push(format!("{rest}\n{}\n{}\n", answers[0], answers[1]));
+        }
+    }
+    for says in [
+        "( commit ( 1:m ( ) false ( ) ) ) |( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( commit ( 1:m ( ) false ( ) ) ) |( close-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( commit ( 1:m ( ) false ( ) ) ) |( open-root ( ( 99 ) 1:r ) ) ( close-edit ( ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( commit ( 1:m ( ) false ( ) ) ) |( add-dir ( 1:n 1:r 1:a ( ) ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( commit ( 1:m ( ( 4:iota 3:xyz ) ) false ( ) ) ) ( get-latest-rev ( ) ) ",
+        "( commit ( 1:m ( ) false ( ( 8:svn:date 4:junk ) ) ) ) |( open-root ( ( 1 ) 1:r ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( commit ( 1:m ( ) false ( ( 7:svn:log 2:\r\n ) ) ) ) |( open-root ( ( 1 ) 1:r ) ) ( abort-edit ( ) ) ( get-latest-rev ( ) ) ",
+        "( commit ( 1:m ( ) false ( ( 13:svn:txn-thing 1:x ) ) ) ) |( open-root ( ( 1 ) 1:r ) ) ( close-dir ( 1:r ) ) ( close-edit ( ) ) |( rev-proplist ( 2 ) ) ",
+        "( commit ( 3:old ) ) |( open-root ( ( ) 1:r ) ) ( add-dir ( 3:old 1:r 1:a ( ) ) ) ( close-dir ( 1:a ) ) ( close-dir ( 1:r ) ) ( close-edit ( ) ) |",
+        "( commit ( 5:early ( ) false ( ) ) ) |( open-root ( ( ) 1:r ) ) ( add-dir ( 5:early 1:r 1:a ( ) ) ) ( close-edit ( ) ) |( get-latest-rev ( ) ) ",
+        "( commit ( 2:kf ( ) false ( ) ) ) |( open-root ( ( ) 1:r ) ) ( add-file ( 2:kf 1:r 1:f ( ) ) ) ( close-edit ( ) ) |( get-latest-rev ( ) ) ",
+        "( change-rev-prop ( 1 1:p ( 1:v ) ) ) ( change-rev-prop2 ( 1 1:p ( 1:v ) ( true 1:x ) ) ) ( change-rev-prop2 ( 1 1:p ( ) ( false ) ) ) ",
+        "( lock ( 4:iota ( ) false ( ) ) ) ( unlock ( 4:iota ( ) false ) ) ( unlock ( 4:iota ( ) true ) ) ",
+        "( unlock-many ( true ( ) ) ) ",
+    ] {
+        let answers = answers(&twins, says);
+        // Pairs of a property list come in no particular order.
+        let words = answers.each_ref().map(|answer| {
+            let mut words: Vec<&str> = answer.split(' ').collect();
+            words.sort_unstable();
+            words
+        });
+        if words[0] != words[1] {
+            differ.push(format!("{says}\n{}\n{}\n", answers[0], answers[1]));
+        }
+    }
+    assert!(differ.is_empty(), "{}", differ.concat());
+    compare(&twins.both()[0].left(), &twins.both()[1].left());
+}
+
+#[test]
+fn racing_for_one_path_and_for_many() {
+    const COMMITTERS: usize = 200;
+    let twins = Twins::with(&[("svnserve.conf", OPEN_TO_ALL)], &[]);
+    let ours = &twins.both()[1];
+    assert_eq!(ours.side, Side::Ours);
+    let port = ours.server.port();
+    let all: Vec<String> = thread::scope(|scope| {
+        let running: Vec<_> = (0..COMMITTERS)
+            .map(|number| scope.spawn(move || commit(port, &format!("n{number:03}"))))
+            .collect();
+        let heard = running.into_iter().map(|one| one.join());
+        heard
+            .map(|one| one.expect("because nothing in it panics"))
+            .collect()
+    });
+    let mut revs: Vec<u64> = all
+        .iter()
+        .map(|heard| {
+            let info = heard
+                .rsplit_once("( success ( ( ) 0: ) ) ( ")
+                .map(|(_, info)| info);
+            let rev = info.and_then(|info| info.split(' ').next()?.parse().ok());
+            rev.unwrap_or_else(|| panic!("refused: {heard}"))
+        })
+        .collect();
+    revs.sort_unstable();
+    assert_eq!(revs, (2..COMMITTERS as u64 + 2).collect::<Vec<_>>());
+    // One path: only one makes it, the others are told as by the real server.
+    let all: Vec<String> = thread::scope(|scope| {
+        let running: Vec<_> = (0..8)
+            .map(|_| scope.spawn(move || commit(port, "same")))
+            .collect();
+        let heard = running.into_iter().map(|one| one.join());
+        heard
+            .map(|one| one.expect("because nothing in it panics"))
+            .collect()
+    });
+    let refused = |heard: &&String| heard.contains(" 160020 ") || heard.contains(" 160024 ");
+    assert_eq!(all.iter().filter(refused).count(), 7, "{all:?}");
+    Tool::new("svnadmin").args(["verify", "-q"]).arg(&ours.path).ok();
+    let left = fs::read_dir(ours.path.join("db/transactions")).expect("because it is a repository");
+    assert_eq!(left.count(), 0);
+}
+
+/// Makes a folder and answers all that was heard.
+fn commit(port: u16, name: &str) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("because it listens");
+    let patience = Some(Duration::from_secs(60));
+    stream.set_read_timeout(patience).expect("because it is a socket");
+    let url = format!("svn://127.0.0.1:{port}/repo");
+    let len = name.len();
+    let says = format!(
+        "( 2 ( edit-pipeline svndiff1 depth log-revprops ) {}:{url} 4:test ( ) ) ( ANONYMOUS ( 0: ) ) \
+         ( commit ( 1:m ( ) false ( ) ) ) ( open-root ( ( ) 1:r ) ) ( add-dir ( {len}:{name} 1:r 1:a ( ) ) ) \
+         ( close-dir ( 1:a ) ) ( close-dir ( 1:r ) ) ( close-edit ( ) ) ( abort-edit ( ) ) ",
+        url.len()
+    );
+    _ = stream.write_all(says.as_bytes());
+    _ = stream.shutdown(std::net::Shutdown::Write);
+    let mut heard = Vec::new();
+    _ = stream.read_to_end(&mut heard);
+    String::from_utf8_lossy(&heard).into_owned()
+}

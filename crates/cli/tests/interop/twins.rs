@@ -176,6 +176,8 @@ impl Twin {
         // Closed connections (210002) come when they come.
         lines.retain(|line| !line.contains(" 210002 "));
         lines.iter_mut().for_each(|line| sort_paths(line));
+        // Clients with two connections are not in step with themselves.
+        lines.sort_unstable();
         let text = lines.join("\n").replace(&self.path.display().to_string(), "REPO");
         mask_dates(&mask_uuids(&text)).replace(&format!(":{}", self.server.port()), ":PORT")
     }

@@ -1,1 +1,89 @@
 //! Other programs that write through the server: svnmucc, svnsync, svnrdump, git-svn.
+
+use std::fs;
+
+use testkit::{Repo, Spec, Tool};
+
+use crate::twins::{CONF, Twins, write_program};
+
+#[test]
+fn svnmucc() {
+    Twins::greek().same(|c| {
+        c.lines(
+            r"
+            printf 'new text' > f; printf 'other' > g
+            mucc -m 'Sequence' mkdir x put f x/f cp HEAD A x/A rm iota propset p v x/A/mu
+            mucc -m 'Same path twice' put f x/h put g x/f
+            mucc -m 'Move and edit' mv x/A y put g y/mu propset -- colour red y
+            mucc -m 'Replace' rm y cp HEAD A y
+            mucc -m 'Replace a file' rm x/f put g x/f
+            mucc -m 'Props' propsetf text f y propdel colour y
+            mucc -m 'Nothing there' rm nope
+            mucc -m 'Exists' mkdir x
+            mucc -m 'Old copy' cp 1 iota iota cp 1 A/mu A/old
+            mucc -m 'Root' propset top yes .
+            mucc -r 1 -m 'Out of date' put g x/f
+            mucc -r 1 -m 'Out of date props' propset a b A
+            mucc --with-revprop k=v -m 'Revprop' mkdir z
+            mucc -m 'No such revision' cp 99 A B
+            mucc -m 'Folder as a file' put f A
+            svn log -v $U
+            ",
+        );
+    });
+}
+
+#[test]
+fn svnsync_into_it() {
+    let source = testkit::build(&Spec::new("1.14").busy().named("f8"));
+    let twins = Twins::of(&Repo::create("1.14"), &[("svnserve.conf", CONF)], &[]);
+    twins.hook("pre-revprop-change", "exit 0");
+    twins.same(|c| {
+        c.mask(source.url(), "SOURCE");
+        let from = source.url();
+        c.lines(&format!(
+            "sync init $U {from}\n sync sync -q $U\n sync info $U\n sync copy-revprops -q $U\n svn log -v -r 1:HEAD $U"
+        ));
+    });
+}
+
+#[test]
+fn svnrdump_load_into_it() {
+    let source = testkit::build(&Spec::new("1.14").busy().named("f8"));
+    let dump = Tool::new("svnadmin")
+        .args(["dump", "-q", "--deltas"])
+        .arg(source.path())
+        .ok();
+    let folder = testkit::scratch();
+    let path = folder.path().join("dump");
+    fs::write(&path, dump.stdout).expect("because the folder is ours");
+    let twins = Twins::of(&Repo::create("1.14"), &[("svnserve.conf", CONF)], &[]);
+    twins.hook("pre-revprop-change", "exit 0");
+    twins.same(|c| {
+        c.mask(path.display().to_string(), "DUMP");
+        let path = path.display();
+        c.lines(&format!(
+            "svnrdump load $U --username alice --password secret --non-interactive --no-auth-cache < {path}\n svn log -q -r 1:HEAD $U"
+        ));
+    });
+}
+
+#[test]
+fn git_svn_dcommit() {
+    let twins = Twins::with(&[("svnserve.conf", "[general]\nanon-access = write\n")], &[]);
+    let home = testkit::scratch();
+    let config = home.path().join("gitconfig");
+    write_program(&config, "[user]\n name = A\n email = a@b\n");
+    twins.same(|c| {
+        let git = format!("export GIT_CONFIG_GLOBAL={}; cd git", config.display());
+        for step in [
+            "git svn clone -q $U git >/dev/null 2>&1".to_owned(),
+            format!("{git}; echo x >> iota; git commit -qam 'Edit from git'; git mv A/mu A/nu; git commit -qm 'Rename from git'; mkdir n; echo 1 > n/f; git add n; git rm -q A/D/H/chi; git commit -qm 'More from git'; git svn dcommit -q >/dev/null 2>&1"),
+            format!("{git}; git log --format=%s; git status --short"),
+        ] {
+            let output = Tool::new("sh").args(["-c", &step]).env("U", &c.url).dir(c.dir()).run();
+            c.note(&format!("$ {}\n=> {}", output.out(), output.code));
+        }
+        c.lines("svn log -v $U");
+    });
+}

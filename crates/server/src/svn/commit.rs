@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use base::{Date, Error, FsPath, Props, Result};
+use base::{Code, Date, Error, FsPath, Props, Result};
 use delta::editor::Editor;
 use repos::authz::{Required, UserRights};
 use repos::commit::{self, Authority, CommitEditor, CommitInfo};
@@ -15,7 +15,7 @@ use wire::svn::command::{Commit, Named};
 use wire::svn::edit::EditCommand;
 use wire::svn::handshake::Capabilities;
 use wire::svn::response::{write_failure, write_success};
-use wire::svn::{Consumed, EditDecoder, EditFault, Writer};
+use wire::svn::{Consumed, EditDecoder, EditFault, Malformed, Writer};
 
 use crate::service::now;
 
@@ -80,6 +80,7 @@ impl Talk {
                 None => Ok(Err(named.name.to_owned())),
             });
             let step = match parsed {
+                Err(Malformed::Checksum) => Err(EditFault::Refused(Error::bare(Code::BAD_CHECKSUM_PARSE))),
                 Err(what) => Err(EditFault::Protocol(what)),
                 Ok(Err(name)) => Err(EditFault::Refused(unknown_command(&name))),
                 Ok(Ok(command)) => decoder.apply(command, editor),

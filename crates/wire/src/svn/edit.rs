@@ -304,7 +304,11 @@ fn write_copyfrom(w: &mut Writer<'_>, copyfrom: Option<CopySource<'_>>) {
 fn md5(p: &mut Tuple<'_>) -> Result<Option<Md5>, Malformed> {
     match p.maybe_string()? {
         None => Ok(None),
-        Some(text) => Md5::parse_hex(text).map(Some).ok_or(Malformed::Text),
+        // The incumbent looks no further than a checksum reaches.
+        Some(text) => match text.get(..32).and_then(Md5::parse_hex) {
+            Some(md5) => Ok(Some(md5)),
+            None => Err(Malformed::Checksum),
+        },
     }
 }
 

@@ -38,6 +38,8 @@ pub enum Malformed {
     Token,
     /// A part of a text where no text was begun, or a second beginning.
     Order,
+    /// A checksum that is none: an edit is refused for it, the connection goes on.
+    Checksum,
 }
 
 impl Malformed {
@@ -57,6 +59,7 @@ impl From<Malformed> for Error {
             Malformed::Missing => "Malformed network data: an element is missing".to_owned(),
             Malformed::Kind => "Malformed network data: an element is of the wrong kind".to_owned(),
             Malformed::Word => "Malformed network data: unknown word".to_owned(),
+            Malformed::Checksum => "Invalid character in hex checksum".to_owned(),
             Malformed::Text => "Malformed network data: text is not UTF-8".to_owned(),
             Malformed::Token => "Invalid file or dir token during edit".to_owned(),
             Malformed::Order => "Apply-textdelta already active, or not active".to_owned(),
