@@ -193,6 +193,11 @@ impl Probe {
         _ = self.to.write_all(words.as_bytes());
     }
 
+    /// Says bytes as they are; a server that went away is seen when reading.
+    pub fn send(&mut self, bytes: &[u8]) {
+        _ = self.to.write_all(bytes);
+    }
+
     /// Runs a command with a single response; returns that.
     pub fn ask(&mut self, command: &str, params: Vec<Item>) -> Item {
         self.write(&list([word(command), Item::List(params)]));

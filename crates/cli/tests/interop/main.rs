@@ -12,6 +12,7 @@ mod hostile;
 mod listing;
 mod locking;
 mod mirror;
+mod model;
 mod pair;
 mod program;
 mod random;

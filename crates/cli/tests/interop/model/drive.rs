@@ -1,0 +1,303 @@
+//! Commits an edit: in the protocol's own words, or with `svnmucc`.
+
+use std::sync::Arc;
+
+use base::checksum::Md5;
+use testkit::probe::{Item, Probe, list, optional, text, word};
+use testkit::server::Server;
+use testkit::{Tool, scratch};
+
+use super::edit::{Change, Edit, Step, join};
+
+/// How a commit ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// As this revision.
+    Committed(u64),
+    /// With these errors.
+    Refused(Vec<(u64, String)>),
+    /// The server went away.
+    Gone,
+}
+
+/// Choices of a client that the repository should not notice.
+#[derive(Clone, Copy)]
+pub struct Manner {
+    /// All texts after the tree, as `svn commit` does it.
+    pub texts_late: bool,
+    /// Removals name the revision that they were seen in.
+    pub named_revisions: bool,
+}
+
+/// A commit that is being made.
+pub struct Commit {
+    probe: Probe,
+    refused: Option<Outcome>,
+}
+
+impl Commit {
+    /// Says everything but the end.
+    pub fn begin(server: &Arc<Server>, name: &str, edit: &Edit, manner: Manner) -> Commit {
+        let url = server.url(name);
+        let mut probe = Probe::connect_as(Arc::clone(server), url.clone(), None);
+        let log = || text(&edit.log);
+        let props = list([list([text("svn:log"), log()])]);
+        let answer = probe.ask("commit", vec![log(), list([]), word("false"), props]);
+        if !is(&answer, "success") {
+            let refused = Some(refusal(&answer));
+            return Commit { probe, refused };
+        }
+        let mut drive = Drive {
+            out: Vec::new(),
+            late: Vec::new(),
+            url,
+            base: edit.base,
+            manner,
+            tokens: 0,
+        };
+        drive.edit(&edit.root);
+        probe.send(&drive.out);
+        Commit {
+            probe,
+            refused: None,
+        }
+    }
+
+    /// Says the end and hears how it went.
+    pub fn finish(mut self) -> Outcome {
+        if let Some(refused) = self.refused {
+            return refused;
+        }
+        self.probe.send(b"( close-edit ( ) ) ");
+        let answer = self.probe.read();
+        if !is(&answer, "success") {
+            return refusal(&answer);
+        }
+        // An empty request for authentication, then the news.
+        self.probe.read();
+        match self.probe.read().items().first() {
+            Some(Item::Number(rev)) => Outcome::Committed(*rev),
+            _ => Outcome::Gone,
+        }
+    }
+}
+
+/// Commits in the protocol's own words.
+pub fn commit(server: &Arc<Server>, name: &str, edit: &Edit, manner: Manner) -> Outcome {
+    Commit::begin(server, name, edit, manner).finish()
+}
+
+/// Commits with `svnmucc`.
+pub fn svnmucc(url: &str, edit: &Edit) -> Outcome {
+    let dir = scratch();
+    let mut tool = Tool::new("svnmucc").args(["--non-interactive", "--no-auth-cache", "-U", url, "-m", &edit.log]);
+    let file = |number: usize, bytes: &[u8]| {
+        let path = dir.path().join(number.to_string());
+        std::fs::write(&path, bytes).expect("because the folder is ours");
+        path
+    };
+    for (number, step) in edit.steps.iter().enumerate() {
+        tool = match step {
+            Step::Mkdir(path) => tool.arg("mkdir").arg(escape(path)),
+            Step::Put(path, text) => tool.arg("put").arg(file(number, text)).arg(escape(path)),
+            Step::Copy(rev, from, to) => tool
+                .arg("cp")
+                .arg(rev.to_string())
+                .args([escape(from), escape(to)]),
+            Step::Remove(path) => tool.arg("rm").arg(escape(path)),
+            Step::Prop(path, (name, Some(value))) => tool
+                .args(["propsetf", name])
+                .arg(file(number, value))
+                .arg(escape(path)),
+            Step::Prop(path, (name, None)) => tool.args(["propdel", name]).arg(escape(path)),
+        };
+    }
+    let output = tool.run();
+    if output.code == 0 {
+        let out = output.out();
+        let rev = out.strip_prefix('r').and_then(|rest| rest.split(' ').next());
+        return match rev.and_then(|rev| rev.parse().ok()) {
+            Some(rev) => Outcome::Committed(rev),
+            None => panic!("no revision: {output:?}"),
+        };
+    }
+    let codes = output.error_codes();
+    Outcome::Refused(codes.into_iter().map(|c| (c as u64, String::new())).collect())
+}
+
+/// A path as part of a URL; the root is `.`, so that `svnmucc` gets something.
+fn escape(path: &str) -> String {
+    if path.is_empty() {
+        return ".".to_owned();
+    }
+    let mut out = encoded(path);
+    // A trailing @ keeps the tool from looking for a peg revision.
+    if path.contains('@') {
+        out.push('@');
+    }
+    out
+}
+
+fn encoded(path: &str) -> String {
+    let mut out = String::new();
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || b"/.-_@".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+fn is(item: &Item, name: &str) -> bool {
+    item.items().first() == Some(&word(name))
+}
+
+/// Numbers and texts of a failure; file and line are left out.
+fn refusal(item: &Item) -> Outcome {
+    if !is(item, "failure") {
+        return Outcome::Gone;
+    }
+    let errors = item.items().get(1).map(Item::items).unwrap_or_default();
+    let error = |error: &Item| match error.items() {
+        [Item::Number(code), Item::Text(text), ..] => (*code, String::from_utf8_lossy(text).into_owned()),
+        other => panic!("no error: {other:?}"),
+    };
+    Outcome::Refused(errors.iter().map(error).collect())
+}
+
+/// Turns changes into commands.
+struct Drive {
+    out: Vec<u8>,
+    late: Vec<u8>,
+    url: String,
+    base: u64,
+    manner: Manner,
+    tokens: u32,
+}
+
+impl Drive {
+    fn edit(&mut self, root: &Change) {
+        let token = self.token("d");
+        let base = Item::Number(self.base);
+        self.say("open-root", [optional(Some(base)), text(&token)]);
+        self.inside(root, "", &token);
+        let late = std::mem::take(&mut self.late);
+        self.out.extend(late);
+    }
+
+    fn say(&mut self, command: &str, params: impl IntoIterator<Item = Item>) {
+        list([word(command), list(params)]).write(&mut self.out);
+    }
+
+    fn token(&mut self, kind: &str) -> String {
+        self.tokens += 1;
+        format!("{kind}{}", self.tokens)
+    }
+
+    fn inside(&mut self, change: &Change, path: &str, token: &str) {
+        for (name, value) in &change.props {
+            let value = optional(value.as_ref().map(text));
+            self.say("change-dir-prop", [text(token), text(name), value]);
+        }
+        for (name, child) in &change.children {
+            self.child(child, &join(path, name), token);
+        }
+        self.say("close-dir", [text(token)]);
+    }
+
+    fn child(&mut self, change: &Change, path: &str, parent: &str) {
+        if change.delete {
+            let seen = self.manner.named_revisions.then_some(Item::Number(self.base));
+            self.say("delete-entry", [text(path), optional(seen), text(parent)]);
+            if change.add.is_none() {
+                return;
+            }
+        }
+        let token = self.token(if change.is_dir { "d" } else { "f" });
+        let (command, more) = match &change.add {
+            None => ("open", list([Item::Number(self.base)])),
+            Some(None) => ("add", list([])),
+            Some(Some((from, rev))) => {
+                let source = format!("{}/{}", self.url, encoded(from));
+                let source = source.trim_end_matches('/');
+                ("add", list([text(source), Item::Number(*rev)]))
+            }
+        };
+        let kind = if change.is_dir { "dir" } else { "file" };
+        self.say(
+            &format!("{command}-{kind}"),
+            [text(path), text(parent), text(&token), more],
+        );
+        if change.is_dir {
+            self.inside(change, path, &token);
+            return;
+        }
+        let before = self.out.len();
+        for (name, value) in &change.props {
+            let value = optional(value.as_ref().map(text));
+            self.say("change-file-prop", [text(&token), text(name), value]);
+        }
+        let mut sum = None;
+        if let Some((old, new)) = &change.text {
+            let base = (change.add.as_ref().is_none_or(Option::is_some))
+                .then(|| text(Md5::of(old).to_string()));
+            self.say("apply-textdelta", [text(&token), optional(base)]);
+            for chunk in svndiff(old, new) {
+                self.say("textdelta-chunk", [text(&token), text(chunk)]);
+            }
+            self.say("textdelta-end", [text(&token)]);
+            sum = Some(text(Md5::of(new).to_string()));
+        }
+        self.say("close-file", [text(&token), optional(sum)]);
+        if self.manner.texts_late {
+            let late = self.out.split_off(before);
+            self.late.extend(late);
+        }
+    }
+}
+
+/// A delta of version 0, made without our own encoder: what both windows begin and end with is copied.
+fn svndiff(old: &[u8], new: &[u8]) -> Vec<Vec<u8>> {
+    const WINDOW: usize = 100 * 1024;
+    let mut chunks = vec![b"SVN\0".to_vec()];
+    for (nth, target) in new.chunks(WINDOW).enumerate() {
+        let from = (nth * WINDOW).min(old.len());
+        let source = &old[from..old.len().min(from + WINDOW)];
+        let head = source.iter().zip(target).take_while(|(a, b)| a == b).count();
+        let rest = (&source[head..], &target[head..]);
+        let tail = (rest.0.iter().rev().zip(rest.1.iter().rev()))
+            .take_while(|(a, b)| a == b)
+            .count();
+        let middle = &rest.1[..rest.1.len() - tail];
+        let mut steps = Vec::new();
+        let mut step = |kind: u8, length: usize, offset: Option<usize>| {
+            if length > 0 {
+                steps.push(kind << 6);
+                number(&mut steps, length);
+                offset.inspect(|offset| number(&mut steps, *offset));
+            }
+        };
+        step(0, head, Some(0));
+        step(2, middle.len(), None);
+        step(0, tail, Some(source.len() - tail));
+        let mut chunk = Vec::new();
+        for value in [from, source.len(), target.len(), steps.len(), middle.len()] {
+            number(&mut chunk, value);
+        }
+        chunk.extend(steps);
+        chunk.extend(middle);
+        chunks.push(chunk);
+    }
+    chunks
+}
+
+fn number(out: &mut Vec<u8>, value: usize) {
+    let mut shift = (usize::BITS - value.leading_zeros()).saturating_sub(1) / 7 * 7;
+    while shift > 0 {
+        out.push(0x80 | (value >> shift) as u8);
+        shift -= 7;
+    }
+    out.push(value as u8 & 0x7f);
+}

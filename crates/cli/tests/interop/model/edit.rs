@@ -1,0 +1,483 @@
+//! Random trees of edits: what the repository should hold, and commits that are made up from it.
+//!
+//! An [`Edit`] is kept twice: as a tree of changes, the way an editor is driven, and as the list of steps that `svnmucc` takes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use testkit::history::Random;
+
+/// A file's contents.
+pub type Text = Arc<Vec<u8>>;
+
+/// What a path holds.
+#[derive(Clone)]
+pub struct Node {
+    /// Contents; `None` for a directory.
+    pub text: Option<Text>,
+    /// Names of its properties.
+    props: Vec<String>,
+}
+
+/// A revision: paths without a leading slash; "" is the root.
+pub type Tree = BTreeMap<String, Node>;
+
+/// A property to set, or to remove.
+pub type Prop = (String, Option<Vec<u8>>);
+
+/// What happens to one path and below it.
+#[derive(Clone, Default)]
+pub struct Change {
+    /// What was there goes (and may be replaced by `add`).
+    pub delete: bool,
+    /// It is new, perhaps a copy of a path of a revision.
+    pub add: Option<Option<(String, u64)>>,
+    /// Whether it is a directory.
+    pub is_dir: bool,
+    /// Properties.
+    pub props: Vec<Prop>,
+    /// Contents before and after.
+    pub text: Option<(Text, Text)>,
+    /// Changes below it.
+    pub children: BTreeMap<String, Change>,
+}
+
+/// One step of `svnmucc`.
+#[derive(Clone)]
+pub enum Step {
+    Mkdir(String),
+    Put(String, Text),
+    Copy(u64, String, String),
+    Remove(String),
+    Prop(String, Prop),
+}
+
+/// A commit.
+#[derive(Clone)]
+pub struct Edit {
+    /// The revision it was made up from.
+    pub base: u64,
+    /// Its log message: no other commit has the same.
+    pub log: String,
+    /// The change of the root.
+    pub root: Change,
+    /// The same as steps.
+    pub steps: Vec<Step>,
+}
+
+/// Makes edits.
+pub struct Maker {
+    pub random: Random,
+    /// All revisions.
+    trees: Vec<Tree>,
+    serial: u32,
+    prefix: String,
+}
+
+const NAMES: [&str; 7] = ["a", "b", "c", "d \u{e9}", "e%20+", "f.txt", "@g"];
+/// Larger trees only cost time.
+const LARGEST_TREE: usize = 150;
+
+impl Maker {
+    /// Starts with an empty repository.
+    pub fn new(seed: u64, prefix: &str) -> Maker {
+        let mut random = Random::new(seed);
+        random.next();
+        let root = Node {
+            text: None,
+            props: Vec::new(),
+        };
+        Maker {
+            random,
+            trees: vec![Tree::from([(String::new(), root)])],
+            serial: 0,
+            prefix: prefix.to_owned(),
+        }
+    }
+
+    /// The youngest revision.
+    pub fn youngest(&self) -> u64 {
+        self.trees.len() as u64 - 1
+    }
+
+    /// One time in `n`.
+    pub fn one_in(&mut self, n: usize) -> bool {
+        self.random.below(n) == 0
+    }
+
+    /// Makes up an edit of the tree of revision `base`.
+    pub fn edit(&mut self, base: u64) -> Edit {
+        self.serial += 1;
+        let mut work = Work {
+            base,
+            tree: self.trees[base as usize].clone(),
+            root: Change {
+                is_dir: true,
+                ..Change::default()
+            },
+            steps: Vec::new(),
+        };
+        let many = if self.one_in(6) { 12 } else { 4 };
+        let wanted = 1 + self.random.below(many);
+        for _ in 0..wanted {
+            self.step(&mut work);
+        }
+        Edit {
+            base,
+            log: format!("{} {} of {base}", self.prefix, self.serial),
+            root: work.root,
+            steps: work.steps,
+        }
+    }
+
+    /// Takes note that an edit became the next revision, merged with what had come before it.
+    pub fn committed(&mut self, edit: &Edit) {
+        let mut tree = self.trees.last().expect("because there is revision 0").clone();
+        self.apply(&edit.root, "", &mut tree);
+        self.trees.push(tree);
+    }
+
+    fn apply(&self, change: &Change, path: &str, tree: &mut Tree) {
+        if change.delete {
+            remove(tree, path);
+        }
+        match &change.add {
+            Some(Some((from, rev))) => copy(&self.trees[*rev as usize], from, tree, path),
+            Some(None) => {
+                let text = (!change.is_dir).then(Text::default);
+                let props = Vec::new();
+                tree.insert(path.to_owned(), Node { text, props });
+            }
+            None => {}
+        }
+        if let Some(node) = tree.get_mut(path) {
+            for prop in &change.props {
+                note(node, prop);
+            }
+            if let Some((_, text)) = &change.text {
+                node.text = Some(text.clone());
+            }
+        }
+        for (name, child) in &change.children {
+            self.apply(child, &join(path, name), tree);
+        }
+    }
+
+    fn step(&mut self, work: &mut Work) {
+        match self.random.below(20) {
+            0..=2 => {
+                if let Some(path) = self.free(work) {
+                    work.add(&path, None, true);
+                    work.tree.insert(
+                        path.clone(),
+                        Node {
+                            text: None,
+                            props: Vec::new(),
+                        },
+                    );
+                    work.steps.push(Step::Mkdir(path));
+                }
+            }
+            3..=5 => {
+                if let Some(path) = self.free(work) {
+                    let text = self.text(&Text::default());
+                    work.add(&path, None, false);
+                    work.put(&path, Text::default(), text);
+                }
+            }
+            6..=9 => {
+                if let Some(path) = self.pick(&work.tree, Some(false)) {
+                    let before = work.tree[&path].text.clone().unwrap_or_default();
+                    let text = self.text(&before);
+                    work.put(&path, before, text);
+                }
+            }
+            10 | 11 => {
+                let path = self.pick(&work.tree, None).unwrap_or_default();
+                self.prop(work, path);
+            }
+            12..=14 => {
+                let rev = work.base.saturating_sub(self.random.below(8) as u64);
+                let kind = if self.one_in(3) { None } else { Some(true) };
+                let source = match self.random.below(12) {
+                    0 => Some(String::new()),
+                    _ => self.pick(&self.trees[rev as usize].clone(), kind),
+                };
+                if let (Some(source), Some(path)) = (source, self.free(work)) {
+                    self.copy(work, rev, &source, path);
+                }
+            }
+            15 | 16 => {
+                // A move: the copy is of the base, the removal of what is there now.
+                let base = self.trees[work.base as usize].clone();
+                let Some(source) = self.pick(&base, None).filter(|s| !s.is_empty()) else {
+                    return;
+                };
+                if !work.tree.contains_key(&source) {
+                    return;
+                }
+                if let Some(path) = self.free(work).filter(|p| !p.starts_with(&format!("{source}/")))
+                    && self.copy(work, work.base, &source, path)
+                {
+                    work.remove(&source);
+                }
+            }
+            17 | 18 => {
+                if let Some(path) = self.pick(&work.tree, None).filter(|p| !p.is_empty()) {
+                    work.remove(&path);
+                }
+            }
+            _ => {
+                // Replaced by something of either kind, or by a copy.
+                let Some(path) = self.pick(&work.tree, None).filter(|p| !p.is_empty()) else {
+                    return;
+                };
+                let base = self.trees[work.base as usize].clone();
+                let source = self.pick(&base, None).unwrap_or_default();
+                work.remove(&path);
+                if self.one_in(2) {
+                    self.copy(work, work.base, &source, path);
+                } else {
+                    let text = self.text(&Text::default());
+                    work.add(&path, None, false);
+                    work.put(&path, Text::default(), text);
+                }
+            }
+        }
+    }
+
+    fn copy(&mut self, work: &mut Work, rev: u64, source: &str, path: String) -> bool {
+        let old = &self.trees[rev as usize];
+        let size = old.keys().filter(|p| is_at_or_below(p, source)).count();
+        if size + work.tree.len() > LARGEST_TREE {
+            return false;
+        }
+        let is_dir = old[source].text.is_none();
+        work.add(&path, Some((source.to_owned(), rev)), is_dir);
+        copy(old, source, &mut work.tree, &path);
+        work.steps.push(Step::Copy(rev, source.to_owned(), path.clone()));
+        // Often the copy is changed at once, at itself or below.
+        if self.one_in(2) {
+            let inside: Vec<String> = work
+                .tree
+                .keys()
+                .filter(|p| is_at_or_below(p, &path))
+                .cloned()
+                .collect();
+            let chosen = inside[self.random.below(inside.len())].clone();
+            match work.tree[&chosen].text.clone() {
+                Some(before) if self.one_in(2) => {
+                    let text = self.text(&before);
+                    work.put(&chosen, before, text);
+                }
+                _ if chosen != path && self.one_in(3) => work.remove(&chosen),
+                _ => self.prop(work, chosen),
+            }
+        }
+        true
+    }
+
+    fn prop(&mut self, work: &mut Work, path: String) {
+        let names = [
+            "color",
+            "svn:ignore",
+            "svn:mergeinfo",
+            "svn:executable",
+            "x:\u{fc}ml",
+            "big",
+        ];
+        let name = names[self.random.below(names.len())].to_owned();
+        let has = work.tree[&path].props.contains(&name);
+        let value = match (has && self.one_in(3), &name[..]) {
+            (true, _) => None,
+            (_, "svn:executable") => Some(b"*".to_vec()),
+            (_, "svn:ignore") => Some(format!("*.{}\n", self.random.below(9)).into_bytes()),
+            (_, "svn:mergeinfo") => {
+                let end = 1 + self.random.below(work.base as usize + 1);
+                Some(format!("/a:1-{}\n/b/c:{end}", end + 1).into_bytes())
+            }
+            (_, "big") => {
+                let size = 1 + self.random.below(9000);
+                Some(self.bytes(size))
+            }
+            _ => {
+                let size = self.random.below(30);
+                Some(self.bytes(size))
+            }
+        };
+        let prop = (name, value);
+        if let Some(node) = work.tree.get_mut(&path) {
+            note(node, &prop);
+        }
+        let change = work.slot(&path);
+        change.props.retain(|(name, _)| *name != prop.0);
+        change.props.push(prop.clone());
+        work.steps.push(Step::Prop(path, prop));
+    }
+
+    /// A text for a file: lines, noise, much of both, nothing; or a change of what was there.
+    fn text(&mut self, before: &Text) -> Text {
+        let fresh = before.is_empty() || self.one_in(4);
+        let mut text = match (fresh, self.random.below(24)) {
+            (true, 0..=2) => Vec::new(),
+            (true, 3) => {
+                let size = 100_000 + self.random.below(250_000);
+                self.bytes(size)
+            }
+            (true, 4) => {
+                let size = 100_000 + self.random.below(400_000);
+                let line = format!("line {} of a long text\n", self.random.below(99));
+                line.bytes().cycle().take(size).collect()
+            }
+            (true, 5..=7) => {
+                let size = self.random.below(5000);
+                self.bytes(size)
+            }
+            // The same in many places: representations are shared.
+            (true, 8..=11) => format!("common {}\n", self.random.below(4)).into_bytes(),
+            (true, _) => {
+                let count = 1 + self.random.below(60);
+                (0..count)
+                    .flat_map(|_| format!("this is line {}\n", self.random.below(500)).into_bytes())
+                    .collect()
+            }
+            (false, _) => {
+                let at = self.random.below(before.len() + 1);
+                let gone = self.random.below((before.len() - at).min(300) + 1);
+                let new = format!("changed {}\n", self.random.next());
+                [&before[..at], new.as_bytes(), &before[at + gone..]].concat()
+            }
+        };
+        if self.one_in(40) {
+            text.truncate(1);
+        }
+        Arc::new(text)
+    }
+
+    fn bytes(&mut self, size: usize) -> Vec<u8> {
+        (0..size).map(|_| self.random.next() as u8).collect()
+    }
+
+    /// A path in an existing directory that is not taken.
+    fn free(&mut self, work: &Work) -> Option<String> {
+        for _ in 0..10 {
+            let parent = self.pick(&work.tree, Some(true)).unwrap_or_default();
+            let path = join(&parent, NAMES[self.random.below(NAMES.len())]);
+            if !work.tree.contains_key(&path) && path.len() < 60 {
+                return Some(path);
+            }
+        }
+        None
+    }
+
+    /// Any path of a tree: of directories, of files, of all.
+    fn pick(&mut self, tree: &Tree, dirs: Option<bool>) -> Option<String> {
+        let found: Vec<&String> = tree
+            .iter()
+            .filter(|(_, node)| dirs.is_none_or(|dirs| node.text.is_none() == dirs))
+            .map(|(path, _)| path)
+            .collect();
+        (!found.is_empty()).then(|| found[self.random.below(found.len())].clone())
+    }
+}
+
+/// An edit in the making.
+struct Work {
+    base: u64,
+    tree: Tree,
+    root: Change,
+    steps: Vec<Step>,
+}
+
+impl Work {
+    /// The change of a path that is there.
+    fn slot(&mut self, path: &str) -> &mut Change {
+        let mut change = &mut self.root;
+        let mut walked = String::new();
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            walked = join(&walked, name);
+            let is_dir = self.tree.get(&walked).is_none_or(|node| node.text.is_none());
+            change = change
+                .children
+                .entry(name.to_owned())
+                .or_insert_with(|| Change {
+                    is_dir,
+                    ..Change::default()
+                });
+        }
+        change
+    }
+
+    fn add(&mut self, path: &str, from: Option<(String, u64)>, is_dir: bool) {
+        let change = self.slot(path);
+        change.add = Some(from);
+        change.is_dir = is_dir;
+    }
+
+    fn put(&mut self, path: &str, before: Text, after: Text) {
+        let change = self.slot(path);
+        // Put twice: the delta is still against what was there first.
+        let before = change.text.take().map_or(before, |(first, _)| first);
+        change.text = Some((before, after.clone()));
+        let props = self.tree.get(path).map(|n| n.props.clone()).unwrap_or_default();
+        let text = Some(after.clone());
+        self.tree.insert(path.to_owned(), Node { text, props });
+        self.steps.push(Step::Put(path.to_owned(), after));
+    }
+
+    fn remove(&mut self, path: &str) {
+        let (parent, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let parent = self.slot(parent);
+        let was_new = parent
+            .children
+            .get(name)
+            .is_some_and(|c| c.add.is_some() && !c.delete);
+        if was_new {
+            parent.children.remove(name);
+        } else {
+            let delete = Change {
+                delete: true,
+                ..Change::default()
+            };
+            parent.children.insert(name.to_owned(), delete);
+        }
+        remove(&mut self.tree, path);
+        self.steps.push(Step::Remove(path.to_owned()));
+    }
+}
+
+/// Joins a path and a name.
+pub fn join(path: &str, name: &str) -> String {
+    if path.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{path}/{name}")
+    }
+}
+
+fn is_at_or_below(path: &str, top: &str) -> bool {
+    path == top || top.is_empty() || path.strip_prefix(top).is_some_and(|rest| rest.starts_with('/'))
+}
+
+fn remove(tree: &mut Tree, path: &str) {
+    tree.retain(|p, _| !is_at_or_below(p, path));
+}
+
+fn copy(old: &Tree, from: &str, tree: &mut Tree, to: &str) {
+    for (path, node) in old.iter().filter(|(path, _)| is_at_or_below(path, from)) {
+        let rest = path[from.len()..].trim_start_matches('/');
+        let target = if rest.is_empty() {
+            to.to_owned()
+        } else {
+            join(to, rest)
+        };
+        tree.insert(target, node.clone());
+    }
+}
+
+fn note(node: &mut Node, (name, value): &Prop) {
+    node.props.retain(|known| known != name);
+    if value.is_some() {
+        node.props.push(name.clone());
+    }
+}

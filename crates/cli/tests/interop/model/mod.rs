@@ -1,0 +1,141 @@
+//! The randomised model: random trees of edits through Subversion's programs and through ours, in every format.
+//!
+//! Each run has a seed, which says everything: format, shard size, edits, who does what. A run that fails prints it.
+//! `MODEL_SEEDS=17,18` runs these instead of the usual ones; `MODEL_SECONDS=3600` takes new seeds until the time is over.
+
+mod drive;
+mod edit;
+mod shared;
+mod twins;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use testkit::history::Random;
+use testkit::server::Server;
+use testkit::{Output, Side, Tool};
+
+/// `--compatible-version` for formats 8, 7, 6, 4, 3, 2, 1.
+const VERSIONS: [&str; 7] = ["1.14", "1.9", "1.8", "1.7", "1.5", "1.4", "1.3"];
+
+/// Runs `model` for each seed that was asked for: `usual` of them, unless the environment says otherwise.
+fn seeds(what: &str, usual: u64, model: impl Fn(u64)) {
+    let named = |name| std::env::var(name).ok();
+    if let Some(list) = named("MODEL_SEEDS") {
+        for seed in list.split(',') {
+            run(what, seed.trim().parse().expect("MODEL_SEEDS: numbers"), &model);
+        }
+        return;
+    }
+    let time = named("MODEL_SECONDS").map(|text| text.parse().expect("MODEL_SECONDS: a number"));
+    let Some(time) = time.map(Duration::from_secs) else {
+        (1..=usual).for_each(|seed| run(what, seed, &model));
+        return;
+    };
+    let begun = Instant::now();
+    let first = 1000 * u64::from(std::process::id());
+    for seed in first.. {
+        if begun.elapsed() > time {
+            eprintln!("{what}: seeds {first} to {}", seed - 1);
+            return;
+        }
+        run(what, seed, &model);
+    }
+}
+
+fn run(what: &str, seed: u64, model: &impl Fn(u64)) {
+    /// Says what failed.
+    struct Notice<'a>(&'a str, u64);
+    impl Drop for Notice<'_> {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                eprintln!("{}: failed with MODEL_SEEDS={}", self.0, self.1);
+            }
+        }
+    }
+    let _notice = Notice(what, seed);
+    model(seed);
+}
+
+/// Makes an empty repository in `root` that anybody may change, with small shards where there are any.
+fn create(side: Side, root: &Path, seed: u64) -> PathBuf {
+    let mut random = Random::new(seed);
+    let version = VERSIONS[seed as usize % VERSIONS.len()];
+    let path = root.join("repo");
+    side.tool("svnadmin")
+        .args(["create", "--compatible-version", version])
+        .arg(&path)
+        .ok();
+    let format = path.join("db/format");
+    let text = std::fs::read_to_string(&format).expect("because it was just made");
+    let shard = 2 + random.below(6);
+    let write = |path: &Path, text: &str| {
+        // Some of them are read-only.
+        _ = std::fs::remove_file(path);
+        std::fs::write(path, text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    };
+    write(
+        &format,
+        &text.replace("layout sharded 1000", &format!("layout sharded {shard}")),
+    );
+    write(
+        &path.join("conf/svnserve.conf"),
+        "[general]\nanon-access = write\n",
+    );
+    let hook = path.join("hooks/pre-revprop-change");
+    write(&hook, "#!/bin/sh\nexit 0\n");
+    Tool::new("chmod").arg("+x").arg(&hook).ok();
+    path
+}
+
+/// A server for the repositories in `root`.
+fn serve(side: Side, root: &Path) -> Arc<Server> {
+    let args: &[&str] = if side == Side::Theirs { &["-T"] } else { &[] };
+    Arc::new(Server::svnserve(side, root, args))
+}
+
+fn admin(side: Side, args: &[&str], repository: &Path) -> Output {
+    side.tool("svnadmin").args(args).arg(repository).run()
+}
+
+/// Both verify the repository; their dumps of it are the same, and are the answer.
+fn examine(repository: &Path) -> Vec<u8> {
+    for side in Side::BOTH {
+        admin(side, &["verify", "-q"], repository).expect_ok();
+    }
+    let [theirs, ours] = Side::BOTH.map(|side| admin(side, &["dump", "-q"], repository).expect_ok().stdout);
+    same(&theirs, &ours, "dumps of one repository");
+    theirs
+}
+
+/// Panics with the neighbourhood of the first difference.
+fn same(theirs: &[u8], ours: &[u8], what: &str) {
+    if theirs == ours {
+        return;
+    }
+    let at = theirs.iter().zip(ours).take_while(|(a, b)| a == b).count();
+    let show = |bytes: &[u8]| {
+        let end = bytes.len().min(at + 400);
+        String::from_utf8_lossy(&bytes[at.saturating_sub(600).min(end)..end]).into_owned()
+    };
+    panic!(
+        "{what} differ at byte {at} of {} and {}\n--- theirs\n{}\n--- ours\n{}",
+        theirs.len(),
+        ours.len(),
+        show(theirs),
+        show(ours)
+    );
+}
+
+/// Puts the same date wherever a revision has one.
+fn without_dates(mut dump: Vec<u8>) -> Vec<u8> {
+    const MARK: &[u8] = b"K 8\nsvn:date\nV 27\n";
+    let mut at = 0;
+    while let Some(found) = dump[at..].windows(MARK.len()).position(|w| w == MARK) {
+        at += found + MARK.len();
+        let end = (at + 27).min(dump.len());
+        dump[at..end].fill(b'x');
+    }
+    dump
+}

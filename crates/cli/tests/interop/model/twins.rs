@@ -1,0 +1,196 @@
+//! The same edits to a repository of theirs behind their server and to one of ours behind ours.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use testkit::server::Server;
+use testkit::{Side, Tool, scratch};
+
+use super::drive::{Commit, Manner, Outcome, commit, svnmucc};
+use super::edit::{Edit, Maker};
+use super::{admin, create, examine, same, seeds, serve, without_dates};
+
+/// One of the two.
+struct Twin {
+    side: Side,
+    root: TempDir,
+    repository: PathBuf,
+    server: Arc<Server>,
+}
+
+impl Twin {
+    fn new(side: Side, seed: u64) -> Twin {
+        let root = scratch();
+        let repository = create(side, root.path(), seed);
+        let server = serve(side, root.path());
+        admin_uuid(side, &repository);
+        Twin {
+            side,
+            root,
+            repository,
+            server,
+        }
+    }
+
+    fn url(&self) -> String {
+        self.server.url("repo")
+    }
+
+    /// Begins a commit and waits until the server has its transaction.
+    fn begin(&self, edit: &Edit, manner: Manner) -> Commit {
+        let folder = self.repository.join("db/transactions");
+        let count = || std::fs::read_dir(&folder).map_or(0, Iterator::count);
+        let before = count();
+        let commit = Commit::begin(&self.server, "repo", edit, manner);
+        let begun = Instant::now();
+        while count() == before && begun.elapsed() < Duration::from_secs(5) {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        commit
+    }
+}
+
+fn admin_uuid(side: Side, repository: &std::path::Path) {
+    let uuid = "5ba3b1f0-5f44-4b39-9a7d-4f6ba4c9a7d2";
+    side.tool("svnadmin")
+        .arg("setuuid")
+        .arg(repository)
+        .arg(uuid)
+        .ok();
+}
+
+/// Does the same on both and insists on the same result.
+fn both<T: PartialEq + std::fmt::Debug + Send>(twins: &[Twin; 2], act: impl Fn(&Twin) -> T + Sync) -> T {
+    let [theirs, ours] = std::thread::scope(|scope| {
+        let ours = scope.spawn(|| act(&twins[1]));
+        let theirs = act(&twins[0]);
+        [theirs, ours.join().expect("because our side runs")]
+    });
+    assert_eq!(theirs, ours, "theirs and ours");
+    ours
+}
+
+#[test]
+fn two_repositories_get_the_same_edits() {
+    seeds("two repositories", 14, |seed| run(seed, 24));
+}
+
+fn run(seed: u64, rounds: usize) {
+    let twins = Side::BOTH.map(|side| Twin::new(side, seed));
+    let mut maker = Maker::new(seed, "edit");
+    for _ in 0..rounds {
+        let manner = Manner {
+            texts_late: maker.one_in(2),
+            named_revisions: maker.one_in(2),
+        };
+        let youngest = maker.youngest();
+        match maker.random.below(20) {
+            0..=9 => {
+                let edit = maker.edit(youngest);
+                let outcome = both(&twins, |twin| commit(&twin.server, "repo", &edit, manner));
+                assert_eq!(outcome, Outcome::Committed(youngest + 1), "{}", edit.log);
+                maker.committed(&edit);
+            }
+            10 | 11 => {
+                let edit = maker.edit(youngest);
+                let outcome = both(&twins, |twin| svnmucc(&twin.url(), &edit));
+                note(&mut maker, &edit, &outcome);
+            }
+            12 | 13 => {
+                // Made up from an older revision: out of date, or merged while it is driven.
+                let back = maker.random.below(4) as u64;
+                let edit = maker.edit(youngest.saturating_sub(back));
+                let outcome = both(&twins, |twin| commit(&twin.server, "repo", &edit, manner));
+                note(&mut maker, &edit, &outcome);
+            }
+            14..=17 => race(&twins, &mut maker, manner),
+            _ => administer(&twins, &mut maker),
+        }
+    }
+    let [theirs, ours] = twins
+        .each_ref()
+        .map(|twin| without_dates(examine(&twin.repository)));
+    same(&theirs, &ours, "dumps of both");
+    load(&twins);
+}
+
+fn note(maker: &mut Maker, edit: &Edit, outcome: &Outcome) {
+    match outcome {
+        Outcome::Committed(rev) => {
+            maker.committed(edit);
+            assert_eq!(*rev, maker.youngest());
+        }
+        Outcome::Refused(_) => {}
+        Outcome::Gone => panic!("the servers went away"),
+    }
+}
+
+/// Two or three commits begun on the same revision end one after the other.
+fn race(twins: &[Twin; 2], maker: &mut Maker, manner: Manner) {
+    let count = 2 + maker.random.below(2);
+    let base = maker.youngest();
+    let edits: Vec<Edit> = (0..count).map(|_| maker.edit(base)).collect();
+    let outcomes = both(twins, |twin| {
+        let begun: Vec<Commit> = edits.iter().map(|edit| twin.begin(edit, manner)).collect();
+        begun.into_iter().map(Commit::finish).collect::<Vec<_>>()
+    });
+    for (edit, outcome) in edits.iter().zip(&outcomes) {
+        note(maker, edit, outcome);
+    }
+}
+
+/// What administrators do meanwhile, each with their own tools.
+fn administer(twins: &[Twin; 2], maker: &mut Maker) {
+    let rev = maker.random.below(maker.youngest() as usize + 1).to_string();
+    match maker.random.below(4) {
+        0 => {
+            both(twins, |twin| admin(twin.side, &["pack", "-q"], &twin.repository).error_codes());
+        }
+        1 => {
+            both(twins, |twin| {
+                let args = ["propset", "--revprop", "-r", &rev, "note", "over the wire\n"];
+                let svn = Tool::new("svn").args(args).arg(twin.url());
+                svn.arg("--non-interactive").run().error_codes()
+            });
+        }
+        2 => {
+            both(twins, |twin| {
+                let file = twin.root.path().join("value");
+                std::fs::write(&file, format!("changed in {rev}\n")).expect("because the folder is ours");
+                let tool = twin.side.tool("svnadmin").args(["setrevprop", "-r", &rev]);
+                let tool = tool.arg(&twin.repository).arg("svn:log").arg(file);
+                tool.run().error_codes()
+            });
+        }
+        _ => {
+            let dumps = twins.each_ref().map(|twin| {
+                let copy = twin.root.path().join("copy");
+                let tool = twin.side.tool("svnadmin").args(["hotcopy", "--incremental", "-q"]);
+                let code = tool.arg(&twin.repository).arg(&copy).run().error_codes();
+                // Below format 4 there is no incremental way.
+                code.is_empty().then(|| without_dates(examine(&copy)))
+            });
+            assert_eq!(dumps[0].is_some(), dumps[1].is_some(), "incremental hotcopy");
+            let [theirs, ours] = dumps.map(Option::unwrap_or_default);
+            same(&theirs, &ours, "dumps of the copies");
+        }
+    }
+}
+
+/// What they dump, with and without deltas, we load.
+fn load(twins: &[Twin; 2]) {
+    for args in [&["dump", "-q"][..], &["dump", "-q", "--deltas"]] {
+        let dump = admin(Side::Theirs, args, &twins[0].repository).expect_ok().stdout;
+        let loaded = twins.each_ref().map(|twin| {
+            let root = scratch();
+            let path = root.path().join("loaded");
+            twin.side.tool("svnadmin").arg("create").arg(&path).ok();
+            let tool = twin.side.tool("svnadmin").args(["load", "-q"]).arg(&path);
+            tool.stdin(dump.clone()).ok();
+            examine(&path)
+        });
+        same(&loaded[0], &loaded[1], "loaded repositories");
+    }
+}
