@@ -14,8 +14,10 @@ mod measure;
 mod plot;
 mod read;
 mod rivals;
+mod sizes;
 mod table;
 mod workload;
+mod write;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,6 +35,8 @@ struct Cli {
 enum Command {
     /// Reading: verify, dump, export, log, list, blame
     Read(Options),
+    /// Writing: load, import, large files, pack, hotcopy, sizes
+    Write(write::Options),
     /// Many clients at once: connected, asking, exporting
     Load(load::Options),
     /// Writes a generated history as a dump stream to standard output
@@ -84,6 +88,7 @@ pub struct Options {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Read(options) => read::main(options),
+        Command::Write(options) => write::main(options),
         Command::Load(options) => load::main(&options),
         Command::Generate { revisions, seed } => {
             workload::history::write(&mut std::io::stdout().lock(), revisions, seed)

@@ -6,6 +6,7 @@
 //! children included.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -28,9 +29,22 @@ pub struct Cost {
 /// # Errors
 /// If it cannot start or fails.
 pub fn tool(command: &mut Command) -> Result<Cost, String> {
+    tool_with(command, Stdio::null())
+}
+
+/// As [`tool`], with a file as its standard input.
+///
+/// # Errors
+/// If the file can't be opened, or the command cannot start or fails.
+pub fn tool_reading(command: &mut Command, input: &Path) -> Result<Cost, String> {
+    let file = fs::File::open(input).map_err(|e| format!("{}: {e}", input.display()))?;
+    tool_with(command, file.into())
+}
+
+fn tool_with(command: &mut Command, input: Stdio) -> Result<Cost, String> {
     let started = Instant::now();
     let mut child = command
-        .stdin(Stdio::null())
+        .stdin(input)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()

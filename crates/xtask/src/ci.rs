@@ -20,21 +20,23 @@ pub fn main() -> Result<(), String> {
     crate::tidy::main()?;
     run("cargo", &["test", "--workspace", "--locked"])?;
     crate::golden::main(&["--check".to_owned()])?;
-    run(
-        "cargo",
-        &[
-            "run",
-            "--locked",
-            "--package",
-            "bench",
-            "--",
-            "read",
-            "--quick",
-            "--data",
-            "target/bench-data",
-            "--results",
-            "target/bench-results",
-        ],
-    )?;
+    for bench in ["read", "write"] {
+        run(
+            "cargo",
+            &[
+                "run",
+                "--locked",
+                "--package",
+                "bench",
+                "--",
+                bench,
+                "--quick",
+                "--data",
+                "target/bench-data",
+                "--results",
+                "target/bench-results",
+            ],
+        )?;
+    }
     crate::fuzz::smoke()
 }

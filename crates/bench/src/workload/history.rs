@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{Result, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -48,6 +48,23 @@ pub fn workload(data: &Path, revisions: u32, seed: u64) -> std::result::Result<W
         trunk: "trunk",
         busy_file: Some("trunk/hot.c".to_owned()),
     })
+}
+
+/// Makes (or finds) the dump stream of a history.
+pub fn dump(data: &Path, revisions: u32, seed: u64) -> std::result::Result<PathBuf, String> {
+    let path = data.join(format!("history-{revisions}-{seed}.dump"));
+    if path.exists() {
+        return Ok(path);
+    }
+    let unfinished = path.with_extension("unfinished");
+    let make = || -> Result<()> {
+        let mut out = std::io::BufWriter::with_capacity(1 << 20, std::fs::File::create(&unfinished)?);
+        write(&mut out, revisions, seed)?;
+        out.flush()?;
+        std::fs::rename(&unfinished, &path)
+    };
+    make().map_err(|e| format!("{}: {e}", path.display()))?;
+    Ok(path)
 }
 
 /// Writes the history as a dump stream.

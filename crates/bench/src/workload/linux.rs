@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::stream::Stream;
@@ -42,6 +42,32 @@ pub fn workload(data: &Path) -> Result<Workload, String> {
         trunk: "trunk",
         busy_file,
     })
+}
+
+/// The first `files` files of the sources, unpacked: what can be imported.
+///
+/// # Errors
+/// Says so if the package is not installed.
+pub fn sources(data: &Path, files: usize) -> Result<PathBuf, String> {
+    let folder = data.join(format!("linux-6.1-files-{files}"));
+    if folder.is_dir() {
+        return Ok(folder);
+    }
+    let unfinished = data.join("linux-6.1-files.unfinished");
+    _ = fs::remove_dir_all(&unfinished);
+    let repository = workload(data)?.repository;
+    // The repository is made from regular files with plain names only.
+    let export = unfinished.join("all");
+    fs::create_dir_all(&unfinished).map_err(|e| e.to_string())?;
+    let url = format!("file://{}/trunk", repository.display());
+    run(Command::new("svn").args(["export", "-q", &url]).arg(&export))?;
+    let tree = Tree::read(&export)?;
+    for path in tree.files.keys().skip(files) {
+        fs::remove_file(export.join(path)).map_err(|e| format!("{path}: {e}"))?;
+    }
+    fs::rename(&export, &folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    _ = fs::remove_dir_all(&unfinished);
+    Ok(folder)
 }
 
 /// A folder's regular files in memory: path below it, text.

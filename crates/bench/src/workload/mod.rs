@@ -5,6 +5,7 @@
 
 pub mod django;
 pub mod history;
+pub mod large;
 pub mod linux;
 mod quantiles;
 mod stream;

@@ -5,6 +5,7 @@
 
 mod access;
 mod checkout;
+mod crash;
 mod drained;
 mod history;
 mod hooks;

@@ -57,10 +57,7 @@ impl Commit {
         };
         drive.edit(&edit.root);
         probe.send(&drive.out);
-        Commit {
-            probe,
-            refused: None,
-        }
+        Commit { probe, refused: None }
     }
 
     /// Says the end and hears how it went.
@@ -90,7 +87,8 @@ pub fn commit(server: &Arc<Server>, name: &str, edit: &Edit, manner: Manner) -> 
 /// Commits with `svnmucc`.
 pub fn svnmucc(url: &str, edit: &Edit) -> Outcome {
     let dir = scratch();
-    let mut tool = Tool::new("svnmucc").args(["--non-interactive", "--no-auth-cache", "-U", url, "-m", &edit.log]);
+    let mut tool =
+        Tool::new("svnmucc").args(["--non-interactive", "--no-auth-cache", "-U", url, "-m", &edit.log]);
     let file = |number: usize, bytes: &[u8]| {
         let path = dir.path().join(number.to_string());
         std::fs::write(&path, bytes).expect("because the folder is ours");
@@ -161,6 +159,8 @@ fn refusal(item: &Item) -> Outcome {
     }
     let errors = item.items().get(1).map(Item::items).unwrap_or_default();
     let error = |error: &Item| match error.items() {
+        // Of several conflicts either side names the one that it meets first.
+        [Item::Number(160_024), ..] => (160_024, "Conflict".to_owned()),
         [Item::Number(code), Item::Text(text), ..] => (*code, String::from_utf8_lossy(text).into_owned()),
         other => panic!("no error: {other:?}"),
     };
@@ -241,8 +241,8 @@ impl Drive {
         }
         let mut sum = None;
         if let Some((old, new)) = &change.text {
-            let base = (change.add.as_ref().is_none_or(Option::is_some))
-                .then(|| text(Md5::of(old).to_string()));
+            let base =
+                (change.add.as_ref().is_none_or(Option::is_some)).then(|| text(Md5::of(old).to_string()));
             self.say("apply-textdelta", [text(&token), optional(base)]);
             for chunk in svndiff(old, new) {
                 self.say("textdelta-chunk", [text(&token), text(chunk)]);

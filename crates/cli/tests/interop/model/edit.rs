@@ -397,13 +397,10 @@ impl Work {
         for name in path.split('/').filter(|name| !name.is_empty()) {
             walked = join(&walked, name);
             let is_dir = self.tree.get(&walked).is_none_or(|node| node.text.is_none());
-            change = change
-                .children
-                .entry(name.to_owned())
-                .or_insert_with(|| Change {
-                    is_dir,
-                    ..Change::default()
-                });
+            change = change.children.entry(name.to_owned()).or_insert_with(|| Change {
+                is_dir,
+                ..Change::default()
+            });
         }
         change
     }

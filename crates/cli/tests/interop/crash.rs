@@ -1,0 +1,388 @@
+//! Our programs killed at random moments (a real process, a real disk), and a disk that is full.
+//!
+//! `CRASH_ROUNDS=200` kills more often than the few times that a usual run does.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use testkit::history::Random;
+use testkit::server::Server;
+use testkit::{Output, Repo, Side, Spec, Tool, scratch};
+
+fn rounds(usual: usize) -> usize {
+    let asked = std::env::var("CRASH_ROUNDS").ok();
+    asked.map_or(usual, |text| text.parse().expect("CRASH_ROUNDS: a number"))
+}
+
+/// A repository that anybody may change, with small shards.
+fn repository(root: &Path, version: &str) -> std::path::PathBuf {
+    let path = root.join("repo");
+    let create = Tool::new("svnadmin").args(["create", "--compatible-version", version]);
+    create.arg(&path).ok();
+    let format = path.join("db/format");
+    let text = std::fs::read_to_string(&format).expect("because it was just made");
+    _ = std::fs::remove_file(&format);
+    let text = text.replace("layout sharded 1000", "layout sharded 7");
+    std::fs::write(&format, text).expect("because it was just made");
+    let conf = "[general]\nanon-access = write\n";
+    std::fs::write(path.join("conf/svnserve.conf"), conf).expect("because it was just made");
+    path
+}
+
+fn kill(pid: u32) {
+    Tool::new("kill").args(["-9", &pid.to_string()]).ok();
+}
+
+fn svnmucc(url: &str, log: &str) -> Tool {
+    Tool::new("svnmucc").args(["--non-interactive", "--no-auth-cache", "-m", log, "-U", url])
+}
+
+/// The number of the revision that `svnmucc` says it made.
+fn revision(output: &Output) -> Option<u64> {
+    let out = output.out();
+    let number = out.strip_prefix('r')?.split(' ').next()?;
+    number.parse().ok()
+}
+
+/// Both verify, as it is: nobody repaired anything.
+fn verify(repository: &Path) {
+    for side in Side::BOTH {
+        side.tool("svnadmin").args(["verify", "-q"]).arg(repository).ok();
+    }
+}
+
+/// Every acknowledged revision is there under its number, as both see it.
+fn nothing_lost(repository: &Path, acknowledged: &BTreeMap<u64, String>) {
+    verify(repository);
+    for side in Side::BOTH {
+        let dump = side
+            .tool("svnadmin")
+            .args(["dump-revprops", "-q"])
+            .arg(repository);
+        let out = dump.ok().out();
+        for (rev, log) in acknowledged {
+            let start = out
+                .find(&format!("Revision-number: {rev}\n"))
+                .unwrap_or_else(|| panic!("r{rev} ({log}) is lost"));
+            let rest = &out[start + 1..];
+            let props = rest.split("Revision-number: ").next().unwrap_or(rest);
+            assert!(
+                props.contains(&format!("\n{log}\n")),
+                "r{rev} is not {log}: {props}"
+            );
+        }
+    }
+}
+
+/// Stale transactions are seen and removed by the real tool.
+fn remove_transactions(repository: &Path) -> usize {
+    let list = || Tool::new("svnadmin").arg("lstxns").arg(repository).ok().out();
+    let ours = Side::Ours
+        .tool("svnadmin")
+        .arg("lstxns")
+        .arg(repository)
+        .ok()
+        .out();
+    let sorted = |text: &str| {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort_unstable();
+        lines
+    };
+    let stale = list();
+    assert_eq!(sorted(&stale), sorted(&ours));
+    let names: Vec<&str> = stale.lines().collect();
+    if !names.is_empty() {
+        Tool::new("svnadmin")
+            .arg("rmtxns")
+            .arg(repository)
+            .args(&names)
+            .ok();
+    }
+    // One that had not even a root yet is unknown to theirs, as it has nothing to open; ours removes it.
+    for name in list().lines() {
+        let folder = repository.join(format!("db/transactions/{name}.txn"));
+        assert!(!folder.join("node.0.0").exists(), "{name} is not removed");
+        Side::Ours
+            .tool("svnadmin")
+            .arg("rmtxns")
+            .arg(repository)
+            .arg(name)
+            .ok();
+    }
+    assert_eq!(list(), "");
+    names.len()
+}
+
+#[test]
+fn a_server_killed_under_load_loses_nothing() {
+    let mut stale = 0;
+    for (nth, version) in ["1.14", "1.9", "1.8", "1.4"].into_iter().enumerate() {
+        stale += killed_under_load(nth as u64 + 1, version, rounds(3));
+    }
+    eprintln!("{stale} stale transactions");
+}
+
+fn killed_under_load(seed: u64, version: &str, rounds: usize) -> usize {
+    let mut random = Random::new(seed);
+    random.next();
+    let root = scratch();
+    let repository = repository(root.path(), version);
+    let acknowledged = Mutex::new(BTreeMap::new());
+    let mut stale = 0;
+    for round in 0..rounds {
+        let server = Server::svnserve(Side::Ours, root.path(), &[]);
+        let url = server.url("repo");
+        let over = AtomicBool::new(false);
+        let pause = Duration::from_millis(100 + random.below(900) as u64);
+        std::thread::scope(|scope| {
+            for client in 0..3 {
+                let name = format!("r{round}c{client}");
+                let (acknowledged, over, url) = (&acknowledged, &over, &url);
+                scope.spawn(move || load(url, &name, over, acknowledged));
+            }
+            std::thread::sleep(pause);
+            kill(server.pid());
+            over.store(true, Ordering::Relaxed);
+        });
+        drop(server);
+        let known = acknowledged.lock().expect("because nobody panicked");
+        nothing_lost(&repository, &known);
+        stale += remove_transactions(&repository);
+        let file_url = format!("file://{}", repository.display());
+        // The next commit is by theirs, then a new server of ours takes over.
+        svnmucc(&file_url, "after the crash")
+            .args(["mkdir", &format!("after{round}")])
+            .ok();
+    }
+    let known = acknowledged.into_inner().expect("because nobody panicked");
+    assert!(!known.is_empty(), "nobody committed anything in format {version}");
+    nothing_lost(&repository, &known);
+    stale
+}
+
+/// Commits until the server is gone.
+fn load(url: &str, name: &str, over: &AtomicBool, acknowledged: &Mutex<BTreeMap<u64, String>>) {
+    let dir = scratch();
+    let file = dir.path().join("file");
+    let mut random = Random::new(name.bytes().map(u64::from).sum());
+    for nth in 0.. {
+        let size = [10, 3000, 200_000][random.below(3)];
+        let text: Vec<u8> = (0..size).map(|_| random.next() as u8).collect();
+        std::fs::write(&file, text).expect("because the folder is ours");
+        let log = format!("{name} {nth}");
+        let output = svnmucc(url, &log)
+            .arg("put")
+            .arg(&file)
+            .arg(format!("{name}-{}", nth % 5))
+            .run();
+        match revision(&output) {
+            Some(rev) if output.code == 0 => {
+                let mut known = acknowledged.lock().expect("because nobody panicked");
+                assert_eq!(known.insert(rev, log), None, "r{rev} twice");
+            }
+            _ if over.load(Ordering::Relaxed) => return,
+            // Killed, and the flag comes in a moment.
+            _ => std::thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
+#[test]
+fn a_load_killed_at_any_moment_leaves_whole_revisions() {
+    let stream = testkit::random::history(7, 60, true).stream.part(0, 60);
+    for round in 0..rounds(6) {
+        let root = scratch();
+        let repository = repository(root.path(), "1.14");
+        let input = root.path().join("dump");
+        std::fs::write(&input, &stream).expect("because the folder is ours");
+        let begun = Instant::now();
+        let mut child = Side::Ours
+            .tool("svnadmin")
+            .args(["load", "-q"])
+            .arg(&repository)
+            .command()
+            .stdin(std::fs::File::open(&input).expect("because it was just written"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("because it is built");
+        let pause = Duration::from_millis(15 * (round as u64 + 1));
+        std::thread::sleep(pause.saturating_sub(begun.elapsed()));
+        _ = child.kill();
+        _ = child.wait();
+        verify(&repository);
+        let youngest = Repo::at(&repository).youngest();
+        // What is there is a part of the history: the rest can be loaded on top.
+        let rest = format!("{}:60", youngest + 1);
+        if youngest < 60 {
+            let tool = Side::Ours.tool("svnadmin").args(["load", "-q", "-r", &rest]);
+            tool.arg(&repository).stdin(stream.clone()).ok();
+        }
+        assert_eq!(Repo::at(&repository).youngest(), 60);
+        verify(&repository);
+        remove_transactions(&repository);
+    }
+}
+
+#[test]
+fn a_pack_killed_at_any_moment_can_be_repeated() {
+    for round in 0..rounds(6) {
+        let repo = testkit::build(&Spec {
+            shard: Some(3),
+            ..Spec::small("1.14").named("crash-pack")
+        })
+        .copy();
+        let before = Tool::new("svnadmin").args(["dump", "-q"]).arg(repo.path()).ok();
+        let mut child = Side::Ours
+            .tool("svnadmin")
+            .args(["pack", "-q"])
+            .arg(repo.path())
+            .command()
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("because it is built");
+        std::thread::sleep(Duration::from_millis(4 * (round as u64 + 1)));
+        _ = child.kill();
+        _ = child.wait();
+        verify(repo.path());
+        // Theirs, ours, theirs … end what was begun.
+        let side = Side::BOTH[round % 2];
+        side.tool("svnadmin").args(["pack", "-q"]).arg(repo.path()).ok();
+        verify(repo.path());
+        let after = Tool::new("svnadmin").args(["dump", "-q"]).arg(repo.path()).ok();
+        assert_eq!(before.stdout, after.stdout);
+    }
+}
+
+#[test]
+fn a_file_that_does_not_fit_is_refused_and_nothing_is_lost() {
+    let root = scratch();
+    let repository = repository(root.path(), "1.14");
+    // The limit of a file's size stands for a disk without room: a write answers an error in the midst of a commit.
+    let program = testkit::tool::personality("svnserve");
+    let port = testkit::server::free_port().to_string();
+    let script = format!(
+        "trap '' XFSZ; ulimit -f 600; exec {} -d --foreground --listen-host 127.0.0.1 --listen-port {port} -r {}",
+        program.display(),
+        root.path().display()
+    );
+    let mut server = Tool::new("sh")
+        .args(["-c", &script])
+        .command()
+        .spawn()
+        .expect("because there is a shell");
+    let url = format!("svn://127.0.0.1:{port}/repo");
+    let begun = Instant::now();
+    while std::net::TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {
+        assert!(begun.elapsed() < Duration::from_secs(10), "it does not come up");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    too_much(&repository, &url, root.path());
+    _ = server.kill();
+    _ = server.wait();
+    verify(&repository);
+}
+
+/// A small commit, one that is too large, a small one again.
+fn too_much(repository: &Path, url: &str, scratch: &Path) {
+    let file = scratch.join("file");
+    let mut random = Random::new(3);
+    let large: Vec<u8> = (0..5_000_000).map(|_| random.next() as u8).collect();
+    let mut acknowledged = BTreeMap::new();
+    for (nth, bytes) in [&b"small\n"[..], &large, b"small again\n"]
+        .into_iter()
+        .enumerate()
+    {
+        std::fs::write(&file, bytes).expect("because this folder has room");
+        let log = format!("commit {nth}");
+        let output = svnmucc(url, &log)
+            .arg("put")
+            .arg(&file)
+            .arg(format!("file{nth}"))
+            .run();
+        match revision(&output) {
+            Some(rev) => assert_eq!(acknowledged.insert(rev, log), None),
+            None => {
+                assert_eq!(nth, 1, "{output:?}");
+                // It says which file could not be written, and why.
+                let said = output.err();
+                assert!(said.contains("/db/") || said.contains("rev"), "{said}");
+                assert!(
+                    said.contains("File too large") || said.contains("No space left"),
+                    "{said}"
+                );
+            }
+        }
+        nothing_lost(repository, &acknowledged);
+    }
+    assert_eq!(acknowledged.len(), 2, "the large one was refused");
+    remove_transactions(repository);
+}
+
+#[test]
+fn a_full_disk_refuses_and_nothing_is_lost() {
+    let root = scratch();
+    let mount = |args: &[&str]| Tool::new("mount").args(args).arg(root.path()).run().code == 0;
+    if !mount(&["-t", "tmpfs", "-o", "size=3m", "none"]) {
+        eprintln!("no small file system can be mounted here: only the limit of a file's size was tried");
+        return;
+    }
+    /// Unmounts, also after a failure.
+    struct Mounted<'a>(&'a Path);
+    impl Drop for Mounted<'_> {
+        fn drop(&mut self) {
+            Tool::new("umount").arg("-l").arg(self.0).run();
+        }
+    }
+    let _mounted = Mounted(root.path());
+    let repository = repository(root.path(), "1.14");
+    let server = Server::svnserve(Side::Ours, root.path(), &[]);
+    let outside = scratch();
+    too_much(&repository, &server.url("repo"), outside.path());
+    // A load that does not fit leaves whole revisions; with room, the rest follows.
+    let stream = large_revisions(outside.path());
+    let loaded = root.path().join("loaded");
+    Tool::new("svnadmin").arg("create").arg(&loaded).ok();
+    let filler = root.path().join("filler");
+    std::fs::write(&filler, vec![1; 1_600_000]).expect("because there is room for it");
+    let load = |range: &str| {
+        let tool = Side::Ours.tool("svnadmin").args(["load", "-q", "-r", range]);
+        tool.arg(&loaded).stdin(stream.clone()).run()
+    };
+    let output = load("0:8");
+    assert!(output.err().contains("No space left"), "{output:?}");
+    verify(&loaded);
+    let youngest = Repo::at(&loaded).youngest();
+    assert!(youngest < 8);
+    std::fs::remove_file(&filler).expect("because it was just written");
+    remove_transactions(&loaded);
+    verify(&loaded);
+    _ = load(&format!("{}:8", youngest + 1));
+    verify(&loaded);
+    svnmucc(&server.url("repo"), "room again")
+        .args(["mkdir", "room"])
+        .ok();
+    verify(&repository);
+}
+
+/// Eight revisions of which each takes a quarter of a megabyte.
+fn large_revisions(dir: &Path) -> Vec<u8> {
+    let path = dir.join("source");
+    Tool::new("svnadmin").arg("create").arg(&path).ok();
+    let url = format!("file://{}", path.display());
+    let file = dir.join("text");
+    let mut random = Random::new(4);
+    for nth in 0..8 {
+        let text: Vec<u8> = (0..250_000).map(|_| random.next() as u8).collect();
+        std::fs::write(&file, text).expect("because the folder is ours");
+        let put = svnmucc(&url, &format!("text {nth}")).arg("put").arg(&file);
+        put.arg(format!("file{nth}")).ok();
+    }
+    let dump = Tool::new("svnadmin").args(["dump", "-q"]).arg(&path).ok();
+    dump.stdout
+}
