@@ -26,7 +26,7 @@ pub type Tree = BTreeMap<String, Node>;
 pub type Prop = (String, Option<Vec<u8>>);
 
 /// What happens to one path and below it.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Debug)]
 pub struct Change {
     /// What was there goes (and may be replaced by `add`).
     pub delete: bool,
@@ -43,7 +43,7 @@ pub struct Change {
 }
 
 /// One step of `svnmucc`.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub enum Step {
     Mkdir(String),
     Put(String, Text),
@@ -53,7 +53,7 @@ pub enum Step {
 }
 
 /// A commit.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Edit {
     /// The revision it was made up from.
     pub base: u64,
