@@ -175,7 +175,7 @@ impl Twin {
         let mut lines: Vec<String> = text.lines().map(without_place).collect();
         // Closed connections (210002) come when they come.
         lines.retain(|line| !line.contains(" 210002 "));
-        lines.iter_mut().for_each(|line| sort_paths(line));
+        lines.iter_mut().for_each(sort_paths);
         // Clients with two connections are not in step with themselves.
         lines.sort_unstable();
         let text = lines.join("\n").replace(&self.path.display().to_string(), "REPO");
