@@ -25,11 +25,12 @@ impl LoadIndex {
     /// Runs it.
     pub fn run(self, _out: &mut Out) -> Result<()> {
         let fs = super::open(&self.operands, self.memory)?;
-        let entries = entries()?;
-        match entries.first() {
-            None => Ok(()),
-            Some(first) => indexes::load(&fs, first.rev, &entries),
-        }
+        let mut entries = entries()?;
+        let Some(rev) = entries.first().map(|first| first.rev) else {
+            return Ok(());
+        };
+        indexes::fill_checksums(&fs, rev, &mut entries)?;
+        indexes::load(&fs, rev, &entries)
     }
 }
 

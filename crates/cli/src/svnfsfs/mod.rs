@@ -81,5 +81,9 @@ fn repository(_subcommand: &str, _given: Given<'_>, first: Option<&OsStr>) -> Re
 /// lies around the storage need not be whole.
 fn open(operands: &[OsString], memory: Memory) -> Result<Fs> {
     let path = local_path::canonical(operands.first().map(OsString::as_os_str).unwrap_or_default());
-    Fs::open(&path.join("db"), &Cache::new(memory.budget()))
+    let db = path.join("db");
+    // A repository without this file is Berkeley DB's; a directory without it is most likely no repository at all.
+    let kind = db.join("fs-type");
+    std::fs::metadata(&kind).map_err(|e| Error::io("Can't open file", &kind, &e))?;
+    Fs::open(&db, &Cache::new(memory.budget()))
 }

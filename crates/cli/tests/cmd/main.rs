@@ -6,4 +6,5 @@ mod script;
 mod svnadmin;
 mod svnadmin_write;
 mod svnauthz;
+mod svnfsfs;
 mod svnlook;

@@ -2,7 +2,7 @@
 //!
 //! For whoever repairs a repository by hand. The list is that of the P2L index, entry by entry; both indexes can be made from it.
 
-use base::checksum::Md5;
+use base::checksum::{FnvStream, Md5};
 use base::{Code, Error, Result, Revnum};
 
 use crate::disk::create_unique;
@@ -59,6 +59,39 @@ pub fn dump(fs: &Fs, rev: Revnum, each: &mut dyn FnMut(Entry) -> Result<()>) -> 
                 })?;
             }
         }
+    }
+    Ok(())
+}
+
+/// Gives the entries the checksums of what stands in the file that holds `rev`, for a list that came without them. Entries of what is
+/// not in the file stay as they are: [`load`] refuses them.
+///
+/// # Errors
+/// As [`dump`].
+pub fn fill_checksums(fs: &Fs, rev: Revnum, entries: &mut [Entry]) -> Result<()> {
+    check_logical(fs)?;
+    fs.check_rev(rev)?;
+    let path = match fs.is_packed(rev) {
+        true => fs.layout().pack(rev.0 / fs.format().shard_size),
+        false => fs.layout().rev(rev),
+    };
+    let file = OpenFile::open(fs.disk(), path, MAX_FOOTER as u64)?;
+    let mut buffer = vec![0; BUFFER];
+    for entry in entries.iter_mut().filter(|entry| entry.kind != 0) {
+        let Some(end) = entry.offset.checked_add(entry.size) else {
+            continue;
+        };
+        if end > file.len() {
+            continue;
+        }
+        let (mut fnv, mut at) = (FnvStream::new(), entry.offset);
+        while at < end {
+            let wanted = buffer.len().min(usize::try_from(end - at).unwrap_or(usize::MAX));
+            file.read_exact_at(at, &mut buffer[..wanted])?;
+            fnv.update(&buffer[..wanted]);
+            at += wanted as u64;
+        }
+        entry.checksum = fnv.finish();
     }
     Ok(())
 }

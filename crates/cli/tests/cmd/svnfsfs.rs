@@ -1,0 +1,145 @@
+//! `svnfsfs` beside the incumbent's: the same figures, the same tables, and indexes that the incumbent reads.
+
+use testkit::{Repo, Side, Spec, Tool, build};
+
+use crate::pair::Pair;
+
+/// Histories of any kind in most layouts.
+fn repositories() -> Vec<Repo> {
+    testkit::repo::matrix().iter().map(build).collect()
+}
+
+#[test]
+fn figures() {
+    for repo in repositories() {
+        let folder = repo.path().parent().expect("because it is below target");
+        let name = repo.path().file_name().expect("because it has a name");
+        Pair::new("svnfsfs", folder).same(&["stats".as_ref(), name]);
+    }
+}
+
+#[test]
+fn tables() {
+    for repo in repositories() {
+        let pair = Pair::new("svnfsfs", repo.path());
+        for line in [
+            "dump-index .",
+            "dump-index . -r 3",
+            "dump-index . -r 41:2",
+            "dump-index -r 99999 .",
+        ] {
+            pair.same_line(line);
+        }
+    }
+}
+
+#[test]
+fn argument_lists() {
+    let repo = build(&Spec::new("1.14"));
+    let pair = Pair::new("svnfsfs", repo.path());
+    for line in [
+        "",
+        "nosuch",
+        "stats",
+        "stats nosuch",
+        "stats svn://x/y",
+        "stats --x .",
+        "stats -r 1 .",
+        "stats -q .",
+        "stats -M x .",
+        "dump-index",
+        "dump-index -r",
+        "dump-index -r x .",
+        "dump-index -r -1 .",
+        "dump-index -r 1 -r 2 .",
+        "dump-index . extra -r 1 -M 1",
+        "load-index",
+        "load-index nosuch",
+        "load-index .",
+        "load-index -r 1 .",
+        "help nosuch",
+        "--version -q",
+    ] {
+        pair.same_line(line);
+    }
+}
+
+/// What a side says to a table: exit code and standard error.
+fn load(side: Side, repo: &Repo, table: &str) -> (i32, String) {
+    let done = side
+        .tool("svnfsfs")
+        .arg("load-index")
+        .arg(repo.path())
+        .stdin(table)
+        .run();
+    (done.code, done.err())
+}
+
+fn dump(side: Side, repo: &Repo, rev: &str) -> String {
+    side.tool("svnfsfs")
+        .args(["dump-index", "-r", rev])
+        .arg(repo.path())
+        .ok()
+        .out()
+}
+
+#[test]
+fn tables_become_indexes() {
+    let spec = Spec::new("1.14").shard(16).pack(testkit::repo::When::Halfway);
+    let repo = build(&spec).copy();
+    for rev in ["0", "20", "70"] {
+        let table = dump(Side::Theirs, &repo, rev);
+        let mut lines: Vec<&str> = table.lines().collect();
+        lines.reverse();
+        let without_checksums: String = lines
+            .iter()
+            .map(|line| format!("{}\r\n\n", &line[..line.len() - 8]))
+            .collect();
+        // Wrong types first, so that the next table has something to mend.
+        let wrong = table.replace("drep", "frep");
+        assert_eq!(load(Side::Ours, &repo, &wrong), (0, String::new()), "r{rev}");
+        assert_eq!(dump(Side::Theirs, &repo, rev), wrong, "r{rev}");
+        assert_eq!(
+            load(Side::Ours, &repo, &without_checksums),
+            (0, String::new()),
+            "r{rev}"
+        );
+        assert_eq!(dump(Side::Theirs, &repo, rev), table, "r{rev}");
+    }
+    Tool::new("svnadmin").args(["verify", "-q"]).arg(repo.path()).ok();
+}
+
+#[test]
+fn tables_that_are_none() {
+    let repo = build(&Spec::new("1.14").named("tables")).copy();
+    let table = dump(Side::Theirs, &repo, "5");
+    let cut: String = table.split_inclusive('\n').take(3).collect();
+    let twice = format!("{table}{}", table.lines().last().unwrap_or_default());
+    let other = table.replace(" 5 ", " 4 ");
+    for table in [
+        cut.as_str(),
+        twice.as_str(),
+        other.as_str(),
+        "",
+        "garbage",
+        "Start anything",
+        "0 1b frep x 3",
+        "0 1b frep -1 3",
+        "0 1b frep 99999 3",
+        "0 1b foo 5 3",
+        "0 1b frep 5 3k",
+        "0 1b frep 5",
+        "0 1b rep 5 3",
+        "zz 1b frep 5 3",
+        "0 ffffffffffffffffff frep 5 3",
+        "5 1b frep 5 3",
+    ] {
+        assert_eq!(
+            // A last line without its end is passed over by theirs, and read by ours.
+            load(Side::Ours, &repo, &format!("{table}\n")),
+            load(Side::Theirs, &repo, &format!("{table}\n")),
+            "{table:?}"
+        );
+    }
+    Tool::new("svnadmin").args(["verify", "-q"]).arg(repo.path()).ok();
+}
