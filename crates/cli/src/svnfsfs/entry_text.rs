@@ -31,20 +31,25 @@ pub fn parse(line: &str) -> Result<Option<Entry>> {
             .filter(|number| i64::try_from(*number).is_ok())
             .ok_or_else(|| invalid(format!("{text} is not a value HEX string")))
     };
-    match columns.first() {
+    let offset = match columns.first() {
         None => return Ok(None),
         Some(word) if word.eq_ignore_ascii_case("start") => return Ok(None),
-        Some(_) => {}
-    }
-    if columns.len() < 5 {
-        return Err(invalid(format!("5 columns needed, {} provided", columns.len())));
-    }
+        Some(word) => number(word, 16)?,
+    };
+    let too_few = |needed: usize| {
+        let provided = columns.len();
+        invalid(format!("{needed} columns needed, {provided} provided"))
+    };
+    let size = number(columns.get(1).ok_or_else(|| too_few(2))?, 16)?;
+    let &[_, _, word, rev, item, ..] = columns.as_slice() else {
+        return Err(too_few(5));
+    };
     Ok(Some(Entry {
-        offset: number(columns[0], 16)?,
-        size: number(columns[1], 16)?,
-        kind: kind(columns[2])?,
-        rev: revision(columns[3])?,
-        item: number(columns[4], 10)?,
+        offset,
+        size,
+        kind: kind(word)?,
+        rev: revision(rev)?,
+        item: number(item, 10)?,
         checksum: 0,
     }))
 }

@@ -129,7 +129,6 @@ fn tables_that_are_none() {
         "0 1b foo 5 3",
         "0 1b frep 5 3k",
         "0 1b frep 5",
-        "0 1b rep 5 3",
         "zz 1b frep 5 3",
         "0 ffffffffffffffffff frep 5 3",
         "5 1b frep 5 3",

@@ -22,6 +22,8 @@ pub(super) struct Pieces {
 pub(super) struct More {
     pieces: Receiver<io::Result<Vec<u8>>>,
     state: Arc<State>,
+    /// Somebody has waited in vain, and nothing has come since: no need to wait again.
+    is_stalled: bool,
 }
 
 /// What both sides know of the stream.
@@ -51,6 +53,7 @@ pub(super) fn read(input: impl Read + Send + 'static) -> Result<(Pieces, More)> 
     let more = More {
         pieces: pieces.clone(),
         state: state.clone(),
+        is_stalled: false,
     };
     let pieces = Pieces {
         pieces,
@@ -82,18 +85,21 @@ fn pass_on(mut input: impl Read, pieces: &Sender<io::Result<Vec<u8>>>) {
 }
 
 impl More {
-    /// False if nothing more has come and will not for a while. At the end of the stream nobody waits.
-    pub(super) fn comes_soon(&self) -> bool {
+    /// False if little more has come than was asked for, and nothing else does for a while: what is there may end within a record.
+    /// At the end of the stream nobody waits.
+    pub(super) fn comes_soon(&mut self) -> bool {
         let start = Instant::now();
-        while self.state.left.load(Ordering::Relaxed) == 0 && self.pieces.is_empty() {
+        while self.state.left.load(Ordering::Relaxed) < PLENTY && self.pieces.is_empty() {
             if self.state.ended.load(Ordering::Acquire) {
-                return true;
+                break;
             }
-            if start.elapsed() >= SOON {
+            if self.is_stalled || start.elapsed() >= SOON {
+                self.is_stalled = true;
                 return false;
             }
             thread::sleep(SOON / 50);
         }
+        self.is_stalled = false;
         true
     }
 }
@@ -133,6 +139,9 @@ impl BufRead for Pieces {
 /// Bytes that are read at once.
 const PIECE: usize = 256 << 10;
 
+/// Bytes that hold the next revision, most likely.
+const PLENTY: usize = 64 << 10;
+
 /// Pieces that are read ahead.
 const PIECES: usize = 16;
 
@@ -146,7 +155,7 @@ mod tests {
     #[test]
     fn what_is_read_is_what_was_there_and_the_end_is_known() {
         let text: Vec<u8> = (0..3 * PIECE + 17).map(|at| at as u8).collect();
-        let (mut pieces, more) = read(io::Cursor::new(text.clone())).expect("works");
+        let (mut pieces, mut more) = read(io::Cursor::new(text.clone())).expect("works");
         assert!(more.comes_soon());
         let mut all = Vec::new();
         pieces.read_to_end(&mut all).expect("works");
@@ -171,9 +180,10 @@ mod tests {
     #[test]
     fn a_stream_that_stalls_is_noticed() {
         let (end, ended) = std::sync::mpsc::channel();
-        let (mut pieces, more) = read(Stalled(ended, false)).expect("works");
+        let (mut pieces, mut more) = read(Stalled(ended, false)).expect("works");
+        // What is there may be half of a record.
         assert_eq!(pieces.fill_buf().expect("works"), b"x");
-        assert!(more.comes_soon());
+        assert!(!more.comes_soon());
         pieces.consume(1);
         assert!(!more.comes_soon());
         drop(end);

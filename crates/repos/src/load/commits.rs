@@ -15,6 +15,10 @@ pub(super) enum Commits {
     Single(Fs),
     /// In groups.
     Group {
+        /// The filesystem as others see it.
+        outer: Fs,
+        /// The open transaction is none of the group's: nobody is kept from committing while its records are waited for.
+        is_alone: bool,
         /// Those since the last flush, and the way to more.
         batch: Box<Batch>,
         /// How many there are.
@@ -31,6 +35,8 @@ impl Commits {
             return Ok(Commits::Single(fs.clone()));
         }
         Ok(Commits::Group {
+            outer: fs.clone(),
+            is_alone: false,
             batch: Box::new(fs.batch()?),
             count: 0,
             since: Instant::now(),
@@ -41,19 +47,35 @@ impl Commits {
     pub(super) fn fs(&self) -> &Fs {
         match self {
             Commits::Single(fs) => fs,
+            Commits::Group {
+                outer,
+                is_alone: true,
+                ..
+            } => outer,
             Commits::Group { batch, .. } => batch.fs(),
         }
     }
 
-    /// Begins a transaction on the youngest revision.
-    pub(super) fn begin(&mut self, now: Date) -> Result<Txn> {
+    /// Begins a transaction on the youngest revision; `alone` is for one whose records may be long in coming, and follows a
+    /// flush.
+    pub(super) fn begin(&mut self, now: Date, alone: bool) -> Result<Txn> {
         let options = TxnOptions {
             check_locks: false,
             client_date: true,
         };
         match self {
             Commits::Single(fs) => fs.begin_txn(fs.youngest()?, options, now),
-            Commits::Group { batch, count, since } => {
+            Commits::Group {
+                batch,
+                count,
+                since,
+                outer,
+                is_alone,
+            } => {
+                *is_alone = alone;
+                if alone {
+                    return outer.begin_txn(outer.youngest()?, options, now);
+                }
                 if *count == 0 {
                     *since = Instant::now();
                 }
@@ -64,7 +86,7 @@ impl Commits {
 
     pub(super) fn commit(&mut self, mut txn: Txn, clock: &Clock) -> Result<Revnum> {
         let committed = match self {
-            Commits::Single(_) => txn.commit(&**clock)?,
+            Commits::Single(_) | Commits::Group { is_alone: true, .. } => txn.commit(&**clock)?,
             Commits::Group { batch, count, .. } => {
                 *count += 1;
                 batch.commit(txn, &**clock)?
@@ -79,7 +101,7 @@ impl Commits {
     /// True if the group is large or old enough.
     pub(super) fn is_due(&self) -> bool {
         match self {
-            Commits::Single(_) => true,
+            Commits::Single(_) | Commits::Group { is_alone: true, .. } => true,
             Commits::Group { count, since, .. } => *count >= MOST || since.elapsed() >= LONGEST,
         }
     }

@@ -261,7 +261,11 @@ impl Loader<'_> {
             self.open = Some(Open::Zero(props));
             return Ok(());
         }
-        let txn = self.commits.begin((self.clock)())?;
+        let alone = !self.more.comes_soon();
+        if alone {
+            self.flush()?;
+        }
+        let txn = self.commits.begin((self.clock)(), alone)?;
         self.numbers.begin(original, txn.base_revision());
         self.open = Some(Open::Loading(Box::new(Revision { original, props, txn })));
         self.tell(Event::Started { original })

@@ -6,6 +6,7 @@ mod commit;
 mod create;
 mod dump;
 mod golden;
+mod load;
 mod peer;
 mod queries;
 mod recording;

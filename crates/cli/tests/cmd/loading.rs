@@ -1,0 +1,341 @@
+//! `svnadmin load` as a whole: what it makes of every kind of stream, good or bad, and how it lives beside others.
+
+use std::io::Write as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use testkit::stream::Stream;
+use testkit::{Output, Side, Spec, Tool, build};
+
+use crate::script::Twin;
+
+fn dump(side: Side, repo: &Path, options: &[&str]) -> Vec<u8> {
+    let dump = side.tool("svnadmin").args(["dump", "-q"]).args(options);
+    dump.arg(repo).ok().stdout
+}
+
+fn load(side: Side, repo: &Path, stream: &[u8], options: &[&str]) -> Output {
+    let load = side.tool("svnadmin").arg("load").args(options);
+    load.arg(repo).stdin(stream).run()
+}
+
+fn create(repo: &Path, compatible: &str) {
+    let create = Side::Ours.tool("svnadmin").arg("create");
+    create.args(["--compatible-version", compatible]).arg(repo).ok();
+}
+
+#[test]
+fn what_is_dumped_loads_to_the_same() {
+    let scratch = testkit::scratch();
+    for (at, spec) in testkit::repo::matrix().iter().enumerate() {
+        let repo = build(spec);
+        let options: &[&str] = if at % 2 == 0 { &[] } else { &["--deltas"] };
+        let stream = dump(Side::Theirs, repo.path(), options);
+        let copy = scratch.path().join(format!("{at}"));
+        let like = scratch.path().join(format!("{at}-theirs"));
+        let compatible = ["1.14", "1.9", "1.8", "1.4", "1.3"][at % 5];
+        create(&copy, compatible);
+        create(&like, compatible);
+        let options = ["-q", "--no-flush-to-disk"];
+        load(Side::Ours, &copy, &stream, &options).expect_ok();
+        load(Side::Theirs, &like, &stream, &options).expect_ok();
+        // Old formats have no SHA-1s to dump: the same ones are missing.
+        let again = dump(Side::Theirs, &like, &[]);
+        assert!(dump(Side::Theirs, &copy, &[]) == again, "{}", spec.name);
+        assert!(dump(Side::Ours, &copy, &[]) == again, "{}", spec.name);
+        if at % 5 != 4 {
+            Tool::new("svnadmin").args(["verify", "-q"]).arg(&copy).ok();
+        }
+    }
+}
+
+#[test]
+fn streams_in_parts() {
+    let repo = build(&Spec::new("1.14"));
+    let scratch = testkit::scratch();
+    for options in [&["--incremental"][..], &["--incremental", "--deltas"]] {
+        let [theirs, ours] = ["theirs", "ours"].map(|side| {
+            let name = format!("{side}{}", options.len());
+            scratch.path().join(name)
+        });
+        create(&ours, "1.14");
+        create(&theirs, "1.14");
+        for range in ["0:20", "21:21", "22:HEAD"] {
+            let part = dump(Side::Theirs, repo.path(), &[&["-r", range], options].concat());
+            load(Side::Ours, &ours, &part, &["-q"]).expect_ok();
+            load(Side::Theirs, &theirs, &part, &["-q"]).expect_ok();
+        }
+        assert!(dump(Side::Theirs, &ours, &[]) == dump(Side::Theirs, &theirs, &[]));
+    }
+    // A tail whose copies point before it.
+    let tail = dump(Side::Theirs, repo.path(), &["-r", "40:HEAD"]);
+    let twin = Twin::new();
+    twin.file("tail", tail);
+    twin.run(
+        "create r
+         tail | load r
+         lstxns r
+         create below
+         tail | load --parent-dir nosuch below",
+    );
+}
+
+#[test]
+fn below_a_directory() {
+    let repo = build(&Spec::new("1.14"));
+    let stream = dump(Side::Theirs, repo.path(), &[]);
+    let mut top = Stream::new("694022bd-e2dc-46c0-8d31-6eccbe7cc197");
+    top.rev("top").mkdirs(["some", "some/where"]);
+    let twin = Twin::new();
+    twin.file("top", top.bytes());
+    twin.file("stream", stream);
+    twin.run(
+        "create r
+         top | load -q r
+         stream | load --parent-dir /some/where r
+         stream | load -q --ignore-dates --parent-dir some r
+         $ svnadmin verify -q r",
+    );
+    let [theirs, ours] =
+        Side::BOTH.map(|side| dump(Side::Theirs, &twin.dir(side).join("r"), &["-r", "0:70"]));
+    assert!(ours == theirs);
+}
+
+const HEAD: &str = "SVN-fs-dump-format-version: 2\n\n";
+
+fn revision(number: u64, log: &str) -> String {
+    let props = format!("K 7\nsvn:log\nV {}\n{log}\nPROPS-END\n", log.len());
+    let length = props.len();
+    format!("Revision-number: {number}\nProp-content-length: {length}\nContent-length: {length}\n\n{props}\n")
+}
+
+fn node(headers: &str, text: &str) -> String {
+    let length = text.len();
+    format!("{headers}Text-content-length: {length}\nContent-length: {length}\n\n{text}\n\n")
+}
+
+/// Streams that go wrong somewhere: the same words, the same exit code, the same revisions and transactions afterwards.
+#[test]
+fn streams_that_go_wrong() {
+    let add = |path: &str| {
+        node(
+            &format!("Node-path: {path}\nNode-kind: file\nNode-action: add\n"),
+            "hi",
+        )
+    };
+    let bare = |headers: &str| format!("{headers}\n\n");
+    let first = revision(1, "one") + &add("f");
+    let second = |record: String| first.clone() + &revision(2, "two") + &record;
+    let copy = |rev: u64, path: &str, more: &str| {
+        bare(&format!(
+            "Node-path: g\nNode-kind: file\nNode-action: add\nNode-copyfrom-rev: {rev}\nNode-copyfrom-path: {path}\n{more}"
+        ))
+    };
+    let zeros = "00000000000000000000000000000001";
+    let change = |more: &str, text: &str| {
+        node(
+            &format!("Node-path: f\nNode-kind: file\nNode-action: change\n{more}"),
+            text,
+        )
+    };
+    let prop = |name: &str| {
+        let props = format!("K {}\n{name}\nV 1\n1\nPROPS-END\n", name.len());
+        let length = props.len();
+        format!(
+            "Node-path: g\nNode-kind: file\nNode-action: add\nProp-content-length: {length}\nContent-length: {length}\n\n{props}\n\n"
+        )
+    };
+    let streams = [
+        second(copy(1, "f", &format!("Text-copy-source-md5: {zeros}\n"))),
+        second(copy(7, "f", "")),
+        second(copy(1, "nosuch", "")),
+        second(change(&format!("Text-content-md5: {zeros}\n"), "new")),
+        second(change(
+            &format!("Text-delta: true\nText-delta-base-md5: {zeros}\n"),
+            "SVN\0\0\0\x01\x02\x01\u{1}X",
+        )),
+        second(change("Text-delta: true\n", "garbage!")),
+        second(change("Text-delta: true\n", "SVN\0\0\u{5}\u{1}\u{2}\u{1}X")),
+        second(node("Node-path: f\nNode-kind: file\nNode-action: foo\n", "x")),
+        second(node("Node-path: f\nNode-kind: file\n", "x")),
+        second(bare("Node-path: g\nNode-kind: sock\nNode-action: add\n")),
+        second(bare("Node-path: g\nNode-action: add\n")),
+        second(bare("Node-path: g\nNode-action: delete\n")),
+        second(bare("Node-path: g\nNode-kind: file\nNode-action: change\n")),
+        second(node("Node-path: g\nNode-kind: file\nNode-action: change\n", "x")),
+        second(node("Node-path: g\nNode-kind: file\nNode-action: replace\n", "x")),
+        second(bare("Node-path: f\nNode-action: delete\n")),
+        second(add("f")),
+        second(add("x/../y")),
+        second(add("/x//y/")),
+        second(add("/g/")),
+        second(add("x\u{1}")),
+        second(bare("Node-path: \nNode-action: delete\n")),
+        second(prop("svn:wc:x")),
+        second(prop("svn:entry:x")),
+        second(prop("plain")),
+        first.clone() + &revision(2, "two") + &revision(1, "one") + &revision(5, "five"),
+        first.clone() + &revision(2, "t\r\nwo") + &add("g"),
+        revision(0, "zero") + &add("f"),
+        "UUID: nonsense\n\n".to_owned() + &first,
+        first.clone() + "Nonsense\n\n",
+        first[..first.len() - 4].to_owned(),
+    ];
+    let twin = Twin::new();
+    for (at, stream) in streams.iter().enumerate() {
+        twin.file("stream", HEAD.to_owned() + stream);
+        twin.run(&format!(
+            "create {at}
+             stream | load --no-flush-to-disk {at}
+             $ svnlook youngest {at}
+             $ svnadmin lstxns {at}
+             $ svnlook tree {at}
+             $ svnadmin verify -q {at}"
+        ));
+    }
+}
+
+#[test]
+fn hooks_see_each_revision() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let twin = Twin::new();
+    let mut history = Stream::new("694022bd-e2dc-46c0-8d31-6eccbe7cc197");
+    for name in ["a", "b", "stop", "c"] {
+        history.rev(name).file(name, name);
+    }
+    twin.file("stream", history.bytes());
+    twin.run("create r");
+    for side in Side::BOTH {
+        for (hook, script) in [
+            (
+                "pre-commit",
+                "echo pre \"$2\" >> \"$1/told\"; svnlook changed -t \"$2\" \"$1\" >> \"$1/told\"\n\
+                 svnlook log -t \"$2\" \"$1\" | grep -q stop && { echo no >&2; exit 1; }; exit 0\n",
+            ),
+            (
+                "post-commit",
+                "echo post \"$2 $3\" >> \"$1/told\"; svnlook youngest \"$1\" >> \"$1/told\"\n",
+            ),
+        ] {
+            let path = twin.dir(side).join("r/hooks").join(hook);
+            let script = format!("#!/bin/sh\nPATH=/bin:/usr/bin\n{script}");
+            std::fs::write(&path, script).expect("because the repository is there");
+            let mode = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(&path, mode).expect("because it is ours");
+        }
+    }
+    twin.run(
+        "stream | load -r 1 r
+         stream | load -r 1:2 --use-pre-commit-hook r
+         stream | load -r 1:2 --use-post-commit-hook r
+         stream | load --use-pre-commit-hook --use-post-commit-hook r
+         $ svnlook youngest r",
+    );
+    twin.same_file("r/told");
+}
+
+/// A load whose stream stays open: `parts` were written, more may come.
+struct Slow {
+    child: std::process::Child,
+    input: Option<std::process::ChildStdin>,
+}
+
+impl Slow {
+    fn start(repo: &Path, first: &[u8]) -> Self {
+        let tool = Side::Ours.tool("svnadmin").arg("load").arg(repo);
+        let mut child = tool
+            .command()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("because it is built");
+        let mut input = child.stdin.take().expect("because it was piped");
+        input.write_all(first).expect("because it reads");
+        Slow {
+            child,
+            input: Some(input),
+        }
+    }
+}
+
+fn youngest(repo: &Path) -> String {
+    Tool::new("svnlook").arg("youngest").arg(repo).ok().out()
+}
+
+fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !done() {
+        assert!(Instant::now() < end, "{what}");
+        sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn others_commit_while_the_stream_is_slow() {
+    let scratch = testkit::scratch();
+    let repo = scratch.path().join("r");
+    create(&repo, "1.14");
+    let mut history = Stream::new("694022bd-e2dc-46c0-8d31-6eccbe7cc197");
+    history.rev("a").file("a", "a");
+    history.rev("b").file("b", "b");
+    let bytes = history.bytes();
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let half = text.find("Revision-number: 2").expect("because it is there");
+    // The first revision's transaction is open then.
+    let mut slow = Slow::start(&repo, &bytes[..half + 30]);
+    wait_for("a transaction", || {
+        !Tool::new("svnadmin")
+            .arg("lstxns")
+            .arg(&repo)
+            .ok()
+            .out()
+            .is_empty()
+    });
+    let url = format!("file://{}/other", repo.display());
+    Tool::new("svn").args(["mkdir", "-q", "-m", "x", &url]).ok();
+    assert_eq!(youngest(&repo), "1\n");
+    let mut input = slow.input.take().expect("because it is open");
+    input.write_all(&bytes[half + 30..]).expect("because it reads");
+    drop(input);
+    assert!(slow.child.wait().expect("because it runs").success());
+    assert_eq!(youngest(&repo), "3\n");
+    Tool::new("svnadmin").args(["verify", "-q"]).arg(&repo).ok();
+}
+
+#[test]
+fn an_interrupted_load_keeps_what_was_complete() {
+    let scratch = testkit::scratch();
+    let repo = scratch.path().join("r");
+    create(&repo, "1.14");
+    let mut history = Stream::new("694022bd-e2dc-46c0-8d31-6eccbe7cc197");
+    for at in 0..50 {
+        history.rev("more").file(&format!("f{at}"), "text");
+    }
+    let bytes = history.bytes();
+    let mut slow = Slow::start(&repo, &bytes[..bytes.len() / 2]);
+    wait_for("some revisions", || youngest(&repo) != "0\n");
+    Tool::new("kill")
+        .args(["-INT", &slow.child.id().to_string()])
+        .ok();
+    // It may wait for its stream: theirs does, until something comes.
+    let mut input = slow.input.take().expect("because it is open");
+    _ = input.write_all(&bytes[bytes.len() / 2..]);
+    drop(input);
+    let output = slow.child.wait_with_output().expect("because it runs");
+    assert_eq!(output.status.signal(), Some(2), "{output:?}");
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "svnadmin: E200015: Caught signal\n"
+    );
+    let kept: u64 = youngest(&repo).trim().parse().expect("because it is a number");
+    assert!((1..50).contains(&kept), "{kept}");
+    Tool::new("svnadmin").args(["verify", "-q"]).arg(&repo).ok();
+    // The rest can be loaded behind them.
+    let range = format!("{}:50", kept + 1);
+    load(Side::Theirs, &repo, &bytes, &["-q", "-r", &range]).expect_ok();
+    assert_eq!(youngest(&repo), "50\n");
+}
