@@ -69,9 +69,10 @@ impl Fs {
                 list.insert(CLIENT_DATE.to_owned(), b"0".to_vec());
             }
             let root = self.fresh_root(id, base)?;
-            let proto = ProtoRev::create(self, id)?;
             let mut state = State::new(id, name.to_owned(), root, list);
+            // The root first: `rmtxns` of others removes what a crash leaves if that is there, and needs nothing else.
             state.lay_root(self)?;
+            let proto = ProtoRev::create(self, id)?;
             self.live_txn(state, proto, false)
         };
         begin().inspect_err(|_| {
