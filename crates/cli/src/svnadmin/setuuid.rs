@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use base::{Code, Error, Result};
+use repos::load::is_uuid;
 
 use super::repository;
 use crate::args::operand::{at_most, text};
@@ -27,13 +28,4 @@ impl SetUuid {
         }
         repository::open(out, &self.operands[..1])?.fs().set_uuid(uuid)
     }
-}
-
-/// 32 hexadecimal digits in five groups.
-fn is_uuid(text: &str) -> bool {
-    text.len() == 36
-        && text.bytes().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
 }

@@ -19,9 +19,8 @@ mod renumber;
 mod revprops;
 
 use std::io::{BufRead, Read};
-use std::sync::Arc;
 
-use base::{Cancel, Code, Date, Error, FsPath, Props, RelPath, Result, Revnum, props};
+use base::{Cancel, Code, Error, FsPath, Props, RelPath, Result, Revnum, props};
 use fsfs::Txn;
 
 use crate::dumpfile::{Reader, Record, RevisionHeaders};
@@ -32,10 +31,8 @@ use ahead::More;
 use commits::{Commits, Told};
 use renumber::Renumbering;
 
+pub use crate::commit::Clock;
 pub use revprops::revprops;
-
-/// Tells the time.
-pub type Clock = Arc<dyn Fn() -> Date + Send + Sync>;
 
 /// How to load.
 #[derive(Clone)]
