@@ -1,0 +1,14 @@
+//! The WebDAV/DeltaV dialect that Subversion speaks over HTTP.
+//!
+//! Everything here is bytes to values and back: [`xml`] reads request bodies and escapes answers, [`uri`] takes the paths
+//! of requests apart and builds those of answers. A request that is understood
+//! becomes a typed value; what the server has to say is appended to a buffer in exactly the shape that clients expect.
+//!
+//! What is absent: sockets, HTTP's own framing, repositories, users.
+//!
+//! Source of the grammar: RFC 4918 (WebDAV), RFC 3253 (DeltaV), and recordings of Subversion 1.14's clients and of Apache.
+
+pub mod fault;
+pub mod names;
+pub mod uri;
+pub mod xml;

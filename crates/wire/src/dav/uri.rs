@@ -1,0 +1,301 @@
+//! The URL space: what the path of a request means, and the paths that answers name.
+//!
+//! Below a repository's own URL stand public resources (its youngest tree) and, below one special component (`!svn` unless an
+//! administrator chose another), everything else: revisions, transactions, activities. Clients learn those URLs from
+//! answers and never make them up, but old ones keep them in working copies for years.
+
+use base::{FsPath, RelPath, Revnum};
+
+/// Special component of the URL space if none is configured.
+pub const SPECIAL: &str = "!svn";
+
+/// What a path below a repository's URL means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// A node of the youngest revision, or of the one that the query names.
+    Public(FsPath),
+    /// `bc/REV/PATH`: a node of a revision (HTTPv1).
+    BaselineCollection(Revnum, FsPath),
+    /// `rvr/REV/PATH`: the same (HTTPv2).
+    RevisionRoot(Revnum, FsPath),
+    /// `ver/REV/PATH`: a version of a node.
+    Version(Revnum, FsPath),
+    /// `vcc/default`: the repository as a version-controlled thing.
+    Vcc,
+    /// `bln/REV`: a revision's properties (HTTPv1).
+    Baseline(Revnum),
+    /// `rev/REV`: the same (HTTPv2).
+    Revision(Revnum),
+    /// `me`: where reports and new transactions are asked for.
+    Me,
+    /// `act/ID`: a client's name for a transaction (HTTPv1).
+    Activity(String),
+    /// `wbl/ID/REV`: properties of an activity's transaction.
+    WorkingBaseline(String, Revnum),
+    /// `wrk/ID/PATH`: a node of an activity's transaction.
+    Working(String, FsPath),
+    /// `txn/NAME`: a transaction's properties.
+    Txn(String),
+    /// `txr/NAME/PATH`: a node of a transaction.
+    TxnRoot(String, FsPath),
+    /// `vtxn/NAME`: as `txn`, by the name that the client chose.
+    Vtxn(String),
+    /// `vtxr/NAME/PATH`: as `txr`, by the name that the client chose.
+    VtxnRoot(String, FsPath),
+}
+
+impl Resource {
+    /// Understands `below`: the components of a path behind the repository's URL, decoded. `special` are the special
+    /// components. `None` is not a resource.
+    pub fn parse(below: &[String], special: &[&str]) -> Option<Resource> {
+        let starts = below.len() >= special.len()
+            && !special.is_empty()
+            && below.iter().zip(special).all(|(has, wants)| has == wants);
+        if !starts {
+            return Some(Resource::Public(path(below)?));
+        }
+        let rest = &below[special.len()..];
+        let (kind, rest) = rest.split_first()?;
+        let tail = |skip: usize| path(rest.get(skip..)?);
+        let name = || rest.first().cloned();
+        let only = || name().filter(|_| rest.len() == 1);
+        let revision = || rest.first().and_then(|text| Revnum::parse(text.as_bytes()));
+        let only_revision = || revision().filter(|_| rest.len() == 1);
+        match kind.as_str() {
+            "bc" => Some(Resource::BaselineCollection(revision()?, tail(1)?)),
+            "rvr" => Some(Resource::RevisionRoot(revision()?, tail(1)?)),
+            "ver" => Some(Resource::Version(revision()?, tail(1)?)),
+            "vcc" => only().filter(|name| name == "default").map(|_| Resource::Vcc),
+            "bln" => only_revision().map(Resource::Baseline),
+            "rev" => only_revision().map(Resource::Revision),
+            "me" => rest.is_empty().then_some(Resource::Me),
+            "act" => only().map(Resource::Activity),
+            "wbl" => {
+                let rev = rest.get(1).filter(|_| rest.len() == 2)?;
+                Some(Resource::WorkingBaseline(name()?, Revnum::parse(rev.as_bytes())?))
+            }
+            "wrk" => Some(Resource::Working(name()?, tail(1)?)),
+            "txn" => only().map(Resource::Txn),
+            "txr" => Some(Resource::TxnRoot(name()?, tail(1)?)),
+            "vtxn" => only().map(Resource::Vtxn),
+            "vtxr" => Some(Resource::VtxnRoot(name()?, tail(1)?)),
+            _ => None,
+        }
+    }
+
+    /// The path in the repository, for resources that have one: what authorisation looks at.
+    pub fn path(&self) -> Option<&FsPath> {
+        match self {
+            Resource::Public(path)
+            | Resource::BaselineCollection(_, path)
+            | Resource::RevisionRoot(_, path)
+            | Resource::Version(_, path)
+            | Resource::Working(_, path)
+            | Resource::TxnRoot(_, path)
+            | Resource::VtxnRoot(_, path) => Some(path),
+            Resource::Vcc
+            | Resource::Baseline(_)
+            | Resource::Revision(_)
+            | Resource::Me
+            | Resource::Activity(_)
+            | Resource::WorkingBaseline(..)
+            | Resource::Txn(_)
+            | Resource::Vtxn(_) => None,
+        }
+    }
+}
+
+fn path(components: &[String]) -> Option<FsPath> {
+    FsPath::parse(&format!("/{}", components.join("/"))).ok()
+}
+
+/// The components of the path of a request: decoded, without empty ones and `.`, with `..` resolved, and whether it ended
+/// in a slash. `None` for one that no server should follow: a `..` above the root, a bad escape, an encoded slash or NUL, or
+/// what is not UTF-8.
+pub fn split(path: &str) -> Option<(Vec<String>, bool)> {
+    let mut out: Vec<String> = Vec::new();
+    let mut slash = true;
+    for raw in path.split('/') {
+        let component = decode(raw)?;
+        slash = component.is_empty() || component == "." || component == "..";
+        match component.as_str() {
+            "" | "." => {}
+            ".." => _ = out.pop()?,
+            c if c.contains(['/', '\0']) => return None,
+            _ => out.push(component),
+        }
+    }
+    Some((out, slash))
+}
+
+/// Decodes `%XX`; `None` for an escape without two digits, or if the result is not UTF-8.
+pub fn decode(text: &str) -> Option<String> {
+    if !text.contains('%') {
+        return Some(text.to_owned());
+    }
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte != b'%' {
+            out.push(byte);
+            continue;
+        }
+        let mut digit = || char::from(bytes.next()?).to_digit(16);
+        let value = digit()? * 16 + digit()?;
+        out.push(u8::try_from(value).ok()?);
+    }
+    String::from_utf8(out).ok()
+}
+
+/// Appends a path as it stands in URLs: what is not literal there becomes `%XX` in capitals.
+pub fn encode(path: &str, out: &mut String) {
+    encode_with(path, b"0123456789ABCDEF", out);
+}
+
+/// As [`encode`], with small digits: how WebDAV's own part of Apache writes them.
+pub fn encode_lower(path: &str, out: &mut String) {
+    encode_with(path, b"0123456789abcdef", out);
+}
+
+fn encode_with(path: &str, digits: &[u8; 16], out: &mut String) {
+    for byte in path.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => out.push(char::from(byte)),
+            b if LITERAL.contains(&b) => out.push(char::from(b)),
+            b => {
+                out.push('%');
+                out.push(char::from(digits[usize::from(b >> 4)]));
+                out.push(char::from(digits[usize::from(b & 15)]));
+            }
+        }
+    }
+}
+
+/// What stands for itself in the path of a URL, beside letters and digits.
+const LITERAL: &[u8] = b"-_.!~*'()/:@&=+$,";
+
+/// Where a repository's URLs begin, and how to build those below.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Base {
+    /// Path of the repository's URL, encoded, without slash at its end; empty at the server's root.
+    root: String,
+    /// The special part, encoded.
+    special: String,
+}
+
+impl Base {
+    /// `root` is the encoded path of the repository's URL, without slash at its end; `special` the special components.
+    pub fn new(root: String, special: &str) -> Base {
+        let mut encoded = String::new();
+        encode(special, &mut encoded);
+        Base {
+            root,
+            special: encoded,
+        }
+    }
+
+    /// Path of the repository's URL; empty at the server's root.
+    pub fn root(&self) -> &str {
+        &self.root
+    }
+
+    /// `ROOT/SPECIAL`.
+    pub fn special(&self) -> String {
+        format!("{}/{}", self.root, self.special)
+    }
+
+    /// URL of a public node.
+    pub fn public(&self, path: &FsPath) -> String {
+        let mut out = self.root.clone();
+        encode(path.as_str(), &mut out);
+        out
+    }
+
+    /// `SPECIAL/KIND/REV/PATH`: `bc`, `rvr` and `ver`. The root of the tree keeps its slash.
+    pub fn node(&self, kind: &str, rev: Revnum, path: &FsPath) -> String {
+        let mut out = format!("{}/{}/{kind}/{rev}", self.root, self.special);
+        encode(path.as_str(), &mut out);
+        out
+    }
+
+    /// `SPECIAL/KIND/NAME`: `bln`, `rev`, `act`, `txn`, `vtxn`.
+    pub fn named(&self, kind: &str, name: &str) -> String {
+        let mut out = format!("{}/{}/{kind}/", self.root, self.special);
+        encode(name, &mut out);
+        out
+    }
+
+    /// `SPECIAL/KIND/NAME/PATH`: `txr`, `vtxr`, `wrk`.
+    pub fn working(&self, kind: &str, name: &str, path: &FsPath) -> String {
+        let mut out = self.named(kind, name);
+        encode(path.as_str(), &mut out);
+        out
+    }
+}
+
+/// The path of a full URL (`http://host/path`), or of what is a path already; without query and fragment.
+pub fn path_of(url: &str) -> Option<&str> {
+    let path = match url.split_once("://") {
+        Some((scheme, rest)) if !scheme.contains('/') => match rest.find('/') {
+            Some(at) => &rest[at..],
+            None => "/",
+        },
+        _ => url,
+    };
+    let path = path.split(['?', '#']).next().unwrap_or(path);
+    path.starts_with('/').then_some(path)
+}
+
+/// A path in a request body: relative to the request's own, canonical, at most with one slash before it.
+pub fn report_path(text: &str) -> Option<RelPath> {
+    RelPath::parse(text.strip_prefix('/').unwrap_or(text)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Option<Resource> {
+        let (components, _) = split(text)?;
+        Resource::parse(&components, &["!svn"])
+    }
+
+    fn fs(text: &str) -> FsPath {
+        FsPath::parse(text).unwrap()
+    }
+
+    #[test]
+    fn every_kind_of_resource_is_known() {
+        let r = Revnum(3);
+        assert_eq!(parse("/a%20b//c/"), Some(Resource::Public(fs("/a b/c"))));
+        assert_eq!(parse("/!svnx"), Some(Resource::Public(fs("/!svnx"))));
+        assert_eq!(parse("/!svn/rvr/3"), Some(Resource::RevisionRoot(r, fs("/"))));
+        assert_eq!(parse("/!svn/ver/3/a"), Some(Resource::Version(r, fs("/a"))));
+        assert_eq!(parse("/!svn/vcc/default"), Some(Resource::Vcc));
+        assert_eq!(parse("/!svn/me"), Some(Resource::Me));
+        assert_eq!(parse("/!svn/wbl/x/3"), Some(Resource::WorkingBaseline("x".into(), r)));
+        assert_eq!(parse("/!svn/txr/3-1/a"), Some(Resource::TxnRoot("3-1".into(), fs("/a"))));
+        for bad in ["/!svn", "/!svn/", "/!svn/rvr", "/!svn/rvr/x", "/!svn/vcc/other", "/!svn/rev/3/x", "/!svn/no/3"] {
+            assert_eq!(parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn paths_that_lead_outside_or_hide_slashes_are_refused() {
+        for bad in ["/..", "/a/../..", "/%2e%2e", "/a%2Fb", "/a%00", "/%", "/%4", "/%zz", "/%ff"] {
+            assert_eq!(split(bad), None, "{bad}");
+        }
+        assert_eq!(split("/a/./b/../c"), Some((vec!["a".into(), "c".into()], false)));
+        assert_eq!(split("/a/"), Some((vec!["a".into()], true)));
+    }
+
+    #[test]
+    fn urls_are_built_as_the_incumbent_builds_them() {
+        let base = Base::new("/svn/main".into(), "!svn");
+        assert_eq!(base.node("rvr", Revnum(2), &fs("/trunk/b file&é;")), "/svn/main/!svn/rvr/2/trunk/b%20file&%C3%A9%3B");
+        assert_eq!(base.node("ver", Revnum(0), &fs("/")), "/svn/main/!svn/ver/0/");
+        assert_eq!(path_of("http://host/a?b"), Some("/a"));
+        assert_eq!(path_of("http://host"), Some("/"));
+        assert_eq!(path_of("a/b"), None);
+    }
+}

@@ -1,0 +1,453 @@
+//! XML as the protocol uses it: bodies of requests become trees of [`Element`]s, values go out escaped.
+//!
+//! Both real ends of this protocol write element names like `C:my:prop`, with two colons, which no namespace-aware parser
+//! takes. So namespaces are resolved here: a name is cut at its *first* colon. Limits on depth, on the number of
+//! elements and attributes, and on lengths are part of parsing; entities other than XML's own five and numbers are refused, and
+//! so is every document type.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use quick_xml::Reader;
+use quick_xml::events::{BytesStart, Event};
+
+/// How large a document may grow while it is parsed.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Elements within elements.
+    pub depth: usize,
+    /// Elements in all.
+    pub elements: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            depth: 64,
+            elements: 1 << 20,
+        }
+    }
+}
+
+/// What is wrong with a document; the text is for logs, not for clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Malformed(pub String);
+
+impl Malformed {
+    fn new(what: impl Into<String>) -> Self {
+        Malformed(what.into())
+    }
+}
+
+/// An element's or attribute's name, with its namespace resolved; empty if it is in none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Name {
+    /// The namespace's URI.
+    pub space: String,
+    /// What follows the first colon, or the whole name.
+    pub local: String,
+}
+
+impl Name {
+    /// True for this namespace and local name.
+    pub fn is(&self, space: &str, local: &str) -> bool {
+        self.local == local && self.space == space
+    }
+}
+
+/// An element with everything in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Element {
+    /// Its name.
+    pub name: Name,
+    /// Attributes by local name (namespace declarations are not among them).
+    pub attributes: Vec<(String, String)>,
+    /// Its own character data: all pieces between its children, joined.
+    pub text: String,
+    /// The elements in it.
+    pub children: Vec<Element>,
+    /// Where its content stands in the document, markup included.
+    pub content: std::ops::Range<usize>,
+    /// Where the whole element stands in the document.
+    pub whole: std::ops::Range<usize>,
+}
+
+impl Element {
+    /// Parses a whole document.
+    ///
+    /// # Errors
+    /// If it is not well-formed, has a document type or unknown entities, or exceeds `limits`.
+    pub fn parse(document: &[u8], limits: Limits) -> Result<Element, Malformed> {
+        Builder::new(utf8(document)?, limits).run()
+    }
+
+    /// The first child of this name.
+    pub fn child(&self, space: &str, local: &str) -> Option<&Element> {
+        self.children.iter().find(|child| child.name.is(space, local))
+    }
+
+    /// All children of this name.
+    pub fn all<'a>(&'a self, space: &'a str, local: &'a str) -> impl Iterator<Item = &'a Element> {
+        self.children
+            .iter()
+            .filter(move |child| child.name.is(space, local))
+    }
+
+    /// The attribute of this local name, whatever its prefix.
+    pub fn attribute(&self, local: &str) -> Option<&str> {
+        let found = self.attributes.iter().find(|(name, _)| name == local);
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// Declarations in force: prefix and URI, innermost last.
+#[derive(Default)]
+pub(crate) struct Scopes {
+    declared: Vec<(String, String)>,
+    marks: Vec<usize>,
+}
+
+impl Scopes {
+    /// Enters an element: takes its declarations in, answers its other attributes by local name.
+    pub(crate) fn enter(&mut self, start: &BytesStart<'_>) -> Result<Vec<(String, String)>, Malformed> {
+        self.marks.push(self.declared.len());
+        let mut attributes = Vec::new();
+        // Duplicates are looked for by the parser, in time that grows with their square.
+        for (count, attribute) in start.attributes().enumerate() {
+            if count >= MAX_ATTRIBUTES {
+                return Err(Malformed::new("too many attributes"));
+            }
+            let attribute = attribute.map_err(|e| Malformed::new(e.to_string()))?;
+            let key: &str = attribute.key.as_ref();
+            let value = unescape(&attribute.value)?;
+            if key == "xmlns" {
+                self.declared.push((String::new(), value.into_owned()));
+            } else if let Some(prefix) = key.strip_prefix("xmlns:") {
+                self.declared.push((prefix.to_owned(), value.into_owned()));
+            } else {
+                let local = key.split_once(':').map_or(key, |(_, local)| local);
+                attributes.push((local.to_owned(), value.into_owned()));
+            }
+        }
+        Ok(attributes)
+    }
+
+    pub(crate) fn leave(&mut self) {
+        self.declared.truncate(self.marks.pop().unwrap_or(0));
+    }
+
+    /// Resolves an element's name.
+    pub(crate) fn resolve(&self, raw: &str) -> Result<Name, Malformed> {
+        let (prefix, local) = raw.split_once(':').unwrap_or(("", raw));
+        let found = self.declared.iter().rev().find(|(known, _)| known == prefix);
+        match found {
+            Some((_, uri)) => Ok(Name {
+                space: uri.clone(),
+                local: local.to_owned(),
+            }),
+            None if prefix.is_empty() => Ok(Name {
+                space: String::new(),
+                local: local.to_owned(),
+            }),
+            None => Err(Malformed::new(format!("undeclared prefix '{prefix}'"))),
+        }
+    }
+}
+
+/// Most attributes of one element.
+const MAX_ATTRIBUTES: usize = 64;
+
+struct Builder<'a> {
+    reader: Reader<&'a [u8]>,
+    document: &'a str,
+    limits: Limits,
+    scopes: Scopes,
+    open: Vec<Element>,
+    elements: usize,
+}
+
+impl<'a> Builder<'a> {
+    fn new(document: &'a str, limits: Limits) -> Self {
+        let mut reader = Reader::from_str(document);
+        reader.config_mut().check_end_names = true;
+        Builder {
+            reader,
+            document,
+            limits,
+            scopes: Scopes::default(),
+            open: Vec::new(),
+            elements: 0,
+        }
+    }
+
+    fn run(mut self) -> Result<Element, Malformed> {
+        if self.document.bytes().any(|b| b < 32 && !b"\t\n\r".contains(&b)) {
+            return Err(Malformed::new("control character"));
+        }
+        let mut root = None;
+        loop {
+            let before = self.position();
+            let event = self.reader.read_event();
+            let event = event.map_err(|e| Malformed::new(e.to_string()))?;
+            let done = match event {
+                Event::Start(start) => {
+                    self.begin(&start, before)?;
+                    None
+                }
+                Event::Empty(start) => {
+                    self.begin(&start, before)?;
+                    self.end(self.position())
+                }
+                Event::End(_) => self.end(before),
+                Event::Text(text) => {
+                    self.text(&text)?;
+                    None
+                }
+                Event::CData(text) => {
+                    self.text(&text)?;
+                    None
+                }
+                Event::GeneralRef(name) => {
+                    let resolved = entity(&name)?;
+                    self.push(resolved.encode_utf8(&mut [0; 4]))?;
+                    None
+                }
+                Event::DocType(_) => return Err(Malformed::new("a document type")),
+                Event::Decl(_) | Event::PI(_) | Event::Comment(_) => None,
+                Event::Eof => break,
+            };
+            if done.is_some() {
+                if root.is_some() {
+                    return Err(Malformed::new("two roots"));
+                }
+                root = done;
+            }
+        }
+        match root {
+            Some(root) if self.open.is_empty() => Ok(root),
+            _ => Err(Malformed::new("the document is not complete")),
+        }
+    }
+
+    fn position(&self) -> usize {
+        usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX)
+    }
+
+    fn begin(&mut self, start: &BytesStart<'_>, before: usize) -> Result<(), Malformed> {
+        self.elements += 1;
+        if self.elements > self.limits.elements || self.open.len() >= self.limits.depth {
+            return Err(Malformed::new("too many elements"));
+        }
+        let attributes = self.scopes.enter(start)?;
+        let name = self.scopes.resolve(start.name().as_ref())?;
+        let after = self.position();
+        self.open.push(Element {
+            name,
+            attributes,
+            content: after..after,
+            whole: before..after,
+            ..Element::default()
+        });
+        Ok(())
+    }
+
+    /// Ends the innermost element; answers it if it was the root.
+    fn end(&mut self, before: usize) -> Option<Element> {
+        self.scopes.leave();
+        let mut element = self.open.pop()?;
+        element.content.end = before.max(element.content.start);
+        element.whole.end = self.position();
+        match self.open.last_mut() {
+            Some(parent) => {
+                parent.children.push(element);
+                None
+            }
+            None => Some(element),
+        }
+    }
+
+    fn text(&mut self, text: &str) -> Result<(), Malformed> {
+        self.push(&line_ends(text))
+    }
+
+    fn push(&mut self, text: &str) -> Result<(), Malformed> {
+        match self.open.last_mut() {
+            Some(element) => {
+                element.text.push_str(text);
+                Ok(())
+            }
+            None if text.trim().is_empty() => Ok(()),
+            None => Err(Malformed::new("text outside of the root")),
+        }
+    }
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str, Malformed> {
+    std::str::from_utf8(bytes).map_err(|_| Malformed::new("not UTF-8"))
+}
+
+/// XML reads every line end as LF; a CR that is meant is written as a reference.
+fn line_ends(text: &str) -> Cow<'_, str> {
+    match text.contains('\r') {
+        true => Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n")),
+        false => Cow::Borrowed(text),
+    }
+}
+
+/// The character that a reference means, without `&` and `;`.
+pub(crate) fn entity(name: &str) -> Result<char, Malformed> {
+    let number = |digits: &str, radix| {
+        let digits = Some(digits).filter(|d| d.bytes().all(|b| b.is_ascii_alphanumeric()));
+        let code = digits.and_then(|digits| u32::from_str_radix(digits, radix).ok());
+        let found = code.and_then(char::from_u32);
+        found.filter(|c| *c >= ' ' || "\t\n\r".contains(*c))
+    };
+    let found = match name {
+        "amp" => Some('&'),
+        "lt" => Some('<'),
+        "gt" => Some('>'),
+        "quot" => Some('"'),
+        "apos" => Some('\''),
+        _ => match name.strip_prefix('#') {
+            Some(hex) if hex.starts_with('x') => number(&hex[1..], 16),
+            Some(decimal) => number(decimal, 10),
+            None => None,
+        },
+    };
+    found.ok_or_else(|| Malformed::new(format!("unknown entity '{name}'")))
+}
+
+fn unescape(text: &str) -> Result<Cow<'_, str>, Malformed> {
+    if !text.contains('&') {
+        return Ok(Cow::Borrowed(text));
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('&') {
+        out.push_str(before);
+        let (name, tail) = after
+            .split_once(';')
+            .ok_or_else(|| Malformed::new("a lone '&'"))?;
+        out.push(entity(name)?);
+        rest = tail;
+    }
+    out.push_str(rest);
+    Ok(Cow::Owned(out))
+}
+
+/// Appends character data.
+pub fn escape_text(text: &str, out: &mut String) {
+    escape(text, false, out);
+}
+
+/// Appends the value of an attribute in double quotes (without the quotes).
+pub fn escape_attribute(text: &str, out: &mut String) {
+    escape(text, true, out);
+}
+
+fn escape(text: &str, attribute: bool, out: &mut String) {
+    let mut kept = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let escaped = match byte {
+            b'&' => "&amp;",
+            b'<' => "&lt;",
+            b'>' => "&gt;",
+            b'\r' => "&#13;",
+            b'"' if attribute => "&quot;",
+            b'\n' if attribute => "&#10;",
+            b'\t' if attribute => "&#9;",
+            _ => continue,
+        };
+        out.push_str(&text[kept..at]);
+        out.push_str(escaped);
+        kept = at + 1;
+    }
+    out.push_str(&text[kept..]);
+}
+
+/// The text if these bytes can stand in XML as they are: UTF-8 without control characters other than TAB, LF and CR.
+pub fn safe(bytes: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let bad = |b: u8| (b < 32 && !b"\t\n\r".contains(&b)) || b == 127;
+    (!text.bytes().any(bad)).then_some(text)
+}
+
+/// Text of any bytes for people: what cannot stand in XML is shown as `?\NNN`, in decimal.
+pub fn fuzzy(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\t' | '\n' | '\r' => out.push(c),
+                c if c.is_ascii_control() => _ = write!(out, "?\\{:03}", u32::from(c)),
+                c => out.push(c),
+            }
+        }
+        for byte in chunk.invalid() {
+            _ = write!(out, "?\\{byte:03}");
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dav::names;
+
+    fn parse(text: &str) -> Result<Element, Malformed> {
+        Element::parse(text.as_bytes(), Limits::default())
+    }
+
+    #[test]
+    fn names_are_cut_at_the_first_colon() {
+        let root = parse(r#"<a xmlns:C="http://subversion.tigris.org/xmlns/custom/"><C:my:prop C:x="1">v</C:my:prop></a>"#).unwrap();
+        let prop = root.child(names::CUSTOM_PROP, "my:prop").unwrap();
+        assert_eq!((prop.text.as_str(), prop.attribute("x")), ("v", Some("1")));
+    }
+
+    #[test]
+    fn references_and_line_ends_are_resolved() {
+        let root = parse("<a>x&#13;\r\n&lt;&amp;&#x41;<![CDATA[<b>]]></a>").unwrap();
+        assert_eq!(root.text, "x\r\n<&A<b>");
+    }
+
+    #[test]
+    fn what_is_dangerous_or_broken_is_refused() {
+        for bad in [
+            "",
+            "<a>",
+            "<a></b>",
+            "<a/><b/>",
+            "x<a/>",
+            "<a>&nbsp;</a>",
+            "<a>&#0;</a>",
+            "<a b='&x;'/>",
+            "<!DOCTYPE a [<!ENTITY x 'y'>]><a/>",
+            "<D:a/>",
+            "<a b='1' b='2'/>",
+            "<a>\u{1}</a>",
+        ] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+        let deep = "<a>".repeat(100) + &"</a>".repeat(100);
+        assert!(parse(&deep).is_err());
+    }
+
+    #[test]
+    fn content_is_found_as_it_was_sent() {
+        let text = r#"<l xmlns="DAV:"><owner><href a="1">x</href> y</owner></l>"#;
+        let root = parse(text).unwrap();
+        let owner = root.child(names::DAV, "owner").unwrap();
+        assert_eq!(&text[owner.content.clone()], r#"<href a="1">x</href> y"#);
+        assert_eq!(&text[owner.whole.clone()], r#"<owner><href a="1">x</href> y</owner>"#);
+    }
+
+    #[test]
+    fn bytes_that_xml_cannot_hold_are_told_apart() {
+        assert_eq!(safe(b"a\r\n\tb"), Some("a\r\n\tb"));
+        assert_eq!(safe(b"a\x01"), None);
+        assert_eq!(safe(b"\xff"), None);
+        assert_eq!(fuzzy(b"a\x01\xff"), "a?\\001?\\255");
+    }
+}
