@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use base::{Code, Error, Result};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use repos::{Cache, Repository, image};
+use server::http::{HttpOptions, Location, Source};
 use server::{Listener, Options, Server, Service, Signals, Stop, Threads};
 
 use crate::args::help::option_line;
@@ -26,6 +27,9 @@ struct Serve {
     /// address to serve svn:// on, as HOST:PORT, HOST or :PORT; every address and port 3690 by default
     #[arg(long, value_name = "ADDR")]
     svn: Vec<String>,
+    /// address to serve http:// on, as HOST:PORT, HOST or :PORT (port 8080 by default); none by default
+    #[arg(long, value_name = "ADDR")]
+    http: Vec<String>,
     /// make a small repository, serve it to this machine and say what to try
     #[arg(long)]
     demo: bool,
@@ -82,9 +86,10 @@ impl Serve {
             lay_out(folder.path())?;
             let listener = self.demo_listener()?;
             let address = listener.address()?;
-            out.print(&what_to_try(address))?;
+            let web = self.demo_http()?;
+            out.print(&what_to_try(address, web.address()?))?;
             out.flush()?;
-            return Ok(self.serve(folder.path().to_owned(), vec![listener])?);
+            return Ok(self.serve(folder.path().to_owned(), vec![listener], vec![web])?);
         }
         let [root] = &self.root[..] else {
             return Err(Refusal::Plain(
@@ -96,15 +101,25 @@ impl Serve {
             .map_err(|e| Error::io("Can't open directory", root, &e))?;
         let (found, all) = repositories(&root);
         let listeners: Vec<Listener> = match self.svn.is_empty() {
-            true => vec![bind("")?],
-            false => self.svn.iter().map(|text| bind(text)).collect::<Result<_>>()?,
+            true => vec![bind("", PORT)?],
+            false => self
+                .svn
+                .iter()
+                .map(|text| bind(text, PORT))
+                .collect::<Result<_>>()?,
         };
+        let http: Vec<Listener> = self
+            .http
+            .iter()
+            .map(|text| bind(text, HTTP_PORT))
+            .collect::<Result<_>>()?;
         let what = match Repository::is_repository(&root) {
             true => "the repository",
             false => "repositories below",
         };
-        for listener in &listeners {
-            let url = url(listener.address()?);
+        let svn_urls = listeners.iter().map(|listener| Ok(url(listener.address()?)));
+        let http_urls = http.iter().map(|listener| Ok(http_url(listener.address()?)));
+        for url in svn_urls.chain(http_urls).collect::<Result<Vec<String>>>()? {
             out.line(&format!("Serving {what} '{}' at {url}", root.display()))?;
             for name in found
                 .iter()
@@ -127,10 +142,16 @@ impl Serve {
             let program = out.program().to_owned();
             out.complain(&format!("{program}: warning: {warning}\n"));
         }
-        Ok(self.serve(root, listeners)?)
+        Ok(self.serve(root, listeners, http)?)
     }
 
-    fn serve(&self, root: PathBuf, listeners: Vec<Listener>) -> Result<()> {
+    fn serve(&self, root: PathBuf, listeners: Vec<Listener>, http: Vec<Listener>) -> Result<()> {
+        let source = match Repository::is_repository(&root) {
+            true => Source::Repository(root.clone()),
+            false => Source::Parent(root.clone()),
+        };
+        let mut location = Location::new("", source);
+        location.read_only = self.read_only;
         let options = Options {
             root,
             read_only: self.read_only,
@@ -141,22 +162,38 @@ impl Serve {
             bytes => bytes,
         };
         let service = Service::new(options, Cache::new(budget), None);
+        service.set_http(HttpOptions {
+            locations: vec![location],
+            compression: 5,
+            ..HttpOptions::default()
+        });
         let stop = Stop::new()?;
         Signals::listen(&stop, None)?;
-        Server::new(service, listeners, Threads::default()).run(&stop)
+        Server::new(service, listeners, Threads::default())
+            .with_http(http)
+            .run(&stop)
     }
 
     /// The port of the protocol if nobody has it, any other if so: the demonstration always starts.
     fn demo_listener(&self) -> Result<Listener> {
         if let Some(asked) = self.svn.first() {
-            return bind(asked);
+            return bind(asked, PORT);
         }
         Listener::bind(Some(LOOPBACK), PORT, false).or_else(|_| Listener::bind(Some(LOOPBACK), 0, false))
+    }
+
+    /// As [`Serve::demo_listener`], for browsers.
+    fn demo_http(&self) -> Result<Listener> {
+        if let Some(asked) = self.http.first() {
+            return bind(asked, HTTP_PORT);
+        }
+        Listener::bind(Some(LOOPBACK), HTTP_PORT, false).or_else(|_| Listener::bind(Some(LOOPBACK), 0, false))
     }
 }
 
 const LOOPBACK: &str = "127.0.0.1";
 const PORT: u16 = 3690;
+const HTTP_PORT: u16 = 8080;
 
 /// Makes the demonstration's repository in `folder`.
 ///
@@ -169,7 +206,7 @@ fn lay_out(folder: &Path) -> Result<PathBuf> {
 }
 
 /// `HOST:PORT`, `HOST`, `:PORT` or nothing; an IPv6 address with a port is in brackets.
-fn bind(text: &str) -> Result<Listener> {
+fn bind(text: &str, default_port: u16) -> Result<Listener> {
     let (host, port) = match text.rsplit_once(':') {
         Some((host, port)) if !host.contains(':') || host.starts_with('[') => {
             let number = port
@@ -177,7 +214,7 @@ fn bind(text: &str) -> Result<Listener> {
                 .map_err(|_| Error::new(Code::CL_ARG_PARSING_ERROR, format!("Invalid port '{port}'")))?;
             (host, number)
         }
-        _ => (text, PORT),
+        _ => (text, default_port),
     };
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let bound = match host {
@@ -198,6 +235,19 @@ fn url(address: SocketAddr) -> String {
         ip if ip.is_unspecified() => format!("svn://localhost{port}/"),
         IpAddr::V4(ip) => format!("svn://{ip}{port}/"),
         IpAddr::V6(ip) => format!("svn://[{ip}]{port}/"),
+    }
+}
+
+/// As [`url`], for HTTP.
+fn http_url(address: SocketAddr) -> String {
+    let port = match address.port() {
+        80 => String::new(),
+        port => format!(":{port}"),
+    };
+    match address.ip() {
+        ip if ip.is_unspecified() => format!("http://localhost{port}/"),
+        IpAddr::V4(ip) => format!("http://{ip}{port}/"),
+        IpAddr::V6(ip) => format!("http://[{ip}]{port}/"),
     }
 }
 
@@ -252,21 +302,23 @@ const DEEPEST: usize = 3;
 /// How many entries of folders are looked at.
 const LOOKS: usize = 10_000;
 
-fn what_to_try(address: SocketAddr) -> String {
+fn what_to_try(address: SocketAddr, web: SocketAddr) -> String {
     let url = format!("{}demo", url(address));
+    let web = format!("{}demo", http_url(web));
     format!(
         "A small repository is being served until you press Ctrl-C. Try, in another terminal:\n\n\
          \x20   svn log -v {url}\n\
          \x20   svn list -R {url}\n\
          \x20   svn checkout {url}/trunk sven-demo\n\
          \x20   svn blame {url}/trunk/README.txt\n\
-         \x20   svn diff -c 3 {url}\n\n"
+         \x20   svn diff -c 3 {url}\n\n\
+         The same over HTTP, for clients and browsers: {web}\n\n"
     )
 }
 
 fn help() -> String {
     let mut text = String::from(
-        "usage: sven serve [--svn ADDR]... ROOT\n       sven serve --demo\n\
+        "usage: sven serve [--svn ADDR]... [--http ADDR]... ROOT\n       sven serve --demo\n\
          Serves every repository below ROOT, or ROOT itself, without any configuration.\n\
          What a repository's own conf/svnserve.conf says holds.\n\nValid options:\n",
     );

@@ -9,11 +9,15 @@
 //!
 //! What is absent: argument lists (the programs'), the protocol's grammar (`wire`), any knowledge of what is on disk.
 
+mod auth;
+mod dav;
+pub mod http;
 mod idle;
 mod listen;
 mod log;
 mod options;
 mod repositories;
+mod rules;
 mod serve;
 mod service;
 mod signals;

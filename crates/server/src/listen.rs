@@ -102,6 +102,15 @@ impl Listener {
         self.socket.accept().map(|(stream, _)| stream)
     }
 
+    /// The same socket in the hands of tokio, whose runtime must be entered.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn into_tokio(self) -> Result<tokio::net::TcpListener> {
+        tokio::net::TcpListener::from_std(self.socket)
+            .map_err(|e| Error::os(&e, "Can't set options on server socket"))
+    }
+
     /// Waits for one connection.
     ///
     /// # Errors

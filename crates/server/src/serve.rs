@@ -13,6 +13,7 @@ use base::{Code, Error, Result};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::http::Room;
 use crate::idle::Idle;
 use crate::listen::Listener;
 use crate::log::Origin;
@@ -34,6 +35,7 @@ const KEPT: u64 = 1024;
 pub struct Server {
     service: Arc<Service>,
     listeners: Vec<Listener>,
+    http: Vec<Listener>,
     threads: Threads,
 }
 
@@ -43,15 +45,22 @@ impl Server {
         Server {
             service,
             listeners,
+            http: Vec::new(),
             threads,
         }
+    }
+
+    /// Serves HTTP to whoever connects to `listeners`, under the service's [`crate::http::HttpOptions`].
+    pub fn with_http(mut self, listeners: Vec<Listener>) -> Server {
+        self.http = listeners;
+        self
     }
 
     /// Runs until `stop` is asked to.
     ///
     /// # Errors
     /// The system's, if it cannot even begin.
-    pub fn run(self, stop: &Stop) -> Result<()> {
+    pub fn run(mut self, stop: &Stop) -> Result<()> {
         let most = raise_descriptor_limit();
         keep_small();
         let idle = Idle::new(stop)?;
@@ -65,10 +74,17 @@ impl Server {
                 .spawn(move || idle.watch(&workers, patience, &stop))
                 .map_err(|e| Error::os(&e, "Can't start a thread"))?
         };
+        let room = match std::mem::take(&mut self.http) {
+            none if none.is_empty() => None,
+            listeners => Some(Room::open(&self.service, listeners)?),
+        };
         let outcome = self.accept_until(stop, &workers, most);
         stop.stop();
         self.service.stopping.store(true, Ordering::Relaxed);
         drop(self.listeners);
+        if let Some(room) = room {
+            room.close();
+        }
         workers.stop(GRACE);
         // It has seen `stop` as well.
         _ = watcher.join();

@@ -6,9 +6,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base::Error;
+use parking_lot::RwLock;
 use repos::Cache;
 use repos::config::ConfigCache;
 
+use crate::http::HttpOptions;
 use crate::log::OperationLog;
 use crate::options::Options;
 use crate::repositories::Repositories;
@@ -18,6 +20,8 @@ use crate::svn::Session;
 /// Serves conversations; shared by all threads.
 pub struct Service {
     pub(crate) options: Options,
+    /// Replaced when the configuration is read anew.
+    http: RwLock<Arc<HttpOptions>>,
     pub(crate) repositories: Repositories,
     pub(crate) config: ConfigCache,
     pub(crate) log: Option<Arc<OperationLog>>,
@@ -31,6 +35,7 @@ impl Service {
     /// Starts with no repository open. Texts and indexes of all repositories share `cache`.
     pub fn new(options: Options, cache: Arc<Cache>, log: Option<Arc<OperationLog>>) -> Arc<Service> {
         Arc::new(Service {
+            http: RwLock::new(Arc::new(HttpOptions::default())),
             options,
             repositories: Repositories::new(cache),
             config: ConfigCache::default(),
@@ -38,6 +43,16 @@ impl Service {
             host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
             stopping: AtomicBool::new(false),
         })
+    }
+
+    /// From now on requests over HTTP are served by these options; those that run keep theirs.
+    pub fn set_http(&self, options: HttpOptions) {
+        *self.http.write() = Arc::new(options);
+    }
+
+    /// What holds for a request that begins now.
+    pub(crate) fn http(&self) -> Arc<HttpOptions> {
+        self.http.read().clone()
     }
 
     /// Holds one whole conversation and returns when it is over, with what ended it if that was not the peer's leaving

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::{Code, Error, FsPath, NodeKind, Result};
+use base::{Code, Error, FsPath, Result};
 use delta::svndiff::Codec;
 use repos::Repository;
 use repos::authz::Authz;
@@ -12,6 +12,7 @@ use wire::svn::handshake::{Capabilities, Hello, ReposInfo};
 use wire::svn::response;
 
 use crate::log::Origin;
+use crate::rules::{authz_of, conf_of, os_name};
 use crate::service::Service;
 use crate::svn::conn::Conn;
 use crate::svn::session::Talk;
@@ -176,7 +177,7 @@ fn find(service: &Service, url: &str, origin: Origin<'_>) -> Result<(Place, FsPa
         Some(path) => service.config.passwords(path).map_err(told)?,
         None => None,
     };
-    let authz = authz_of(service, &repository, &conf).map_err(told)?;
+    let authz = authz_of(service, AuthzFiles::of(&conf, repository.path())).map_err(told)?;
     let realm = match &conf.realm {
         Some(realm) => String::from_utf8_lossy(realm).into_owned(),
         None => repository.uuid(),
@@ -218,42 +219,5 @@ fn search(root: &Path, components: &[&[u8]], least: usize) -> Option<(PathBuf, u
         }
         path.pop();
         count -= 1;
-    }
-}
-
-fn os_name(bytes: &[u8]) -> &std::ffi::OsStr {
-    use std::os::unix::ffi::OsStrExt;
-    std::ffi::OsStr::from_bytes(bytes)
-}
-
-fn conf_of(service: &Service, repository: &Repository) -> Result<Arc<ServerConf>> {
-    match &service.options.config_file {
-        Some(path) => service.config.server_required(path),
-        None => service
-            .config
-            .server(&repository.conf_dir().join("svnserve.conf")),
-    }
-}
-
-fn authz_of(service: &Service, repository: &Repository, conf: &ServerConf) -> Result<Option<Arc<Authz>>> {
-    let Some(files) = AuthzFiles::of(conf, repository.path()) else {
-        return Ok(None);
-    };
-    let fetch = |path: &[u8]| fetch_youngest(service, Path::new(os_name(path)));
-    service.config.authz(&files, &fetch).map(Some)
-}
-
-/// The text of a file in the youngest revision of the repository at or above `path`.
-fn fetch_youngest(service: &Service, path: &Path) -> Result<Option<Vec<u8>>> {
-    let Some(root) = Repository::find_upward(path) else {
-        return Ok(None);
-    };
-    let repository = service.repositories.open(&root)?;
-    let below = path.strip_prefix(&root).unwrap_or(Path::new(""));
-    let inside = FsPath::canonicalize(&below.to_string_lossy())?;
-    let rev = repository.youngest()?;
-    match repository.check_path(rev, &inside)? {
-        NodeKind::File => repository.file(rev, &inside)?.reader()?.read_all().map(Some),
-        _ => Ok(None),
     }
 }

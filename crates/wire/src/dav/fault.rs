@@ -31,6 +31,9 @@ mod tests {
     fn an_error_is_one_number_and_an_escaped_text() {
         let mut out = String::new();
         write_error(Code::FS_NOT_FOUND, "'<a>' & 'b'", &mut out);
-        assert!(out.contains("errcode=\"160013\">\n'&lt;a&gt;' &amp; 'b'\n<"), "{out}");
+        assert!(
+            out.contains("errcode=\"160013\">\n'&lt;a&gt;' &amp; 'b'\n<"),
+            "{out}"
+        );
     }
 }

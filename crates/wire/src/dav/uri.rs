@@ -273,16 +273,32 @@ mod tests {
         assert_eq!(parse("/!svn/ver/3/a"), Some(Resource::Version(r, fs("/a"))));
         assert_eq!(parse("/!svn/vcc/default"), Some(Resource::Vcc));
         assert_eq!(parse("/!svn/me"), Some(Resource::Me));
-        assert_eq!(parse("/!svn/wbl/x/3"), Some(Resource::WorkingBaseline("x".into(), r)));
-        assert_eq!(parse("/!svn/txr/3-1/a"), Some(Resource::TxnRoot("3-1".into(), fs("/a"))));
-        for bad in ["/!svn", "/!svn/", "/!svn/rvr", "/!svn/rvr/x", "/!svn/vcc/other", "/!svn/rev/3/x", "/!svn/no/3"] {
+        assert_eq!(
+            parse("/!svn/wbl/x/3"),
+            Some(Resource::WorkingBaseline("x".into(), r))
+        );
+        assert_eq!(
+            parse("/!svn/txr/3-1/a"),
+            Some(Resource::TxnRoot("3-1".into(), fs("/a")))
+        );
+        for bad in [
+            "/!svn",
+            "/!svn/",
+            "/!svn/rvr",
+            "/!svn/rvr/x",
+            "/!svn/vcc/other",
+            "/!svn/rev/3/x",
+            "/!svn/no/3",
+        ] {
             assert_eq!(parse(bad), None, "{bad}");
         }
     }
 
     #[test]
     fn paths_that_lead_outside_or_hide_slashes_are_refused() {
-        for bad in ["/..", "/a/../..", "/%2e%2e", "/a%2Fb", "/a%00", "/%", "/%4", "/%zz", "/%ff"] {
+        for bad in [
+            "/..", "/a/../..", "/%2e%2e", "/a%2Fb", "/a%00", "/%", "/%4", "/%zz", "/%ff",
+        ] {
             assert_eq!(split(bad), None, "{bad}");
         }
         assert_eq!(split("/a/./b/../c"), Some((vec!["a".into(), "c".into()], false)));
@@ -292,7 +308,10 @@ mod tests {
     #[test]
     fn urls_are_built_as_the_incumbent_builds_them() {
         let base = Base::new("/svn/main".into(), "!svn");
-        assert_eq!(base.node("rvr", Revnum(2), &fs("/trunk/b file&é;")), "/svn/main/!svn/rvr/2/trunk/b%20file&%C3%A9%3B");
+        assert_eq!(
+            base.node("rvr", Revnum(2), &fs("/trunk/b file&é;")),
+            "/svn/main/!svn/rvr/2/trunk/b%20file&%C3%A9%3B"
+        );
         assert_eq!(base.node("ver", Revnum(0), &fs("/")), "/svn/main/!svn/ver/0/");
         assert_eq!(path_of("http://host/a?b"), Some("/a"));
         assert_eq!(path_of("http://host"), Some("/"));

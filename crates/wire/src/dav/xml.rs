@@ -401,7 +401,10 @@ mod tests {
 
     #[test]
     fn names_are_cut_at_the_first_colon() {
-        let root = parse(r#"<a xmlns:C="http://subversion.tigris.org/xmlns/custom/"><C:my:prop C:x="1">v</C:my:prop></a>"#).unwrap();
+        let root = parse(
+            r#"<a xmlns:C="http://subversion.tigris.org/xmlns/custom/"><C:my:prop C:x="1">v</C:my:prop></a>"#,
+        )
+        .unwrap();
         let prop = root.child(names::CUSTOM_PROP, "my:prop").unwrap();
         assert_eq!((prop.text.as_str(), prop.attribute("x")), ("v", Some("1")));
     }
@@ -440,7 +443,10 @@ mod tests {
         let root = parse(text).unwrap();
         let owner = root.child(names::DAV, "owner").unwrap();
         assert_eq!(&text[owner.content.clone()], r#"<href a="1">x</href> y"#);
-        assert_eq!(&text[owner.whole.clone()], r#"<owner><href a="1">x</href> y</owner>"#);
+        assert_eq!(
+            &text[owner.whole.clone()],
+            r#"<owner><href a="1">x</href> y</owner>"#
+        );
     }
 
     #[test]

@@ -1,0 +1,12 @@
+//! `GET` and `HEAD`: texts, deltas between them, listings of directories.
+
+use http::StatusCode;
+
+use super::Outcome;
+use super::fault::Fault;
+use super::visit::Visit;
+use crate::http::Reply;
+
+pub(super) fn get(_visit: &mut Visit<'_>, _reply: &mut Reply) -> Outcome {
+    Err(Fault::html(StatusCode::METHOD_NOT_ALLOWED))
+}

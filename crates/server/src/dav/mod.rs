@@ -1,0 +1,84 @@
+//! WebDAV and DeltaV as Subversion's clients speak them: each method of HTTP, answered by the engine.
+//!
+//! A request passes four doors: which repository and which resource its path names (`place`), who sends it and what the
+//! rules allow (`access`), then its method's own file. Whatever fails on the way becomes a [`Fault`]: a status and, for what
+//! Subversion itself says no to, its number and message in XML.
+//!
+//! What is absent: sockets and async (`http`), the grammar of bodies (`wire::dav`).
+
+mod access;
+mod activity;
+mod fault;
+mod get;
+mod listing;
+mod lock;
+mod merge;
+mod options;
+mod place;
+mod post;
+mod propfind;
+mod proppatch;
+mod put;
+mod report;
+mod tree;
+mod visit;
+
+use std::sync::Arc;
+
+use http::StatusCode;
+
+use self::fault::Fault;
+use self::place::Found;
+pub(crate) use self::visit::Visit;
+use crate::http::{Reply, Request};
+use crate::service::Service;
+
+type Outcome = Result<(), Fault>;
+
+/// Answers a request, whatever becomes of it.
+pub(crate) fn answer(service: &Arc<Service>, request: Request, mut reply: Reply) {
+    let mut request = request;
+    let outcome = serve(service, &mut request, &mut reply);
+    if let Err(fault) = outcome {
+        fault.tell(service, &request, &mut reply);
+    }
+    // A client that is still sending what nobody wants would not hear the answer.
+    request.body.drain();
+    // A client that has gone does not want it.
+    _ = reply.finish();
+}
+
+fn serve(service: &Arc<Service>, request: &mut Request, reply: &mut Reply) -> Outcome {
+    let http = service.http();
+    request.body.limit(http.limits.body);
+    match place::find(service, &http, request)? {
+        Found::Listing(location) => listing::listing(&location, reply),
+        Found::Repository(place, resource) => {
+            let mut visit = Visit::new(service, http, request, *place, resource);
+            access::admit(&mut visit)?;
+            dispatch(&mut visit, reply)
+        }
+    }
+}
+
+fn dispatch(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
+    match visit.request.method.as_str() {
+        "OPTIONS" => options::options(visit, reply),
+        "PROPFIND" => propfind::propfind(visit, reply),
+        "GET" | "HEAD" => get::get(visit, reply),
+        "REPORT" => report::report(visit, reply),
+        "POST" => post::post(visit, reply),
+        "PUT" => put::put(visit, reply),
+        "MKCOL" => tree::mkcol(visit, reply),
+        "DELETE" => tree::delete(visit, reply),
+        "COPY" => tree::copy(visit, reply),
+        "MOVE" => tree::move_(visit, reply),
+        "PROPPATCH" => proppatch::proppatch(visit, reply),
+        "MERGE" => merge::merge(visit, reply),
+        "MKACTIVITY" => activity::mkactivity(visit, reply),
+        "CHECKOUT" => activity::checkout(visit, reply),
+        "LOCK" => lock::lock(visit, reply),
+        "UNLOCK" => lock::unlock(visit, reply),
+        _ => Err(Fault::html(StatusCode::METHOD_NOT_ALLOWED)),
+    }
+}

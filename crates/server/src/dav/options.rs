@@ -1,0 +1,138 @@
+//! `OPTIONS`: what this server can do, and where its resources are. Every session begins with it, twice.
+
+use base::NodeKind;
+use wire::dav::names;
+use wire::dav::uri::Resource;
+
+use super::fault::Fault;
+use super::visit::Visit;
+use crate::http::{Bulk, Reply};
+
+/// Capabilities that every answer lists, each on a line of its own: some clients break on long lines.
+const ALWAYS: [&str; 12] = [
+    "1,2",
+    "version-control,checkout,working-resource",
+    "merge,baseline,activity,version-controlled-collection",
+    "http://subversion.tigris.org/xmlns/dav/svn/depth",
+    "http://subversion.tigris.org/xmlns/dav/svn/log-revprops",
+    "http://subversion.tigris.org/xmlns/dav/svn/atomic-revprops",
+    "http://subversion.tigris.org/xmlns/dav/svn/partial-replay",
+    "http://subversion.tigris.org/xmlns/dav/svn/inherited-props",
+    "http://subversion.tigris.org/xmlns/dav/svn/inline-props",
+    "http://subversion.tigris.org/xmlns/dav/svn/reverse-file-revs",
+    "http://subversion.tigris.org/xmlns/dav/svn/list",
+    "http://subversion.tigris.org/xmlns/dav/svn/mergeinfo",
+];
+
+pub(super) fn options(visit: &mut Visit<'_>, reply: &mut Reply) -> Result<(), Fault> {
+    let body = visit.xml()?;
+    let asks = |(root, _): &(wire::dav::xml::Element, Vec<u8>)| {
+        root.child(names::DAV, "activity-collection-set").is_some()
+    };
+    let full = body.as_ref().is_some_and(asks);
+    // A revision that does not exist is an error here as well.
+    let allow = allow(visit)?;
+    for value in ALWAYS {
+        reply.header("dav", value);
+    }
+    reply.header("ms-author-via", "DAV").header("allow", allow);
+    if full {
+        introduce(visit, reply)?;
+    }
+    let Some(_) = body else {
+        reply.content_length(0);
+        return Ok(());
+    };
+    reply.content_type(wire::dav::fault::XML_TYPE);
+    let mut text =
+        String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<D:options-response xmlns:D=\"DAV:\">\n");
+    if full {
+        let activities = format!("{}/act/", visit.base().special());
+        text.push_str("<D:activity-collection-set><D:href>");
+        wire::dav::xml::escape_text(&activities, &mut text);
+        text.push_str("</D:href></D:activity-collection-set>");
+    }
+    text.push_str("</D:options-response>\n");
+    *reply.buffer() = text.into_bytes();
+    Ok(())
+}
+
+/// Says what the repository is and where its resources are.
+fn introduce(visit: &Visit<'_>, reply: &mut Reply) -> Result<(), Fault> {
+    let repository = visit.repository();
+    let merges = if repository.tracks_merges()? { "yes" } else { "no" };
+    reply
+        .header("svn-youngest-rev", &visit.youngest()?.to_string())
+        .header("svn-repository-uuid", &repository.uuid())
+        .header("svn-repository-mergeinfo", merges);
+    let location = &visit.place.location;
+    let master = location.master.as_ref().and_then(|master| master.version);
+    let since = |minor| master.is_none_or(|version| version >= (1, minor));
+    let dav = |name: &str| format!("http://subversion.tigris.org/xmlns/dav/svn/{name}");
+    if location.advertise_v2 && since(7) {
+        reply.header("dav", &dav("replay-rev-resource"));
+        let special = visit.base().special();
+        reply.header(
+            "svn-repository-root",
+            match visit.base().root() {
+                "" => "/",
+                root => root,
+            },
+        );
+        for (name, kind) in [
+            ("svn-me-resource", "me"),
+            ("svn-rev-root-stub", "rvr"),
+            ("svn-rev-stub", "rev"),
+            ("svn-txn-root-stub", "txr"),
+            ("svn-txn-stub", "txn"),
+            ("svn-vtxn-root-stub", "vtxr"),
+            ("svn-vtxn-stub", "vtxn"),
+        ] {
+            reply.header(name, &format!("{special}/{kind}"));
+        }
+        let bulk = match location.bulk {
+            Bulk::On => "On",
+            Bulk::Off => "Off",
+            Bulk::Prefer => "Prefer",
+        };
+        reply.header("svn-allow-bulk-updates", bulk);
+        reply.header("svn-supported-posts", "create-txn");
+        if since(8) {
+            reply.header("svn-supported-posts", "create-txn-with-props");
+        }
+    }
+    if since(8) {
+        reply.header("dav", &dav("ephemeral-txnprops"));
+    }
+    if since(10) {
+        for name in ["svndiff1", "svndiff2", "put-result-checksum"] {
+            reply.header("dav", &dav(name));
+        }
+    }
+    Ok(())
+}
+
+/// The methods that make sense on a resource.
+fn allow(visit: &Visit<'_>) -> Result<&'static str, Fault> {
+    const DIR: &str = "OPTIONS,GET,HEAD,POST,DELETE,TRACE,PROPFIND,PROPPATCH,COPY,MOVE,LOCK,UNLOCK,CHECKOUT";
+    const FILE: &str =
+        "OPTIONS,GET,HEAD,POST,DELETE,TRACE,PROPFIND,PROPPATCH,COPY,MOVE,LOCK,UNLOCK,PUT,CHECKOUT";
+    const NOTHING: &str = "OPTIONS,MKCOL,PUT,LOCK";
+    let repository = visit.repository();
+    let kind = match &visit.resource {
+        Resource::Public(path) => repository.check_path(visit.youngest()?, path)?,
+        Resource::BaselineCollection(rev, path)
+        | Resource::RevisionRoot(rev, path)
+        | Resource::Version(rev, path) => repository.check_path(*rev, path)?,
+        Resource::Baseline(rev) | Resource::Revision(rev) => {
+            repository.revision_access(*rev, &repos::access::Everything)?;
+            NodeKind::File
+        }
+        _ => NodeKind::File,
+    };
+    Ok(match kind {
+        NodeKind::None => NOTHING,
+        NodeKind::Dir => DIR,
+        _ => FILE,
+    })
+}

@@ -1,0 +1,127 @@
+//! From a request's path to a repository and a resource in it.
+//!
+//! The location with the longest fitting prefix counts. Below a directory of repositories the components that follow are
+//! walked down until one of them is a repository; what follows that is the resource.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::{Code, Error};
+use http::StatusCode;
+use repos::Repository;
+use wire::dav::uri::{self, Base, Resource};
+
+use super::fault::Fault;
+use crate::http::{HttpOptions, Location, Request, Source};
+use crate::service::Service;
+
+/// A repository, and where it stands.
+pub(crate) struct Place {
+    pub(crate) repository: Repository,
+    pub(crate) location: Location,
+    pub(crate) base: Base,
+    /// The name in authz sections; none for a repository that stands at a location by itself.
+    pub(crate) name: Option<String>,
+    /// The name in log lines, URI-encoded.
+    pub(crate) log_name: String,
+}
+
+/// What a path leads to.
+pub(crate) enum Found {
+    /// A directory of repositories itself.
+    Listing(Box<Location>),
+    /// A repository.
+    Repository(Box<Place>, Resource),
+}
+
+impl Place {
+    /// The resource of this repository that a URL (or the path of one) names.
+    pub(crate) fn resource_of_url(&self, url: &str) -> Option<Resource> {
+        let (all, _) = uri::split(uri::path_of(url)?)?;
+        let (root, _) = uri::split(self.base.root())?;
+        let below = all.strip_prefix(&root[..])?;
+        self.resource(below)
+    }
+
+    fn resource(&self, below: &[String]) -> Option<Resource> {
+        let special: Vec<&str> = self.location.special.split('/').collect();
+        Resource::parse(below, &special)
+    }
+
+    /// The last part of the repository's path: titles show it.
+    pub(crate) fn basename(&self) -> String {
+        let name = self.repository.path().file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+}
+
+/// Finds what a request is about.
+///
+/// # Errors
+/// 404, and 400 for paths that nobody should follow.
+pub(crate) fn find(service: &Service, http: &Arc<HttpOptions>, request: &Request) -> Result<Found, Fault> {
+    let nowhere = || Fault::html(StatusCode::NOT_FOUND);
+    let (components, _) = uri::split(&request.path).ok_or_else(nowhere)?;
+    let (location, count) = best(&http.locations, &components).ok_or_else(nowhere)?;
+    let below = &components[count..];
+    let (path, names) = match &location.source {
+        Source::Repository(path) => (path.clone(), 0),
+        Source::Parent(_) if below.is_empty() => return Ok(Found::Listing(Box::new(location.clone()))),
+        Source::Parent(folder) => walk_down(folder, below).ok_or_else(no_repository)?,
+    };
+    let repository = service
+        .repositories
+        .open(&path)
+        .map_err(|error| Fault::hidden(StatusCode::INTERNAL_SERVER_ERROR, error))?;
+    let mut root = String::new();
+    for component in &components[..count + names] {
+        root.push('/');
+        uri::encode(component, &mut root);
+    }
+    let name = (names > 0).then(|| below[..names].join("/"));
+    let mut place = Place {
+        repository,
+        base: Base::new(root, &location.special),
+        location: location.clone(),
+        log_name: String::new(),
+        name,
+    };
+    let mut log_name = String::new();
+    uri::encode(
+        &place.name.clone().unwrap_or_else(|| place.basename()),
+        &mut log_name,
+    );
+    place.log_name = log_name;
+    let resource = place.resource(&below[names..]).ok_or_else(nowhere)?;
+    Ok(Found::Repository(Box::new(place), resource))
+}
+
+fn best<'a>(locations: &'a [Location], components: &[String]) -> Option<(&'a Location, usize)> {
+    let fitting = locations.iter().filter_map(|location| {
+        let (prefix, _) = uri::split(&location.prefix)?;
+        components
+            .starts_with(&prefix)
+            .then_some((location, prefix.len()))
+    });
+    fitting.max_by_key(|(_, count)| *count)
+}
+
+/// The first repository on the way down, and how many components lead to it.
+fn walk_down(folder: &Path, components: &[String]) -> Option<(PathBuf, usize)> {
+    let mut path = folder.to_owned();
+    for (at, component) in components.iter().enumerate() {
+        path.push(component);
+        if Repository::is_repository(&path) {
+            return Some((path, at + 1));
+        }
+        if !path.is_dir() {
+            return None;
+        }
+    }
+    None
+}
+
+fn no_repository() -> Fault {
+    let enoent = Error::new(Code(2), "Could not find the requested SVN filesystem");
+    Fault::new(StatusCode::NOT_FOUND, enoent)
+}

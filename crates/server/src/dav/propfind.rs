@@ -1,0 +1,12 @@
+//! `PROPFIND`: properties of resources.
+
+use http::StatusCode;
+
+use super::Outcome;
+use super::fault::Fault;
+use super::visit::Visit;
+use crate::http::Reply;
+
+pub(super) fn propfind(_visit: &mut Visit<'_>, _reply: &mut Reply) -> Outcome {
+    Err(Fault::html(StatusCode::METHOD_NOT_ALLOWED))
+}

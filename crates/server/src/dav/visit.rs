@@ -1,0 +1,126 @@
+//! One request to one repository: what its handler needs to know.
+
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+use base::{FsPath, Result, Revnum};
+use http::StatusCode;
+use repos::Repository;
+use repos::access::{Everything, Readable};
+use repos::authz::UserRights;
+use wire::dav::uri::{Base, Resource};
+use wire::dav::xml::{self, Element};
+
+use super::fault::Fault;
+use super::place::Place;
+use crate::http::{HttpOptions, PathAuthz, Request};
+use crate::log::Origin;
+use crate::service::Service;
+
+/// A request that has found its repository.
+pub(crate) struct Visit<'a> {
+    pub(crate) service: &'a Arc<Service>,
+    pub(crate) http: Arc<HttpOptions>,
+    pub(crate) request: &'a mut Request,
+    pub(crate) place: Place,
+    pub(crate) resource: Resource,
+    pub(crate) user: Option<String>,
+    /// What path-based rules grant the user; none if there are no rules.
+    pub(crate) rights: Option<Arc<UserRights>>,
+    youngest: OnceCell<Revnum>,
+}
+
+impl<'a> Visit<'a> {
+    pub(crate) fn new(
+        service: &'a Arc<Service>,
+        http: Arc<HttpOptions>,
+        request: &'a mut Request,
+        place: Place,
+        resource: Resource,
+    ) -> Self {
+        Visit {
+            service,
+            http,
+            request,
+            place,
+            resource,
+            user: None,
+            rights: None,
+            youngest: OnceCell::new(),
+        }
+    }
+
+    pub(crate) fn repository(&self) -> &Repository {
+        &self.place.repository
+    }
+
+    /// Builds the URLs of this repository.
+    pub(crate) fn base(&self) -> &Base {
+        &self.place.base
+    }
+
+    /// The youngest revision, the same for the whole request.
+    pub(crate) fn youngest(&self) -> Result<Revnum> {
+        match self.youngest.get() {
+            Some(rev) => Ok(*rev),
+            None => {
+                let rev = self.place.repository.youngest()?;
+                Ok(*self.youngest.get_or_init(|| rev))
+            }
+        }
+    }
+
+    /// What the user may read inside of answers.
+    pub(crate) fn readable(&self) -> Arc<dyn Readable> {
+        match &self.rights {
+            Some(rights) if self.place.location.path_authz == PathAuthz::On => rights.clone(),
+            _ => Arc::new(Everything),
+        }
+    }
+
+    /// The whole body, as XML; `None` if there is none.
+    ///
+    /// # Errors
+    /// 413, 400.
+    pub(crate) fn xml(&mut self) -> std::result::Result<Option<(Element, Vec<u8>)>, Fault> {
+        let limits = self.http.limits;
+        let body = self.request.body.read_all(limits.xml_body)?;
+        if body.is_empty() {
+            return Ok(None);
+        }
+        let limits = xml::Limits {
+            depth: limits.xml_depth,
+            ..xml::Limits::default()
+        };
+        let root = Element::parse(&body, limits)?;
+        Ok(Some((root, body)))
+    }
+
+    /// As [`Visit::xml`] where a body must be.
+    ///
+    /// # Errors
+    /// 413, 400.
+    pub(crate) fn required_xml(&mut self) -> std::result::Result<(Element, Vec<u8>), Fault> {
+        self.xml()?.ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))
+    }
+
+    /// The path in the repository that a URL (or the path of one) names.
+    pub(crate) fn path_of_url(&self, url: &str) -> Option<FsPath> {
+        match self.place.resource_of_url(url)? {
+            Resource::Public(path) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Logs what the client asked for, in Subversion's words.
+    pub(crate) fn log_operation(&self, text: impl FnOnce() -> String) {
+        if let Some(log) = &self.service.log {
+            let origin = Origin {
+                peer: Some(self.request.peer.address.ip()),
+                user: self.user.as_deref(),
+                repository: Some(&self.place.log_name),
+            };
+            log.operation(origin, &text());
+        }
+    }
+}

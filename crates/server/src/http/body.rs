@@ -1,0 +1,177 @@
+//! Bodies: what a client sends, read by blocking code as it comes; and what we send, as hyper takes it.
+
+use std::io::{self, Read};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::{Buf as _, Bytes};
+use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+
+/// Most bytes of a body nobody wanted that are read to keep the connection.
+const DRAINED: u64 = 1 << 20;
+
+/// The body of a request. Reading waits for the client, on the thread that reads.
+pub(crate) struct RequestBody {
+    incoming: Option<(Incoming, Handle)>,
+    /// Received, not yet read.
+    have: Bytes,
+    /// Bytes that may still come; more is an error.
+    left: u64,
+}
+
+impl RequestBody {
+    pub(crate) fn new(incoming: Incoming, runtime: Handle) -> RequestBody {
+        RequestBody {
+            incoming: Some((incoming, runtime)),
+            have: Bytes::new(),
+            left: u64::MAX,
+        }
+    }
+
+    /// A body without bytes.
+    pub(crate) fn empty() -> RequestBody {
+        RequestBody {
+            incoming: None,
+            have: Bytes::new(),
+            left: u64::MAX,
+        }
+    }
+
+    /// Makes reading fail behind so many bytes (0 is no limit).
+    pub(crate) fn limit(&mut self, bytes: u64) {
+        if bytes > 0 {
+            self.left = bytes;
+        }
+    }
+
+    /// The next piece, as it came; `None` at the end.
+    pub(crate) fn next_piece(&mut self) -> io::Result<Option<Bytes>> {
+        if !self.have.is_empty() {
+            return Ok(Some(std::mem::take(&mut self.have)));
+        }
+        let Some((incoming, runtime)) = &mut self.incoming else {
+            return Ok(None);
+        };
+        loop {
+            let frame = match runtime.block_on(incoming.frame()) {
+                None => {
+                    self.incoming = None;
+                    return Ok(None);
+                }
+                Some(Err(e)) => {
+                    self.incoming = None;
+                    return Err(io::Error::new(io::ErrorKind::UnexpectedEof, e));
+                }
+                Some(Ok(frame)) => frame,
+            };
+            // Trailers say nothing to us.
+            let Ok(data) = frame.into_data() else { continue };
+            if data.is_empty() {
+                continue;
+            }
+            self.left = match self.left.checked_sub(data.len() as u64) {
+                Some(left) => left,
+                None => {
+                    self.incoming = None;
+                    return Err(io::Error::new(
+                        io::ErrorKind::FileTooLarge,
+                        "the body is too long",
+                    ));
+                }
+            };
+            return Ok(Some(data));
+        }
+    }
+
+    /// Everything that is left, if it is no more than `most` bytes.
+    ///
+    /// # Errors
+    /// `FileTooLarge`; those of the connection.
+    pub(crate) fn read_all(&mut self, most: u64) -> io::Result<Vec<u8>> {
+        let mut all = Vec::new();
+        while let Some(piece) = self.next_piece()? {
+            if (all.len() + piece.len()) as u64 > most {
+                return Err(io::Error::new(
+                    io::ErrorKind::FileTooLarge,
+                    "the body is too long",
+                ));
+            }
+            all.extend_from_slice(&piece);
+        }
+        Ok(all)
+    }
+
+    /// Reads what nobody wanted, as long as it is little: then the connection can go on.
+    pub(crate) fn drain(&mut self) {
+        let mut seen = 0;
+        while let Ok(Some(piece)) = self.next_piece() {
+            seen += piece.len() as u64;
+            if seen > DRAINED {
+                return;
+            }
+        }
+    }
+}
+
+impl Read for RequestBody {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        if self.have.is_empty() {
+            match self.next_piece()? {
+                Some(piece) => self.have = piece,
+                None => return Ok(0),
+            }
+        }
+        let len = buf.len().min(self.have.len());
+        self.have.copy_to_slice(&mut buf[..len]);
+        Ok(len)
+    }
+}
+
+/// The body of an answer.
+pub(crate) enum ReplyBody {
+    /// All of it.
+    Whole(Option<Bytes>),
+    /// In pieces, while they are made; an error breaks the connection off.
+    Pieces {
+        from: mpsc::Receiver<io::Result<Bytes>>,
+        /// Bytes in all, if that was said.
+        left: Option<u64>,
+    },
+}
+
+impl http_body::Body for ReplyBody {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        match self.get_mut() {
+            ReplyBody::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            ReplyBody::Pieces { from, left } => {
+                let piece = std::task::ready!(from.poll_recv(cx));
+                if let (Some(Ok(bytes)), Some(left)) = (&piece, left) {
+                    *left = left.saturating_sub(bytes.len() as u64);
+                }
+                Poll::Ready(piece.map(|piece| piece.map(Frame::data)))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, ReplyBody::Whole(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            ReplyBody::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |b| b.len() as u64)),
+            ReplyBody::Pieces { left: Some(left), .. } => SizeHint::with_exact(*left),
+            ReplyBody::Pieces { left: None, .. } => SizeHint::default(),
+        }
+    }
+}

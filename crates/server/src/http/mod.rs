@@ -1,0 +1,22 @@
+//! The HTTP room: connections, framing, TLS. The only place with `async` in it.
+//!
+//! A connection is a task of hyper's; a request that has been read becomes a [`Request`] and is answered by ordinary,
+//! blocking code on a thread of its own ([`exchange`]): the same engine, authorisation and log as over `svn://`. The body
+//! of a request is read as it comes ([`RequestBody`]), the answer is sent while it is made ([`Reply`]); neither is ever
+//! whole in memory unless it is small.
+//!
+//! What is absent: what the methods mean. That is in `dav` (clients of version control) and `web` (people with browsers).
+
+mod body;
+mod exchange;
+mod options;
+mod reply;
+mod request;
+mod room;
+
+pub use options::{
+    AccessRules, Bulk, HttpOptions, Limits, Location, Master, PathAuthz, Provider, Source, Web,
+};
+pub(crate) use reply::Reply;
+pub(crate) use request::Request;
+pub(crate) use room::Room;

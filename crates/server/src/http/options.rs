@@ -1,0 +1,213 @@
+//! What the HTTP side of a server is told: which repositories stand at which URLs, under which rules.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use repos::config::{AuthzFiles, UsernameCase};
+
+/// Everything that HTTP connections share. A request keeps the options with which it began; new ones count for the next.
+#[derive(Clone, Debug, Default)]
+pub struct HttpOptions {
+    /// Where repositories are found; the longest prefix that fits a request counts.
+    pub locations: Vec<Location>,
+    /// Compression of text deltas, 0 to 9 as `SVNCompressionLevel`.
+    pub compression: u8,
+    /// Level of gzip for answers that clients take compressed; `None` sends them as they are.
+    pub gzip: Option<u32>,
+    /// What a peer may send and how long it may take.
+    pub limits: Limits,
+    /// Pages for browsers.
+    pub web: Web,
+}
+
+/// One part of the URL space.
+#[derive(Clone, Debug)]
+pub struct Location {
+    /// Path of the URL, decoded, without slash at its end; empty is the whole server.
+    pub prefix: String,
+    /// What stands there.
+    pub source: Source,
+    /// Name for titles (`SVNReposName`).
+    pub name: Option<String>,
+    /// Lists the repositories to whoever asks for the location itself (`SVNListParentPath`).
+    pub list: bool,
+    /// Special part of the URL space, without slashes around it (`SVNSpecialURI`).
+    pub special: String,
+    /// XSLT that listings name (`SVNIndexXSLT`).
+    pub index_xslt: Option<String>,
+    /// Writes of plain WebDAV programs become revisions (`SVNAutoversioning`).
+    pub autoversioning: bool,
+    /// How paths inside of answers are authorised (`SVNPathAuthz`).
+    pub path_authz: PathAuthz,
+    /// The server that takes the writes for this one (`SVNMasterURI`).
+    pub master: Option<Master>,
+    /// Where activities are kept; by default in each repository (`SVNActivitiesDB`).
+    pub activities: Option<PathBuf>,
+    /// Whether whole trees may be sent in one answer (`SVNAllowBulkUpdates`).
+    pub bulk: Bulk,
+    /// Clients are told of HTTPv2 (`SVNAdvertiseV2Protocol`).
+    pub advertise_v2: bool,
+    /// Environment of hooks; by default the repository's own file (`SVNHooksEnv`).
+    pub hooks_env: Option<PathBuf>,
+    /// Who may come in. `None`: each repository's own `svnserve.conf` says it.
+    pub access: Option<AccessRules>,
+    /// Nobody may write.
+    pub read_only: bool,
+}
+
+impl Location {
+    /// `source` at `prefix`, and everything else as it is without configuration.
+    pub fn new(prefix: impl Into<String>, source: Source) -> Location {
+        Location {
+            prefix: prefix.into(),
+            source,
+            name: None,
+            list: true,
+            special: wire::dav::uri::SPECIAL.to_owned(),
+            index_xslt: None,
+            autoversioning: false,
+            path_authz: PathAuthz::On,
+            master: None,
+            activities: None,
+            bulk: Bulk::On,
+            advertise_v2: true,
+            hooks_env: None,
+            access: None,
+            read_only: false,
+        }
+    }
+}
+
+/// What stands at a location.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// One repository (`SVNPath`).
+    Repository(PathBuf),
+    /// Every repository below a directory (`SVNParentPath`), at any depth.
+    Parent(PathBuf),
+}
+
+/// `SVNPathAuthz`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PathAuthz {
+    /// Each path that an answer would show is checked.
+    #[default]
+    On,
+    /// Only the request's own path is checked.
+    Off,
+}
+
+/// `SVNAllowBulkUpdates`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Bulk {
+    /// Where a client asks for it.
+    #[default]
+    On,
+    /// Never.
+    Off,
+    /// Clients are told that we like it.
+    Prefer,
+}
+
+/// Another server to which writes are passed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Master {
+    /// Its URL of the same location.
+    pub url: String,
+    /// Its Subversion version, major and minor; what it is too old for is not offered.
+    pub version: Option<(u32, u32)>,
+}
+
+/// Who may come in, and as whom.
+#[derive(Clone, Debug, Default)]
+pub struct AccessRules {
+    /// Where names and passwords are looked up, in this order.
+    pub providers: Vec<Provider>,
+    /// Shown to people who are asked for a password.
+    pub realm: Option<String>,
+    /// Passwords may be sent in the clear (`AuthType Basic`).
+    pub basic: bool,
+    /// Digests of passwords may be sent (`AuthType Digest`).
+    pub digest: bool,
+    /// Who has not said a name may do what the rules grant to anybody.
+    pub anonymous: bool,
+    /// Path-based rules (`AuthzSVNAccessFile`).
+    pub authz: Option<AuthzFiles>,
+    /// As `authz`, by file name in each repository's `conf` (`AuthzSVNReposRelativeAccessFile`).
+    pub repository_authz: Option<String>,
+    /// `AuthzSVNGroupsFile`.
+    pub groups: Option<PathBuf>,
+    /// `AuthzForceUsernameCase`.
+    pub username_case: UsernameCase,
+}
+
+/// A place where names and passwords are looked up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Provider {
+    /// A file as `htpasswd` or `htdigest` writes it.
+    Htpasswd(PathBuf),
+    /// A file as svnserve's `password-db`.
+    Passwd(PathBuf),
+    /// The subject of the client's certificate.
+    Certificate,
+}
+
+/// What a peer may send, and how long it may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of an XML body (`LimitXMLRequestBody`).
+    pub xml_body: u64,
+    /// Elements within elements.
+    pub xml_depth: usize,
+    /// Bytes of any body, 0 is no limit (`LimitRequestBody`).
+    pub body: u64,
+    /// Bytes of all header lines together.
+    pub header_bytes: usize,
+    /// Header lines.
+    pub header_lines: usize,
+    /// How long a request's head may take.
+    pub header_timeout: Duration,
+    /// How long a connection may be quiet between two requests.
+    pub keep_alive: Duration,
+    /// How long a peer may neither send nor take anything in the middle of a request.
+    pub stall: Duration,
+    /// Connections at once.
+    pub connections: usize,
+    /// Requests that are worked on at once.
+    pub threads: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            xml_body: 256 << 20,
+            xml_depth: 64,
+            body: 0,
+            header_bytes: 64 << 10,
+            header_lines: 100,
+            header_timeout: Duration::from_secs(30),
+            keep_alive: Duration::from_secs(120),
+            stall: Duration::from_secs(30 * 60),
+            connections: 100_000,
+            threads: 1024,
+        }
+    }
+}
+
+/// Pages for browsers.
+#[derive(Clone, Copy, Debug)]
+pub struct Web {
+    /// They are there; else browsers get the plain listings that Apache sends.
+    pub browse: bool,
+    /// Longest file, in bytes, that is shown in colours.
+    pub highlight: u64,
+}
+
+impl Default for Web {
+    fn default() -> Self {
+        Web {
+            browse: true,
+            highlight: 1 << 20,
+        }
+    }
+}
