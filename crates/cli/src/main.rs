@@ -8,6 +8,8 @@
 //! Each tool is a folder, each subcommand a file in it.
 
 mod args;
+mod check_config;
+mod config;
 mod front;
 mod install_links;
 mod interrupt;
@@ -122,6 +124,7 @@ fn sven(mut argv: Vec<OsString>) -> ExitCode {
             out.print(&version::text("sven", quiet))
         }
         Some("serve") => return serve::run(Out::new("sven serve"), argv),
+        Some("check-config") => return check_config::run(Out::new("sven check-config"), argv),
         Some("install-links") => install_links::run(&mut out, &argv),
         _ => {
             let text = format!(
@@ -152,6 +155,10 @@ fn usage() -> String {
     row(
         "serve --demo",
         "serve a small repository made for the occasion, and say what to try",
+    );
+    row(
+        "check-config FILE",
+        "look for mistakes in a configuration file, and say what it would serve",
     );
     for tool in PERSONALITIES {
         let about = if tool.word == tool.name {

@@ -16,6 +16,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use crate::args::{self, Refusal, Tool};
 use crate::front;
 use crate::out::Out;
+pub use target::fetch;
 
 /// Checks the files in which path-based authorization is written down, and
 /// tells what they grant.

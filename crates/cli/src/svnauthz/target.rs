@@ -120,7 +120,7 @@ fn text_in(root: &Root, path: &FsPath) -> Result<Vec<u8>> {
 }
 
 /// The text of a file in the youngest revision of the repository at or above `path`.
-fn fetch(cache: &Arc<Cache>, path: &Path) -> Result<Option<Vec<u8>>> {
+pub fn fetch(cache: &Arc<Cache>, path: &Path) -> Result<Option<Vec<u8>>> {
     let Some(top) = Repository::find_upward(path) else {
         return Ok(None);
     };

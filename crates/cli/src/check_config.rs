@@ -1,0 +1,158 @@
+//! `sven check-config`: would `sven serve --config FILE` start, and what would it serve?
+//!
+//! Mistakes go to standard error, each with file and line, and end with 1; warnings do not change the exit code.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use base::Result;
+use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+
+use crate::args::help::option_line;
+use crate::args::{self, Refusal};
+use crate::config::address::Address;
+use crate::config::file::Location;
+use crate::config::value::Many;
+use crate::config::{Config, files};
+use crate::out::Out;
+
+/// Looks for mistakes in a configuration file.
+#[derive(Debug, Parser)]
+#[command(name = "check-config")]
+struct CheckConfig {
+    /// say nothing unless something is wrong
+    #[arg(short = 'q', long)]
+    quiet: bool,
+    /// explain this command
+    #[arg(id = "help", short = 'h', short_alias = '?', long = "help")]
+    help: bool,
+    #[arg(hide = true)]
+    file: Vec<PathBuf>,
+}
+
+const HINT: &str = "Type 'sven check-config --help' for usage.\n";
+
+/// Runs the command with the words after its name.
+pub fn run(mut out: Out, argv: Vec<OsString>) -> ExitCode {
+    let given = args::parse_flat(CheckConfig::command(), argv)
+        .and_then(|matches| Ok(CheckConfig::from_arg_matches(&matches).map_err(args::unreadable)?));
+    let given = match given {
+        Ok(given) if given.help => {
+            let printed = out.print(&help());
+            return out.finish(printed.map(|()| ExitCode::SUCCESS));
+        }
+        Ok(given) => given,
+        Err(refusal) => return refused(out, &refusal),
+    };
+    let [path] = &given.file[..] else {
+        return refused(out, &Refusal::Plain("Give the file to check.".to_owned()));
+    };
+    let outcome = check(path, given.quiet, &mut out);
+    out.finish(outcome)
+}
+
+fn refused(mut out: Out, refusal: &Refusal) -> ExitCode {
+    let program = out.program().to_owned();
+    out.complain(&format!("{program}: {refusal}\n{HINT}"));
+    ExitCode::FAILURE
+}
+
+fn check(path: &Path, quiet: bool, out: &mut Out) -> Result<ExitCode> {
+    let config = match Config::read(path) {
+        Ok(config) => config,
+        Err(mistakes) => {
+            out.complain(&format!("{mistakes}\n"));
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    let mut found = files::check(&config);
+    for warning in &mut found.warnings {
+        warning.text.insert_str(0, "warning: ");
+    }
+    for list in [found.warnings, found.mistakes.clone()] {
+        if !list.is_empty() {
+            out.complain(&format!("{}\n", config.wrong(list)));
+        }
+    }
+    if !found.mistakes.is_empty() {
+        return Ok(ExitCode::FAILURE);
+    }
+    if !quiet {
+        plan(&config, out)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says what would be served.
+fn plan(config: &Config, out: &mut Out) -> Result<()> {
+    let file = &config.file;
+    if let Some(root) = &file.serve.root {
+        let default =
+            (file.listen.http.is_none() && file.listen.https.is_none()).then(|| Many(vec![String::new()]));
+        for address in shown("svn", 3690, file.listen.svn.as_ref().or(default.as_ref())) {
+            out.line(&format!("{address} serves {}", config.located(root).display()))?;
+        }
+    }
+    let mut doors = shown("http", 80, file.listen.http.as_ref());
+    doors.extend(shown("https", 443, file.listen.https.as_ref()));
+    for door in &doors {
+        for location in &file.location {
+            let path = location.path.as_deref().unwrap_or("/").trim_end_matches('/');
+            out.line(&format!(
+                "{}{path}/ serves {}",
+                door.trim_end_matches('/'),
+                what(config, location)
+            ))?;
+        }
+        if let (true, Some(root)) = (file.location.is_empty(), &file.serve.root) {
+            out.line(&format!("{door} serves {}", config.located(root).display()))?;
+        }
+    }
+    if doors.is_empty() && !file.location.is_empty() {
+        out.line("Locations are not served: [listen] names neither http nor https.")?;
+    }
+    out.line(&format!("{}: no mistakes.", config.path().display()))
+}
+
+fn what(config: &Config, location: &Location) -> String {
+    match (&location.repository, &location.parent) {
+        (Some(repository), _) => format!("the repository {}", config.located(repository).display()),
+        (None, Some(parent)) => format!("the repositories below {}", config.located(parent).display()),
+        (None, None) => "nothing".to_owned(),
+    }
+}
+
+/// The URLs of the addresses in `list`.
+fn shown(scheme: &str, port: u16, list: Option<&Many>) -> Vec<String> {
+    let texts = list.into_iter().flat_map(|list| &list.0);
+    let addresses = texts.filter_map(|text| Address::parse(text, port).ok());
+    addresses
+        .map(|address| {
+            let host = match &address.host {
+                None => "*".to_owned(),
+                Some(host) if host.contains(':') => format!("[{host}]"),
+                Some(host) => host.clone(),
+            };
+            match address.port == port {
+                true => format!("{scheme}://{host}/"),
+                false => format!("{scheme}://{host}:{}/", address.port),
+            }
+        })
+        .collect()
+}
+
+fn help() -> String {
+    let mut text = String::from(
+        "usage: sven check-config FILE\n\
+         Looks for mistakes in a configuration file of 'sven serve' and in the files that\n\
+         it names, and says what would be served. Run it as the user who will serve.\n\
+         The exit code is 1 if something must be mended.\n\nValid options:\n",
+    );
+    let command = CheckConfig::command();
+    for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {
+        text.push_str(&option_line(arg));
+    }
+    text.push('\n');
+    text
+}

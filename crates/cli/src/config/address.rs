@@ -1,0 +1,85 @@
+//! Addresses to listen on, as people write them: `HOST:PORT`, `HOST`, `:PORT`, `PORT`, `[IPv6]:PORT`, or nothing at all.
+
+use base::{Code, Error, Result};
+
+/// A place to listen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// A name or an address; `None` is every address of both families.
+    pub host: Option<String>,
+    /// The port; 0 lets the system choose.
+    pub port: u16,
+}
+
+impl Address {
+    /// Reads `text`; without a port it is `port`.
+    ///
+    /// # Errors
+    /// `CL_ARG_PARSING_ERROR` for a port that is none, or a host that cannot be one.
+    pub fn parse(text: &str, port: u16) -> Result<Address> {
+        let text = text.trim();
+        let wrong = |what: String| Error::new(Code::CL_ARG_PARSING_ERROR, what);
+        let (host, port) = match text.rsplit_once(':') {
+            Some((host, number)) if !host.contains(':') || host.starts_with('[') && host.ends_with(']') => {
+                let number = number
+                    .parse()
+                    .map_err(|_| wrong(format!("Invalid port '{number}'")))?;
+                (host, number)
+            }
+            None if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) => {
+                let number = text
+                    .parse()
+                    .map_err(|_| wrong(format!("Invalid port '{text}'")))?;
+                ("", number)
+            }
+            _ => (text, port),
+        };
+        let bare = host
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'))
+            .unwrap_or(host);
+        if bare.contains(['[', ']', '/']) || bare.contains(char::is_whitespace) {
+            return Err(wrong(format!("'{text}' is no address such as HOST:PORT")));
+        }
+        let host = match bare {
+            "" | "*" => None,
+            host => Some(host.to_owned()),
+        };
+        Ok(Address { host, port })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shape() {
+        for (text, host, port) in [
+            ("", None, 80),
+            ("*", None, 80),
+            (":8080", None, 8080),
+            ("8080", None, 8080),
+            ("*:8080", None, 8080),
+            ("example.org", Some("example.org"), 80),
+            ("127.0.0.1:1", Some("127.0.0.1"), 1),
+            ("[::1]:1", Some("::1"), 1),
+            ("[::1]", Some("::1"), 80),
+            ("::1", Some("::1"), 80),
+        ] {
+            let host = host.map(str::to_owned);
+            assert_eq!(Address::parse(text, 80), Ok(Address { host, port }), "{text}");
+        }
+        for text in [
+            "host:http",
+            "host:70000",
+            "70000",
+            "[::1",
+            "a b",
+            "http://x",
+            ":-1",
+        ] {
+            assert!(Address::parse(text, 80).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! What may not stand beside what, and values that no type can judge: everything that is wrong with a file apart from the
+//! files that it names.
+
+use super::Config;
+use super::address::Address;
+use super::file::{Auth, ClientAuth, Ldap, Location, Provider};
+use super::keys::Mistake;
+
+/// All mistakes, in the order of lines.
+pub fn judge(config: &Config) -> Vec<Mistake> {
+    let mut judge = Judge {
+        config,
+        mistakes: Vec::new(),
+    };
+    judge.serve();
+    judge.listen();
+    judge.auth("auth", &config.file.auth);
+    for (at, location) in config.file.location.iter().enumerate() {
+        judge.location(&format!("location[{at}]"), location);
+    }
+    judge.paths();
+    judge.tls();
+    judge.numbers();
+    judge.mistakes.sort_by_key(|mistake| mistake.line);
+    judge.mistakes
+}
+
+struct Judge<'a> {
+    config: &'a Config,
+    mistakes: Vec<Mistake>,
+}
+
+impl Judge<'_> {
+    fn wrong(&mut self, key: &str, text: impl Into<String>) {
+        self.mistakes.push(self.config.mistake(key, text));
+    }
+
+    fn serve(&mut self) {
+        let file = &self.config.file;
+        if file.serve.root.is_none() && file.location.is_empty() {
+            self.wrong(
+                "serve",
+                "nothing to serve: give 'root' in [serve], or a [[location]]",
+            );
+        }
+        if let Some(special) = &file.serve.special_uri
+            && special.split('/').all(str::is_empty)
+        {
+            self.wrong("serve.special-uri", "special-uri must not be empty");
+        }
+    }
+
+    fn listen(&mut self) {
+        let file = &self.config.file;
+        for (key, port, list) in [
+            ("listen.svn", 3690, &file.listen.svn),
+            ("listen.http", 80, &file.listen.http),
+            ("listen.https", 443, &file.listen.https),
+            ("metrics.listen", 9690, &file.metrics.listen),
+        ] {
+            for text in list.iter().flat_map(|list| &list.0) {
+                if let Err(error) = Address::parse(text, port) {
+                    self.wrong(key, error.message());
+                }
+            }
+        }
+        if file.listen.svn.is_some() && file.serve.root.is_none() {
+            self.wrong(
+                "listen.svn",
+                "svn:// serves what is below 'root' in [serve], which is missing",
+            );
+        }
+    }
+
+    fn location(&mut self, at: &str, location: &Location) {
+        let key = |name: &str| format!("{at}.{name}");
+        match &location.path {
+            None => self.wrong(
+                at,
+                "a location needs 'path', the beginning of its URLs: path = \"/svn\"",
+            ),
+            Some(path) if !path.starts_with('/') => {
+                self.wrong(&key("path"), format!("path '{path}' must begin with '/'"));
+            }
+            Some(path) if path.split('/').any(|part| part == "." || part == "..") => {
+                self.wrong(&key("path"), format!("path '{path}' must not hold '.' or '..'"));
+            }
+            Some(_) => {}
+        }
+        match (&location.parent, &location.repository) {
+            (None, None) => self.wrong(
+                at,
+                "a location needs 'parent' (a folder of repositories) or 'repository'",
+            ),
+            (Some(_), Some(_)) => {
+                self.wrong(&key("repository"), "'parent' and 'repository' exclude each other")
+            }
+            (None, Some(_)) if location.list == Some(true) => {
+                self.wrong(&key("list"), "'list' means something only beside 'parent'");
+            }
+            _ => {}
+        }
+        if location.authz.is_some() && location.repository_authz.is_some() {
+            self.wrong(
+                &key("repository-authz"),
+                "'authz' and 'repository-authz' exclude each other",
+            );
+        }
+        if location.groups.is_some() && location.authz.is_none() && location.repository_authz.is_none() {
+            self.wrong(
+                &key("groups"),
+                "'groups' means something only beside 'authz' or 'repository-authz'",
+            );
+        }
+        self.master(at, location);
+        self.auth(&key("auth"), &location.auth);
+        let anonymous = location.anonymous.unwrap_or(true);
+        let certificates = self.config.file.tls.client_ca.is_some();
+        if !anonymous
+            && !knows_anybody(&location.auth)
+            && !knows_anybody(&self.config.file.auth)
+            && !certificates
+        {
+            let text = "nobody could come in: [auth] names no file and no directory that knows passwords";
+            self.wrong(&key("anonymous"), text);
+        }
+    }
+
+    fn master(&mut self, at: &str, location: &Location) {
+        let key = |name: &str| format!("{at}.{name}");
+        if let Some(uri) = &location.master_uri {
+            let rest = uri
+                .strip_prefix("http://")
+                .or_else(|| uri.strip_prefix("https://"));
+            match rest.map(|rest| rest.split_once('/')) {
+                None => self.wrong(
+                    &key("master-uri"),
+                    format!("'{uri}' is no http:// or https:// URL"),
+                ),
+                Some(None | Some((_, ""))) => {
+                    let text = format!("'{uri}' must name a path on the master, not the whole server");
+                    self.wrong(&key("master-uri"), text);
+                }
+                Some(Some(_)) => {}
+            }
+        }
+        if let Some(version) = &location.master_version {
+            let parts: Vec<_> = version.split('.').map(str::parse::<u16>).collect();
+            if parts.len() != 3 || parts.iter().any(Result::is_err) {
+                self.wrong(
+                    &key("master-version"),
+                    format!("'{version}' is no version such as 1.14.2"),
+                );
+            }
+            if location.master_uri.is_none() {
+                self.wrong(
+                    &key("master-version"),
+                    "'master-version' means something only beside 'master-uri'",
+                );
+            }
+        }
+    }
+
+    fn auth(&mut self, at: &str, auth: &Auth) {
+        let key = |name: &str| format!("{at}.{name}");
+        // A location's own keys stand over the server's.
+        let general = &self.config.file.auth;
+        for provider in auth.providers.iter().flatten() {
+            let (there, needed) = match provider {
+                Provider::Htpasswd => (
+                    auth.htpasswd_file.is_some() || general.htpasswd_file.is_some(),
+                    "htpasswd-file",
+                ),
+                Provider::Passwd => (
+                    auth.passwd_file.is_some() || general.passwd_file.is_some(),
+                    "passwd-file",
+                ),
+                Provider::Ldap => (auth.ldap.is_some() || general.ldap.is_some(), "[auth.ldap]"),
+                Provider::Certificate => (self.config.file.tls.client_ca.is_some(), "client-ca in [tls]"),
+            };
+            if !there {
+                self.wrong(&key("providers"), format!("this provider needs {needed}"));
+            }
+        }
+        if auth.basic == Some(false) && auth.digest != Some(true) && knows_anybody(auth) {
+            self.wrong(&key("basic"), "with neither Basic nor Digest nobody can log in");
+        }
+        if let Some(ldap) = &auth.ldap {
+            self.ldap(&key("ldap"), ldap);
+        }
+    }
+
+    fn ldap(&mut self, at: &str, ldap: &Ldap) {
+        let key = |name: &str| format!("{at}.{name}");
+        match ldap.url.as_deref() {
+            None => self.wrong(at, "a directory needs 'url': url = \"ldaps://ldap.example.org\""),
+            Some(url) if !url.starts_with("ldap://") && !url.starts_with("ldaps://") => {
+                self.wrong(&key("url"), format!("'{url}' is no ldap:// or ldaps:// URL"));
+            }
+            Some(url) if url.starts_with("ldaps://") && ldap.starttls == Some(true) => {
+                self.wrong(&key("starttls"), "an ldaps:// connection is encrypted already");
+            }
+            Some(_) => {}
+        }
+        if ldap.base.is_none() {
+            self.wrong(at, "a directory needs 'base', where users are looked for");
+        }
+        if ldap.bind_password.is_some() && ldap.bind_password_file.is_some() {
+            self.wrong(
+                &key("bind-password-file"),
+                "'bind-password' and 'bind-password-file' exclude each other",
+            );
+        }
+        let password = ldap.bind_password.is_some() || ldap.bind_password_file.is_some();
+        if ldap.bind_dn.is_some() != password {
+            self.wrong(
+                &key("bind-dn"),
+                "'bind-dn' and 'bind-password' (or 'bind-password-file') need each other",
+            );
+        }
+        for (name, filter) in [("filter", &ldap.filter), ("groups-filter", &ldap.groups_filter)] {
+            if let Some(filter) = filter
+                && !balanced(filter)
+            {
+                self.wrong(
+                    &key(name),
+                    format!("'{filter}' is no filter: its brackets do not match"),
+                );
+            }
+        }
+    }
+
+    /// Two locations for the same URLs.
+    fn paths(&mut self) {
+        let locations = &self.config.file.location;
+        for (at, location) in locations.iter().enumerate() {
+            let Some(path) = &location.path else { continue };
+            let same = |other: &&Location| other.path.as_deref().map(slashless) == Some(slashless(path));
+            if locations[..at].iter().any(|other| same(&other)) {
+                self.wrong(
+                    &format!("location[{at}].path"),
+                    format!("there is another location for '{path}'"),
+                );
+            }
+        }
+    }
+
+    fn tls(&mut self) {
+        let file = &self.config.file;
+        let tls = &file.tls;
+        if file.listen.https.is_some() && tls.certificate.is_none() {
+            self.wrong("listen.https", "https needs 'certificate' and 'key' in [tls]");
+        }
+        match (&tls.certificate, &tls.key) {
+            (Some(_), None) => self.wrong("tls.certificate", "'certificate' needs 'key'"),
+            (None, Some(_)) => self.wrong("tls.key", "'key' needs 'certificate'"),
+            _ => {}
+        }
+        let asked = matches!(tls.client_auth, Some(ClientAuth::Optional | ClientAuth::Required));
+        if asked && tls.client_ca.is_none() {
+            self.wrong("tls.client-auth", "'client-auth' needs 'client-ca'");
+        }
+    }
+
+    fn numbers(&mut self) {
+        let file = &self.config.file;
+        if file.compression.level.is_some_and(|level| level > 9) {
+            self.wrong("compression.level", "a compression level is between 0 and 9");
+        }
+        for (name, number) in [
+            ("xml-depth", file.limits.xml_depth),
+            ("header-count", file.limits.header_count),
+            ("connections", file.limits.connections),
+            ("threads", file.limits.threads),
+        ] {
+            if number == Some(0) {
+                self.wrong(&format!("limits.{name}"), format!("{name} must be at least 1"));
+            }
+        }
+    }
+}
+
+fn knows_anybody(auth: &Auth) -> bool {
+    auth.htpasswd_file.is_some() || auth.passwd_file.is_some() || auth.ldap.is_some()
+}
+
+fn slashless(path: &str) -> Vec<&str> {
+    path.split('/').filter(|part| !part.is_empty()).collect()
+}
+
+/// Brackets match, and the whole is in one pair.
+fn balanced(filter: &str) -> bool {
+    let mut depth = 0_usize;
+    for (at, byte) in filter.bytes().enumerate() {
+        match byte {
+            b'(' => depth += 1,
+            b')' if depth == 0 => return false,
+            b')' => {
+                depth -= 1;
+                if depth == 0 && at + 1 < filter.len() {
+                    return false;
+                }
+            }
+            _ => {}
+        }
+    }
+    depth == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::complaints;
+
+    #[test]
+    fn what_does_not_fit_together_is_told_with_its_line() {
+        for (text, said) in [
+            ("", "/etc/sven.toml: nothing to serve"),
+            (
+                "[listen]\nhttp = ':http'\n[serve]\nroot = '/r'\n",
+                "/etc/sven.toml:2: Invalid port",
+            ),
+            (
+                "[[location]]\nparent = '/r'\n",
+                "/etc/sven.toml:1: a location needs 'path'",
+            ),
+            (
+                "[[location]]\npath = '/'\n",
+                "/etc/sven.toml:1: a location needs 'parent'",
+            ),
+            (
+                "[[location]]\npath = '/a/'\nparent = '/r'\n[[location]]\npath = '/a'\nparent = '/s'\n",
+                "/etc/sven.toml:5: there is another location for '/a'",
+            ),
+            (
+                "[[location]]\npath = '/a'\nparent = '/r'\nanonymous = false\n",
+                "/etc/sven.toml:4: nobody could come in",
+            ),
+            (
+                "[[location]]\npath = '/a'\nparent = '/r'\nmaster-uri = 'http://m/'\n",
+                "/etc/sven.toml:4: 'http://m/' must name a path",
+            ),
+            (
+                "[serve]\nroot = '/r'\n[listen]\nhttps = ':443'\n",
+                "/etc/sven.toml:4: https needs 'certificate'",
+            ),
+            (
+                "[serve]\nroot = '/r'\n[auth]\nproviders = ['ldap']\n",
+                "/etc/sven.toml:4: this provider needs [auth.ldap]",
+            ),
+            (
+                "[serve]\nroot = '/r'\n[auth.ldap]\nurl = 'ldap://x'\nbase = 'dc=x'\nfilter = '(a=b'\n",
+                "/etc/sven.toml:6: '(a=b' is no filter",
+            ),
+            (
+                "[serve]\nroot = '/r'\n[compression]\nlevel = 10\n",
+                "/etc/sven.toml:4: ",
+            ),
+        ] {
+            let found = complaints(text);
+            assert!(found.starts_with(said), "{text}: {found}");
+        }
+    }
+
+    #[test]
+    fn several_mistakes_are_told_at_once() {
+        let text = "[listen]\nsvn = ':x'\n[limits]\nthreads = 0\n";
+        assert_eq!(complaints(text).lines().count(), 4, "{}", complaints(text));
+    }
+
+    #[test]
+    fn a_sensible_file_has_no_mistakes() {
+        let text = "[serve]\nroot = '/srv/svn'\n[listen]\nsvn = ':3690'\nhttp = ['127.0.0.1:80', '[::1]:80']\n\
+                    [auth]\nhtpasswd-file = 'htpasswd'\n[[location]]\npath = '/svn'\nparent = '/srv/svn'\nanonymous = false\n";
+        assert_eq!(complaints(text), "");
+    }
+}

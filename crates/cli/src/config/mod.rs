@@ -1,0 +1,211 @@
+//! The configuration file of `sven serve`: TOML, one file for everything.
+//!
+//! [`file`] is the file as typed, [`keys`] knows which keys exist and where they stand, [`judge`] what may not stand beside
+//! what, [`files`] looks at the files that it names. All mistakes of a file are told at once, each with its line: whoever mends one should not meet the next after a
+//! restart. Relative file names are relative to the configuration file's own folder.
+//!
+//! What is absent: anything that listens.
+
+pub mod address;
+pub mod file;
+pub mod files;
+mod judge;
+pub mod keys;
+pub mod value;
+
+use std::fmt;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use base::{Code, Error};
+use toml::de::DeTable;
+
+use keys::{Lines, Mistake};
+
+/// A file that was read and found to make sense.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// What it says.
+    pub file: file::File,
+    path: PathBuf,
+    folder: PathBuf,
+    lines: Lines,
+}
+
+/// Everything that is wrong with a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistakes {
+    /// The file.
+    pub path: PathBuf,
+    /// At least one, in the order of lines.
+    pub list: Vec<Mistake>,
+}
+
+/// Larger is no configuration.
+const LARGEST: u64 = 4 << 20;
+
+impl Config {
+    /// Reads and judges the file at `path`.
+    ///
+    /// # Errors
+    /// All its mistakes, or the one reason why it could not be read.
+    pub fn read(path: &Path) -> Result<Config, Mistakes> {
+        let wrong = |text: String| Mistakes {
+            path: path.to_owned(),
+            list: vec![Mistake { line: 0, text }],
+        };
+        let can_not = |e: std::io::Error| wrong(Error::os(&e, "Can't read it").message());
+        let mut bytes = Vec::new();
+        let mut from = std::fs::File::open(path).map_err(can_not)?.take(LARGEST + 1);
+        from.read_to_end(&mut bytes).map_err(can_not)?;
+        if bytes.len() as u64 > LARGEST {
+            return Err(wrong("it is too large for a configuration file".to_owned()));
+        }
+        let text = String::from_utf8(bytes).map_err(|e| Mistakes {
+            path: path.to_owned(),
+            list: vec![Mistake {
+                line: keys::line_of(
+                    &String::from_utf8_lossy(e.as_bytes()),
+                    e.utf8_error().valid_up_to(),
+                ),
+                text: "it is not UTF-8 here".to_owned(),
+            }],
+        })?;
+        Config::parse(path, &text)
+    }
+
+    /// Judges `text`, which is what the file at `path` holds.
+    ///
+    /// # Errors
+    /// All its mistakes.
+    pub fn parse(path: &Path, text: &str) -> Result<Config, Mistakes> {
+        let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let wrong = |list| Mistakes {
+            path: path.to_owned(),
+            list,
+        };
+        let syntax = |e: toml::de::Error| Mistake {
+            line: e.span().map_or(0, |span| keys::line_of(text, span.start)),
+            text: e.message().trim_end().replace('\n', "; "),
+        };
+        let parsed = DeTable::parse(text).map_err(|e| wrong(vec![syntax(e)]))?;
+        let (lines, mistakes) = keys::walk(text, parsed.get_ref());
+        if !mistakes.is_empty() {
+            return Err(wrong(mistakes));
+        }
+        let file = toml::from_str(text).map_err(|e| wrong(vec![syntax(e)]))?;
+        let config = Config {
+            file,
+            path: path.to_owned(),
+            folder: whole.parent().unwrap_or(Path::new("/")).to_owned(),
+            lines,
+        };
+        let mistakes = judge::judge(&config);
+        match mistakes.is_empty() {
+            true => Ok(config),
+            false => Err(wrong(mistakes)),
+        }
+    }
+
+    /// The file's own name, as it was given.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folder that names in the file are relative to.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A file name from the file, as the system takes it.
+    pub fn located(&self, name: &Path) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// A mistake that `key` (`location[1].authz`) makes.
+    pub fn mistake(&self, key: &str, text: impl Into<String>) -> Mistake {
+        Mistake {
+            line: self.lines.of(key),
+            text: text.into(),
+        }
+    }
+
+    /// Says that these are the file's mistakes.
+    pub fn wrong(&self, list: Vec<Mistake>) -> Mistakes {
+        Mistakes {
+            path: self.path.clone(),
+            list,
+        }
+    }
+}
+
+impl fmt::Display for Mistakes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, mistake) in self.list.iter().enumerate() {
+            let end = if at + 1 < self.list.len() { "\n" } else { "" };
+            let path = self.path.display();
+            match mistake.line {
+                0 => write!(f, "{path}: {}{end}", mistake.text)?,
+                line => write!(f, "{path}:{line}: {}{end}", mistake.text)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl From<Mistakes> for Error {
+    fn from(mistakes: Mistakes) -> Error {
+        Error::new(Code::BAD_CONFIG_VALUE, mistakes.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    pub(super) fn complaints(text: &str) -> String {
+        match Config::parse(Path::new("/etc/sven.toml"), text) {
+            Ok(_) => String::new(),
+            Err(mistakes) => mistakes.to_string(),
+        }
+    }
+
+    #[test]
+    fn syntax_and_types_are_told_with_their_line() {
+        for (text, said) in [
+            ("[serve]\nroot = '/x'\n\nroot = '/y'\n", "/etc/sven.toml:4: "),
+            ("[serve\n", "/etc/sven.toml:1: "),
+            ("[serve]\nroot = 5\n", "/etc/sven.toml:2: "),
+            (
+                "[cache]\n\nmemory = '1 QiB'\n",
+                "/etc/sven.toml:3: '1 QiB' is no size such as",
+            ),
+            (
+                "[limits]\nstall-timeout = 30\n",
+                "/etc/sven.toml:2: invalid type: integer `30`, expected a time such as",
+            ),
+            (
+                "[[location]]\npath-authz = 'maybe'\n",
+                "/etc/sven.toml:2: unknown variant `maybe`, expected one of `on`, `off`, `short-circuit`",
+            ),
+        ] {
+            let found = complaints(text);
+            assert!(found.starts_with(said), "{text}: {found}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_or_not_text_is_explained() {
+        let folder = tempfile::tempdir().expect("because /tmp is there");
+        let path = folder.path().join("sven.toml");
+        let said = |path: &Path| Config::read(path).map(drop).map_err(|e| e.to_string());
+        let gone = said(&path).expect_err("because it is not there");
+        assert!(
+            gone.ends_with("sven.toml: Can't read it: No such file or directory"),
+            "{gone}"
+        );
+        std::fs::write(&path, b"[serve]\nroot = '\xff'\n").expect("because it is ours");
+        let odd = said(&path).expect_err("because it is not UTF-8");
+        assert!(odd.ends_with("sven.toml:2: it is not UTF-8 here"), "{odd}");
+    }
+}
