@@ -15,7 +15,8 @@ mod request;
 mod room;
 
 pub use options::{
-    AccessRules, Bulk, HttpOptions, Limits, Location, Master, PathAuthz, Provider, Source, Web,
+    AccessRules, Bulk, ClientCertificates, HttpOptions, Ldap, LdapGroups, LdapScope, Limits, Location,
+    Master, PathAuthz, Provider, Secret, Source, TlsOptions, TlsVersion, Web,
 };
 pub(crate) use reply::Reply;
 pub(crate) use request::Request;

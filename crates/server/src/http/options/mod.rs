@@ -1,9 +1,13 @@
 //! What the HTTP side of a server is told: which repositories stand at which URLs, under which rules.
 
+mod access;
+mod tls;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
-use repos::config::{AuthzFiles, UsernameCase};
+pub use access::{AccessRules, Ldap, LdapGroups, LdapScope, Provider, Secret};
+pub use tls::{ClientCertificates, TlsOptions, TlsVersion};
 
 /// Everything that HTTP connections share. A request keeps the options with which it began; new ones count for the next.
 #[derive(Clone, Debug, Default)]
@@ -18,6 +22,8 @@ pub struct HttpOptions {
     pub limits: Limits,
     /// Pages for browsers.
     pub web: Web,
+    /// Metrics and health are told under `/-/` to everybody who can connect; a repository of that name is then hidden.
+    pub status: bool,
 }
 
 /// One part of the URL space.
@@ -116,40 +122,6 @@ pub struct Master {
     pub url: String,
     /// Its Subversion version, major and minor; what it is too old for is not offered.
     pub version: Option<(u32, u32)>,
-}
-
-/// Who may come in, and as whom.
-#[derive(Clone, Debug, Default)]
-pub struct AccessRules {
-    /// Where names and passwords are looked up, in this order.
-    pub providers: Vec<Provider>,
-    /// Shown to people who are asked for a password.
-    pub realm: Option<String>,
-    /// Passwords may be sent in the clear (`AuthType Basic`).
-    pub basic: bool,
-    /// Digests of passwords may be sent (`AuthType Digest`).
-    pub digest: bool,
-    /// Who has not said a name may do what the rules grant to anybody.
-    pub anonymous: bool,
-    /// Path-based rules (`AuthzSVNAccessFile`).
-    pub authz: Option<AuthzFiles>,
-    /// As `authz`, by file name in each repository's `conf` (`AuthzSVNReposRelativeAccessFile`).
-    pub repository_authz: Option<String>,
-    /// `AuthzSVNGroupsFile`.
-    pub groups: Option<PathBuf>,
-    /// `AuthzForceUsernameCase`.
-    pub username_case: UsernameCase,
-}
-
-/// A place where names and passwords are looked up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Provider {
-    /// A file as `htpasswd` or `htdigest` writes it.
-    Htpasswd(PathBuf),
-    /// A file as svnserve's `password-db`.
-    Passwd(PathBuf),
-    /// The subject of the client's certificate.
-    Certificate,
 }
 
 /// What a peer may send, and how long it may take.
