@@ -15,7 +15,7 @@ use crate::service::Service;
 /// # Errors
 /// Those of reading it.
 pub(crate) fn conf_of(service: &Service, repository: &Repository) -> Result<Arc<ServerConf>> {
-    match &service.options.config_file {
+    match &service.options().config_file {
         Some(path) => service.config.server_required(path),
         None => service
             .config

@@ -67,7 +67,7 @@ impl Server {
         let workers = Workers::new(self.threads, idle.clone());
         let watcher = {
             let (workers, stop) = (workers.clone(), stop.clone());
-            let patience = self.service.options.stall_timeout;
+            let patience = self.service.options().stall_timeout;
             thread::Builder::new()
                 .name("idle".to_owned())
                 .stack_size(256 << 10)
@@ -150,7 +150,7 @@ impl Door<'_> {
             };
             self.complained = false;
             // If that fails the connection was gone at once.
-            if let Ok(stream) = Stream::tcp(socket, self.service.options.stall_timeout) {
+            if let Ok(stream) = Stream::tcp(socket, self.service.options().stall_timeout) {
                 let stream = stream.served_by(self.workers, &self.connections);
                 self.workers.submit(Session::new(self.service.clone(), stream));
             }

@@ -19,8 +19,8 @@ use crate::svn::Session;
 
 /// Serves conversations; shared by all threads.
 pub struct Service {
-    pub(crate) options: Options,
-    /// Replaced when the configuration is read anew.
+    /// Replaced when the configuration is read anew, as is what follows.
+    options: RwLock<Arc<Options>>,
     http: RwLock<Arc<HttpOptions>>,
     pub(crate) repositories: Repositories,
     pub(crate) config: ConfigCache,
@@ -36,13 +36,24 @@ impl Service {
     pub fn new(options: Options, cache: Arc<Cache>, log: Option<Arc<OperationLog>>) -> Arc<Service> {
         Arc::new(Service {
             http: RwLock::new(Arc::new(HttpOptions::default())),
-            options,
+            options: RwLock::new(Arc::new(options)),
             repositories: Repositories::new(cache),
             config: ConfigCache::default(),
             log,
             host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
             stopping: AtomicBool::new(false),
         })
+    }
+
+    /// From now on conversations over `svn://` are held by these options. How much a peer may send and how long it may keep
+    /// silent stays as it was for those that have begun, and where the server looks after quiet ones.
+    pub fn set_options(&self, options: Options) {
+        *self.options.write() = Arc::new(options);
+    }
+
+    /// What holds now.
+    pub(crate) fn options(&self) -> Arc<Options> {
+        self.options.read().clone()
     }
 
     /// From now on requests over HTTP are served by these options; those that run keep theirs.
@@ -64,8 +75,8 @@ impl Service {
     }
 
     /// The directory that URLs start from.
-    pub(crate) fn root(&self) -> &PathBuf {
-        &self.options.root
+    pub(crate) fn root(&self) -> PathBuf {
+        self.options().root.clone()
     }
 }
 

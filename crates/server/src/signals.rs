@@ -1,7 +1,7 @@
 //! How a server is told to stop, and what signals mean to it.
 //!
 //! SIGTERM and SIGINT stop it. SIGHUP opens the log file anew; a server without one stops, as when its terminal is
-//! closed. SIGPIPE never reaches us: the standard library ignores it.
+//! closed. Who has more to do then says so ([`Signals::listen_with`]). SIGPIPE never reaches us: the standard library ignores it.
 
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -76,6 +76,22 @@ impl Signals {
     /// # Errors
     /// The system's.
     pub fn listen(stop: &Stop, log: Option<Arc<OperationLog>>) -> Result<Signals> {
+        let reopen = log.map(|log| {
+            move || {
+                if let Err(error) = log.reopen() {
+                    // Into the old one.
+                    log.error(Origin::default(), &error);
+                }
+            }
+        });
+        Self::listen_with(stop, reopen)
+    }
+
+    /// From now on SIGTERM and SIGINT ask `stop` to stop, and SIGHUP does `hang_up` (or stops, if there is nothing to do).
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn listen_with(stop: &Stop, mut hang_up: Option<impl FnMut() + Send + 'static>) -> Result<Signals> {
         let mut signals = iterator::Signals::new([SIGTERM, SIGINT, SIGHUP])
             .map_err(|e| Error::os(&e, "Can't listen for signals"))?;
         let stop = stop.clone();
@@ -83,13 +99,8 @@ impl Signals {
         let stopped_by = fatal.clone();
         let listen = move || {
             for signal in &mut signals {
-                match (signal, &log) {
-                    (SIGHUP, Some(log)) => {
-                        if let Err(error) = log.reopen() {
-                            // Into the old one.
-                            log.error(Origin::default(), &error);
-                        }
-                    }
+                match (signal, &mut hang_up) {
+                    (SIGHUP, Some(hang_up)) => hang_up(),
                     _ => {
                         stopped_by.store(signal, Ordering::SeqCst);
                         stop.stop();
@@ -99,7 +110,7 @@ impl Signals {
         };
         thread::Builder::new()
             .name("signals".to_owned())
-            .stack_size(64 << 10)
+            .stack_size(1 << 20)
             .spawn(listen)
             .map_err(|e| Error::os(&e, "Can't start a thread"))?;
         Ok(Signals { fatal })

@@ -26,7 +26,7 @@ impl Talk {
 
     /// What this server allows anybody.
     fn ceiling(&self) -> Access {
-        if self.service.options.read_only {
+        if self.service.options().read_only {
             Access::Read
         } else {
             Access::Write
@@ -113,7 +113,7 @@ impl Talk {
         if !user_required && conf.anon_access >= access {
             all.push(ANONYMOUS.to_owned());
         }
-        if known && self.service.options.tunnel.is_some() {
+        if known && self.service.options().tunnel.is_some() {
             all.push(EXTERNAL.to_owned());
         }
         if known && self.place.passwords.is_some() {
@@ -142,8 +142,8 @@ impl Talk {
                 self.refuse("Must authenticate with listed mechanism");
                 continue;
             }
-            let tunnel = self.service.options.tunnel.as_ref();
-            match (mechanism.as_str(), tunnel) {
+            let options = self.service.options();
+            match (mechanism.as_str(), options.tunnel.as_ref()) {
                 (ANONYMOUS, _) => {}
                 (EXTERNAL, Some(tunnel)) => {
                     let name = tunnel.user.clone();

@@ -118,7 +118,7 @@ impl Talk {
         self.log_operation(|| oplog::file_revs(&path, start, end, include_merged));
         let repository = self.place.repository.clone();
         let readable = self.readable();
-        let level = self.service.options.compression;
+        let level = self.service.options().compression;
         self.entries(|talk| {
             let mut sink = FileRevs {
                 conn: &mut talk.conn,

@@ -144,12 +144,12 @@ fn told(service: &Service, origin: Origin<'_>, error: &Error) -> Error {
 fn find(service: &Service, url: &str, origin: Origin<'_>) -> Result<(Place, FsPath)> {
     let parsed = SvnUrl::parse(url)?;
     // With virtual hosts the authority is a directory like the others.
-    let host: Vec<Vec<u8>> = match service.options.virtual_host {
+    let host: Vec<Vec<u8>> = match service.options().virtual_host {
         true => vec![parsed.authority.clone().into_bytes()],
         false => Vec::new(),
     };
     let all: Vec<&[u8]> = host.iter().chain(&parsed.path).map(Vec::as_slice).collect();
-    let (path, count) = search(service.root(), &all, host.len()).ok_or_else(|| {
+    let (path, count) = search(&service.root(), &all, host.len()).ok_or_else(|| {
         Error::new(
             Code::RA_SVN_REPOS_NOT_FOUND,
             format!("No repository found in '{url}'"),

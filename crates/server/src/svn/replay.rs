@@ -47,7 +47,7 @@ impl Talk {
         };
         let repository = self.place.repository.clone();
         let readable = self.readable();
-        let level = self.service.options.compression;
+        let level = self.service.options().compression;
         let driver = EditDriver::new(&mut self.conn, self.capabilities, level, &mut self.codec);
         let mut editor = driver.replay();
         let told: Result<(), Error> = replay::replay(&repository, rev, &options, &*readable, &mut editor);

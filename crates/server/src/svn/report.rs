@@ -113,7 +113,7 @@ impl Talk {
         self.trivial();
         outcome?;
         report.ready()?;
-        let level = self.service.options.compression;
+        let level = self.service.options().compression;
         let mut editor = EditDriver::new(&mut self.conn, self.capabilities, level, &mut self.codec);
         match report.finish(&mut editor) {
             Ok(outcome) => {

@@ -66,7 +66,7 @@ pub(crate) struct Talk {
 
 impl Session {
     pub(crate) fn new(service: Arc<Service>, stream: Stream) -> Session {
-        let options = &service.options;
+        let options = service.options();
         let peer = stream.peer();
         let mut conn = Conn::new(stream, options.max_request, options.max_response);
         conn.limit_next_message(LONGEST_HELLO);
@@ -121,7 +121,7 @@ impl Session {
 
     /// By when the peer must have said what it owes: its greeting, or the rest of a command. `None` if it owes nothing.
     pub(crate) fn due(&self) -> Option<Instant> {
-        let patience = self.service.options.stall_timeout?;
+        let patience = self.service.options().stall_timeout?;
         match &self.phase {
             Phase::New(_) | Phase::Greeted(_) => self.begun.checked_add(patience),
             Phase::Open(talk) if talk.conn.has_input() => Instant::now().checked_add(patience),
@@ -138,7 +138,7 @@ impl Session {
         loop {
             match &mut self.phase {
                 Phase::New(conn) => {
-                    let compression = self.service.options.compression > 0;
+                    let compression = self.service.options().compression > 0;
                     Greeting::new(Capabilities::server(compression)).write(conn.out());
                     conn.flush()?;
                 }
