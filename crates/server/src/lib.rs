@@ -23,6 +23,7 @@ mod service;
 mod signals;
 mod stream;
 mod svn;
+mod web;
 mod workers;
 
 pub use listen::Listener;

@@ -27,11 +27,12 @@ use std::sync::Arc;
 
 use http::StatusCode;
 
-use self::fault::Fault;
+pub(crate) use self::fault::Fault;
 use self::place::Found;
 pub(crate) use self::visit::Visit;
 use crate::http::{Reply, Request};
 use crate::service::Service;
+use crate::web;
 
 type Outcome = Result<(), Fault>;
 
@@ -65,6 +66,7 @@ fn dispatch(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     match visit.request.method.as_str() {
         "OPTIONS" => options::options(visit, reply),
         "PROPFIND" => propfind::propfind(visit, reply),
+        "GET" | "HEAD" if web::wanted(&visit.http, visit.request, &visit.resource) => web::page(visit, reply),
         "GET" | "HEAD" => get::get(visit, reply),
         "REPORT" => report::report(visit, reply),
         "POST" => post::post(visit, reply),

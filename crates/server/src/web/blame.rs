@@ -1,0 +1,139 @@
+//! Who wrote which line.
+//!
+//! The texts of all revisions of a file are compared one after the other; each line remembers the revision that brought it.
+//! Long files and long histories would take a server's time for one reader, so there are limits on both.
+
+use std::time::{Duration, Instant};
+
+use askama::Template;
+use base::{Cancel, FsPath, NodeKind, Result, Revnum, props};
+use delta::editor::{EncodedVersions, TextChunk};
+use diff::{DiffOptions, Lines, changes, split};
+use repos::file_revs::{self, FileRev, Sink};
+
+use super::file::{Shown, show};
+use super::frame::{Frame, date, text};
+use super::{Outcome, Place, highlight, send, url};
+use crate::dav::{Fault, Visit};
+use crate::http::Reply;
+
+/// Longest file, in bytes, that is looked at.
+const MOST: usize = 1 << 20;
+/// How long it may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[derive(Template)]
+#[template(path = "web/blame.html")]
+struct BlamePage {
+    frame: Frame,
+    note: Option<String>,
+    lines: Vec<Line>,
+    code: String,
+}
+
+struct Line {
+    label: String,
+    title: String,
+    href: String,
+}
+
+pub(super) fn page(visit: &mut Visit<'_>, reply: &mut Reply, place: &Place) -> Outcome {
+    let mut page = BlamePage {
+        frame: Frame::of(visit, place, "blame"),
+        note: None,
+        lines: Vec::new(),
+        code: String::new(),
+    };
+    let file = visit.repository().file(place.rev, &place.path)?;
+    match show(&file, &file.props()?)? {
+        Shown::Text(whole) if whole.len() <= MOST => match lines(visit, place)? {
+            Some(lines) => {
+                page.lines = lines;
+                page.code = highlight::html(place.path.basename(), &whole, visit.http.web.highlight);
+            }
+            None => page.note = Some("This file has too much history to be shown here.".to_owned()),
+        },
+        Shown::Text(_) | Shown::TooLong => page.note = Some("This file is too long for this.".to_owned()),
+        Shown::Binary => page.note = Some("A binary file has no lines.".to_owned()),
+    }
+    visit.log_operation(|| super::operation("get-file-revs", place));
+    send(reply, &page, place.pegged)
+}
+
+/// The revisions of a file, without its texts.
+#[derive(Default)]
+struct Revisions(Vec<(FsPath, Revnum, String, String)>);
+
+impl Sink for Revisions {
+    fn revision(&mut self, rev: &FileRev<'_>) -> Result<()> {
+        let prop = |name: &str| rev.revprops.get(name).map(Vec::as_slice);
+        let author = text(prop(props::AUTHOR).unwrap_or_default());
+        self.0
+            .push((rev.path.clone(), rev.rev, author, date(prop(props::DATE))));
+        Ok(())
+    }
+
+    fn text_chunk(&mut self, _chunk: TextChunk<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn text_end(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn accepts_encoded(&self) -> EncodedVersions {
+        EncodedVersions::up_to(2)
+    }
+}
+
+/// What stands before each line; `None` if it takes too long.
+fn lines(visit: &Visit<'_>, place: &Place) -> std::result::Result<Option<Vec<Line>>, Fault> {
+    let end = Instant::now() + PATIENCE;
+    let repository = visit.repository();
+    let mut revisions = Revisions::default();
+    file_revs::run(
+        repository,
+        &place.path,
+        Some(Revnum::ZERO),
+        Some(place.rev),
+        false,
+        &*visit.readable(),
+        &mut revisions,
+        &Cancel::new(),
+    )?;
+    let options = DiffOptions::default();
+    let mut old: Vec<u8> = Vec::new();
+    let mut owners: Vec<usize> = Vec::new();
+    for (index, (path, rev, ..)) in revisions.0.iter().enumerate() {
+        let file = repository.file(*rev, path)?;
+        if Instant::now() > end || file.size()? > 8 * MOST as u64 {
+            return Ok(None);
+        }
+        let new = file.reader()?.read_all()?;
+        let mut next = Vec::with_capacity(owners.len());
+        let mut at = 0;
+        for change in changes(&Lines::new(&old, &new, &options)) {
+            next.extend_from_slice(&owners[at..change.old.start]);
+            next.extend(change.new.map(|_| index));
+            at = change.old.end;
+        }
+        next.extend_from_slice(&owners[at..]);
+        debug_assert_eq!(next.len(), split(&new).len(), "each line has an owner");
+        (old, owners) = (new, next);
+    }
+    let widest = revisions
+        .0
+        .iter()
+        .map(|(_, _, author, _)| author.chars().count().min(12))
+        .max();
+    let lines = owners.iter().map(|index| {
+        let (_, rev, author, date) = &revisions.0[*index];
+        let short: String = author.chars().take(12).collect();
+        Line {
+            label: format!("{rev} {short:>width$}", width = widest.unwrap_or(0)),
+            title: format!("r{rev}, {author}, {date}"),
+            href: url(visit, &FsPath::root(), NodeKind::Dir, "revision", Some(*rev)),
+        }
+    });
+    Ok(Some(lines.collect()))
+}

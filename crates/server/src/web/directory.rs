@@ -1,0 +1,79 @@
+//! A directory's entries.
+
+use askama::Template;
+use base::{FsPath, NodeKind};
+use repos::DirentFields;
+
+use super::frame::{Frame, date, properties, size, text};
+use super::{Outcome, Place, send, url};
+use crate::dav::Visit;
+use crate::http::Reply;
+
+/// Most entries of one page.
+const MOST: usize = 10_000;
+
+#[derive(Template)]
+#[template(path = "web/directory.html")]
+struct Directory {
+    frame: Frame,
+    up: Option<String>,
+    rows: Vec<Row>,
+    left_out: usize,
+    props: Vec<(String, String)>,
+}
+
+struct Row {
+    name: String,
+    href: String,
+    size: String,
+    rev: String,
+    rev_href: String,
+    author: String,
+    date: String,
+}
+
+pub(super) fn page(visit: &mut Visit<'_>, reply: &mut Reply, place: &Place) -> Outcome {
+    let repository = visit.repository();
+    let readable = visit.readable();
+    let mut entries = repository.directory(place.rev, &place.path, DirentFields::ALL, &*readable)?;
+    // Directories first, each kind by name.
+    entries.sort_by_key(|(_, dirent)| dirent.kind != NodeKind::Dir);
+    let left_out = entries.len().saturating_sub(MOST);
+    let rev = place.pegged.then_some(place.rev);
+    let rows = entries.iter().take(MOST).map(|(name, dirent)| {
+        let path = place.path.join_str(name);
+        let is_dir = dirent.kind == NodeKind::Dir;
+        let view = if is_dir { "" } else { "file" };
+        Row {
+            href: url(visit, &path, dirent.kind, view, rev),
+            name: if is_dir {
+                format!("{name}/")
+            } else {
+                name.to_string()
+            },
+            size: dirent.size.map(size).unwrap_or_default(),
+            rev: dirent.created_rev.to_string(),
+            rev_href: url(
+                visit,
+                &FsPath::root(),
+                NodeKind::Dir,
+                "revision",
+                Some(dirent.created_rev),
+            ),
+            author: text(dirent.author().unwrap_or_default()),
+            date: date(dirent.date()),
+        }
+    });
+    let page = Directory {
+        frame: Frame::of(visit, place, ""),
+        up: place
+            .path
+            .parent()
+            .map(|up| url(visit, &up, NodeKind::Dir, "", rev)),
+        rows: rows.collect(),
+        left_out,
+        props: properties(&repository.node_props(place.rev, &place.path)?),
+    };
+    visit.log_operation(|| crate::web::operation("get-dir", place));
+    send(reply, &page, place.pegged)
+}

@@ -1,0 +1,174 @@
+//! What all pages have: the way to where one is, the revision, the other views of the same thing.
+
+use base::{FsPath, NodeKind};
+
+use super::{Place, url};
+use crate::dav::Visit;
+
+/// The style of all pages.
+pub(super) const STYLE: &str = include_str!("../../templates/web/style.css");
+
+/// A link on the way from the repository to the node.
+pub(super) struct Crumb {
+    pub(super) name: String,
+    pub(super) href: String,
+}
+
+/// A link to another view of the node.
+pub(super) struct Tab {
+    pub(super) name: &'static str,
+    pub(super) href: String,
+    pub(super) current: bool,
+}
+
+/// Everything around a page's content.
+pub(super) struct Frame {
+    pub(super) title: String,
+    pub(super) crumbs: Vec<Crumb>,
+    pub(super) tabs: Vec<Tab>,
+    pub(super) has_revision: bool,
+    pub(super) rev: String,
+    /// What the form that asks for another revision shows of it.
+    pub(super) view: &'static str,
+    pub(super) foot: String,
+}
+
+impl Frame {
+    /// A page that is not about a node.
+    pub(super) fn bare(title: String, crumbs: Vec<Crumb>) -> Frame {
+        Frame {
+            title,
+            crumbs,
+            tabs: Vec::new(),
+            has_revision: false,
+            rev: String::new(),
+            view: "",
+            foot: String::new(),
+        }
+    }
+
+    /// The page `view` of a node.
+    pub(super) fn of(visit: &Visit<'_>, place: &Place, view: &'static str) -> Frame {
+        let rev = place.pegged.then_some(place.rev);
+        let name = visit
+            .place
+            .location
+            .name
+            .clone()
+            .unwrap_or_else(|| visit.place.basename());
+        let mut at = FsPath::root();
+        let mut crumbs = vec![Crumb {
+            href: url(visit, &at, NodeKind::Dir, "", rev),
+            name: name.clone(),
+        }];
+        let count = place.path.components().count();
+        for (index, component) in place.path.components().enumerate() {
+            at = at.join_str(component);
+            let last = index + 1 == count;
+            let (kind, below) = match last && place.kind == NodeKind::File {
+                true => (NodeKind::File, "file"),
+                false => (NodeKind::Dir, ""),
+            };
+            crumbs.push(Crumb {
+                href: url(visit, &at, kind, below, rev),
+                name: component.to_owned(),
+            });
+        }
+        let views: &[(&'static str, &'static str)] = match place.kind {
+            NodeKind::File => &[
+                ("File", "file"),
+                ("Blame", "blame"),
+                ("Log", "log"),
+                ("Download", "download"),
+            ],
+            _ => &[("Files", ""), ("Log", "log")],
+        };
+        let mut tabs: Vec<Tab> = views
+            .iter()
+            .map(|(name, other)| Tab {
+                name,
+                href: url(visit, &place.path, place.kind, other, rev),
+                current: *other == view,
+            })
+            .collect();
+        if place.kind == NodeKind::File {
+            tabs.push(Tab {
+                name: "Raw",
+                href: url(visit, &place.path, place.kind, "", rev),
+                current: false,
+            });
+        }
+        tabs.push(Tab {
+            name: "Last revision",
+            href: url(visit, &FsPath::root(), NodeKind::Dir, "revision", Some(place.rev)),
+            current: view == "revision",
+        });
+        Frame {
+            title: format!("{}: {} (r{})", name, place.path, place.rev),
+            crumbs,
+            tabs,
+            has_revision: true,
+            rev: place.rev.to_string(),
+            view,
+            foot: format!("Revision {} of {}", place.rev, name),
+        }
+    }
+
+    /// As templates ask for it.
+    pub(super) fn style(&self) -> &'static str {
+        STYLE
+    }
+}
+
+/// A stored date for people.
+pub(super) fn date(stored: Option<&[u8]>) -> String {
+    let text = String::from_utf8_lossy(stored.unwrap_or_default());
+    match (text.get(0..10), text.get(11..16)) {
+        (Some(day), Some(time)) => format!("{day} {time} UTC"),
+        _ => text.into_owned(),
+    }
+}
+
+/// Bytes for people.
+pub(super) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    if bytes < 1024 {
+        return format!("{bytes} B");
+    }
+    let mut tenths = bytes.saturating_mul(10) / 1024;
+    let mut unit = 0;
+    while tenths >= 10_240 && unit + 1 < UNITS.len() {
+        tenths /= 1024;
+        unit += 1;
+    }
+    format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
+}
+
+/// Properties that people set, as text.
+pub(super) fn properties(all: &base::Props) -> Vec<(String, String)> {
+    all.iter()
+        .filter(|(name, _)| !name.starts_with("svn:entry:"))
+        .map(|(name, value)| (name.clone(), text(value)))
+        .collect()
+}
+
+/// Bytes as text for people.
+pub(super) fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_dates_are_for_people() {
+        assert_eq!(size(0), "0 B");
+        assert_eq!(size(1536), "1.5 KiB");
+        assert_eq!(size(5 << 20), "5.0 MiB");
+        assert_eq!(size(u64::MAX), "1801.4 PiB");
+        assert_eq!(date(Some(b"2026-11-21T19:31:22.137689Z")), "2026-11-21 19:31 UTC");
+        assert_eq!(date(Some("é".as_bytes())), "é");
+        assert_eq!(date(None), "");
+    }
+}

@@ -1,0 +1,83 @@
+//! The history of a node, fifty revisions a page.
+
+use askama::Template;
+use base::{Cancel, FsPath, NodeKind, Revnum, props};
+use repos::log;
+
+use super::frame::{Frame, date, text};
+use super::query::Query;
+use super::{Outcome, Place, send, url};
+use crate::dav::Visit;
+use crate::http::Reply;
+
+/// Revisions of one page.
+const PAGE: usize = 50;
+
+#[derive(Template)]
+#[template(path = "web/log.html")]
+struct LogPage {
+    frame: Frame,
+    entries: Vec<Entry>,
+    older: Option<String>,
+}
+
+struct Entry {
+    rev: Revnum,
+    href: String,
+    author: String,
+    date: String,
+    message: String,
+    changes: usize,
+}
+
+pub(super) fn page(visit: &mut Visit<'_>, reply: &mut Reply, place: &Place, query: &Query) -> Outcome {
+    let from = query.from.unwrap_or(place.rev).min(place.rev);
+    // Where the node was when this page begins.
+    let readable = visit.readable();
+    let repository = visit.repository();
+    let there = repos::history::locations(repository, &place.path, place.rev, &[from], &*readable)?;
+    let mut found: Vec<Entry> = Vec::new();
+    if let Some((_, path)) = there.into_iter().next() {
+        let options = log::Options {
+            paths: vec![path],
+            start: Some(from),
+            end: Some(Revnum::ZERO),
+            // One more tells whether there is another page.
+            limit: PAGE as u64 + 1,
+            changed_paths: true,
+            ..log::Options::default()
+        };
+        let mut take = |entry: &log::LogEntry<'_>| {
+            if let Some(rev) = entry.rev {
+                let prop = |name| text(entry.prop(name).unwrap_or_default());
+                found.push(Entry {
+                    rev,
+                    href: url(visit, &FsPath::root(), NodeKind::Dir, "revision", Some(rev)),
+                    author: prop(props::AUTHOR),
+                    date: date(entry.prop(props::DATE)),
+                    message: prop(props::LOG),
+                    changes: entry.changes.len(),
+                });
+            }
+            Ok(())
+        };
+        log::run(repository, &options, &*readable, &mut take, &Cancel::new())?;
+    }
+    let more = found.get(PAGE).map(|entry| entry.rev);
+    found.truncate(PAGE);
+    let older = more.map(|rev| {
+        let here = url(visit, &place.path, place.kind, "log", Some(place.rev));
+        format!("{here}&from={rev}")
+    });
+    let page = LogPage {
+        frame: Frame::of(visit, place, "log"),
+        entries: found,
+        older,
+    };
+    visit.log_operation(|| {
+        let mut path = String::new();
+        wire::dav::uri::encode(place.path.as_str(), &mut path);
+        format!("log ({path}) r{from}:0 limit={PAGE} discover-changed-paths")
+    });
+    send(reply, &page, place.pegged)
+}

@@ -1,0 +1,53 @@
+//! What follows the question mark.
+
+use base::Revnum;
+use wire::dav::uri;
+
+/// The parts of a query that pages know.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Query {
+    /// Which page.
+    pub(super) view: String,
+    /// `p`: the revision to look at.
+    pub(super) peg: Option<Revnum>,
+    /// `r`: the revision to go back to from there.
+    pub(super) operative: Option<Revnum>,
+    /// `from`: the revision at which a log begins.
+    pub(super) from: Option<Revnum>,
+}
+
+impl Query {
+    /// Takes what it understands; the rest is nobody's.
+    pub(super) fn parse(text: Option<&str>) -> Query {
+        let mut query = Query::default();
+        for pair in text.unwrap_or_default().split('&') {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let value = uri::decode(value).unwrap_or_default();
+            let rev = || Revnum::parse(value.trim().trim_start_matches('r').as_bytes());
+            match name {
+                "view" => query.view = value,
+                "p" => query.peg = rev(),
+                "r" => query.operative = rev(),
+                "from" => query.from = rev(),
+                _ => {}
+            }
+        }
+        query
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn revisions_may_have_an_r_and_nonsense_is_nothing() {
+        let query = Query::parse(Some("view=log&p=r12&r=3&x&from=zz"));
+        assert_eq!(query.view, "log");
+        assert_eq!(
+            (query.peg, query.operative, query.from),
+            (Some(Revnum(12)), Some(Revnum(3)), None)
+        );
+        assert_eq!(Query::parse(None), Query::default());
+    }
+}

@@ -1,0 +1,248 @@
+//! One revision: what was said of it, what it changed, and the difference it made.
+
+use std::time::{Duration, Instant};
+
+use askama::Template;
+use base::{Cancel, FsPath, NodeKind, Revnum, props};
+use diff::{DiffOptions, Labels, unified};
+use http::StatusCode;
+use repos::access::Readable;
+use repos::{ChangeKind, ChangedPath, log};
+
+use super::file::{Shown, show};
+use super::frame::{Frame, date, text};
+use super::{Outcome, Place, send, url};
+use crate::dav::{Fault, Visit};
+use crate::http::Reply;
+
+/// Most changed paths that are listed, and most of them that are compared.
+const PATHS: usize = 1000;
+const PATCHES: usize = 200;
+/// Longest text, in bytes, that is compared.
+const LONG: usize = 512 << 10;
+/// Most lines of all patches together.
+const LINES: usize = 20_000;
+/// How long comparing may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+#[derive(Template)]
+#[template(path = "web/revision.html")]
+struct RevisionPage {
+    frame: Frame,
+    previous: Option<String>,
+    next: Option<String>,
+    author: String,
+    date: String,
+    message: String,
+    changes: Vec<Change>,
+    left_out: usize,
+    patches: Vec<Patch>,
+}
+
+struct Change {
+    letter: &'static str,
+    path: String,
+    href: String,
+    from: String,
+    anchor: Option<usize>,
+}
+
+struct Patch {
+    anchor: usize,
+    path: String,
+    note: Option<&'static str>,
+    /// Class and text of each line.
+    lines: Vec<(&'static str, String)>,
+}
+
+pub(super) fn page(visit: &mut Visit<'_>, reply: &mut Reply, place: &Place) -> Outcome {
+    let readable = visit.readable();
+    let repository = visit.repository();
+    let rev = place.rev;
+    let link = |rev| url(visit, &FsPath::root(), NodeKind::Dir, "revision", Some(rev));
+    let mut page = RevisionPage {
+        frame: Frame::of(visit, place, "revision"),
+        previous: rev.prev().map(link),
+        next: (rev < visit.youngest()?).then(|| link(rev.next())),
+        author: String::new(),
+        date: String::new(),
+        message: String::new(),
+        changes: Vec::new(),
+        left_out: 0,
+        patches: Vec::new(),
+    };
+    let options = log::Options {
+        start: Some(rev),
+        end: Some(rev),
+        changed_paths: true,
+        ..log::Options::default()
+    };
+    let mut all: Vec<ChangedPath> = Vec::new();
+    let mut take = |entry: &log::LogEntry<'_>| {
+        let prop = |name| text(entry.prop(name).unwrap_or_default());
+        page.author = prop(props::AUTHOR);
+        page.date = date(entry.prop(props::DATE));
+        page.message = prop(props::LOG);
+        all = entry.changes.to_vec();
+        Ok(())
+    };
+    log::run(repository, &options, &*readable, &mut take, &Cancel::new())
+        .map_err(|error| Fault::hidden(StatusCode::FORBIDDEN, error))?;
+    page.left_out = all.len().saturating_sub(PATHS);
+    let mut comparing = Comparing {
+        visit,
+        rev,
+        all: &all,
+        readable: &*readable,
+        end: Instant::now() + PATIENCE,
+        lines: 0,
+    };
+    for change in all.iter().take(PATHS) {
+        let patch = match page.patches.len() < PATCHES {
+            true => comparing.patch(change, page.patches.len() + 1)?,
+            false => None,
+        };
+        page.changes.push(Change {
+            letter: letter(change.change),
+            path: change.path.to_string(),
+            href: match change.change {
+                ChangeKind::Delete => String::new(),
+                _ => {
+                    let view = if change.node_kind == NodeKind::File {
+                        "file"
+                    } else {
+                        "dir"
+                    };
+                    url(visit, &change.path, change.node_kind, view, Some(rev))
+                }
+            },
+            from: match &change.copyfrom {
+                Some((rev, from)) if readable.read(from) => format!("{from}@{rev}"),
+                _ => String::new(),
+            },
+            anchor: patch.as_ref().map(|patch| patch.anchor),
+        });
+        page.patches.extend(patch);
+    }
+    visit.log_operation(|| format!("log (/) r{rev}:{rev} discover-changed-paths"));
+    send(reply, &page, true)
+}
+
+struct Comparing<'a, 'v> {
+    visit: &'a Visit<'v>,
+    rev: Revnum,
+    all: &'a [ChangedPath],
+    readable: &'a dyn Readable,
+    end: Instant,
+    lines: usize,
+}
+
+impl Comparing<'_, '_> {
+    /// The difference that a change made to a text, if it did.
+    fn patch(&mut self, change: &ChangedPath, anchor: usize) -> Result<Option<Patch>, Fault> {
+        let old = self.before(change);
+        let new = match change.change {
+            ChangeKind::Delete => None,
+            _ => Some((self.rev, change.path.clone())),
+        };
+        let told = change.text_mod || !matches!(change.change, ChangeKind::Modify);
+        if change.node_kind == NodeKind::Dir || !told {
+            return Ok(None);
+        }
+        let mut patch = Patch {
+            anchor,
+            path: change.path.to_string(),
+            note: None,
+            lines: Vec::new(),
+        };
+        let (Some(old), Some(new)) = (self.text(old)?, self.text(new)?) else {
+            return Ok(None);
+        };
+        let (old, new) = match (old, new) {
+            (Side::Binary, _) | (_, Side::Binary) => {
+                patch.note = Some("A binary file.");
+                return Ok(Some(patch));
+            }
+            (Side::Text(old), Side::Text(new)) if old.len().max(new.len()) <= LONG => (old, new),
+            _ => {
+                patch.note = Some("The texts are too long to be compared here.");
+                return Ok(Some(patch));
+            }
+        };
+        if Instant::now() > self.end || self.lines > LINES {
+            patch.note = Some("The whole difference is too long to be shown here.");
+            return Ok(Some(patch));
+        }
+        let labels = Labels { old: b"", new: b"" };
+        let difference = unified(old.as_bytes(), new.as_bytes(), labels, &DiffOptions::default());
+        let difference = String::from_utf8_lossy(&difference);
+        patch.lines = difference.split_inclusive('\n').skip(2).map(marked).collect();
+        self.lines += patch.lines.len();
+        if patch.lines.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(patch))
+    }
+
+    /// Where the text was before the revision; `None` if it is new.
+    fn before(&self, change: &ChangedPath) -> Option<(Revnum, FsPath)> {
+        if let Some((rev, from)) = &change.copyfrom {
+            return Some((*rev, from.clone()));
+        }
+        if matches!(change.change, ChangeKind::Add | ChangeKind::Replace) {
+            return None;
+        }
+        // A change below a copy is a change of what was copied.
+        let copied = self.all.iter().rev().find(|other| {
+            other.copyfrom.is_some() && other.path.contains(&change.path) && other.path != change.path
+        });
+        let moved = copied.and_then(|other| {
+            let (rev, from) = other.copyfrom.as_ref()?;
+            Some((*rev, from.join(&change.path.relative_to(&other.path)?)))
+        });
+        moved.or_else(|| Some((self.rev.prev()?, change.path.clone())))
+    }
+
+    /// One side of a comparison: nothing is an empty text; `None` is not a file, or not for this user.
+    fn text(&self, at: Option<(Revnum, FsPath)>) -> Result<Option<Side>, Fault> {
+        let Some((rev, path)) = at else {
+            return Ok(Some(Side::Text(String::new())));
+        };
+        let repository = self.visit.repository();
+        if !self.readable.read(&path) || repository.check_path(rev, &path)? != NodeKind::File {
+            return Ok(None);
+        }
+        let file = repository.file(rev, &path)?;
+        let all = file.props()?;
+        Ok(Some(match show(&file, &all)? {
+            Shown::Text(text) => Side::Text(text),
+            Shown::Binary => Side::Binary,
+            Shown::TooLong => Side::TooLong,
+        }))
+    }
+}
+
+enum Side {
+    Text(String),
+    Binary,
+    TooLong,
+}
+
+fn marked(line: &str) -> (&'static str, String) {
+    let class = match line.as_bytes().first() {
+        Some(b'+') => "add",
+        Some(b'-') => "del",
+        Some(b'@') => "hunk",
+        _ => "same",
+    };
+    (class, line.trim_end_matches('\n').to_owned())
+}
+
+fn letter(change: ChangeKind) -> &'static str {
+    match change {
+        ChangeKind::Add => "A",
+        ChangeKind::Delete => "D",
+        ChangeKind::Replace => "R",
+        ChangeKind::Modify => "M",
+    }
+}
