@@ -99,7 +99,7 @@ impl Frame {
             });
         }
         tabs.push(Tab {
-            name: "Last revision",
+            name: "Revision",
             href: url(visit, &FsPath::root(), NodeKind::Dir, "revision", Some(place.rev)),
             current: view == "revision",
         });

@@ -12,7 +12,7 @@ use syntect::parsing::{ParseState, ScopeStack, SyntaxReference, SyntaxSet};
 use syntect::util::LinesWithEndings;
 
 /// How long colouring may take.
-const PATIENCE: Duration = Duration::from_millis(500);
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Longest line, in bytes, that is coloured.
 const LONG_LINE: usize = 4096;
 const STYLE: ClassStyle = ClassStyle::SpacedPrefixed { prefix: "h-" };
@@ -42,8 +42,11 @@ fn grammar(name: &str, text: &str) -> Option<&'static SyntaxReference> {
 }
 
 fn coloured(grammar: &SyntaxReference, text: &str) -> Option<String> {
-    let end = Instant::now() + PATIENCE;
     let mut state = ParseState::new(grammar);
+    // The first use of a grammar, which is not this text's fault, compiles its expressions.
+    _ = state.parse_line("\n", &GRAMMARS);
+    let mut state = ParseState::new(grammar);
+    let end = Instant::now() + PATIENCE;
     let mut stack = ScopeStack::new();
     let mut out = String::with_capacity(text.len() * 3);
     let mut open = 0;
