@@ -163,7 +163,7 @@ impl Serve {
         };
         let service = Service::new(options, Cache::new(budget), None);
         service.set_http(HttpOptions {
-            locations: vec![location],
+            locations: vec![location.into()],
             compression: 5,
             ..HttpOptions::default()
         });

@@ -9,6 +9,7 @@
 //!
 //! What is absent: argument lists (the programs'), the protocol's grammar (`wire`), any knowledge of what is on disk.
 
+mod access_log;
 mod auth;
 mod dav;
 pub mod http;
@@ -26,6 +27,7 @@ mod svn;
 mod web;
 mod workers;
 
+pub use access_log::AccessLog;
 pub use listen::Listener;
 pub use log::OperationLog;
 pub use options::{Options, Threads, Tunnel};

@@ -13,7 +13,7 @@ use base::{Code, Error, Result};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::http::Room;
+use crate::http::{Kind, Room};
 use crate::idle::Idle;
 use crate::listen::Listener;
 use crate::log::Origin;
@@ -35,7 +35,7 @@ const KEPT: u64 = 1024;
 pub struct Server {
     service: Arc<Service>,
     listeners: Vec<Listener>,
-    http: Vec<Listener>,
+    http: Vec<(Kind, Listener)>,
     threads: Threads,
 }
 
@@ -51,8 +51,23 @@ impl Server {
     }
 
     /// Serves HTTP to whoever connects to `listeners`, under the service's [`crate::http::HttpOptions`].
-    pub fn with_http(mut self, listeners: Vec<Listener>) -> Server {
-        self.http = listeners;
+    pub fn with_http(self, listeners: Vec<Listener>) -> Server {
+        self.with(Kind::Plain, listeners)
+    }
+
+    /// As [`Server::with_http`], over TLS: the service must know how ([`Service::set_tls`]).
+    pub fn with_https(self, listeners: Vec<Listener>) -> Server {
+        self.with(Kind::Tls, listeners)
+    }
+
+    /// Tells metrics and health to whoever connects to `listeners`.
+    pub fn with_status(self, listeners: Vec<Listener>) -> Server {
+        self.with(Kind::Status, listeners)
+    }
+
+    fn with(mut self, kind: Kind, listeners: Vec<Listener>) -> Server {
+        self.http
+            .extend(listeners.into_iter().map(|listener| (kind, listener)));
         self
     }
 

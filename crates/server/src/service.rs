@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use base::Error;
+use base::{Error, Result};
 use parking_lot::RwLock;
 use repos::Cache;
 use repos::config::ConfigCache;
 
-use crate::http::HttpOptions;
-use crate::log::OperationLog;
+use crate::access_log::AccessLog;
+use crate::auth::Keeper;
+use crate::http::{HttpOptions, Tls, TlsOptions};
+use crate::log::{OperationLog, Origin};
 use crate::options::Options;
 use crate::repositories::Repositories;
 use crate::stream::Stream;
@@ -22,6 +24,11 @@ pub struct Service {
     /// Replaced when the configuration is read anew, as is what follows.
     options: RwLock<Arc<Options>>,
     http: RwLock<Arc<HttpOptions>>,
+    /// How connections over `https` are encrypted.
+    tls: RwLock<Option<Arc<Tls>>>,
+    access_log: RwLock<Option<Arc<AccessLog>>>,
+    /// Knows names and passwords.
+    pub(crate) keeper: Keeper,
     pub(crate) repositories: Repositories,
     pub(crate) config: ConfigCache,
     pub(crate) log: Option<Arc<OperationLog>>,
@@ -37,6 +44,9 @@ impl Service {
         Arc::new(Service {
             http: RwLock::new(Arc::new(HttpOptions::default())),
             options: RwLock::new(Arc::new(options)),
+            tls: RwLock::default(),
+            access_log: RwLock::default(),
+            keeper: Keeper::default(),
             repositories: Repositories::new(cache),
             config: ConfigCache::default(),
             log,
@@ -64,6 +74,58 @@ impl Service {
     /// What holds for a request that begins now.
     pub(crate) fn http(&self) -> Arc<HttpOptions> {
         self.http.read().clone()
+    }
+
+    /// Encrypts connections that begin from now on as `options` say.
+    ///
+    /// # Errors
+    /// Those of reading certificates; then everything stays as it was.
+    pub fn set_tls(&self, options: TlsOptions) -> Result<()> {
+        let tls = Arc::new(Tls::load(options)?);
+        *self.tls.write() = Some(tls);
+        Ok(())
+    }
+
+    pub(crate) fn tls(&self) -> Option<Arc<Tls>> {
+        self.tls.read().clone()
+    }
+
+    /// From now on requests over HTTP are written down there, or nowhere.
+    pub fn set_access_log(&self, log: Option<AccessLog>) {
+        *self.access_log.write() = log.map(Arc::new);
+    }
+
+    pub(crate) fn access_log(&self) -> Option<Arc<AccessLog>> {
+        self.access_log.read().clone()
+    }
+
+    /// Opens logs anew and reads certificates again, as administrators expect of SIGHUP. What fails stays as it was and
+    /// is told to the log.
+    pub fn hang_up(&self) {
+        if let Some(Err(error)) = self.log.as_ref().map(|log| log.reopen()) {
+            self.complain(&error);
+        }
+        if let Some(Err(error)) = self.access_log().map(|log| log.reopen()) {
+            self.complain(&error);
+        }
+        self.refresh_tls(true);
+    }
+
+    /// Reads certificates again if their files have changed.
+    pub(crate) fn refresh_tls(&self, always: bool) {
+        match self.tls().map(|tls| tls.refresh(always)) {
+            Some(Err(error)) => self.complain(&error),
+            Some(Ok(true)) => tracing::info!("Certificates were read anew"),
+            Some(Ok(false)) | None => {}
+        }
+    }
+
+    /// Tells the administrator of something that no client caused.
+    fn complain(&self, error: &Error) {
+        tracing::error!("{}", error.message());
+        if let Some(log) = &self.log {
+            log.error(Origin::default(), error);
+        }
     }
 
     /// Holds one whole conversation and returns when it is over, with what ended it if that was not the peer's leaving

@@ -197,7 +197,12 @@ fn wait(fd: &BorrowedFd<'_>, events: PollFlags, limit: Option<Duration>) -> io::
 
 /// How many bytes the peer's system has not acknowledged, if ours tells.
 fn unacknowledged(socket: &TcpStream) -> Option<u64> {
-    let inode = rustix::fs::fstat(socket).ok()?.st_ino.to_string();
+    unacknowledged_of(rustix::fs::fstat(socket).ok()?.st_ino)
+}
+
+/// As [`unacknowledged`], of the socket with this inode.
+pub(crate) fn unacknowledged_of(inode: u64) -> Option<u64> {
+    let inode = inode.to_string();
     ["/proc/self/net/tcp", "/proc/self/net/tcp6"]
         .iter()
         .find_map(|table| {

@@ -1,10 +1,250 @@
-//! Names and passwords as HTTP sends them.
+//! Who sends a request, as far as names and passwords tell.
 //!
-//! A request says who sends it in its `Authorization` line, or not at all; [`authenticate`] looks the name up where the
-//! location's rules say. What a user may do is another question, answered by `dav::access`.
+//! A request says who sends it in its `Authorization` line, by its certificate, or not at all; [`Keeper::identify`] looks
+//! the name up where the location's rules say: in files as `htpasswd` and `htdigest` write them ([`htpasswd`]), in svnserve's,
+//! in a directory ([`ldap`]). Passwords come as they are (Basic) or as hashes that nobody can use again ([`digest`]).
+//! What was found right is known for a while ([`remembered`]).
+//!
+//! What is absent: what a user may do. `dav::access` answers that.
 
+mod digest;
+mod files;
+mod htpasswd;
+mod ldap;
+mod md5_crypt;
+mod remembered;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::Result;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+
+use self::digest::{Answer, Asked, Nonces, Verdict};
+use self::files::Files;
+use self::htpasswd::Htpasswd;
+use self::ldap::{Directories, Found};
+use self::remembered::Remembered;
+use crate::http::{Ldap, Provider, Request};
+use crate::service::Service;
+
+/// How users of one place prove who they are.
+pub(crate) struct Door {
+    /// Where names are looked up, in this order. The first that knows a name says whether the password is right.
+    pub(crate) providers: Arc<[Provider]>,
+    pub(crate) realm: String,
+    pub(crate) basic: bool,
+    pub(crate) digest: bool,
+    /// How long a right password is not checked again.
+    pub(crate) remember: Duration,
+}
+
+/// Somebody who has proved a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct User {
+    pub(crate) name: String,
+    /// Groups that a directory puts the user in.
+    pub(crate) groups: Arc<[String]>,
+}
+
+/// What a request proves.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Proof {
+    /// It says no name.
+    Nothing,
+    /// The name is right; the text is for `Authentication-Info`.
+    Name(User, Option<String>),
+    /// The name or the password is wrong, or (`stale`) the number that was answered is too old.
+    Wrong { stale: bool },
+}
+
+/// Knows who knows whom, for the whole process.
+#[derive(Default)]
+pub(crate) struct Keeper {
+    files: Files<Htpasswd>,
+    remembered: Remembered,
+    nonces: Nonces,
+    directories: Directories,
+}
+
+impl Keeper {
+    /// Finds out who sends a request.
+    ///
+    /// # Errors
+    /// If that cannot be found out: a file or a directory fails us.
+    pub(crate) fn identify(&self, service: &Service, door: &Door, request: &Request) -> Result<Proof> {
+        let header = request.header_utf8("authorization");
+        if let Some(name) = certified(door, request)
+            && (header.is_none() || door.providers.len() == 1)
+        {
+            return Ok(name);
+        }
+        let Some(header) = header else {
+            return Ok(Proof::Nothing);
+        };
+        if door.basic
+            && let Some((user, password)) = basic(header)
+        {
+            return self.by_password(service, door, user, &password);
+        }
+        if door.digest
+            && let Some(answer) = digest::parse(header)
+        {
+            return self.by_digest(service, door, &answer, request);
+        }
+        Ok(Proof::Wrong { stale: false })
+    }
+
+    /// What clients are asked for, the better first.
+    pub(crate) fn challenges(&self, door: &Door, request: &Request, stale: bool) -> Vec<String> {
+        let mut lines = Vec::new();
+        let realm = door.realm.replace(['"', '\\'], "'");
+        if door.providers.iter().all(|p| *p == Provider::Certificate) {
+            return lines;
+        }
+        if door.digest {
+            let stale = if stale { ", stale=true" } else { "" };
+            let nonce = self.nonces.make(&door.realm);
+            let mut line = |algorithm: &str| {
+                lines.push(format!(
+                    "Digest realm=\"{realm}\", nonce=\"{nonce}\", algorithm={algorithm}, qop=\"auth\"{stale}"
+                ));
+            };
+            // Subversion's clients know one algorithm and stumble over another.
+            if !request.is_svn_client() && knows_plain_text(door) {
+                line("SHA-256");
+            }
+            line("MD5");
+        }
+        if door.basic {
+            lines.push(format!("Basic realm=\"{realm}\""));
+        }
+        lines
+    }
+
+    fn by_password(&self, service: &Service, door: &Door, user: String, password: &[u8]) -> Result<Proof> {
+        for provider in door.providers.iter() {
+            let right = match provider {
+                Provider::Certificate => continue,
+                Provider::Htpasswd(path) => {
+                    let file = self.files.get(path, Htpasswd::parse)?;
+                    match (file.hash(&user), file.ha1(&user, &door.realm)) {
+                        (Some(hash), _) => self.verify(door, &user, password, hash)?,
+                        (None, Some(ha1)) => {
+                            let made = digest::md5_ha1(&user, &door.realm, password);
+                            same(made.as_bytes(), ha1.as_bytes())
+                        }
+                        (None, None) => continue,
+                    }
+                }
+                Provider::Passwd(path) => {
+                    let file = service.config.passwords(path)?;
+                    match file.as_ref().and_then(|file| file.password(user.as_bytes())) {
+                        Some(known) => same(known, password),
+                        None => continue,
+                    }
+                }
+                Provider::Ldap(ldap) => match self.ask(door, ldap, &user, password)? {
+                    Found::Nobody => continue,
+                    Found::WrongPassword => false,
+                    Found::User(groups) => return Ok(Proof::Name(User { name: user, groups }, None)),
+                },
+            };
+            return Ok(match right {
+                true => Proof::Name(User::plain(user), None),
+                false => Proof::Wrong { stale: false },
+            });
+        }
+        Ok(Proof::Wrong { stale: false })
+    }
+
+    fn verify(&self, door: &Door, user: &str, password: &[u8], hash: &str) -> Result<bool> {
+        let question = self.remembered.question(hash.as_bytes(), user, password);
+        if self.remembered.recall(question, door.remember).is_some() {
+            return Ok(true);
+        }
+        let right = htpasswd::verify(password, hash)?;
+        if right {
+            self.remembered.keep(question, door.remember, &Arc::from([]));
+        }
+        Ok(right)
+    }
+
+    fn ask(&self, door: &Door, ldap: &Ldap, user: &str, password: &[u8]) -> Result<Found> {
+        let against = format!("{} {} {:?}", ldap.url, ldap.base, ldap.filter);
+        let question = self.remembered.question(against.as_bytes(), user, password);
+        if let Some(groups) = self.remembered.recall(question, door.remember) {
+            return Ok(Found::User(groups));
+        }
+        let found = self.directories.ask(ldap, user, password)?;
+        if let Found::User(groups) = &found {
+            self.remembered.keep(question, door.remember, groups);
+        }
+        Ok(found)
+    }
+
+    fn by_digest(&self, service: &Service, door: &Door, answer: &Answer, request: &Request) -> Result<Proof> {
+        let target = match &request.query {
+            Some(query) => format!("{}?{query}", request.path),
+            None => request.path.clone(),
+        };
+        let asked = Asked {
+            method: request.method.as_str(),
+            target: &target,
+            realm: &door.realm,
+        };
+        if !answer.fits(&asked) {
+            return Ok(Proof::Wrong { stale: false });
+        }
+        for provider in door.providers.iter() {
+            let ha1 = match provider {
+                // Neither has what a digest is made of.
+                Provider::Certificate | Provider::Ldap(_) => None,
+                Provider::Htpasswd(path) => {
+                    let file = self.files.get(path, Htpasswd::parse)?;
+                    let known = file.ha1(&answer.user, &door.realm).filter(|_| answer.is_md5());
+                    known.map(str::to_owned)
+                }
+                Provider::Passwd(path) => {
+                    let file = service.config.passwords(path)?;
+                    let known = file.as_ref().and_then(|f| f.password(answer.user.as_bytes()));
+                    known.map(|password| answer.ha1_of(password))
+                }
+            };
+            let Some(ha1) = ha1 else { continue };
+            return Ok(match answer.judge(&self.nonces, &asked, &ha1) {
+                Verdict::Right(info) => Proof::Name(User::plain(answer.user.clone()), Some(info)),
+                Verdict::Stale => Proof::Wrong { stale: true },
+                Verdict::Wrong => Proof::Wrong { stale: false },
+            });
+        }
+        Ok(Proof::Wrong { stale: false })
+    }
+}
+
+impl User {
+    fn plain(name: String) -> User {
+        User {
+            name,
+            groups: Arc::from([]),
+        }
+    }
+}
+
+/// Who the client's certificate says it is.
+fn certified(door: &Door, request: &Request) -> Option<Proof> {
+    let asked = door.providers.contains(&Provider::Certificate);
+    let name = request.peer.certificate.as_ref().filter(|_| asked)?;
+    Some(Proof::Name(User::plain(name.clone()), None))
+}
+
+/// Only from these can a digest of another kind than a file holds be made.
+fn knows_plain_text(door: &Door) -> bool {
+    door.providers
+        .iter()
+        .any(|provider| matches!(provider, Provider::Passwd(_)))
+}
 
 /// User name and password of `Authorization: Basic`.
 pub(crate) fn basic(header: &str) -> Option<(String, Vec<u8>)> {
@@ -21,6 +261,14 @@ pub(crate) fn basic(header: &str) -> Option<(String, Vec<u8>)> {
 /// Compares secrets in time that does not tell where they differ.
 pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |seen, (a, b)| seen | (a ^ b)) == 0
+}
+
+/// Bytes that nobody can guess.
+fn random<const LEN: usize>() -> [u8; LEN] {
+    let mut bytes = [0; LEN];
+    let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    assert_eq!(got, Ok(LEN), "the system gives so few random bytes at once");
+    bytes
 }
 
 #[cfg(test)]

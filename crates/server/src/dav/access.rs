@@ -6,24 +6,28 @@
 //! what exists.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use base::{Error, FsPath};
 use http::StatusCode;
-use repos::authz::{Authz, Required, Rights};
-use repos::config::{Access, AuthzFiles, Passwords, UsernameCase};
+use repos::authz::{Authz, Required, Rights, Source};
+use repos::config::{Access, AuthzFiles, UsernameCase};
 
 use super::fault::Fault;
 use super::visit::Visit;
-use crate::auth;
+use crate::auth::{Door, Proof};
+use crate::http::{AccessRules, Provider, Reply};
 use crate::rules::{authz_of, conf_of};
 
 /// The rules for one request.
 struct Rules {
     anonymous: Access,
     authenticated: Access,
-    passwords: Option<Arc<Passwords>>,
+    /// How names are proved; without providers nobody can.
+    door: Door,
+    /// Who may do as nobody what they want is not asked for a password.
+    no_auth_when_anonymous: bool,
     authz: Option<Arc<Authz>>,
-    realm: String,
     case: UsernameCase,
 }
 
@@ -31,59 +35,114 @@ struct Rules {
 ///
 /// # Errors
 /// 401, 403; 400 for a destination outside of the repository.
-pub(super) fn admit(visit: &mut Visit<'_>) -> Result<(), Fault> {
+pub(super) fn admit(visit: &mut Visit<'_>, reply: &mut Reply) -> Result<(), Fault> {
     let rules = rules(visit)?;
-    visit.user = match visit.request.header_utf8("authorization").and_then(auth::basic) {
-        None => None,
-        Some((user, password)) => {
-            let known = rules
-                .passwords
-                .as_ref()
-                .and_then(|known| known.password(user.as_bytes()));
-            match known {
-                Some(known) if auth::same(known, &password) => Some(user),
-                _ => return Err(challenge(&rules)),
+    let wanted = needs(visit)?;
+    look_up_rights(visit, &rules);
+    let as_nobody = may_all(visit, rules.anonymous, &wanted);
+    if as_nobody && rules.no_auth_when_anonymous {
+        return Ok(());
+    }
+    let proof = visit
+        .service
+        .keeper
+        .identify(visit.service, &rules.door, visit.request);
+    // An administrator must see to it: a client that hears of a wrong password forgets the right one.
+    let broken = |error| Fault::hidden(StatusCode::INTERNAL_SERVER_ERROR, error);
+    match proof.map_err(broken)? {
+        Proof::Nothing if as_nobody => Ok(()),
+        Proof::Nothing => Err(challenge(visit, &rules, false)),
+        Proof::Wrong { stale } => Err(challenge(visit, &rules, stale)),
+        Proof::Name(user, info) => {
+            if let Some(info) = info {
+                reply.header("authentication-info", &info);
+            }
+            visit.user = Some(user.name);
+            look_up_rights(visit, &rules);
+            match may_all(visit, rules.authenticated, &wanted) {
+                true => Ok(()),
+                false => Err(Fault::html(StatusCode::FORBIDDEN)),
             }
         }
-    };
-    look_up_rights(visit, &rules);
-    let access = match visit.user {
-        Some(_) => rules.authenticated,
-        None => rules.anonymous,
-    };
-    let wanted = needs(visit)?;
-    let most = if visit.place.location.read_only {
-        Access::Read
-    } else {
-        Access::Write
-    };
-    let granted = wanted.iter().all(|need| may(visit, access.min(most), need));
-    match (granted, &visit.user) {
-        (true, _) => Ok(()),
-        (false, None) if rules.passwords.is_some() => Err(challenge(&rules)),
-        (false, _) => Err(Fault::html(StatusCode::FORBIDDEN)),
     }
 }
 
 fn rules(visit: &Visit<'_>) -> Result<Rules, Fault> {
+    // Without its rules nobody may enter a repository.
     let broken = |error: Error| Fault::hidden(StatusCode::FORBIDDEN, error);
-    let repository = &visit.place.repository;
-    let conf = conf_of(visit.service, repository).map_err(broken)?;
-    let passwords = match &conf.password_db {
-        Some(path) => visit.service.config.passwords(path).map_err(broken)?,
-        None => None,
+    let location = visit.place.location.clone();
+    match &location.access {
+        Some(access) => of_location(visit, access),
+        None => of_repository(visit),
+    }
+    .map_err(broken)
+}
+
+/// What the configuration says of a location.
+fn of_location(visit: &Visit<'_>, access: &AccessRules) -> Result<Rules, Error> {
+    let root = visit.place.repository.path();
+    let files = match (&access.authz, &access.repository_authz) {
+        (Some(files), _) => Some(AuthzFiles {
+            authz: files.authz.within(root),
+            groups: files.groups.as_ref().map(|groups| groups.within(root)),
+        }),
+        (None, Some(name)) => Some(AuthzFiles {
+            authz: Source::new(name.as_bytes(), &visit.place.repository.conf_dir()).within(root),
+            groups: access.groups.clone().map(Source::File),
+        }),
+        (None, None) => None,
     };
+    let anonymous = match (access.anonymous, files.is_some()) {
+        (false, _) => Access::None,
+        (true, true) => Access::Write,
+        (true, false) => Access::Read,
+    };
+    Ok(Rules {
+        anonymous,
+        authenticated: Access::Write,
+        door: Door {
+            providers: access.providers.clone(),
+            realm: access
+                .realm
+                .clone()
+                .unwrap_or_else(|| visit.place.repository.uuid()),
+            basic: access.basic,
+            digest: access.digest,
+            remember: access.remember,
+        },
+        no_auth_when_anonymous: access.no_auth_when_anonymous,
+        authz: authz_of(visit.service, files)?,
+        case: access.username_case,
+    })
+}
+
+/// What a repository's own `svnserve.conf` says.
+fn of_repository(visit: &Visit<'_>) -> Result<Rules, Error> {
+    let repository = &visit.place.repository;
+    let conf = conf_of(visit.service, repository)?;
     let files = AuthzFiles::of(&conf, repository.path());
     let realm = match &conf.realm {
         Some(realm) => String::from_utf8_lossy(realm).into_owned(),
         None => repository.uuid(),
     };
+    let providers: Vec<Provider> = conf
+        .password_db
+        .clone()
+        .map(Provider::Passwd)
+        .into_iter()
+        .collect();
     Ok(Rules {
         anonymous: conf.anon_access,
         authenticated: conf.auth_access,
-        passwords,
-        authz: authz_of(visit.service, files).map_err(broken)?,
-        realm,
+        door: Door {
+            providers: providers.into(),
+            realm,
+            basic: true,
+            digest: false,
+            remember: Duration::ZERO,
+        },
+        no_auth_when_anonymous: false,
+        authz: authz_of(visit.service, files)?,
         case: conf.username_case,
     })
 }
@@ -96,9 +155,24 @@ fn look_up_rights(visit: &mut Visit<'_>, rules: &Rules) {
         .map(|authz| authz.rights(visit.place.name.as_deref(), user.as_deref()));
 }
 
-fn challenge(rules: &Rules) -> Fault {
-    let realm = rules.realm.replace(['"', '\\'], "'");
-    Fault::html(StatusCode::UNAUTHORIZED).with("www-authenticate", format!("Basic realm=\"{realm}\""))
+/// Asks for a name and a password; refuses where nobody could give one.
+fn challenge(visit: &Visit<'_>, rules: &Rules, stale: bool) -> Fault {
+    let lines = visit.service.keeper.challenges(&rules.door, visit.request, stale);
+    if lines.is_empty() {
+        return Fault::html(StatusCode::FORBIDDEN);
+    }
+    let refused = Fault::html(StatusCode::UNAUTHORIZED);
+    lines
+        .into_iter()
+        .fold(refused, |fault, line| fault.with("www-authenticate", line))
+}
+
+fn may_all(visit: &Visit<'_>, access: Access, wanted: &[Need]) -> bool {
+    let most = match visit.place.location.read_only {
+        true => Access::Read,
+        false => Access::Write,
+    };
+    wanted.iter().all(|need| may(visit, access.min(most), need))
 }
 
 /// A right that a request needs.

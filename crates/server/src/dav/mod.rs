@@ -36,28 +36,20 @@ use crate::web;
 
 type Outcome = Result<(), Fault>;
 
-/// Answers a request, whatever becomes of it.
-pub(crate) fn answer(service: &Arc<Service>, request: Request, mut reply: Reply) {
-    let mut request = request;
-    let outcome = serve(service, &mut request, &mut reply);
-    if let Err(fault) = outcome {
-        fault.tell(service, &request, &mut reply);
-    }
-    // A client that is still sending what nobody wants would not hear the answer.
-    request.body.drain();
-    // A client that has gone does not want it.
-    _ = reply.finish();
-}
-
-fn serve(service: &Arc<Service>, request: &mut Request, reply: &mut Reply) -> Outcome {
+/// Answers a request.
+///
+/// # Errors
+/// What the client is to be told instead.
+pub(crate) fn answer(service: &Arc<Service>, request: &mut Request, reply: &mut Reply) -> Outcome {
     let http = service.http();
     request.body.limit(http.limits.body);
     match place::find(service, &http, request)? {
         Found::Listing(location) => listing::listing(&location, reply),
         Found::Repository(place, resource) => {
             let mut visit = Visit::new(service, http, request, *place, resource);
-            access::admit(&mut visit)?;
-            dispatch(&mut visit, reply)
+            let outcome = access::admit(&mut visit, reply).and_then(|()| dispatch(&mut visit, reply));
+            visit.leave();
+            outcome
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::service::Service;
 /// A repository, and where it stands.
 pub(crate) struct Place {
     pub(crate) repository: Repository,
-    pub(crate) location: Location,
+    pub(crate) location: Arc<Location>,
     pub(crate) base: Base,
     /// The name in authz sections; none for a repository that stands at a location by itself.
     pub(crate) name: Option<String>,
@@ -29,7 +29,7 @@ pub(crate) struct Place {
 /// What a path leads to.
 pub(crate) enum Found {
     /// A directory of repositories itself.
-    Listing(Box<Location>),
+    Listing(Arc<Location>),
     /// A repository.
     Repository(Box<Place>, Resource),
 }
@@ -66,7 +66,7 @@ pub(crate) fn find(service: &Service, http: &Arc<HttpOptions>, request: &Request
     let below = &components[count..];
     let (path, names) = match &location.source {
         Source::Repository(path) => (path.clone(), 0),
-        Source::Parent(_) if below.is_empty() => return Ok(Found::Listing(Box::new(location.clone()))),
+        Source::Parent(_) if below.is_empty() => return Ok(Found::Listing(location.clone())),
         Source::Parent(folder) => walk_down(folder, below).ok_or_else(no_repository)?,
     };
     let repository = service
@@ -96,7 +96,7 @@ pub(crate) fn find(service: &Service, http: &Arc<HttpOptions>, request: &Request
     Ok(Found::Repository(Box::new(place), resource))
 }
 
-fn best<'a>(locations: &'a [Location], components: &[String]) -> Option<(&'a Location, usize)> {
+fn best<'a>(locations: &'a [Arc<Location>], components: &[String]) -> Option<(&'a Arc<Location>, usize)> {
     let fitting = locations.iter().filter_map(|location| {
         let (prefix, _) = uri::split(&location.prefix)?;
         components

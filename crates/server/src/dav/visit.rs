@@ -1,6 +1,6 @@
 //! One request to one repository: what its handler needs to know.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
 use base::{FsPath, Result, Revnum};
@@ -13,8 +13,7 @@ use wire::dav::xml::{self, Element};
 
 use super::fault::Fault;
 use super::place::Place;
-use crate::http::{HttpOptions, PathAuthz, Request};
-use crate::log::Origin;
+use crate::http::{HttpOptions, Operation, PathAuthz, Request};
 use crate::service::Service;
 
 /// A request that has found its repository.
@@ -28,6 +27,8 @@ pub(crate) struct Visit<'a> {
     /// What path-based rules grant the user; none if there are no rules.
     pub(crate) rights: Option<Arc<UserRights>>,
     youngest: OnceCell<Revnum>,
+    /// What it is in Subversion's words.
+    operation: RefCell<Option<String>>,
 }
 
 impl<'a> Visit<'a> {
@@ -47,6 +48,7 @@ impl<'a> Visit<'a> {
             user: None,
             rights: None,
             youngest: OnceCell::new(),
+            operation: RefCell::new(None),
         }
     }
 
@@ -112,15 +114,17 @@ impl<'a> Visit<'a> {
         }
     }
 
-    /// Logs what the client asked for, in Subversion's words.
+    /// Logs what the client asked for, in Subversion's words. Of several for one request the last counts.
     pub(crate) fn log_operation(&self, text: impl FnOnce() -> String) {
-        if let Some(log) = &self.service.log {
-            let origin = Origin {
-                peer: Some(self.request.peer.address.ip()),
-                user: self.user.as_deref(),
-                repository: Some(&self.place.log_name),
-            };
-            log.operation(origin, &text());
-        }
+        *self.operation.borrow_mut() = Some(text());
+    }
+
+    /// Tells the logs of the request what it was.
+    pub(super) fn leave(self) {
+        self.request.user = self.user;
+        self.request.operation = self.operation.into_inner().map(|text| Operation {
+            repository: self.place.log_name,
+            text,
+        });
     }
 }

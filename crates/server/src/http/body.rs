@@ -1,34 +1,90 @@
 //! Bodies: what a client sends, read by blocking code as it comes; and what we send, as hyper takes it.
 
+use std::future::Future;
 use std::io::{self, Read};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
-use http_body::{Frame, SizeHint};
+use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::mpsc::{self, Sender};
+use tokio::time::timeout;
+
+use super::crew::Crew;
+use super::pulse::Busy;
+
+/// How long a thread waits for its client before another takes its place.
+const SHORT: Duration = Duration::from_millis(500);
 
 /// Most bytes of a body nobody wanted that are read to keep the connection.
 const DRAINED: u64 = 1 << 20;
 
+/// How long blocking code waits for a client, and who works meanwhile.
+#[derive(Clone)]
+pub(crate) struct Patience {
+    pub(super) runtime: Handle,
+    pub(super) crew: Arc<Crew>,
+    /// How long the client may keep silent.
+    pub(super) stall: Duration,
+}
+
+impl Patience {
+    /// Waits for `what`; the thread steps aside if it takes long. `None` is too long.
+    fn wait<T>(&self, limit: Option<Duration>, what: impl Future<Output = T>) -> Option<T> {
+        let mut what = pin!(what);
+        let short = async { timeout(SHORT, what.as_mut()).await };
+        if let Ok(done) = self.runtime.block_on(short) {
+            return Some(done);
+        }
+        let _aside = self.crew.step_aside();
+        match limit {
+            Some(limit) => self.runtime.block_on(async { timeout(limit, what).await.ok() }),
+            None => Some(self.runtime.block_on(what)),
+        }
+    }
+
+    /// Gives a piece to the connection. How long that may take is the connection's business.
+    pub(super) fn send(&self, to: &Sender<io::Result<Bytes>>, piece: io::Result<Bytes>) -> io::Result<()> {
+        let gone = || io::ErrorKind::BrokenPipe.into();
+        let piece = match to.try_send(piece) {
+            Ok(()) => return Ok(()),
+            Err(TrySendError::Full(piece)) => piece,
+            Err(TrySendError::Closed(_)) => return Err(gone()),
+        };
+        match self.wait(None, to.reserve()) {
+            Some(Ok(place)) => {
+                place.send(piece);
+                Ok(())
+            }
+            _ => Err(gone()),
+        }
+    }
+}
+
 /// The body of a request. Reading waits for the client, on the thread that reads.
 pub(crate) struct RequestBody {
-    incoming: Option<(Incoming, Handle)>,
+    incoming: Option<(Incoming, Patience)>,
     /// Received, not yet read.
     have: Bytes,
     /// Bytes that may still come; more is an error.
     left: u64,
+    /// The client sends it only if we ask for it, and nobody has.
+    unasked: bool,
 }
 
 impl RequestBody {
-    pub(crate) fn new(incoming: Incoming, runtime: Handle) -> RequestBody {
+    pub(crate) fn new(incoming: Incoming, patience: Patience, expects: bool) -> RequestBody {
         RequestBody {
-            incoming: Some((incoming, runtime)),
+            incoming: Some((incoming, patience)),
             have: Bytes::new(),
             left: u64::MAX,
+            unasked: expects,
         }
     }
 
@@ -38,6 +94,7 @@ impl RequestBody {
             incoming: None,
             have: Bytes::new(),
             left: u64::MAX,
+            unasked: false,
         }
     }
 
@@ -53,20 +110,25 @@ impl RequestBody {
         if !self.have.is_empty() {
             return Ok(Some(std::mem::take(&mut self.have)));
         }
-        let Some((incoming, runtime)) = &mut self.incoming else {
+        let Some((incoming, patience)) = &mut self.incoming else {
             return Ok(None);
         };
+        self.unasked = false;
         loop {
-            let frame = match runtime.block_on(incoming.frame()) {
-                None => {
+            let frame = match patience.wait(Some(patience.stall), incoming.frame()) {
+                Some(None) => {
                     self.incoming = None;
                     return Ok(None);
                 }
-                Some(Err(e)) => {
+                Some(Some(Err(e))) => {
                     self.incoming = None;
                     return Err(io::Error::new(io::ErrorKind::UnexpectedEof, e));
                 }
-                Some(Ok(frame)) => frame,
+                None => {
+                    self.incoming = None;
+                    return Err(io::ErrorKind::TimedOut.into());
+                }
+                Some(Some(Ok(frame))) => frame,
             };
             // Trailers say nothing to us.
             let Ok(data) = frame.into_data() else { continue };
@@ -107,6 +169,9 @@ impl RequestBody {
 
     /// Reads what nobody wanted, as long as it is little: then the connection can go on.
     pub(crate) fn drain(&mut self) {
+        if self.unasked {
+            return;
+        }
         let mut seen = 0;
         while let Ok(Some(piece)) = self.next_piece() {
             seen += piece.len() as u64;
@@ -143,7 +208,7 @@ pub(crate) enum ReplyBody {
     },
 }
 
-impl http_body::Body for ReplyBody {
+impl Body for ReplyBody {
     type Data = Bytes;
     type Error = io::Error;
 
@@ -173,5 +238,31 @@ impl http_body::Body for ReplyBody {
             ReplyBody::Pieces { left: Some(left), .. } => SizeHint::with_exact(*left),
             ReplyBody::Pieces { left: None, .. } => SizeHint::default(),
         }
+    }
+}
+
+/// The body of an answer on its way; when it is dropped the connection is idle.
+pub(crate) struct SentBody {
+    pub(super) body: ReplyBody,
+    pub(super) _busy: Busy,
+}
+
+impl Body for SentBody {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        Pin::new(&mut self.get_mut().body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }

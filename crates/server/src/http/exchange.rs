@@ -3,55 +3,76 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
-use http::{HeaderMap, Method, Request as Head, Response, StatusCode};
+use http::{Method, Request as Head, Response, StatusCode};
 use http_body::Body as _;
 use hyper::body::Incoming;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use super::body::{ReplyBody, RequestBody};
+use super::answer::answer;
+use super::body::{Patience, ReplyBody, RequestBody, SentBody};
+use super::crew::Crew;
+use super::pulse::Busy;
 use super::reply::Reply;
 use super::request::{Peer, Request};
-use crate::dav;
+use super::room::Kind;
 use crate::service::Service;
 
-/// Answers one request.
+/// Answers one request; the connection is `busy` until the answer has gone out.
 pub(super) async fn exchange(
     service: Arc<Service>,
-    peer: Peer,
+    crew: Arc<Crew>,
+    kind: Kind,
+    peer: Arc<Peer>,
+    busy: Busy,
     request: Head<Incoming>,
-) -> Result<Response<ReplyBody>, Infallible> {
+) -> Result<Response<SentBody>, Infallible> {
     let (parts, incoming) = request.into_parts();
+    let http = service.http();
+    let patience = Patience {
+        runtime: Handle::current(),
+        crew: crew.clone(),
+        stall: http.limits.stall,
+    };
     let body = match incoming.is_end_stream() {
         true => RequestBody::empty(),
-        false => RequestBody::new(incoming, Handle::current()),
+        false => {
+            let expects = parts.headers.contains_key(http::header::EXPECT);
+            RequestBody::new(incoming, patience.clone(), expects)
+        }
     };
     let request = Request {
         path: parts.uri.path().to_owned(),
         query: parts.uri.query().map(str::to_owned),
         method: parts.method,
+        version: parts.version,
         headers: parts.headers,
         peer,
         id: next_id(),
+        begun: Instant::now(),
+        user: None,
+        operation: None,
         body,
     };
     let (head, answered) = oneshot::channel();
-    let reply = Reply::new(head, request.method == Method::HEAD);
+    let bodiless = request.method == Method::HEAD;
+    let reply = Reply::new(head, bodiless, patience, request.takes_gzip(http.gzip));
     // Its end is seen by the channels.
-    tokio::task::spawn_blocking(move || dav::answer(&service, request, reply));
-    Ok(answered.await.unwrap_or_else(|_| nothing_said()))
+    crew.submit(move || answer(&service, kind, request, reply));
+    let response = answered.await.unwrap_or_else(|_| nothing_said());
+    Ok(response.map(|body| SentBody { body, _busy: busy }))
 }
 
 /// A handler that ended without an answer: it has panicked, or the process is ending.
 fn nothing_said() -> Response<ReplyBody> {
     let mut response = Response::new(ReplyBody::Whole(None));
     *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-    *response.headers_mut() = HeaderMap::new();
     response
 }
 
-/// Different for each request of this process.
+/// Different for each request of this process, and unlikely to be another process's.
 fn next_id() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);

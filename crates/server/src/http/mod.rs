@@ -7,17 +7,24 @@
 //!
 //! What is absent: what the methods mean. That is in `dav` (clients of version control) and `web` (people with browsers).
 
+mod answer;
 mod body;
+mod certificate;
+mod connection;
+mod crew;
 mod exchange;
 mod options;
+mod pulse;
 mod reply;
 mod request;
 mod room;
+mod tls;
 
 pub use options::{
     AccessRules, Bulk, ClientCertificates, HttpOptions, Ldap, LdapGroups, LdapScope, Limits, Location,
     Master, PathAuthz, Provider, Secret, Source, TlsOptions, TlsVersion, Web,
 };
 pub(crate) use reply::Reply;
-pub(crate) use request::Request;
-pub(crate) use room::Room;
+pub(crate) use request::{Operation, Request};
+pub(crate) use room::{Kind, Room};
+pub(crate) use tls::Tls;

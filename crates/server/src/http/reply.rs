@@ -7,16 +7,20 @@
 use std::io::{self, Write};
 
 use bytes::Bytes;
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, VARY};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use tokio::sync::{mpsc, oneshot};
 
-use super::body::ReplyBody;
+use super::body::{Patience, ReplyBody};
 
 /// Size of the pieces that are sent.
 const PIECE: usize = 64 << 10;
 /// Pieces that may wait for the client.
 const WAITING: usize = 4;
+/// Shorter bodies are not worth compressing.
+const SMALL: usize = 512;
 
 /// An answer in the making.
 pub(crate) struct Reply {
@@ -27,12 +31,22 @@ pub(crate) struct Reply {
     pieces: Option<mpsc::Sender<io::Result<Bytes>>>,
     /// The method was HEAD: header lines only.
     bodiless: bool,
-    /// Bytes of the body so far.
+    /// Bytes of the body so far, as they are sent.
     pub(crate) sent: u64,
+    patience: Patience,
+    /// The client takes it compressed, at this level.
+    gzip: Option<u32>,
+    /// What compresses it.
+    encoder: Option<GzEncoder<Vec<u8>>>,
 }
 
 impl Reply {
-    pub(crate) fn new(head: oneshot::Sender<Response<ReplyBody>>, bodiless: bool) -> Reply {
+    pub(super) fn new(
+        head: oneshot::Sender<Response<ReplyBody>>,
+        bodiless: bool,
+        patience: Patience,
+        gzip: Option<u32>,
+    ) -> Reply {
         Reply {
             status: StatusCode::OK,
             headers: HeaderMap::new(),
@@ -41,6 +55,9 @@ impl Reply {
             pieces: None,
             bodiless,
             sent: 0,
+            patience,
+            gzip: gzip.filter(|_| !bodiless),
+            encoder: None,
         }
     }
 
@@ -128,6 +145,20 @@ impl Reply {
     }
 
     fn send(&mut self, bytes: Bytes) -> io::Result<()> {
+        if self.head.is_some() && self.gzip.is_some_and(|_| self.is_worth_it()) {
+            self.encoder = self.gzip.map(|level| self.begin_gzip(level));
+        }
+        let bytes = match &mut self.encoder {
+            None => bytes,
+            Some(encoder) => {
+                encoder.write_all(&bytes)?;
+                std::mem::take(encoder.get_mut()).into()
+            }
+        };
+        self.send_as_it_is(bytes)
+    }
+
+    fn send_as_it_is(&mut self, bytes: Bytes) -> io::Result<()> {
         self.sent += bytes.len() as u64;
         if let Some(head) = self.head.take() {
             let (pieces, from) = mpsc::channel(WAITING);
@@ -138,9 +169,44 @@ impl Reply {
             self.pieces = Some(pieces);
         }
         match &self.pieces {
-            Some(pieces) => pieces.blocking_send(Ok(bytes)).map_err(|_| gone()),
+            Some(_) if bytes.is_empty() => Ok(()),
+            Some(pieces) => self.patience.send(pieces, Ok(bytes)),
             None => Err(gone()),
         }
+    }
+
+    /// Whether the body becomes shorter by being compressed, as far as its type tells.
+    fn is_worth_it(&self) -> bool {
+        let text = |name| self.headers.get(name).and_then(|v: &HeaderValue| v.to_str().ok());
+        let kind = text(CONTENT_TYPE).unwrap_or_default();
+        let kind = kind.split(';').next().unwrap_or_default().trim();
+        let is_text = kind.starts_with("text/")
+            || [
+                "application/xml",
+                "application/json",
+                "application/javascript",
+                "image/svg+xml",
+            ]
+            .contains(&kind);
+        let whole = self.status == StatusCode::OK || self.status == StatusCode::MULTI_STATUS;
+        let as_is = text(CACHE_CONTROL).is_some_and(|value| value.contains("no-transform"));
+        is_text && whole && !as_is && !self.headers.contains_key(CONTENT_ENCODING)
+    }
+
+    /// Says that the body comes compressed.
+    fn begin_gzip(&mut self, level: u32) -> GzEncoder<Vec<u8>> {
+        self.headers.remove(CONTENT_LENGTH);
+        self.headers
+            .insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        self.headers
+            .append(VARY, HeaderValue::from_static("Accept-Encoding"));
+        // Another body needs another tag; this is the one that Apache makes.
+        let tag = self.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
+        let tag = tag.and_then(|tag| tag.strip_suffix('"').map(|tag| format!("{tag}-gzip\"")));
+        if let Some(tag) = tag.and_then(|tag| HeaderValue::try_from(tag).ok()) {
+            self.headers.insert(ETAG, tag);
+        }
+        GzEncoder::new(Vec::with_capacity(PIECE), Compression::new(level.min(9)))
     }
 
     fn response(&mut self, body: ReplyBody) -> Response<ReplyBody> {
@@ -154,18 +220,29 @@ impl Reply {
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         let Some(head) = self.head.take() else {
             self.send_buffer()?;
+            if let Some(encoder) = self.encoder.take() {
+                self.send_as_it_is(encoder.finish()?.into())?;
+            }
             // Without its sender the body has ended.
             self.pieces = None;
             return Ok(());
         };
-        let whole = std::mem::take(&mut self.buffer);
-        self.sent = whole.len() as u64;
+        let mut whole = std::mem::take(&mut self.buffer);
+        if let Some(level) = self.gzip
+            && whole.len() >= SMALL
+            && self.is_worth_it()
+        {
+            let mut encoder = self.begin_gzip(level);
+            encoder.write_all(&whole)?;
+            whole = encoder.finish()?;
+        }
         let empty =
             self.bodiless || self.status == StatusCode::NO_CONTENT || self.status == StatusCode::NOT_MODIFIED;
         let body = match empty {
             true => None,
             false => Some(Bytes::from(whole)),
         };
+        self.sent = body.as_ref().map_or(0, |body| body.len() as u64);
         let response = self.response(ReplyBody::Whole(body));
         head.send(response).map_err(|_| gone())
     }
@@ -173,9 +250,21 @@ impl Reply {
     /// Ends the answer in the middle: the client must see that it is not whole.
     pub(crate) fn break_off(&mut self) {
         self.head = None;
+        self.encoder = None;
+        self.buffer.clear();
         if let Some(pieces) = self.pieces.take() {
-            _ = pieces.blocking_send(Err(io::ErrorKind::ConnectionAborted.into()));
+            // A client that has gone does not want to know.
+            _ = self
+                .patience
+                .send(&pieces, Err(io::ErrorKind::ConnectionAborted.into()));
         }
+    }
+}
+
+impl Drop for Reply {
+    /// Whoever forgets an answer, or panics in the middle, must not make it look whole.
+    fn drop(&mut self) {
+        self.break_off();
     }
 }
 
@@ -188,7 +277,13 @@ impl Write for Reply {
 
     /// Sends what there is, however little: the client waits for it.
     fn flush(&mut self) -> io::Result<()> {
-        self.send_buffer()
+        self.send_buffer()?;
+        if let Some(encoder) = &mut self.encoder {
+            encoder.flush()?;
+            let bytes = std::mem::take(encoder.get_mut());
+            self.send_as_it_is(bytes.into())?;
+        }
+        Ok(())
     }
 }
 

@@ -1,22 +1,38 @@
 //! A request as handlers see it.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Instant;
 
-use http::{HeaderMap, Method};
+use http::{HeaderMap, Method, Version};
 
 use super::body::RequestBody;
 
 /// A request whose head has been read.
 pub(crate) struct Request {
     pub(crate) method: Method,
+    pub(crate) version: Version,
     /// The path as it was sent.
     pub(crate) path: String,
     pub(crate) query: Option<String>,
     pub(crate) headers: HeaderMap,
-    pub(crate) peer: Peer,
+    pub(crate) peer: Arc<Peer>,
     /// Names this request in logs and in the texts of errors.
     pub(crate) id: String,
+    pub(crate) begun: Instant,
+    /// Who has proved to have sent it; for logs.
+    pub(crate) user: Option<String>,
+    /// What it was in Subversion's words; for logs.
+    pub(crate) operation: Option<Operation>,
     pub(crate) body: RequestBody,
+}
+
+/// A line for the operational log.
+#[derive(Debug)]
+pub(crate) struct Operation {
+    /// The repository's name, URI-encoded.
+    pub(crate) repository: String,
+    pub(crate) text: String,
 }
 
 /// Who is at the other end of a connection.
@@ -57,9 +73,78 @@ impl Request {
         format!("{scheme}://{}", self.header("host").unwrap_or("localhost"))
     }
 
+    /// The level of gzip for the answer, if the client takes it compressed.
+    pub(crate) fn takes_gzip(&self, level: Option<u32>) -> Option<u32> {
+        let level = level.filter(|level| *level > 0)?;
+        accepts_gzip(&self.header_list("accept-encoding")).then_some(level)
+    }
+
     /// The client is Subversion's own or SVNKit's.
     pub(crate) fn is_svn_client(&self) -> bool {
         self.header_utf8("user-agent")
             .is_some_and(|agent| agent.starts_with("SVN/"))
+    }
+}
+
+fn accepts_gzip(list: &str) -> bool {
+    let mut any = false;
+    for item in list.split(',') {
+        let mut parts = item.split(';').map(str::trim);
+        let name = parts.next().unwrap_or_default();
+        let refused = parts.any(|part| {
+            let weight = part.strip_prefix("q=").or(part.strip_prefix("Q="));
+            weight.is_some_and(|weight| weight.parse::<f32>().is_ok_and(|weight| weight <= 0.0))
+        });
+        if name.eq_ignore_ascii_case("gzip") || name.eq_ignore_ascii_case("x-gzip") {
+            return !refused;
+        }
+        any |= name == "*" && !refused;
+    }
+    any
+}
+
+#[cfg(test)]
+impl Request {
+    /// A request without body from this machine.
+    pub(crate) fn sample(method: &str, path: &str) -> Request {
+        Request {
+            method: method.parse().expect("a method"),
+            version: Version::HTTP_11,
+            path: path.to_owned(),
+            query: None,
+            headers: HeaderMap::new(),
+            peer: Arc::new(Peer {
+                address: ([127, 0, 0, 1], 4711).into(),
+                tls: false,
+                certificate: None,
+            }),
+            id: "sample".to_owned(),
+            begun: Instant::now(),
+            user: None,
+            operation: None,
+            body: RequestBody::empty(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_takes_gzip() {
+        for yes in [
+            "gzip",
+            "deflate, gzip;q=0.5",
+            "gzip,svndiff1;q=0.9",
+            "*",
+            "GZIP",
+            "br;q=0, *",
+        ] {
+            assert!(accepts_gzip(yes), "{yes}");
+        }
+        for no in ["", "svndiff1", "gzip;q=0", "*;q=0", "gzip;q=0.0, *", "identity"] {
+            assert!(!accepts_gzip(no), "{no}");
+        }
     }
 }

@@ -1,29 +1,36 @@
-//! Connections: taken, served by hyper until they end, and asked to end when the server stops.
+//! The runtime, and the listeners in it.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use base::{Error, Result};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
+use base::{Code, Error, Result};
+use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, watch};
 
-use super::exchange::exchange;
-use super::request::Peer;
+use super::connection::Connection;
+use super::crew::Crew;
 use crate::listen::Listener;
 use crate::service::Service;
 
 /// How long requests that run get to finish when the server stops.
-const GRACE: Duration = Duration::from_secs(5);
+const GRACE: Duration = Duration::from_secs(30);
 /// How long we wait when the system has no descriptor left for another connection.
 const BREATH: Duration = Duration::from_millis(50);
-/// Stack of a handler's thread.
+/// How often the files of certificates are looked at.
+const LOOK: Duration = Duration::from_secs(5);
+/// Stack of the runtime's threads.
 const STACK: usize = 1 << 20;
+
+/// What is served on a listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Plain,
+    Tls,
+    /// Metrics and health, nothing else.
+    Status,
+}
 
 /// The runtime and the listeners in it.
 pub(crate) struct Room {
@@ -36,29 +43,39 @@ impl Room {
     /// Begins to serve whoever connects to `listeners`.
     ///
     /// # Errors
-    /// The system's.
-    pub(crate) fn open(service: &Arc<Service>, listeners: Vec<Listener>) -> Result<Room> {
+    /// The system's; `BAD_CONFIG_VALUE` if connections are to be encrypted and nothing says how.
+    pub(crate) fn open(service: &Arc<Service>, listeners: Vec<(Kind, Listener)>) -> Result<Room> {
         let limits = service.http().limits;
+        let encrypted = listeners.iter().any(|(kind, _)| *kind == Kind::Tls);
+        if encrypted && service.tls().is_none() {
+            let message = "Connections can't be encrypted without a certificate";
+            return Err(Error::new(Code::BAD_CONFIG_VALUE, message));
+        }
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(thread::available_parallelism().map_or(2, usize::from))
-            .max_blocking_threads(limits.threads)
             .thread_stack_size(STACK)
-            .thread_name("http")
+            .thread_name("http-io")
             .enable_all()
             .build()
             .map_err(|e| Error::os(&e, "Can't start threads"))?;
         let (stop, stopping) = watch::channel(false);
         let room = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
-        for listener in listeners {
+        let crew = Crew::new(limits.threads);
+        for (kind, listener) in listeners {
             let entered = runtime.enter();
             let listener = listener.into_tokio()?;
             drop(entered);
             let door = Door {
                 service: service.clone(),
+                crew: crew.clone(),
+                kind,
                 room: room.clone(),
                 stopping: stopping.clone(),
             };
             runtime.spawn(door.accept(listener));
+        }
+        if encrypted {
+            runtime.spawn(watch_certificates(service.clone(), stopping));
         }
         Ok(Room {
             runtime,
@@ -83,6 +100,8 @@ impl Room {
 /// Where connections come in.
 struct Door {
     service: Arc<Service>,
+    crew: Arc<Crew>,
+    kind: Kind,
     room: Arc<Semaphore>,
     stopping: watch::Receiver<bool>,
 }
@@ -90,9 +109,11 @@ struct Door {
 impl Door {
     async fn accept(mut self, listener: TcpListener) {
         loop {
-            let Ok(place) = self.room.clone().acquire_owned().await else {
-                return;
+            let place = tokio::select! {
+                place = self.room.clone().acquire_owned() => place,
+                _ = self.stopping.changed() => return,
             };
+            let Ok(place) = place else { return };
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
                 _ = self.stopping.changed() => return,
@@ -104,46 +125,30 @@ impl Door {
                     continue;
                 }
             };
-            let (service, stopping) = (self.service.clone(), self.stopping.clone());
+            let connection = Connection {
+                service: self.service.clone(),
+                crew: self.crew.clone(),
+                address,
+                kind: self.kind,
+                stopping: self.stopping.clone(),
+            };
             tokio::spawn(async move {
-                serve(service, socket, address, stopping).await;
+                connection.serve(socket).await;
                 drop(place);
             });
         }
     }
 }
 
-async fn serve(
-    service: Arc<Service>,
-    socket: TcpStream,
-    address: SocketAddr,
-    mut stopping: watch::Receiver<bool>,
-) {
-    // If that fails the connection is gone already.
-    _ = socket.set_nodelay(true);
-    let limits = service.http().limits;
-    let peer = Peer {
-        address,
-        tls: false,
-        certificate: None,
-    };
-    let handler = service_fn(move |request| exchange(service.clone(), peer.clone(), request));
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.header_timeout)
-        .max_headers(limits.header_lines)
-        .max_buf_size(limits.header_bytes.max(16 << 10))
-        .pipeline_flush(true)
-        .serve_connection(TokioIo::new(socket), handler);
-    tokio::pin!(connection);
-    let mut told = false;
+/// New certificates count as soon as their files are there.
+async fn watch_certificates(service: Arc<Service>, mut stopping: watch::Receiver<bool>) {
     loop {
         tokio::select! {
-            _ = connection.as_mut() => return,
-            _ = stopping.changed(), if !told => {
-                told = true;
-                connection.as_mut().graceful_shutdown();
-            }
+            () = tokio::time::sleep(LOOK) => {}
+            _ = stopping.changed() => return,
         }
+        let service = service.clone();
+        // Files may be on a slow disk.
+        _ = tokio::task::spawn_blocking(move || service.refresh_tls(false)).await;
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use repos::config::{AuthzFiles, UsernameCase};
@@ -10,7 +11,7 @@ use repos::config::{AuthzFiles, UsernameCase};
 #[derive(Clone, Debug)]
 pub struct AccessRules {
     /// Where names and passwords are looked up, in this order.
-    pub providers: Vec<Provider>,
+    pub providers: Arc<[Provider]>,
     /// Shown to people who are asked for a password.
     pub realm: Option<String>,
     /// Passwords may be sent in the clear (`AuthType Basic`).
@@ -38,7 +39,7 @@ impl Default for AccessRules {
     /// Basic and nobody whom it would let in; anonymous as far as there are rules.
     fn default() -> Self {
         AccessRules {
-            providers: Vec::new(),
+            providers: Arc::from([]),
             realm: None,
             basic: true,
             digest: false,

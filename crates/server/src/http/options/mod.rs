@@ -4,6 +4,7 @@ mod access;
 mod tls;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use access::{AccessRules, Ldap, LdapGroups, LdapScope, Provider, Secret};
@@ -13,7 +14,7 @@ pub use tls::{ClientCertificates, TlsOptions, TlsVersion};
 #[derive(Clone, Debug, Default)]
 pub struct HttpOptions {
     /// Where repositories are found; the longest prefix that fits a request counts.
-    pub locations: Vec<Location>,
+    pub locations: Vec<Arc<Location>>,
     /// Compression of text deltas, 0 to 9 as `SVNCompressionLevel`.
     pub compression: u8,
     /// Level of gzip for answers that clients take compressed; `None` sends them as they are.

@@ -1,0 +1,142 @@
+//! Files as `htpasswd` and `htdigest` write them, and the hashes in them.
+//!
+//! A line is `NAME:HASH`, or `NAME:REALM:HA1` where the second command wrote it. Of a name that stands there twice the
+//! first counts.
+
+use std::collections::HashMap;
+
+use base::{Code, Error, Result};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha_crypt::{PasswordHashRef, PasswordVerifier as _, ShaCrypt};
+use sha1::Digest as _;
+
+use super::{md5_crypt, same};
+
+/// A parsed file.
+#[derive(Default)]
+pub(super) struct Htpasswd {
+    hashes: HashMap<String, String>,
+    /// By name and realm.
+    digests: HashMap<(String, String), String>,
+}
+
+impl Htpasswd {
+    pub(super) fn parse(text: &str) -> Htpasswd {
+        let mut file = Htpasswd::default();
+        for line in text.lines() {
+            let line = line.trim();
+            let Some((name, rest)) = line.split_once(':').filter(|_| !line.starts_with('#')) else {
+                continue;
+            };
+            let (first, tail) = match rest.split_once(':') {
+                Some((first, tail)) => (first, Some(tail.split(':').next().unwrap_or_default())),
+                None => (rest, None),
+            };
+            match tail.filter(|ha1| ha1.len() == 32 && ha1.bytes().all(|b| b.is_ascii_hexdigit())) {
+                Some(ha1) => {
+                    let key = (name.to_owned(), first.to_owned());
+                    file.digests.entry(key).or_insert(ha1.to_ascii_lowercase());
+                }
+                None => {
+                    let hash = first.to_owned();
+                    file.hashes.entry(name.to_owned()).or_insert(hash);
+                }
+            }
+        }
+        file
+    }
+
+    /// The hash of a user's password.
+    pub(super) fn hash(&self, user: &str) -> Option<&str> {
+        self.hashes.get(user).map(String::as_str)
+    }
+
+    /// What `htdigest` knows of a user in a realm: MD5 of name, realm and password.
+    pub(super) fn ha1(&self, user: &str, realm: &str) -> Option<&str> {
+        let key = (user.to_owned(), realm.to_owned());
+        self.digests.get(&key).map(String::as_str)
+    }
+}
+
+/// Whether `hash` was made of `password`.
+///
+/// # Errors
+/// `AUTHN_FAILED` for hashes of a kind that we do not know: the administrator should hear of it.
+pub(super) fn verify(password: &[u8], hash: &str) -> Result<bool> {
+    if let Some(encoded) = hash.strip_prefix("{SHA}") {
+        let Ok(stored) = STANDARD.decode(encoded) else {
+            return Err(unknown("a SHA-1 hash that is not in base64"));
+        };
+        return Ok(same(&sha1::Sha1::digest(password), &stored));
+    }
+    if let Some(right) = md5_crypt::verify(password, hash) {
+        return Ok(right);
+    }
+    if hash.starts_with("$2") {
+        return bcrypt::verify(password, hash).map_err(|_| unknown("a malformed bcrypt hash"));
+    }
+    if hash.starts_with("$5$") || hash.starts_with("$6$") {
+        let stored = PasswordHashRef::new(hash).map_err(|_| unknown("a malformed SHA-crypt hash"))?;
+        return Ok(ShaCrypt::default().verify_password(password, stored).is_ok());
+    }
+    Err(unknown(match hash.len() {
+        13 => "the old DES crypt, which keeps eight characters of a password and is not supported",
+        _ => "a hash of an unknown kind",
+    }))
+}
+
+fn unknown(what: &str) -> Error {
+    let message = format!("The password file has {what}; write it anew with 'htpasswd -B'");
+    Error::new(Code::AUTHN_FAILED, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Made by `htpasswd` of Apache 2.4, `openssl passwd` and `mkpasswd`, all of the password `s3cret`.
+    #[test]
+    fn hashes_of_the_real_tools_are_understood() {
+        let file = Htpasswd::parse(include_str!("htpasswd_sample.txt"));
+        assert_eq!(file.hashes.len(), 9);
+        for name in ["apr1", "bcrypt", "sha1", "sha256", "sha512", "md5", "rounds"] {
+            let hash = file.hash(name).expect("because the file has it");
+            assert!(verify(b"s3cret", hash).expect("a known kind"), "{name}");
+            for wrong in [&b"s3cres"[..], b"", b"s3cret "] {
+                assert!(!verify(wrong, hash).expect("a known kind"), "{name}");
+            }
+        }
+        let long = file.hash("long").expect("because the file has it");
+        assert!(verify("ä sehr lönger Satz als Passwort, 0123456789".as_bytes(), long).expect("known"));
+        let des = verify(b"s3cret", file.hash("des").expect("because the file has it"));
+        assert!(des.expect_err("not supported").message().contains("DES"));
+        assert_eq!(
+            file.ha1("dig", "The realm"),
+            Some("a9b9a18b87427a78731bae20115867ce")
+        );
+        assert_eq!(file.ha1("dig", "the realm"), None);
+        assert_eq!(file.hash("dig"), None);
+    }
+
+    #[test]
+    fn lines_that_say_nothing_are_passed_over() {
+        let file = Htpasswd::parse("# a:b\n\nnobody\na:x\r\na:y\nb:x:comment\n");
+        assert_eq!(file.hash("a"), Some("x"));
+        assert_eq!(file.hash("b"), Some("x"));
+        assert_eq!(file.hash("# a"), None);
+        for bad in [
+            "",
+            "x",
+            "$2y$",
+            "$6$",
+            "$5$rounds=x$",
+            "{SHA}!",
+            "$apr1$",
+            "$apr1$a",
+            "$1$$",
+        ] {
+            assert!(!verify(b"x", bad).unwrap_or(false), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Directories: a user is searched for, then bound as with the password that was sent.
+//!
+//! One connection does both, and the search for groups; it is kept for the next question. A directory that has closed a
+//! connection meanwhile is asked again over a new one. What was found is remembered by whoever asks here: a directory hears of
+//! a user once in a few minutes.
+
+use std::sync::Arc;
+
+use base::{Code, Error, Result};
+use ldap3::{LdapConn, LdapConnSettings, LdapError, Scope, SearchEntry, ldap_escape};
+use parking_lot::Mutex;
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject as _;
+
+use crate::http::{Ldap, LdapScope};
+
+/// Most connections to a directory that are kept.
+const KEPT: usize = 8;
+/// What a directory says to a wrong password.
+const INVALID_CREDENTIALS: u32 = 49;
+/// What it may say about users who must not log in.
+const REFUSALS: [u32; 4] = [19, 48, 50, 53];
+
+/// Connections to directories that are not in use.
+#[derive(Default)]
+pub(super) struct Directories {
+    idle: Mutex<Vec<(Ldap, LdapConn)>>,
+}
+
+/// What a directory says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// It does not know the user.
+    Nobody,
+    WrongPassword,
+    /// The user, a member of these groups.
+    User(Arc<[String]>),
+}
+
+impl Directories {
+    /// Whether `password` is that of `user`.
+    ///
+    /// # Errors
+    /// `AUTHN_FAILED` if the directory cannot be asked.
+    pub(super) fn ask(&self, ldap: &Ldap, user: &str, password: &[u8]) -> Result<Found> {
+        // To a directory an empty password means that nobody wants to prove anything: it would say yes.
+        let Some(password) = std::str::from_utf8(password).ok().filter(|p| !p.is_empty()) else {
+            return Ok(Found::WrongPassword);
+        };
+        if user.is_empty() {
+            return Ok(Found::Nobody);
+        }
+        while let Some(mut conn) = self.take(ldap) {
+            match ask(&mut conn, ldap, user, password) {
+                Ok(found) => {
+                    self.put(ldap, conn);
+                    return Ok(found);
+                }
+                // It was idle for too long.
+                Err(LdapError::Io { .. } | LdapError::OpSend { .. } | LdapError::ResultRecv { .. }) => {}
+                Err(error) => return Err(failed(ldap, &error)),
+            }
+        }
+        let mut conn = connect(ldap)?;
+        let found = ask(&mut conn, ldap, user, password).map_err(|error| failed(ldap, &error))?;
+        self.put(ldap, conn);
+        Ok(found)
+    }
+
+    fn take(&self, ldap: &Ldap) -> Option<LdapConn> {
+        let mut idle = self.idle.lock();
+        let at = idle.iter().rposition(|(of, _)| of == ldap)?;
+        Some(idle.remove(at).1)
+    }
+
+    fn put(&self, ldap: &Ldap, conn: LdapConn) {
+        let mut idle = self.idle.lock();
+        if idle.len() >= KEPT {
+            idle.remove(0);
+        }
+        idle.push((ldap.clone(), conn));
+    }
+}
+
+fn connect(ldap: &Ldap) -> Result<LdapConn> {
+    let mut settings = LdapConnSettings::new()
+        .set_conn_timeout(ldap.timeout)
+        .set_starttls(ldap.starttls);
+    if let Some(path) = &ldap.ca {
+        let broken = |what: String| {
+            let message = format!("Can't use the certificates in '{}': {what}", path.display());
+            Error::new(Code::AUTHN_FAILED, message)
+        };
+        let mut roots = rustls::RootCertStore::empty();
+        let all = CertificateDer::pem_file_iter(path).map_err(|e| broken(e.to_string()))?;
+        for certificate in all {
+            let certificate = certificate.map_err(|e| broken(e.to_string()))?;
+            roots.add(certificate).map_err(|e| broken(e.to_string()))?;
+        }
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|e| broken(e.to_string()))?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        settings = settings.set_config(Arc::new(config));
+    }
+    LdapConn::with_settings(settings, &ldap.url).map_err(|error| failed(ldap, &error))
+}
+
+fn ask(
+    conn: &mut LdapConn,
+    ldap: &Ldap,
+    user: &str,
+    password: &str,
+) -> std::result::Result<Found, LdapError> {
+    // Whoever was here last bound as somebody else.
+    let (dn, secret) = match (&ldap.bind_dn, &ldap.bind_password) {
+        (Some(dn), Some(password)) => (dn.as_str(), password.shown()),
+        _ => ("", ""),
+    };
+    conn.with_timeout(ldap.timeout)
+        .simple_bind(dn, secret)?
+        .success()?;
+    let filter = ldap.filter.as_deref().unwrap_or("(objectClass=*)");
+    let filter = format!("(&{filter}({}={}))", ldap.user_attribute, ldap_escape(user));
+    let scope = match ldap.scope {
+        LdapScope::Subtree => Scope::Subtree,
+        LdapScope::One => Scope::OneLevel,
+    };
+    let (entries, _) = conn
+        .with_timeout(ldap.timeout)
+        .search(&ldap.base, scope, &filter, vec!["1.1"])?
+        .success()?;
+    // Of two with the same name nobody knows who is meant.
+    let mut entries = entries
+        .into_iter()
+        .filter(|entry| !entry.is_ref())
+        .collect::<Vec<_>>();
+    let (Some(entry), true) = (entries.pop(), entries.is_empty()) else {
+        return Ok(Found::Nobody);
+    };
+    let dn = SearchEntry::construct(entry).dn;
+    let bound = conn.with_timeout(ldap.timeout).simple_bind(&dn, password)?;
+    match bound.rc {
+        0 => {}
+        INVALID_CREDENTIALS => return Ok(Found::WrongPassword),
+        rc if REFUSALS.contains(&rc) => return Ok(Found::WrongPassword),
+        _ => return Err(bound.into()),
+    }
+    groups(conn, ldap, &dn, user).map(Found::User)
+}
+
+fn groups(
+    conn: &mut LdapConn,
+    ldap: &Ldap,
+    dn: &str,
+    user: &str,
+) -> std::result::Result<Arc<[String]>, LdapError> {
+    let Some(groups) = &ldap.groups else {
+        return Ok(Arc::from([]));
+    };
+    if let (Some(dn), Some(password)) = (&ldap.bind_dn, &ldap.bind_password) {
+        // Users may not be allowed to look at groups.
+        conn.with_timeout(ldap.timeout)
+            .simple_bind(dn, password.shown())?
+            .success()?;
+    }
+    let member = ldap_escape(if groups.members_are_dns { dn } else { user });
+    let members: String = groups
+        .member_attributes
+        .iter()
+        .map(|attribute| format!("({attribute}={member})"))
+        .collect();
+    let filter = groups.filter.as_deref().unwrap_or("");
+    let filter = format!("(&{filter}(|{members}))");
+    let (entries, _) = conn
+        .with_timeout(ldap.timeout)
+        .search(
+            &groups.base,
+            Scope::Subtree,
+            &filter,
+            vec![&groups.name_attribute],
+        )?
+        .success()?;
+    let named = entries
+        .into_iter()
+        .filter(|entry| !entry.is_ref())
+        .flat_map(|entry| {
+            let attributes = SearchEntry::construct(entry).attrs.into_iter();
+            attributes
+                .filter(|(name, _)| name.eq_ignore_ascii_case(&groups.name_attribute))
+                .flat_map(|(_, names)| names)
+        });
+    Ok(named.collect())
+}
+
+/// Errors of directories name no password.
+fn failed(ldap: &Ldap, error: &LdapError) -> Error {
+    let message = format!("Can't ask the directory at '{}': {error}", ldap.url);
+    Error::new(Code::AUTHN_FAILED, message)
+}

@@ -1,0 +1,135 @@
+//! What happens around every answer: a request that nobody should read is refused before a handler sees it, a handler that
+//! fails beyond its own account becomes a 500, and what was done is written down.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use base::{Code, Error};
+use http::{Method, StatusCode, Version};
+
+use super::reply::Reply;
+use super::request::Request;
+use super::room::Kind;
+use crate::dav::{self, Fault};
+use crate::log::Origin;
+use crate::service::Service;
+
+/// Answers a request, whatever becomes of it.
+pub(super) fn answer(service: &Arc<Service>, kind: Kind, mut request: Request, mut reply: Reply) {
+    let answered = catch_unwind(AssertUnwindSafe(|| {
+        if let Err(fault) = serve(service, kind, &mut request, &mut reply) {
+            fault.tell(service, &request, &mut reply);
+        }
+    }));
+    if let Err(panic) = answered {
+        let fault = Fault::hidden(StatusCode::INTERNAL_SERVER_ERROR, panicked(&*panic));
+        fault.tell(service, &request, &mut reply);
+    }
+    reply.header("x-request-id", &request.id);
+    // A client that is still sending what nobody wants would not hear the answer.
+    request.body.drain();
+    // A client that has gone does not want it.
+    _ = reply.finish();
+    write_down(service, &request, &reply);
+}
+
+fn serve(service: &Arc<Service>, kind: Kind, request: &mut Request, reply: &mut Reply) -> Result<(), Fault> {
+    refuse(request)?;
+    match (kind, request.path.as_str()) {
+        (Kind::Status, _) => Err(Fault::html(StatusCode::NOT_FOUND)),
+        (_, "*") => {
+            reply.header("allow", "OPTIONS,GET,HEAD,POST").content_length(0);
+            Ok(())
+        }
+        _ => dav::answer(service, request, reply),
+    }
+}
+
+/// What no handler should see.
+fn refuse(request: &Request) -> Result<(), Fault> {
+    let bad = || Err(Fault::html(StatusCode::BAD_REQUEST));
+    let hosts = request.headers.get_all(http::header::HOST).iter().count();
+    if hosts > 1 || (hosts == 0 && request.version == Version::HTTP_11) {
+        return bad();
+    }
+    match (&request.method, request.path.as_str()) {
+        (&Method::CONNECT, _) | (&Method::TRACE, _) => {
+            return Err(Fault::html(StatusCode::METHOD_NOT_ALLOWED));
+        }
+        (&Method::OPTIONS, "*") => {}
+        (_, path) if !path.starts_with('/') => return bad(),
+        _ => {}
+    }
+    if !KNOWN.contains(&request.method.as_str()) {
+        return Err(Fault::html(StatusCode::NOT_IMPLEMENTED));
+    }
+    // What is compressed on the way here would have to be bounded on its way out of that; no client does it.
+    let encoding = request.header_list("content-encoding");
+    if !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity") {
+        return Err(Fault::html(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+    }
+    Ok(())
+}
+
+/// Methods that WebDAV and DeltaV define. What we do not do of them is not allowed; all others nobody does.
+const KNOWN: [&str; 36] = [
+    "GET",
+    "HEAD",
+    "POST",
+    "PUT",
+    "DELETE",
+    "OPTIONS",
+    "PATCH",
+    "PROPFIND",
+    "PROPPATCH",
+    "MKCOL",
+    "COPY",
+    "MOVE",
+    "LOCK",
+    "UNLOCK",
+    "REPORT",
+    "MERGE",
+    "CHECKOUT",
+    "CHECKIN",
+    "UNCHECKOUT",
+    "MKACTIVITY",
+    "MKWORKSPACE",
+    "VERSION-CONTROL",
+    "BASELINE-CONTROL",
+    "UPDATE",
+    "LABEL",
+    "SEARCH",
+    "BIND",
+    "UNBIND",
+    "REBIND",
+    "ACL",
+    "ORDERPATCH",
+    "NOTIFY",
+    "POLL",
+    "SUBSCRIBE",
+    "UNSUBSCRIBE",
+    "MKREDIRECTREF",
+];
+
+fn panicked(panic: &(dyn Any + Send)) -> Error {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let message = format!("A handler has panicked: {}", text.unwrap_or("(no text)"));
+    Error::new(Code::ASSERTION_FAIL, message)
+}
+
+fn write_down(service: &Service, request: &Request, reply: &Reply) {
+    let user = request.user.as_ref();
+    if let (Some(log), Some(operation)) = (&service.log, &request.operation) {
+        let origin = Origin {
+            peer: Some(request.peer.address.ip()),
+            user: user.map(String::as_str),
+            repository: Some(&operation.repository),
+        };
+        log.operation(origin, &operation.text);
+    }
+    if let Some(log) = service.access_log() {
+        log.request(request, reply.current_status(), reply.sent);
+    }
+}

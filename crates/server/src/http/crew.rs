@@ -1,0 +1,181 @@
+//! Threads that answer requests.
+//!
+//! A request is a job; a thread takes one and does it to its end. Threads are started when there is something to do and nobody
+//! idle, and leave after a while. A thread that waits for its client steps aside: it does not count among the most that there
+//! may be until the client moves on, so clients that read or write slowly keep nobody else from being served.
+//!
+//! The queue has no bound of its own: a connection has one request at a time, and connections are bounded.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+/// Something to do.
+type Job = Box<dyn FnOnce() + Send>;
+
+/// How long a thread with nothing to do stays.
+const LEAVE_AFTER: Duration = Duration::from_secs(5);
+/// Requests need little stack; only what is touched takes memory.
+const STACK: usize = 1 << 20;
+/// Most threads that may wait for their clients beside those that work.
+const AWAY: usize = 8192;
+
+/// The threads of a server's requests.
+pub(crate) struct Crew {
+    /// How many may be at work.
+    most: usize,
+    state: Mutex<State>,
+    work: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Job>,
+    threads: usize,
+    idle: usize,
+    away: usize,
+}
+
+impl State {
+    fn at_work(&self) -> usize {
+        self.threads - self.away.min(AWAY)
+    }
+}
+
+/// A thread that waits for its client; dropped, it is at work again.
+#[must_use]
+pub(crate) struct Aside<'a>(&'a Crew);
+
+impl Drop for Aside<'_> {
+    fn drop(&mut self) {
+        self.0.state.lock().away -= 1;
+    }
+}
+
+impl Crew {
+    pub(crate) fn new(most: usize) -> Arc<Crew> {
+        Arc::new(Crew {
+            most: most.max(1),
+            state: Mutex::default(),
+            work: Condvar::new(),
+        })
+    }
+
+    /// Has `job` done, now or when a thread is free. A job must not panic.
+    pub(crate) fn submit(self: &Arc<Self>, job: impl FnOnce() + Send + 'static) {
+        let mut state = self.state.lock();
+        state.queue.push_back(Box::new(job));
+        self.hire(&mut state);
+        drop(state);
+        self.work.notify_one();
+    }
+
+    /// The calling thread will wait for its client: somebody else may work meanwhile.
+    pub(crate) fn step_aside(self: &Arc<Self>) -> Aside<'_> {
+        let mut state = self.state.lock();
+        state.away += 1;
+        self.hire(&mut state);
+        Aside(self)
+    }
+
+    /// How many threads there are, and how many of them wait for clients.
+    pub(crate) fn count(&self) -> (usize, usize) {
+        let state = self.state.lock();
+        (state.threads, state.away)
+    }
+
+    /// Starts a thread if there is something to do for one.
+    fn hire(self: &Arc<Self>, state: &mut State) {
+        if state.idle >= state.queue.len() || state.at_work() >= self.most {
+            return;
+        }
+        state.threads += 1;
+        let crew = self.clone();
+        let thread = thread::Builder::new().name("http".to_owned()).stack_size(STACK);
+        if thread.spawn(move || crew.serve()).is_err() {
+            // Those that run will come to it. If there is none the client is cut off.
+            state.threads -= 1;
+            if state.threads == 0 {
+                state.queue.clear();
+            }
+        }
+    }
+
+    fn serve(&self) {
+        while let Some(job) = self.next() {
+            job();
+        }
+        self.state.lock().threads -= 1;
+    }
+
+    fn next(&self) -> Option<Job> {
+        let mut state = self.state.lock();
+        loop {
+            // Those who waited for their clients are back: there are enough without this one.
+            if state.at_work() > self.most {
+                return None;
+            }
+            if let Some(job) = state.queue.pop_front() {
+                return Some(job);
+            }
+            state.idle += 1;
+            let waited = self.work.wait_for(&mut state, LEAVE_AFTER);
+            state.idle -= 1;
+            if waited.timed_out() && state.queue.is_empty() {
+                return None;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn who_waits_for_a_client_is_replaced() {
+        let crew = Crew::new(2);
+        let (done, finished) = mpsc::channel();
+        let (release, held) = mpsc::channel::<()>();
+        let held = Arc::new(Mutex::new(held));
+        for _ in 0..20 {
+            let (waiting, done, held) = (crew.clone(), done.clone(), held.clone());
+            crew.submit(move || {
+                let _aside = waiting.step_aside();
+                _ = held.lock().recv();
+                _ = done.send(false);
+            });
+        }
+        let last = done.clone();
+        crew.submit(move || _ = last.send(true));
+        let first = finished.recv_timeout(Duration::from_secs(20));
+        assert_eq!(first, Ok(true), "twenty slow clients must not stop the next");
+        assert!(crew.count().1 >= 19);
+        drop(release);
+        for _ in 0..20 {
+            assert_eq!(finished.recv_timeout(Duration::from_secs(20)), Ok(false));
+        }
+    }
+
+    #[test]
+    fn no_more_threads_than_may_work() {
+        let crew = Crew::new(3);
+        let (done, finished) = mpsc::channel();
+        for _ in 0..50 {
+            let (crew_of_it, done) = (crew.clone(), done.clone());
+            crew.submit(move || {
+                thread::sleep(Duration::from_millis(2));
+                _ = done.send(crew_of_it.count().0);
+            });
+        }
+        for _ in 0..50 {
+            let threads = finished.recv_timeout(Duration::from_secs(20));
+            assert!(threads.expect("a job is done") <= 3);
+        }
+    }
+}

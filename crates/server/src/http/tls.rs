@@ -1,0 +1,140 @@
+//! Encryption: certificates, read when the server starts and whenever their files change.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use base::{Code, Error, Result};
+use parking_lot::Mutex;
+use rustls::RootCertStore;
+use rustls::ServerConfig;
+use rustls::crypto::aws_lc_rs;
+use rustls::server::WebPkiClientVerifier;
+use rustls_pki_types::pem::PemObject as _;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+use super::options::{ClientCertificates, TlsOptions, TlsVersion};
+
+/// How connections are encrypted now.
+pub(crate) struct Tls {
+    options: TlsOptions,
+    current: Mutex<(Stamps, Arc<ServerConfig>)>,
+}
+
+/// What differs when one of the files was replaced or written to.
+type Stamps = Vec<Option<(u64, u64, i64, i64, u64)>>;
+
+impl Tls {
+    /// Reads what `options` name.
+    ///
+    /// # Errors
+    /// Those of reading, and a certificate that is none, or that the key does not fit.
+    pub(crate) fn load(options: TlsOptions) -> Result<Tls> {
+        let stamps = stamps(&options);
+        let config = Arc::new(read(&options)?);
+        Ok(Tls {
+            options,
+            current: Mutex::new((stamps, config)),
+        })
+    }
+
+    /// For a connection that begins now.
+    pub(crate) fn config(&self) -> Arc<ServerConfig> {
+        self.current.lock().1.clone()
+    }
+
+    /// Reads the files again if they have changed, or if `always`. True if there is something new.
+    ///
+    /// # Errors
+    /// As of [`Tls::load`]; then what was read before stays, and is not complained of again until the files change.
+    pub(crate) fn refresh(&self, always: bool) -> Result<bool> {
+        let now = stamps(&self.options);
+        if !always && self.current.lock().0 == now {
+            return Ok(false);
+        }
+        let read = read(&self.options);
+        let mut current = self.current.lock();
+        current.0 = now;
+        current.1 = Arc::new(read?);
+        Ok(true)
+    }
+}
+
+fn stamps(options: &TlsOptions) -> Stamps {
+    let files = [&options.certificate, &options.key].into_iter();
+    let stamp = |path: &Path| {
+        let meta = fs::metadata(path).ok()?;
+        Some((
+            meta.dev(),
+            meta.ino(),
+            meta.mtime(),
+            meta.mtime_nsec(),
+            meta.size(),
+        ))
+    };
+    files.chain(&options.client_ca).map(|path| stamp(path)).collect()
+}
+
+fn read(options: &TlsOptions) -> Result<ServerConfig> {
+    let chain = certificates(&options.certificate)?;
+    let key = PrivateKeyDer::from_pem_file(&options.key)
+        .map_err(|e| broken("Can't read the key in", &options.key, e))?;
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let versions: &[&rustls::SupportedProtocolVersion] = match options.oldest {
+        TlsVersion::V1_2 => &[&rustls::version::TLS13, &rustls::version::TLS12],
+        TlsVersion::V1_3 => &[&rustls::version::TLS13],
+    };
+    let unusable = |e: rustls::Error| broken("Can't use the certificate in", &options.certificate, e);
+    let builder = ServerConfig::builder_with_provider(provider.clone())
+        .with_protocol_versions(versions)
+        .map_err(unusable)?;
+    let builder = match (options.client, &options.client_ca) {
+        (ClientCertificates::No, _) => builder.with_no_client_auth(),
+        (_, None) => {
+            let what = "Certificates of clients are asked for, but no file says whom to believe";
+            return Err(Error::new(Code::BAD_CONFIG_VALUE, what));
+        }
+        (asked, Some(path)) => {
+            let mut roots = RootCertStore::empty();
+            for certificate in certificates(path)? {
+                roots
+                    .add(certificate)
+                    .map_err(|e| broken("Can't use a certificate in", path, e))?;
+            }
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+            let verifier = match asked {
+                ClientCertificates::Required => verifier,
+                _ => verifier.allow_unauthenticated(),
+            };
+            let verifier = verifier.build();
+            builder.with_client_cert_verifier(
+                verifier.map_err(|e| broken("Can't use the certificates in", path, e))?,
+            )
+        }
+    };
+    let mut config = builder.with_single_cert(chain, key).map_err(unusable)?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    // Clients open several connections at once and come back: the long handshake once is enough.
+    if let Ok(ticketer) = aws_lc_rs::Ticketer::new() {
+        config.ticketer = ticketer;
+    }
+    Ok(config)
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
+    let can_not = |e| broken("Can't read the certificates in", path, e);
+    let all: Vec<_> = CertificateDer::pem_file_iter(path)
+        .map_err(can_not)?
+        .collect::<std::result::Result<_, _>>()
+        .map_err(can_not)?;
+    match all.is_empty() {
+        true => Err(broken("Can't read the certificates in", path, "there is none")),
+        false => Ok(all),
+    }
+}
+
+fn broken(what: &str, path: &Path, why: impl std::fmt::Display) -> Error {
+    let message = format!("{what} '{}': {why}", path.display());
+    Error::new(Code::BAD_CONFIG_VALUE, message)
+}
