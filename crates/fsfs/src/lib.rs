@@ -46,4 +46,4 @@ pub use lock_write::{LockRequest, LockTarget};
 pub use node::{Node, Relation, RepKey};
 pub use rep::{DeltaStream, EncodedText, TextReader};
 pub use root::Root;
-pub use txn::{Committed, LockAccess, TextWriter, Txn, TxnOptions};
+pub use txn::{Committed, LockAccess, Standing, TextWriter, Txn, TxnOptions};

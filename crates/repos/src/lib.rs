@@ -4,7 +4,7 @@
 //! [`Repository`] opens a directory with `format`, `conf/`, `db/`, `hooks/`. On top of the storage engine this crate
 //! knows which paths a user may read ([`access`], [`authz`]), what an update or a diff must send ([`report`]),
 //! what a revision did ([`replay`], [`dump`]), and how history is asked for ([`log`], [`history`], [`file_revs`],
-//! [`mergeinfo`], [`list`]). What changes a repository passes here too: an edit becomes a revision in [`commit`], dump
+//! [`mergeinfo`], [`list`]). What changes a repository passes here too: an edit becomes a revision in [`commit`] or, step by step, in [`transaction`], dump
 //! streams in [`load`], and the administrator's [`hooks`] are asked before and told after.
 //!
 //! What is absent: sockets, protocols, terminals. Everything here is synchronous and takes its clock and its
@@ -33,6 +33,7 @@ pub mod props_rules;
 pub mod replay;
 mod repo;
 pub mod report;
+pub mod transaction;
 pub mod user_locks;
 
 pub use create::{CreateOptions, create};

@@ -148,6 +148,14 @@ impl Repository {
         Ok(changes_access(&changes, readable))
     }
 
+    /// What a revision changed, whoever may see it.
+    ///
+    /// # Errors
+    /// `FS_NO_SUCH_REVISION`.
+    pub fn changed_paths(&self, rev: Revnum) -> Result<Arc<[ChangedPath]>> {
+        self.0.fs.root(rev)?.changed_paths()
+    }
+
     /// The properties of a revision that may be seen.
     ///
     /// # Errors

@@ -100,6 +100,7 @@ impl Server {
         if let Some(room) = room {
             room.close();
         }
+        self.service.transactions.lay_all_down();
         workers.stop(GRACE);
         // It has seen `stop` as well.
         _ = watcher.join();

@@ -12,6 +12,7 @@ use repos::config::ConfigCache;
 
 use crate::access_log::AccessLog;
 use crate::auth::Keeper;
+use crate::dav::Transactions;
 use crate::http::{HttpOptions, Tls, TlsOptions};
 use crate::log::{OperationLog, Origin};
 use crate::options::Options;
@@ -30,6 +31,8 @@ pub struct Service {
     /// Knows names and passwords.
     pub(crate) keeper: Keeper,
     pub(crate) repositories: Repositories,
+    /// What is being committed over HTTP.
+    pub(crate) transactions: Arc<Transactions>,
     pub(crate) config: ConfigCache,
     pub(crate) log: Option<Arc<OperationLog>>,
     /// Named in challenges.
@@ -48,6 +51,7 @@ impl Service {
             access_log: RwLock::default(),
             keeper: Keeper::default(),
             repositories: Repositories::new(cache),
+            transactions: Arc::default(),
             config: ConfigCache::default(),
             log,
             host: rustix::system::uname().nodename().to_string_lossy().into_owned(),

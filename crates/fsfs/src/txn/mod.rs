@@ -2,7 +2,7 @@
 //!
 //! `begin` makes, opens and removes them, `edit` is the front door to an open one. Its tree lives in memory: `state` (with `children`) holds it,
 //! `change` is what the operations do to it, `text` takes a file's new text, `live` shows it to readers of this process,
-//! `lay_down` writes it for others. `merge` brings in what was committed meanwhile, `tree` writes the revision's items, and
+//! `lay_down` writes it for others, `standing` sees when others have changed it. `merge` brings in what was committed meanwhile, `tree` writes the revision's items, and
 //! `commit` makes the revision. `proto_rev` is the file that all of it ends up in.
 
 mod begin;
@@ -16,6 +16,7 @@ mod live;
 mod merge;
 pub(crate) mod proto_rev;
 mod proto_writer;
+mod standing;
 mod state;
 mod text;
 mod tree;
@@ -23,4 +24,5 @@ mod tree;
 pub(crate) use commit::{When, remove_strays};
 pub use edit::{Committed, LockAccess, Txn, TxnOptions};
 pub(crate) use live::LiveTxns;
+pub use standing::Standing;
 pub use text::TextWriter;

@@ -49,6 +49,10 @@ pub(super) struct State {
     /// The file, while nobody writes but somebody did.
     pub(super) file: Option<Box<dyn DiskWriter>>,
     pub(super) is_writing: bool,
+    /// The file's lock stays taken between writers.
+    pub(super) is_held: bool,
+    /// It, while nobody writes.
+    pub(super) lock: Option<FileLock>,
 }
 
 /// Proto-revisions that this process has in memory: their index files need not be on disk.
@@ -77,6 +81,8 @@ impl ProtoRev {
             laid_down: (0, proto_index::FIRST_ITEM),
             file,
             is_writing: false,
+            is_held: false,
+            lock: None,
         };
         Ok(Self::of(fs, txn, state))
     }
@@ -96,6 +102,8 @@ impl ProtoRev {
             laid_down: (0, 0),
             file: None,
             is_writing: false,
+            is_held: false,
+            lock: None,
         };
         if fs.format().logical {
             state.items = proto_index::parse_p2l(&read_index(fs, txn, P2L)?)?;
@@ -145,23 +153,16 @@ impl ProtoRev {
     /// `FS_REP_BEING_WRITTEN` if somebody writes already, in this process or another; `FS_INDEX_INCONSISTENT` if the file
     /// is shorter than what its index describes; the system's.
     pub(crate) fn writer(&self) -> Result<ProtoWriter> {
-        let busy = || {
-            let message = format!(
-                "Cannot write to the prototype revision file of transaction '{}' because a previous representation is \
-                 currently being written by this process or another",
-                self.0.txn
-            );
-            Error::new(Code::FS_REP_BEING_WRITTEN, message)
-        };
-        let file = {
+        let busy = || self.busy();
+        let (file, lock) = {
             let mut state = self.0.state.lock();
             if state.is_writing {
                 return Err(busy());
             }
             state.is_writing = true;
-            state.file.take()
+            (state.file.take(), state.lock.take())
         };
-        let writer = self.lock_and_open(file, busy);
+        let writer = self.lock_and_open(file, lock, busy);
         if writer.is_err() {
             self.0.state.lock().is_writing = false;
         }
@@ -171,12 +172,14 @@ impl ProtoRev {
     fn lock_and_open(
         &self,
         file: Option<Box<dyn DiskWriter>>,
+        held: Option<FileLock>,
         busy: impl Fn() -> Error,
     ) -> Result<ProtoWriter> {
         let Inner { fs, path, .. } = &*self.0;
-        let lock = match fs.is_private() {
-            true => None,
-            false => {
+        let lock = match held {
+            Some(lock) => Some(lock),
+            None if fs.is_private() => None,
+            None => {
                 let path = fs.layout().proto_rev_lock(self.0.txn);
                 Some(FileLock::take(fs, &path, false)?.ok_or_else(busy)?)
             }
@@ -212,6 +215,34 @@ impl ProtoRev {
             state.end = length;
         }
         Ok(ProtoWriter::new(self.clone(), lock, file, &state))
+    }
+
+    /// Keeps the file's lock from now on, between writers too, or gives it back: nobody else can write to the transaction or
+    /// commit it while this process knows more of it than its files say.
+    ///
+    /// # Errors
+    /// `FS_REP_BEING_WRITTEN` if another process writes; the system's.
+    pub(crate) fn hold(&self, hold: bool) -> Result<()> {
+        let Inner { fs, txn, state, .. } = &*self.0;
+        let mut state = state.lock();
+        if hold && !state.is_held && !state.is_writing && !fs.is_private() {
+            let path = fs.layout().proto_rev_lock(*txn);
+            state.lock = Some(FileLock::take(fs, &path, false)?.ok_or_else(|| self.busy())?);
+        }
+        state.is_held = hold;
+        if !hold {
+            state.lock = None;
+        }
+        Ok(())
+    }
+
+    fn busy(&self) -> Error {
+        let message = format!(
+            "Cannot write to the prototype revision file of transaction '{}' because a previous representation is \
+             currently being written by this process or another",
+            self.0.txn
+        );
+        Error::new(Code::FS_REP_BEING_WRITTEN, message)
     }
 
     /// Writes the index files into the transaction's directory, if anything is new since the last time.

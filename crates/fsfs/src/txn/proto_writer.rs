@@ -28,7 +28,7 @@ pub(crate) struct ProtoWriter {
     /// Start of the item that is being written, and the checksum of what there is of it.
     item: (u64, FnvStream),
     /// `None` where nobody else can write.
-    _lock: Option<FileLock>,
+    lock: Option<FileLock>,
 }
 
 /// Bytes collected before they are written.
@@ -49,7 +49,7 @@ impl ProtoWriter {
             items: Vec::new(),
             next_item: state.next_item,
             item: (state.end, FnvStream::new()),
-            _lock: lock,
+            lock,
         }
     }
 
@@ -273,6 +273,9 @@ impl Drop for ProtoWriter {
         let mut state = self.proto.0.state.lock();
         state.is_writing = false;
         if let Some(mut file) = self.file.take() {
+            if state.is_held {
+                state.lock = self.lock.take();
+            }
             // A flush may have failed halfway: ask the file how long it is. Where it cannot be cut off now, the next writer
             // tries again, or all of it goes with the transaction.
             if file

@@ -7,6 +7,7 @@ use base::{Code, Error, FsPath, NodeKind, RelPath, Result, Revnum};
 use delta::editor::{CopyFrom, DirToken, Editor, EncodedVersions, FileToken, TextChunk};
 use fsfs::Txn;
 
+use super::phase::Phase;
 use super::rules::{
     check_name, check_out_of_date, check_read, check_write, copy_source, no_such_source, out_of_date,
 };
@@ -27,18 +28,6 @@ pub struct CommitEditor {
     next_token: u32,
     /// The edit has changed something: the root is the transaction's own from then on.
     is_touched: bool,
-}
-
-/// How far the commit is.
-pub(super) enum Phase {
-    /// Nothing was told yet.
-    New,
-    /// Being edited.
-    Open(Box<Txn>),
-    /// Given up, or failed: nothing comes of it.
-    Over,
-    /// It is a revision.
-    Done(CommitInfo),
 }
 
 /// An open directory.
@@ -100,7 +89,7 @@ impl CommitEditor {
         step(self).inspect_err(|_| self.give_up())
     }
 
-    pub(super) fn txn(&mut self) -> Result<&mut Txn> {
+    fn txn(&mut self) -> Result<&mut Txn> {
         match &mut self.phase {
             Phase::Open(txn) => Ok(txn),
             Phase::New | Phase::Over | Phase::Done(_) => Err(Error::new(

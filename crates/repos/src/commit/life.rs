@@ -1,159 +1,142 @@
-//! How a commit's transaction begins and ends.
+//! How a commit's transaction begins and ends, whoever edits it.
 //!
 //! Hooks run while no lock is held, and what they may look at is laid down on disk before they start; without hooks a
 //! transaction never is. Once the revision exists nothing can fail any more: what goes wrong then is told beside it.
 
-use base::{Code, Error, Result, Revnum, props};
-use fsfs::{LockAccess, TxnOptions};
+use base::{Code, Error, FsPath, Props, Result, props};
+use fsfs::{LockAccess, Txn, TxnOptions};
 
-use super::CommitInfo;
-use super::editor::{CommitEditor, Phase};
-use crate::hooks::Hook;
+use super::{Clock, CommitInfo};
+use crate::hooks::{Hook, Hooks};
 use crate::props_rules::validate;
+use crate::repo::Repository;
 
-impl CommitEditor {
-    /// Begins the transaction. `base` is the revision of the edit's root that the client has.
-    pub(super) fn begin(&mut self, base: Option<Revnum>) -> Result<()> {
-        if !matches!(self.phase, Phase::New) {
-            return Err(Error::new(
-                Code::FS_INCORRECT_EDITOR_COMPLETION,
-                "The root of a commit is opened once",
-            ));
-        }
-        let youngest = self.repo.youngest()?;
-        if let Some(base) = base.filter(|base| *base > youngest) {
-            return Err(Error::new(
-                Code::FS_NO_SUCH_REVISION,
-                format!("No such revision {base} (HEAD is {youngest})"),
-            ));
-        }
-        let options = TxnOptions {
-            check_locks: true,
-            client_date: false,
-        };
-        let txn = self.repo.fs().begin_txn(youngest, options, (self.clock)())?;
-        self.phase = Phase::Open(Box::new(txn));
-        self.set_props()?;
-        let Phase::Open(txn) = &mut self.phase else {
-            return Ok(());
-        };
-        txn.set_lock_access(LockAccess {
-            user: self.options.author.clone(),
-            tokens: self
-                .options
-                .lock_tokens
-                .iter()
-                .map(|(_, token)| token.clone())
-                .collect(),
-        });
-        if self.options.hooks.is_installed(Hook::StartCommit) {
-            txn.lay_down()?;
-            let (author, capabilities) = (self.options.author.as_deref(), &self.options.capabilities);
-            self.options
-                .hooks
-                .start_commit(author, capabilities, txn.name())?;
-        }
-        Ok(())
-    }
+/// Who begins a commit, and with what.
+pub(crate) struct Beginning<'a> {
+    /// The client's properties for the revision.
+    pub(crate) revprops: Props,
+    /// Who commits.
+    pub(crate) author: Option<&'a str>,
+    /// The locks that the client holds.
+    pub(crate) tokens: Vec<String>,
+    /// What the client can do, for `start-commit`.
+    pub(crate) capabilities: &'a [String],
+    /// The repository's hooks.
+    pub(crate) hooks: &'a Hooks,
+}
 
-    /// The client's properties, and the author as we know them.
-    fn set_props(&mut self) -> Result<()> {
-        let mut list = std::mem::take(&mut self.options.revprops);
-        match &self.options.author {
-            Some(author) => list.insert(props::AUTHOR.to_owned(), author.clone().into_bytes()),
-            None => list.remove(props::AUTHOR),
-        };
-        let txn = self.txn()?;
-        for (name, value) in &list {
-            validate(name, Some(value))?;
-            if INTERNAL.contains(&name.as_str()) {
-                return Err(Error::new(
-                    Code::INCORRECT_PARAMS,
-                    format!("Attempt to modify internal transaction property '{name}'"),
-                ));
-            }
-            txn.set_prop(name, Some(value))?;
-        }
-        Ok(())
-    }
-
-    /// Makes the revision.
-    pub(super) fn finish(&mut self) -> Result<()> {
-        let Phase::Open(txn) = &mut self.phase else {
-            return Err(Error::new(
-                Code::REPOS_BAD_ARGS,
-                "No valid transaction supplied to close_edit",
-            ));
-        };
-        self.texts.check_none()?;
-        let (hooks, options) = (&self.options.hooks, &self.options);
-        if hooks.is_installed(Hook::PreCommit) {
-            txn.lay_down()?;
-            hooks.pre_commit(txn.name(), &options.base_path, &options.lock_tokens)?;
-        }
-        let list = txn.props()?;
-        for name in list.keys().filter(|name| name.starts_with(EPHEMERAL)) {
-            txn.set_prop(name, None)?;
-        }
-        let committed = txn.commit(&*self.clock)?;
-
-        // From here on there is a revision, and nothing that fails may say otherwise.
-        let rev = committed.rev;
-        let mut complaints = Vec::new();
-        if let Some(e) = committed.post_commit_error {
-            complaints.push(format!("post commit FS processing had error:\n{}", e.message()));
-        }
-        if let Err(e) = hooks.post_commit(rev, txn.name()) {
-            complaints.push(e.message());
-        }
-        let list = self.repo.fs().revprops(rev).unwrap_or_default();
-        let text = |name: &str| {
-            let value = list.get(name)?;
-            Some(String::from_utf8_lossy(value).into_owned())
-        };
-        let info = CommitInfo {
-            rev,
-            date: text(props::DATE),
-            author: text(props::AUTHOR),
-            post_commit_error: (!complaints.is_empty()).then(|| complaints.join("\n")),
-        };
-        self.phase = Phase::Done(info);
-        self.release_locks();
-        Ok(())
-    }
-
-    /// Gives back the locks that the client holds, as clients expect of a commit. One that stays, stays.
-    fn release_locks(&self) {
-        if self.options.keep_locks || self.options.lock_tokens.is_empty() {
-            return;
-        }
-        let tokens = self.options.lock_tokens.iter();
-        let targets: Vec<_> = tokens
-            .map(|(path, token)| (path.clone(), Some(token.clone())))
-            .collect();
-        let user = self.options.author.as_deref();
-        _ = self
-            .repo
-            .unlock_many(&targets, user, false, Some(&self.options.hooks));
-    }
-
-    /// Ends the commit without a revision, if there is none yet.
-    pub(super) fn abort(&mut self) -> Result<()> {
-        self.texts.clear();
-        match std::mem::replace(&mut self.phase, Phase::Over) {
-            Phase::Open(txn) => txn.abort(),
-            Phase::Done(info) => {
-                self.phase = Phase::Done(info);
-                Ok(())
-            }
-            Phase::New | Phase::Over => Ok(()),
+/// Begins a transaction on the youngest revision. One that is refused is gone.
+pub(crate) fn begin(repo: &Repository, beginning: Beginning<'_>, clock: &Clock) -> Result<Txn> {
+    let options = TxnOptions {
+        check_locks: true,
+        client_date: false,
+    };
+    let mut txn = repo.fs().begin_txn(repo.youngest()?, options, clock())?;
+    match set_up(&mut txn, beginning) {
+        Ok(()) => Ok(txn),
+        Err(refused) => {
+            // What cannot be removed now is listed by `lstxns`.
+            _ = txn.abort();
+            Err(refused)
         }
     }
+}
 
-    /// Aborts where there is somebody else to tell what went wrong. What cannot be removed now is listed by `lstxns`.
-    pub(super) fn give_up(&mut self) {
-        _ = self.abort();
+fn set_up(txn: &mut Txn, beginning: Beginning<'_>) -> Result<()> {
+    let Beginning {
+        mut revprops,
+        author,
+        tokens,
+        capabilities,
+        hooks,
+    } = beginning;
+    // The author is who we know it to be.
+    match author {
+        Some(author) => revprops.insert(props::AUTHOR.to_owned(), author.as_bytes().to_vec()),
+        None => revprops.remove(props::AUTHOR),
+    };
+    for (name, value) in &revprops {
+        set_prop(txn, name, Some(value))?;
     }
+    txn.set_lock_access(LockAccess {
+        user: author.map(str::to_owned),
+        tokens,
+    });
+    if hooks.is_installed(Hook::StartCommit) {
+        txn.lay_down()?;
+        hooks.start_commit(author, capabilities, txn.name())?;
+    }
+    Ok(())
+}
+
+/// Sets or deletes a property that the revision will have.
+pub(crate) fn set_prop(txn: &mut Txn, name: &str, value: Option<&[u8]>) -> Result<()> {
+    validate(name, value)?;
+    if INTERNAL.contains(&name) {
+        return Err(Error::new(
+            Code::INCORRECT_PARAMS,
+            format!("Attempt to modify internal transaction property '{name}'"),
+        ));
+    }
+    txn.set_prop(name, value)
+}
+
+/// Makes the revision. The root of the edit and the locks are what `pre-commit` is told of.
+pub(crate) fn finish(
+    repo: &Repository,
+    txn: &mut Txn,
+    hooks: &Hooks,
+    base_path: &FsPath,
+    lock_tokens: &[(FsPath, String)],
+    clock: &Clock,
+) -> Result<CommitInfo> {
+    if hooks.is_installed(Hook::PreCommit) {
+        txn.lay_down()?;
+        hooks.pre_commit(txn.name(), base_path, lock_tokens)?;
+    }
+    let list = txn.props()?;
+    for name in list.keys().filter(|name| name.starts_with(EPHEMERAL)) {
+        txn.set_prop(name, None)?;
+    }
+    let committed = txn.commit(&**clock)?;
+
+    // From here on there is a revision, and nothing that fails may say otherwise.
+    let rev = committed.rev;
+    let mut complaints = Vec::new();
+    if let Some(e) = committed.post_commit_error {
+        complaints.push(format!("post commit FS processing had error:\n{}", e.message()));
+    }
+    if let Err(e) = hooks.post_commit(rev, txn.name()) {
+        complaints.push(e.message());
+    }
+    let list = repo.fs().revprops(rev).unwrap_or_default();
+    let text = |name: &str| {
+        let value = list.get(name)?;
+        Some(String::from_utf8_lossy(value).into_owned())
+    };
+    Ok(CommitInfo {
+        rev,
+        date: text(props::DATE),
+        author: text(props::AUTHOR),
+        post_commit_error: (!complaints.is_empty()).then(|| complaints.join("\n")),
+    })
+}
+
+/// Gives back the locks that the client holds, as clients expect of a commit. One that stays, stays.
+pub(crate) fn release_locks(
+    repo: &Repository,
+    hooks: &Hooks,
+    user: Option<&str>,
+    lock_tokens: &[(FsPath, String)],
+) {
+    if lock_tokens.is_empty() {
+        return;
+    }
+    let targets: Vec<_> = lock_tokens
+        .iter()
+        .map(|(path, token)| (path.clone(), Some(token.clone())))
+        .collect();
+    _ = repo.unlock_many(&targets, user, false, Some(hooks));
 }
 
 /// Properties of a transaction that are the storage engine's.

@@ -10,8 +10,9 @@
 //! succeeded, dropping the editor removes the transaction.
 
 mod editor;
-mod life;
-mod rules;
+pub(crate) mod life;
+mod phase;
+pub(crate) mod rules;
 mod texts;
 
 use std::sync::Arc;

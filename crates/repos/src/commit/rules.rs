@@ -5,7 +5,7 @@ use base::{Code, Error, FsPath, NodeKind, RelPath, Result, Revnum};
 use super::Authority;
 
 /// Refuses names with control characters. `path` is shown as the client sent it.
-pub(super) fn check_name(path: &RelPath) -> Result<()> {
+pub(crate) fn check_name(path: &RelPath) -> Result<()> {
     let is_control = |b: &u8| *b < 0x20 || *b == 0x7f;
     let Some(bad) = path.as_str().bytes().find(|b| is_control(b)) else {
         return Ok(());
@@ -25,7 +25,7 @@ pub(super) fn check_name(path: &RelPath) -> Result<()> {
 
 /// Refuses a change that is based on another revision of a node than the transaction's. `created` is None for a node that
 /// the transaction itself has made or changed, `based_on` None where the client did not say.
-pub(super) fn check_out_of_date(
+pub(crate) fn check_out_of_date(
     path: &FsPath,
     kind: NodeKind,
     based_on: Option<Revnum>,
@@ -43,7 +43,7 @@ pub(super) fn check_out_of_date(
 }
 
 /// The refusal of a change to something that is not what the client thinks it is.
-pub(super) fn out_of_date(path: &FsPath, kind: NodeKind) -> Error {
+pub(crate) fn out_of_date(path: &FsPath, kind: NodeKind) -> Error {
     let what = match kind {
         NodeKind::Dir => "Directory ",
         NodeKind::File => "File ",

@@ -93,7 +93,7 @@ impl Fault {
 }
 
 /// The status that a number means, wherever it comes from.
-fn status_of(code: Code) -> Option<StatusCode> {
+pub(super) fn status_of(code: Code) -> Option<StatusCode> {
     match code {
         Code::FS_NOT_FOUND | Code::FS_NO_SUCH_REVISION => Some(StatusCode::NOT_FOUND),
         Code::UNSUPPORTED_FEATURE => Some(StatusCode::NOT_IMPLEMENTED),

@@ -1,12 +1,122 @@
-//! `MERGE`: a transaction becomes a revision.
+//! `MERGE`: a transaction becomes a revision. It is durable when the client hears of it.
 
+use std::collections::HashSet;
+
+use base::{Code, FsPath, NodeKind, Revnum};
 use http::StatusCode;
+use repos::ChangeKind;
+use repos::commit::CommitInfo;
+use repos::transaction::Ending;
+use wire::dav::lock_tokens::HeldLock;
+use wire::dav::merge::{self, MERGE_TYPE, Merge, Merged};
+use wire::dav::uri::{Resource, report_path};
 
 use super::Outcome;
 use super::fault::Fault;
+use super::steps::clock;
 use super::visit::Visit;
 use crate::http::Reply;
 
-pub(super) fn merge(_visit: &mut Visit<'_>, _reply: &mut Reply) -> Outcome {
-    Err(Fault::html(StatusCode::METHOD_NOT_ALLOWED))
+pub(super) fn merge(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
+    let bad = || Fault::html(StatusCode::BAD_REQUEST);
+    let (root, _) = visit.required_xml()?;
+    let asked = Merge::parse(&root).ok_or_else(bad)?;
+    let source = visit.place.resource_of_url(&asked.source).ok_or_else(bad)?;
+    let base_path = visit.resource.path().cloned().unwrap_or_else(FsPath::root);
+    let activity = match &source {
+        Resource::Txn(_) | Resource::Vtxn(_) => None,
+        Resource::Activity(id) => Some(id.clone()),
+        _ => {
+            let text = "MERGE can only be performed using an activity or transaction resource as the source";
+            let error = base::Error::new(Code::INCORRECT_PARAMS, text);
+            return Err(Fault::new(StatusCode::METHOD_NOT_ALLOWED, error));
+        }
+    };
+    visit.resource = source;
+    let name = visit.txn_name()?;
+    let lock_tokens = lock_tokens(&base_path, &asked.locks)?;
+    let info = commit(visit, &name, &base_path, &lock_tokens)?;
+    if let Some(id) = activity {
+        // It stays known, for the client that will remove it. If it cannot be marked, that fails later, which does no harm.
+        _ = visit.activities().store(&id, "");
+    }
+    visit.log_operation(|| format!("commit r{}", info.rev));
+    answer(visit, reply, &info)
+}
+
+fn commit(
+    visit: &Visit<'_>,
+    name: &str,
+    base_path: &FsPath,
+    lock_tokens: &[(FsPath, String)],
+) -> Result<CommitInfo, Fault> {
+    let taken = visit.service.transactions.take(visit.repository(), name);
+    let transaction = taken.map_err(|error| match error.code() {
+        Code::FS_NO_SUCH_TRANSACTION => Fault::hidden(StatusCode::NOT_FOUND, error),
+        _ => error.into(),
+    })?;
+    let ending = Ending {
+        base_path,
+        lock_tokens,
+        release_locks: visit.has_option("release-locks"),
+        user: visit.user.as_deref(),
+        hooks: &visit.hooks()?,
+    };
+    let committed = transaction.commit(&ending, &clock());
+    committed.map_err(|error| match error.code() {
+        Code::FS_CONFLICT | Code::FS_TXN_OUT_OF_DATE => Fault::new(StatusCode::CONFLICT, error),
+        _ => error.into(),
+    })
+}
+
+/// The client's locks, by their paths in the repository.
+fn lock_tokens(base_path: &FsPath, held: &[HeldLock]) -> Result<Vec<(FsPath, String)>, Fault> {
+    let each = held.iter().map(|held| {
+        let path = report_path(&held.path).ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))?;
+        Ok((base_path.join(&path), held.token.clone()))
+    });
+    each.collect()
+}
+
+fn answer(visit: &Visit<'_>, reply: &mut Reply, info: &CommitInfo) -> Outcome {
+    reply.header("cache-control", "no-cache");
+    reply.content_type(MERGE_TYPE);
+    let mut out = String::new();
+    let merged = Merged {
+        rev: info.rev,
+        date: info.date.as_deref(),
+        author: info.author.as_deref(),
+        post_commit_error: info.post_commit_error.as_deref(),
+    };
+    merge::write_merged(visit.base(), &merged, &mut out);
+    if !visit.has_option("no-merge-response") {
+        for (path, is_dir) in changed_nodes(visit, info.rev)? {
+            merge::write_merged_node(visit.base(), info.rev, &path, is_dir, &mut out);
+            reply.buffer().append(&mut std::mem::take(&mut out).into_bytes());
+            reply.spill()?;
+        }
+    }
+    merge::write_merge_end(&mut out);
+    reply.buffer().append(&mut out.into_bytes());
+    Ok(())
+}
+
+/// The nodes that a client's working copy has new versions of: what was changed, and the directories of what came or went.
+fn changed_nodes(visit: &Visit<'_>, rev: Revnum) -> Result<Vec<(FsPath, bool)>, Fault> {
+    let changes = visit.repository().changed_paths(rev)?;
+    let mut seen = HashSet::new();
+    let mut all = Vec::new();
+    for change in changes.iter() {
+        let path = &change.path;
+        if change.change != ChangeKind::Delete && seen.insert(path.clone()) {
+            all.push((path.clone(), change.node_kind == NodeKind::Dir));
+        }
+        if change.change != ChangeKind::Modify
+            && let Some(parent) = path.parent()
+            && seen.insert(parent.clone())
+        {
+            all.push((parent, true));
+        }
+    }
+    Ok(all)
 }

@@ -8,6 +8,7 @@
 
 mod access;
 mod activity;
+mod created;
 mod fault;
 mod get;
 mod listing;
@@ -20,6 +21,8 @@ mod propfind;
 mod proppatch;
 mod put;
 mod report;
+mod steps;
+mod transactions;
 mod tree;
 mod visit;
 
@@ -29,6 +32,7 @@ use http::StatusCode;
 
 pub(crate) use self::fault::Fault;
 use self::place::Found;
+pub(crate) use self::transactions::Transactions;
 pub(crate) use self::visit::Visit;
 use crate::http::{Reply, Request};
 use crate::service::Service;

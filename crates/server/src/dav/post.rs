@@ -1,12 +1,65 @@
-//! `POST`: a new transaction.
+//! `POST`: a new transaction. That is all it is for.
 
+use base::Props;
 use http::StatusCode;
+use repos::transaction::{Beginning, Transaction};
+use wire::dav::post::{Post, SKEL_TYPE};
+use wire::dav::uri::Resource;
 
 use super::Outcome;
 use super::fault::Fault;
+use super::steps::clock;
 use super::visit::Visit;
 use crate::http::Reply;
 
-pub(super) fn post(_visit: &mut Visit<'_>, _reply: &mut Reply) -> Outcome {
-    Err(Fault::html(StatusCode::METHOD_NOT_ALLOWED))
+/// The name that a client chose for its transaction.
+const VTXN_NAME: &str = "svn-vtxn-name";
+/// Longest list of properties that a request may bring.
+const MOST: u64 = 64 << 20;
+
+pub(super) fn post(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
+    let bad = || Fault::html(StatusCode::BAD_REQUEST);
+    if visit.resource != Resource::Me || visit.request.header("content-type") != Some(SKEL_TYPE) {
+        return Err(bad());
+    }
+    let body = visit.request.body.read_all(MOST)?;
+    let revprops = match Post::parse(&body).ok_or_else(bad)? {
+        Post::CreateTxn => Props::new(),
+        Post::CreateTxnWithProps(list) => list,
+    };
+    let name = begin(visit, revprops)?;
+    reply.status(StatusCode::CREATED);
+    match visit.request.header_utf8(VTXN_NAME) {
+        Some(chosen) => {
+            visit.activities().store(chosen, &name)?;
+            reply.header(VTXN_NAME, chosen);
+        }
+        None => _ = reply.header("svn-txn-name", &name),
+    }
+    reply.content_length(0);
+    Ok(())
 }
+
+/// Begins a transaction for the request's user; answers its name.
+///
+/// # Errors
+/// Those of hooks and of properties; the system's.
+pub(super) fn begin(visit: &Visit<'_>, revprops: Props) -> Result<String, Fault> {
+    let mut capabilities = Vec::new();
+    if visit.request.header_list("dav").contains(MERGEINFO) {
+        capabilities.push("mergeinfo".to_owned());
+    }
+    let beginning = Beginning {
+        revprops,
+        author: visit.user.as_deref(),
+        capabilities: &capabilities,
+        hooks: &visit.hooks()?,
+    };
+    let transaction = Transaction::begin(visit.repository(), beginning, &clock())?;
+    let name = transaction.name().to_owned();
+    visit.service.transactions.keep(visit.repository(), transaction);
+    Ok(name)
+}
+
+/// How a client says that it knows about mergeinfo.
+const MERGEINFO: &str = "http://subversion.tigris.org/xmlns/dav/svn/mergeinfo";

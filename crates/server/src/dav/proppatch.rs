@@ -1,12 +1,291 @@
 //! `PROPPATCH`: properties of nodes, transactions and revisions.
+//!
+//! All changes of a request are done, or none is: what was done before one fails is taken back, and each is told what became
+//! of it. The answer is 207 whenever the request was understood.
 
+use base::{Code, Error, NodeKind, Revnum};
 use http::StatusCode;
+use repos::change_revprop::RevpropChange;
+use repos::transaction::Transaction;
+use wire::dav::fault::XML_TYPE;
+use wire::dav::names::{DAV, SVN_DAV};
+use wire::dav::proppatch::{Action, Failed, PropChange, Value, namespaces, property_name, write_proppatch};
+use wire::dav::uri::{Resource, encode};
+use wire::dav::xml::{self, Name};
 
 use super::Outcome;
-use super::fault::Fault;
+use super::created::url_of;
+use super::fault::{Fault, status_of};
 use super::visit::Visit;
 use crate::http::Reply;
 
-pub(super) fn proppatch(_visit: &mut Visit<'_>, _reply: &mut Reply) -> Outcome {
-    Err(Fault::html(StatusCode::METHOD_NOT_ALLOWED))
+/// What was done, or why each was not.
+type Outcomes = Vec<Option<Failed>>;
+
+pub(super) fn proppatch(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
+    check_target(visit)?;
+    let (root, _) = visit.required_xml()?;
+    let changes = PropChange::parse_all(&root).ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))?;
+    let (href, outcome) = match visit.resource.clone() {
+        Resource::Revision(rev) | Resource::Baseline(rev) => {
+            let outcome = all_or_none(&changes, |change| revision_prop(visit, rev, change), |_, ()| ());
+            (visit.base().named("bln", &rev.to_string()), outcome)
+        }
+        resource => {
+            let outcome = match visit.working_path() {
+                Some(path) => visit.step(|visit, in_use| {
+                    let transaction = in_use.transaction;
+                    if transaction.kind(&path)? == NodeKind::None {
+                        return Err(Fault::html(StatusCode::NOT_FOUND));
+                    }
+                    visit.check_locked(&path)?;
+                    let based_on = visit.version_name();
+                    transaction
+                        .check_base(&path, based_on)
+                        .map_err(|error| match error.code() {
+                            Code::RA_OUT_OF_DATE => Fault::new(StatusCode::CONFLICT, error),
+                            _ => error.into(),
+                        })?;
+                    Ok(node_props(transaction, &path, &changes))
+                })?,
+                None => visit.step(|_, in_use| Ok(txn_props(in_use.transaction, &changes)))?,
+            };
+            (href(visit, &resource), outcome)
+        }
+    };
+    let mut out = String::new();
+    write_proppatch(&href, &namespaces(&root), &changes, &outcome, &mut out);
+    reply.status(StatusCode::MULTI_STATUS).content_type(XML_TYPE);
+    *reply.buffer() = out.into_bytes();
+    Ok(())
+}
+
+/// Refuses resources that have no properties to change.
+fn check_target(visit: &Visit<'_>) -> Outcome {
+    match &visit.resource {
+        Resource::Revision(rev) | Resource::Baseline(rev) => {
+            if *rev > visit.youngest()? {
+                let text = format!("No such revision {rev}");
+                return Err(Error::new(Code::FS_NO_SUCH_REVISION, text).into());
+            }
+            Ok(())
+        }
+        Resource::Txn(_)
+        | Resource::Vtxn(_)
+        | Resource::TxnRoot(..)
+        | Resource::VtxnRoot(..)
+        | Resource::Working(..)
+        | Resource::WorkingBaseline(..) => Ok(()),
+        Resource::Public(path) => {
+            let youngest = visit.youngest()?;
+            match visit.repository().check_path(youngest, path)? {
+                NodeKind::None => Err(Fault::html(StatusCode::NOT_FOUND)),
+                _ => Err(Fault::html(StatusCode::CONFLICT)),
+            }
+        }
+        _ => Err(Fault::html(StatusCode::CONFLICT)),
+    }
+}
+
+fn href(visit: &Visit<'_>, resource: &Resource) -> String {
+    let base = visit.base();
+    match resource {
+        Resource::Txn(name) => base.named("txn", name),
+        Resource::Vtxn(name) => base.named("vtxn", name),
+        Resource::WorkingBaseline(id, rev) => {
+            let mut url = base.named("wbl", id);
+            url.push('/');
+            encode(&rev.to_string(), &mut url);
+            url
+        }
+        other => url_of(visit, other),
+    }
+}
+
+/// Does all changes, or none: takes back what was done before one that fails.
+fn all_or_none<T>(
+    changes: &[PropChange],
+    mut done: impl FnMut(&PropChange) -> Result<T, Failed>,
+    mut undo: impl FnMut(&PropChange, T),
+) -> Outcomes {
+    let mut applied = Vec::new();
+    let read_only =
+        |change: &PropChange| is_live(&change.name).then(|| failed(409, "Property is read-only."));
+    let mut culprit = changes
+        .iter()
+        .enumerate()
+        .find_map(|(at, c)| Some((at, read_only(c)?)));
+    if culprit.is_none() {
+        for (at, change) in changes.iter().enumerate() {
+            match done(change) {
+                Ok(what) => applied.push((at, what)),
+                Err(why) => {
+                    culprit = Some((at, why));
+                    break;
+                }
+            }
+        }
+    }
+    let Some((culprit, why)) = culprit else {
+        return changes.iter().map(|_| None).collect();
+    };
+    for (at, what) in applied.into_iter().rev() {
+        undo(&changes[at], what);
+    }
+    let others = |(at, change): (usize, &PropChange)| {
+        if at == culprit {
+            return Some(why.clone());
+        }
+        let verb = if change.action == Action::Remove {
+            "remove"
+        } else {
+            "set"
+        };
+        let text = format!("Attempted DAV:{verb} operation could not be completed due to other errors.");
+        Some(read_only(change).unwrap_or_else(|| failed(424, text)))
+    };
+    changes.iter().enumerate().map(others).collect()
+}
+
+fn node_props(transaction: &mut Transaction, path: &base::FsPath, changes: &[PropChange]) -> Outcomes {
+    let transaction = std::cell::RefCell::new(transaction);
+    all_or_none(
+        changes,
+        |change| {
+            let Some((name, value)) = wanted(change)? else {
+                return Ok(None);
+            };
+            let step = transaction.borrow_mut().change_prop(path, &name, value);
+            step.map(Some).map_err(|_| unexplained())
+        },
+        |_, step| {
+            if let Some(step) = step {
+                // What could be changed can be changed back.
+                _ = transaction.borrow_mut().undo_prop(path, &step);
+            }
+        },
+    )
+}
+
+fn txn_props(transaction: &mut Transaction, changes: &[PropChange]) -> Outcomes {
+    let before = transaction.props();
+    let transaction = std::cell::RefCell::new(transaction);
+    all_or_none(
+        changes,
+        |change| {
+            let Some((name, value)) = wanted(change)? else {
+                return Ok(None);
+            };
+            // Who commits is known from the request.
+            if name == base::props::AUTHOR {
+                return Err(unexplained());
+            }
+            let set = transaction.borrow_mut().set_prop(&name, value);
+            set.map(|()| Some(name)).map_err(|_| unexplained())
+        },
+        |_, name| {
+            if let (Some(name), Ok(before)) = (name, &before) {
+                let value = before.get(&name).map(Vec::as_slice);
+                // What could be changed can be changed back.
+                _ = transaction.borrow_mut().set_prop(&name, value);
+            }
+        },
+    )
+}
+
+/// The property and the value that it is to get; `None` where there is nothing to do.
+fn wanted(change: &PropChange) -> Result<Option<(String, Option<&[u8]>)>, Failed> {
+    let Some(name) = property_name(&change.name) else {
+        return match change.action {
+            Action::Remove => Ok(None),
+            _ => Err(unexplained()),
+        };
+    };
+    match &change.action {
+        Action::Set(Value::Bytes(value)) => Ok(Some((name, Some(value)))),
+        Action::Remove => Ok(Some((name, None))),
+        Action::SetAbsent if change.expected.is_some() => Ok(Some((name, None))),
+        Action::SetAbsent | Action::Set(Value::Undecodable) => Err(unexplained()),
+    }
+}
+
+/// Changes a property of a revision, at once and with hooks.
+fn revision_prop(visit: &Visit<'_>, rev: Revnum, change: &PropChange) -> Result<(), Failed> {
+    let Some((name, value)) = wanted(change)? else {
+        return Ok(());
+    };
+    let expected = match &change.expected {
+        None => None,
+        Some(None) => Some(None),
+        Some(Some(Value::Bytes(old))) => Some(Some(old.as_slice())),
+        Some(Some(Value::Undecodable)) => return Err(unexplained()),
+    };
+    let explained = |error: Error| {
+        let status = status_of(error.code()).map_or(500, |status| status.as_u16());
+        failed(status, xml::fuzzy(error.message().as_bytes()))
+    };
+    let hooks = visit.hooks().map_err(explained)?;
+    let change = RevpropChange {
+        rev,
+        name: &name,
+        expected,
+        value,
+        user: visit.user.as_deref(),
+    };
+    let readable = visit.readable();
+    visit.log_operation(|| {
+        let mut text = format!("change-rev-prop r{rev} ");
+        encode(&name, &mut text);
+        text
+    });
+    let changed = visit
+        .repository()
+        .change_revprop(&change, Some(&hooks), Some(&hooks), &*readable);
+    changed.map_err(explained)
+}
+
+/// Properties that the server computes.
+fn is_live(name: &Name) -> bool {
+    match name.space.as_str() {
+        DAV => LIVE.contains(&name.local.as_str()),
+        SVN_DAV => LIVE_SVN.contains(&name.local.as_str()),
+        _ => false,
+    }
+}
+
+const LIVE: &[&str] = &[
+    "getcontentlength",
+    "getcontenttype",
+    "getetag",
+    "creationdate",
+    "getlastmodified",
+    "baseline-collection",
+    "checked-in",
+    "version-controlled-configuration",
+    "version-name",
+    "creator-displayname",
+    "auto-version",
+    "resourcetype",
+    "supportedlock",
+    "lockdiscovery",
+];
+
+const LIVE_SVN: &[&str] = &[
+    "baseline-relative-path",
+    "md5-checksum",
+    "repository-uuid",
+    "deadprop-count",
+    "sha1-checksum",
+];
+
+fn failed(status: u16, description: impl Into<String>) -> Failed {
+    Failed {
+        status,
+        description: description.into(),
+    }
+}
+
+/// What the incumbent says of every failure but those of revisions.
+fn unexplained() -> Failed {
+    failed(500, "Could not execute PROPPATCH.")
 }

@@ -1,12 +1,63 @@
-//! `PUT`: a new text.
+//! `PUT`: a file's new text, as it is or as svndiff, taken in as it comes.
 
+use base::checksum::Md5;
+use base::{Code, Error, NodeKind};
 use http::StatusCode;
+use repos::transaction::Put;
 
 use super::Outcome;
+use super::created::created;
 use super::fault::Fault;
+use super::steps::refused;
 use super::visit::Visit;
 use crate::http::Reply;
 
-pub(super) fn put(_visit: &mut Visit<'_>, _reply: &mut Reply) -> Outcome {
-    Err(Fault::html(StatusCode::METHOD_NOT_ALLOWED))
+/// Content type of a delta; every other means the text itself.
+const SVNDIFF_TYPE: &str = "application/vnd.svn-svndiff";
+
+pub(super) fn put(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
+    let Some(path) = visit.working_path() else {
+        return Err(visit.not_writable()?);
+    };
+    if visit.request.headers.contains_key("content-range") {
+        return Err(Fault::html(StatusCode::NOT_IMPLEMENTED));
+    }
+    let (md5, is_new) = visit.step(|visit, in_use| {
+        let transaction = &mut *in_use.transaction;
+        if transaction.kind(&path)? == NodeKind::Dir {
+            return Err(Fault::html(StatusCode::CONFLICT));
+        }
+        visit.check_locked(&path)?;
+        let put = Put {
+            path: &path,
+            based_on: visit.version_name(),
+            base_md5: digest(visit, "x-svn-base-fulltext-md5")?,
+            result_md5: digest(visit, "x-svn-result-fulltext-md5")?,
+            is_delta: visit.request.header("content-type") == Some(SVNDIFF_TYPE),
+        };
+        let begun = transaction.put(&put);
+        let mut putting = begun.map_err(|error| refused(error, transaction))?;
+        while let Some(piece) = visit.request.body.next_piece()? {
+            in_use.check_wanted()?;
+            putting.write(&piece)?;
+        }
+        Ok(putting.finish(in_use.transaction)?)
+    })?;
+    reply.header("x-svn-result-fulltext-md5", &md5.to_string());
+    match is_new {
+        true => created(visit, reply),
+        false => _ = reply.status(StatusCode::NO_CONTENT),
+    }
+    Ok(())
+}
+
+/// A digest in a header line.
+fn digest(visit: &Visit<'_>, name: &str) -> Result<Option<Md5>, Error> {
+    let Some(text) = visit.request.header(name) else {
+        return Ok(None);
+    };
+    let parsed = Md5::parse_hex(text.as_bytes());
+    parsed
+        .map(Some)
+        .ok_or_else(|| Error::new(Code::BAD_CHECKSUM_PARSE, "Invalid character in hex checksum"))
 }

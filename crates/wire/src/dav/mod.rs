@@ -8,7 +8,13 @@
 //!
 //! Source of the grammar: RFC 4918 (WebDAV), RFC 3253 (DeltaV), and recordings of Subversion 1.14's clients and of Apache.
 
+pub mod checkout;
 pub mod fault;
+pub mod if_header;
+pub mod lock_tokens;
+pub mod merge;
 pub mod names;
+pub mod post;
+pub mod proppatch;
 pub mod uri;
 pub mod xml;

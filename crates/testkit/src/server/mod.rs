@@ -1,27 +1,31 @@
 //! A server in the background, theirs or ours, on a port of its own; dropped means stopped.
 
+mod http;
+
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::tool::Side;
+use tempfile::TempDir;
 
-/// A running `svnserve`.
+use crate::tool::{Side, Tool};
+
+/// A running server.
 #[derive(Debug)]
 pub struct Server {
     child: Child,
     port: u16,
+    /// Files that it needs while it runs.
+    _dir: Option<TempDir>,
 }
 
 impl Server {
     /// Starts `svnserve` in the foreground with virtual root `root` and more arguments (`-T`, `-M 1024`, …). Waits until it
     /// answers.
     pub fn svnserve(side: Side, root: &Path, args: &[&str]) -> Server {
-        // The port found free may be taken by someone else before the server binds it: try again then.
-        for _ in 0..5 {
-            let port = free_port();
-            let child = side
+        Server::started(&format!("{side:?} svnserve"), |port| {
+            let tool = side
                 .tool("svnserve")
                 .args([
                     "-d",
@@ -33,19 +37,34 @@ impl Server {
                 .arg(port.to_string())
                 .arg("-r")
                 .arg(root)
-                .args(args)
+                .args(args);
+            (tool, None)
+        })
+    }
+
+    /// Starts what `prepare` says for a port, and waits until it answers there.
+    fn started(what: &str, prepare: impl Fn(u16) -> (Tool, Option<TempDir>)) -> Server {
+        // The port found free may be taken by someone else before the server binds it: try again then.
+        for _ in 0..5 {
+            let port = free_port();
+            let (tool, dir) = prepare(port);
+            let child = tool
                 .command()
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
                 .stderr(Stdio::inherit())
                 .spawn()
-                .unwrap_or_else(|e| panic!("can't start {side:?} svnserve: {e}"));
-            let mut server = Server { child, port };
+                .unwrap_or_else(|e| panic!("can't start {what}: {e}"));
+            let mut server = Server {
+                child,
+                port,
+                _dir: dir,
+            };
             if server.wait_until_up() {
                 return server;
             }
         }
-        panic!("{side:?} svnserve does not come up");
+        panic!("{what} does not come up");
     }
 
     /// Port on 127.0.0.1.
@@ -75,7 +94,7 @@ impl Server {
 
     /// Asks it to stop (SIGTERM) and returns how it ended; `None` if it did not within ten seconds.
     pub fn terminate(mut self) -> Option<ExitStatus> {
-        crate::tool::Tool::new("kill")
+        Tool::new("kill")
             .args(["-TERM", &self.child.id().to_string()])
             .run();
         let end = Instant::now() + Duration::from_secs(10);

@@ -1,0 +1,63 @@
+//! Transactions that several processes edit in turn.
+//!
+//! A transaction that stays open between the requests of a client is kept in memory, and its files say what it was like
+//! when it was laid down. Another server may go on with it from there, or an administrator may remove it. Whoever keeps one
+//! asks before each use whether the files are still as they were left, and opens it anew if not.
+
+use std::path::Path;
+
+use base::{Error, Result};
+
+use super::edit::{Life, Txn};
+use crate::disk::{FileMeta, is_missing};
+use crate::fs::Fs;
+
+/// What the files of a transaction looked like: enough to see that another process has changed them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standing([Option<FileMeta>; 3]);
+
+impl Txn {
+    /// What its files look like now. They change whenever anybody changes the transaction; so does what they
+    /// look like after [`Txn::lay_down`].
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn standing(&self) -> Result<Standing> {
+        let dir = self.fs.layout().txn(&self.name);
+        // Each change of the tree adds to the log; numbers and properties are replaced.
+        Ok(Standing([
+            look(&self.fs, &dir.join("changes"))?,
+            look(&self.fs, &dir.join("next-ids"))?,
+            look(&self.fs, &dir.join("props"))?,
+        ]))
+    }
+
+    /// Keeps other processes from writing to it or committing it, or lets them again: while the files say less than
+    /// this process knows, what they would do would be wrong.
+    ///
+    /// # Errors
+    /// `FS_REP_BEING_WRITTEN` if another process writes; the system's.
+    pub fn hold(&self, hold: bool) -> Result<()> {
+        self.proto.hold(hold)
+    }
+
+    /// Node-revisions that it has made: what it takes in memory grows with them.
+    pub fn node_count(&self) -> usize {
+        self.state.read().nodes.len()
+    }
+
+    /// Lets go of it without writing anything: the files are the truth.
+    pub fn leave(mut self) {
+        self.life = Life::Ended;
+    }
+}
+
+fn look(fs: &Fs, path: &Path) -> Result<Option<FileMeta>> {
+    match fs.disk().metadata(path) {
+        Ok(meta) => Ok(Some(meta)),
+        Err(e) => match Error::io("Can't get attribute information from", path, &e) {
+            e if is_missing(&e) => Ok(None),
+            e => Err(e),
+        },
+    }
+}

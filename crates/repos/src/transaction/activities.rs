@@ -1,0 +1,87 @@
+//! Names that clients choose for transactions.
+//!
+//! Old clients (HTTPv1) name a transaction before it exists, by a UUID of their own: an activity. The map is a directory with
+//! a file for each, in the form that the incumbent's server reads and writes; its files are named by the MD5 of the name.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use base::checksum::Md5;
+use base::{Error, Result};
+
+use crate::repo::Repository;
+
+/// The map from clients' names to transactions' names.
+#[derive(Clone, Debug)]
+pub struct Activities {
+    folder: PathBuf,
+}
+
+impl Activities {
+    /// The map in `folder`; by default in the repository itself.
+    pub fn of(repo: &Repository, folder: Option<&Path>) -> Activities {
+        Activities {
+            folder: match folder {
+                Some(folder) => folder.to_owned(),
+                None => repo.path().join("dav").join("activities.d"),
+            },
+        }
+    }
+
+    /// The transaction that an activity stands for; empty if it is a revision by now.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn find(&self, id: &str) -> Result<Option<String>> {
+        let path = self.file(id);
+        match fs::read(&path) {
+            Ok(text) => {
+                let line = text.split(|b| *b == b'\n').next().unwrap_or_default();
+                Ok(Some(String::from_utf8_lossy(line).into_owned()))
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(Error::io("Can't open file", &path, &e)),
+        }
+    }
+
+    /// Makes an activity stand for a transaction. A crash leaves the old meaning.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn store(&self, id: &str, txn: &str) -> Result<()> {
+        fs::create_dir_all(&self.folder)
+            .map_err(|e| Error::io("Can't create directory", &self.folder, &e))?;
+        let path = self.file(id);
+        let write = || -> io::Result<()> {
+            let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
+            file.write_all(format!("{txn}\n{id}\n").as_bytes())?;
+            share(&file)?;
+            file.persist(&path)?;
+            Ok(())
+        };
+        write().map_err(|e| Error::io("Can't write file", &path, &e))
+    }
+
+    /// Forgets an activity.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn remove(&self, id: &str) -> Result<()> {
+        let path = self.file(id);
+        match fs::remove_file(&path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io("Can't remove file", &path, &e)),
+            _ => Ok(()),
+        }
+    }
+
+    fn file(&self, id: &str) -> PathBuf {
+        self.folder.join(Md5::of(id.as_bytes()).to_string())
+    }
+}
+
+/// Temporary files are private; another server may run as another user of the group.
+fn share(file: &tempfile::NamedTempFile) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.as_file().set_permissions(fs::Permissions::from_mode(0o664))
+}

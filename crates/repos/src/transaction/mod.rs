@@ -1,0 +1,237 @@
+//! Transactions that are edited step by step, over several requests: how commits come over HTTP.
+//!
+//! Where an edit over `svn://` is one conversation, here each step is a request by itself: it names a transaction and a path,
+//! and brings its own user and lock tokens. [`Transaction`] takes one step at a time; [`Put`] is a text on its way in, in pieces
+//! as they come. What a commit may not do, its hooks and its end are those of every commit ([`crate::commit`]).
+//!
+//! A transaction stays in memory between its requests; [`Transaction::lay_down`] writes it where another process finds it,
+//! and [`Transaction::is_in_step`] tells whether one has gone on with it meanwhile. Dropped without being finished or aborted,
+//! it is left open: it is listed, can be opened again, and be removed.
+
+mod activities;
+mod edit;
+mod put;
+mod read;
+
+use base::{FsPath, Props, Result, Revnum, props};
+use fsfs::{LockAccess, Standing, Txn};
+
+pub use self::activities::Activities;
+pub use self::edit::Step;
+pub use self::put::{Put, Putting};
+pub use self::read::TxnNode;
+use crate::commit::{Clock, CommitInfo, life};
+use crate::hooks::Hooks;
+use crate::repo::Repository;
+
+/// An open transaction. It is one user's, and takes one step at a time.
+pub struct Transaction {
+    repo: Repository,
+    txn: Txn,
+    /// What its files looked like when they were read or written.
+    standing: Standing,
+    /// The files say less than we know.
+    is_dirty: bool,
+}
+
+/// What a new transaction is given.
+pub struct Beginning<'a> {
+    /// Properties for the revision, as the client sent them. Author and date are set here.
+    pub revprops: Props,
+    /// Who commits; `None` is anonymous.
+    pub author: Option<&'a str>,
+    /// What the client said it can do, as `start-commit` is told.
+    pub capabilities: &'a [String],
+    /// The repository's hooks.
+    pub hooks: &'a Hooks,
+}
+
+/// What a transaction is given when it becomes a revision.
+pub struct Ending<'a> {
+    /// What the client calls the root of its edit: `pre-commit` is told of locks relative to it.
+    pub base_path: &'a FsPath,
+    /// The locks that the client holds: path in the repository and token.
+    pub lock_tokens: &'a [(FsPath, String)],
+    /// They end with the commit.
+    pub release_locks: bool,
+    /// Who commits; `None` is anonymous.
+    pub user: Option<&'a str>,
+    /// The repository's hooks.
+    pub hooks: &'a Hooks,
+}
+
+impl Transaction {
+    /// Begins a transaction on the youngest revision.
+    ///
+    /// # Errors
+    /// Those of properties that must not be stored; `REPOS_HOOK_FAILURE`; the system's. Then there is none.
+    pub fn begin(repo: &Repository, beginning: Beginning<'_>, clock: &Clock) -> Result<Transaction> {
+        let beginning = life::Beginning {
+            revprops: beginning.revprops,
+            author: beginning.author,
+            tokens: Vec::new(),
+            capabilities: beginning.capabilities,
+            hooks: beginning.hooks,
+        };
+        let txn = life::begin(repo, beginning, clock)?;
+        let mut begun = Transaction {
+            standing: Standing::default(),
+            repo: repo.clone(),
+            txn,
+            is_dirty: true,
+        };
+        begun.lay_down()?;
+        Ok(begun)
+    }
+
+    /// Opens a transaction that exists, whoever has begun it.
+    ///
+    /// # Errors
+    /// `FS_MALFORMED_TXN_ID`, `FS_NO_SUCH_TRANSACTION`; the system's.
+    pub fn open(repo: &Repository, name: &str) -> Result<Transaction> {
+        let txn = repo.fs().open_txn(name)?;
+        Ok(Transaction {
+            standing: txn.standing()?,
+            repo: repo.clone(),
+            txn,
+            is_dirty: false,
+        })
+    }
+
+    /// Its name: base revision and number.
+    pub fn name(&self) -> &str {
+        self.txn.name()
+    }
+
+    /// The revision on which it builds.
+    pub fn base_revision(&self) -> Revnum {
+        self.txn.base_revision()
+    }
+
+    /// Node-revisions that it has made: a measure of the memory that it takes.
+    pub fn weight(&self) -> usize {
+        self.txn.node_count()
+    }
+
+    /// There is something that its files do not say yet.
+    pub fn is_dirty(&self) -> bool {
+        self.is_dirty
+    }
+
+    /// True unless its files have changed since they were read or written here.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn is_in_step(&self) -> Result<bool> {
+        Ok(self.txn.standing()? == self.standing)
+    }
+
+    /// Writes what other processes may read of it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn lay_down(&mut self) -> Result<()> {
+        self.txn.lay_down()?;
+        self.standing = self.txn.standing()?;
+        self.is_dirty = false;
+        self.txn.hold(false)
+    }
+
+    /// From now on its files say less than we know, and nobody else may go on from them.
+    fn touch(&mut self) -> Result<()> {
+        if !self.is_dirty {
+            self.txn.hold(true)?;
+            self.is_dirty = true;
+        }
+        Ok(())
+    }
+
+    /// Lets go of it as its files are.
+    pub fn leave(self) {
+        self.txn.leave();
+    }
+
+    /// Makes sure that `user` is the one who commits; the first who comes with a name is.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn claim(&mut self, user: Option<&str>) -> Result<bool> {
+        let Some(user) = user else {
+            return Ok(true);
+        };
+        match self.txn.props()?.get(props::AUTHOR) {
+            Some(author) => Ok(author == user.as_bytes()),
+            None => {
+                self.touch()?;
+                self.txn.set_prop(props::AUTHOR, Some(user.as_bytes()))?;
+                Ok(true)
+            }
+        }
+    }
+
+    /// Says who takes the steps that follow, and which lock tokens they brought.
+    pub fn set_access(&mut self, user: Option<&str>, tokens: Vec<String>) {
+        self.txn.set_lock_access(LockAccess {
+            user: user.map(str::to_owned),
+            tokens,
+        });
+    }
+
+    /// Sets or deletes a property that the revision will have.
+    ///
+    /// # Errors
+    /// Those of properties that must not be stored.
+    pub fn set_prop(&mut self, name: &str, value: Option<&[u8]>) -> Result<()> {
+        self.touch()?;
+        life::set_prop(&mut self.txn, name, value)
+    }
+
+    /// Merges with what was committed meanwhile and makes it the next revision, which is durable then. If that fails the
+    /// transaction is removed.
+    ///
+    /// # Errors
+    /// `REPOS_HOOK_FAILURE`, `FS_CONFLICT`; those of locks; the system's.
+    pub fn commit(mut self, ending: &Ending<'_>, clock: &Clock) -> Result<CommitInfo> {
+        let tokens = ending.lock_tokens.iter().map(|(_, token)| token.clone());
+        self.set_access(ending.user, tokens.collect());
+        let made = life::finish(
+            &self.repo,
+            &mut self.txn,
+            ending.hooks,
+            ending.base_path,
+            ending.lock_tokens,
+            clock,
+        );
+        match made {
+            Ok(info) => {
+                if ending.release_locks {
+                    life::release_locks(&self.repo, ending.hooks, ending.user, ending.lock_tokens);
+                }
+                Ok(info)
+            }
+            Err(refused) => {
+                // What cannot be removed now is listed by `lstxns`.
+                _ = self.txn.abort();
+                Err(refused)
+            }
+        }
+    }
+
+    /// Removes it.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn abort(self) -> Result<()> {
+        self.txn.abort()
+    }
+}
+
+impl Repository {
+    /// Removes a transaction that nobody here has open.
+    ///
+    /// # Errors
+    /// `FS_MALFORMED_TXN_ID`, `FS_NO_SUCH_TRANSACTION`; the system's.
+    pub fn remove_transaction(&self, name: &str) -> Result<()> {
+        self.fs().purge_txn(name)
+    }
+}

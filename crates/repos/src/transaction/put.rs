@@ -1,0 +1,128 @@
+//! A file's new text, as it comes: as it is, or as svndiff against what the file holds.
+//!
+//! Nothing here grows with the text. A text that is given up leaves the file as it was.
+
+use base::checksum::Md5;
+use base::{Code, Error, FsPath, NodeKind, Result, Revnum};
+use delta::editor::TextChunk;
+use delta::svndiff::Decoder;
+use fsfs::TextWriter;
+
+use super::Transaction;
+use crate::commit::rules::check_name;
+
+/// What is to be put where.
+#[derive(Clone, Debug)]
+pub struct Put<'a> {
+    /// The file; it is made if there is none.
+    pub path: &'a FsPath,
+    /// The revision of it that the client has.
+    pub based_on: Option<Revnum>,
+    /// What the client believes that the file holds.
+    pub base_md5: Option<Md5>,
+    /// What it must hold in the end.
+    pub result_md5: Option<Md5>,
+    /// The bytes that come are svndiff.
+    pub is_delta: bool,
+}
+
+/// A text on its way in.
+pub struct Putting {
+    writer: TextWriter,
+    /// Takes svndiff apart; none where the text comes as it is.
+    decoder: Option<Decoder>,
+    path: FsPath,
+    expected: Option<Md5>,
+    is_new: bool,
+}
+
+impl Transaction {
+    /// Begins to put a text. Until the result is finished or dropped nothing else may be done here.
+    ///
+    /// # Errors
+    /// `RA_OUT_OF_DATE`, `FS_NO_SUCH_REVISION`, `FS_NOT_FOUND`, `FS_NOT_DIRECTORY`, `FS_NOT_FILE`, `CHECKSUM_MISMATCH`; those
+    /// of locks.
+    pub fn put(&mut self, put: &Put<'_>) -> Result<Putting> {
+        let path = put.path;
+        let is_new = self.kind(path)? == NodeKind::None;
+        if is_new {
+            check_name(&path.to_rel())?;
+            self.touch()?;
+            self.txn.make_file(path)?;
+        } else {
+            self.check_base(path, put.based_on)?;
+            self.touch()?;
+        }
+        let (writer, decoder) = match put.is_delta {
+            true => {
+                let base = put.base_md5.as_ref();
+                (self.txn.apply_textdelta(path, base, None)?, Some(Decoder::new()))
+            }
+            false => {
+                self.check_text(path, put.base_md5.as_ref())?;
+                (self.txn.apply_text(path, None)?, None)
+            }
+        };
+        Ok(Putting {
+            writer,
+            decoder,
+            path: path.clone(),
+            expected: put.result_md5,
+            is_new,
+        })
+    }
+}
+
+impl Transaction {
+    /// Checks what the client believes that a file holds. Of one that never got a text anything is believed.
+    fn check_text(&self, path: &FsPath, expected: Option<&Md5>) -> Result<()> {
+        let (Some(expected), Some(node)) = (expected, self.node(path)?) else {
+            return Ok(());
+        };
+        let actual = node.md5()?;
+        if !node.has_text() || expected.matches(&actual) {
+            return Ok(());
+        }
+        Err(Error::new(
+            Code::CHECKSUM_MISMATCH,
+            format!(
+                "Base checksum mismatch on '{path}':\n   expected:  {expected}\n     actual:  {actual}\n"
+            ),
+        ))
+    }
+}
+
+impl Putting {
+    /// Takes the next bytes.
+    ///
+    /// # Errors
+    /// `SVNDIFF_…`; the system's.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let writer = &mut self.writer;
+        match &mut self.decoder {
+            Some(decoder) => decoder.push(bytes, |window| writer.chunk(TextChunk::Encoded(window))),
+            None => writer.write(bytes),
+        }
+    }
+
+    /// Ends the text; answers its MD5, and whether the file is new.
+    ///
+    /// # Errors
+    /// `SVNDIFF_UNEXPECTED_END`, `CHECKSUM_MISMATCH`; the system's.
+    pub fn finish(self, transaction: &mut Transaction) -> Result<(Md5, bool)> {
+        if let Some(decoder) = self.decoder {
+            decoder.finish()?;
+        }
+        let md5 = self.writer.finish(&mut transaction.txn)?;
+        match self.expected {
+            Some(expected) if !expected.matches(&md5) => Err(Error::new(
+                Code::CHECKSUM_MISMATCH,
+                format!(
+                    "Checksum mismatch for '{}':\n   expected:  {expected}\n     actual:  {md5}\n",
+                    self.path
+                ),
+            )),
+            _ => Ok((md5, self.is_new)),
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The `If` header: which lock tokens a client holds, and what it believes of resources.
+//!
+//! `(<token> ["etag"] Not <other>) …` asks about the resource of the request; `<url> (…) (…)` about another. One list that holds
+//! is enough for a resource.
+
+/// A parsed header.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct If {
+    /// The lists, in their order.
+    pub lists: Vec<List>,
+}
+
+/// One list: everything in it must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct List {
+    /// The resource that it is about, as it was sent; the request's own if there is none.
+    pub resource: Option<String>,
+    /// What must hold.
+    pub conditions: Vec<Condition>,
+}
+
+/// What a client believes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// The opposite must hold.
+    pub not: bool,
+    /// What.
+    pub what: What,
+}
+
+/// The two kinds of conditions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The resource is locked with this token.
+    Token(String),
+    /// The resource has this entity tag (quotes and weakness as sent).
+    Etag(String),
+}
+
+impl If {
+    /// Reads a header's value; `None` if it is malformed.
+    pub fn parse(text: &str) -> Option<If> {
+        let mut lists: Vec<List> = Vec::new();
+        let mut resource = None;
+        let mut bare_resource = false;
+        let mut rest = text.trim_ascii_start();
+        while let Some(first) = rest.bytes().next() {
+            match first {
+                b'<' => {
+                    // A resource without a list says nothing; and untagged lists do not mix with tagged ones.
+                    if bare_resource || (resource.is_none() && !lists.is_empty()) {
+                        return None;
+                    }
+                    let (url, after) = rest[1..].split_once('>')?;
+                    resource = Some(url.to_owned());
+                    bare_resource = true;
+                    rest = after;
+                }
+                b'(' => {
+                    let (conditions, after) = conditions(&rest[1..])?;
+                    lists.push(List {
+                        resource: resource.clone(),
+                        conditions,
+                    });
+                    bare_resource = false;
+                    rest = after;
+                }
+                _ => return None,
+            }
+            rest = rest.trim_ascii_start();
+        }
+        (!lists.is_empty() && !bare_resource).then_some(If { lists })
+    }
+
+    /// All tokens that the client says it holds, whatever they are for.
+    pub fn tokens(&self) -> impl Iterator<Item = &str> {
+        let conditions = self.lists.iter().flat_map(|list| &list.conditions);
+        conditions.filter_map(|condition| match &condition.what {
+            What::Token(token) if !condition.not => Some(token.as_str()),
+            _ => None,
+        })
+    }
+}
+
+/// The conditions up to `)`, and what follows it.
+fn conditions(text: &str) -> Option<(Vec<Condition>, &str)> {
+    let mut all = Vec::new();
+    let mut not = false;
+    let mut rest = text.trim_ascii_start();
+    loop {
+        let (what, after) = match rest.bytes().next()? {
+            b')' if !not && !all.is_empty() => return Some((all, &rest[1..])),
+            b'<' => {
+                let (token, after) = rest[1..].split_once('>')?;
+                (What::Token(token.to_owned()), after)
+            }
+            b'[' => {
+                let (tag, after) = rest[1..].split_once(']')?;
+                (What::Etag(tag.to_owned()), after)
+            }
+            b'N' | b'n' if !not && rest.get(..3).is_some_and(|w| w.eq_ignore_ascii_case("not")) => {
+                not = true;
+                rest = rest[3..].trim_ascii_start();
+                continue;
+            }
+            _ => return None,
+        };
+        all.push(Condition { not, what });
+        not = false;
+        rest = after.trim_ascii_start();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tagged_lists_as_svn_sends_them() {
+        let header = If::parse("<http://h/lk/f1> (<t:1>) <http://h/lk/f2> (<t:2>)").unwrap();
+        assert_eq!(header.tokens().collect::<Vec<_>>(), ["t:1", "t:2"]);
+        assert_eq!(header.lists[1].resource.as_deref(), Some("http://h/lk/f2"));
+    }
+
+    #[test]
+    fn conditions_of_other_clients() {
+        let header = If::parse("(<t:1> [\"e\"]) (Not <DAV:no-lock>)").unwrap();
+        assert_eq!(header.lists.len(), 2);
+        assert_eq!(header.tokens().collect::<Vec<_>>(), ["t:1"]);
+        assert_eq!(header.lists[0].conditions[1].what, What::Etag("\"e\"".to_owned()));
+    }
+
+    #[test]
+    fn malformed_headers() {
+        for bad in [
+            "",
+            "x",
+            "<u>",
+            "()",
+            "(<t>",
+            "(Not)",
+            "(Not Not <t>)",
+            "(<t>) <u> (<t>)",
+            "<u> <v> (<t>)",
+            "(<t",
+            "([t)",
+        ] {
+            assert_eq!(If::parse(bad), None, "{bad}");
+        }
+    }
+}

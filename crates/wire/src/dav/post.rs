@@ -1,0 +1,151 @@
+//! Bodies of `POST`: a skel that asks for something to be made.
+//!
+//! A skel is a list in parentheses whose items are lists or atoms. An atom is a word that starts with a letter, or bytes of
+//! any kind with their count before them. There is nothing else to it, so a parser of the two requests that exist needs no tree.
+
+use base::Props;
+
+/// Content type of such bodies.
+pub const SKEL_TYPE: &str = "application/vnd.svn-skel";
+
+/// What a client asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Post {
+    /// A transaction on the youngest revision.
+    CreateTxn,
+    /// The same, with these properties.
+    CreateTxnWithProps(Props),
+}
+
+impl Post {
+    /// Understands a body; `None` is none that we know.
+    pub fn parse(body: &[u8]) -> Option<Post> {
+        let mut skel = Skel(body);
+        skel.open()?;
+        let post = match skel.atom()? {
+            b"create-txn" => Post::CreateTxn,
+            b"create-txn-with-props" => {
+                skel.open()?;
+                let mut list = Props::new();
+                while !skel.close() {
+                    let name = std::str::from_utf8(skel.atom()?).ok()?;
+                    list.insert(name.to_owned(), skel.atom()?.to_vec());
+                }
+                Post::CreateTxnWithProps(list)
+            }
+            _ => return None,
+        };
+        (skel.close() && skel.at_end()).then_some(post)
+    }
+}
+
+/// What is left to read.
+struct Skel<'a>(&'a [u8]);
+
+impl<'a> Skel<'a> {
+    fn skip_space(&mut self) {
+        self.0 = self.0.trim_ascii_start();
+    }
+
+    fn token(&mut self, token: u8) -> bool {
+        self.skip_space();
+        match self.0.split_first() {
+            Some((first, rest)) if *first == token => {
+                self.0 = rest;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn open(&mut self) -> Option<()> {
+        self.token(b'(').then_some(())
+    }
+
+    fn close(&mut self) -> bool {
+        self.token(b')')
+    }
+
+    fn at_end(&mut self) -> bool {
+        self.skip_space();
+        self.0.is_empty()
+    }
+
+    fn atom(&mut self) -> Option<&'a [u8]> {
+        self.skip_space();
+        match self.0.first()? {
+            b'0'..=b'9' => self.counted(),
+            b'a'..=b'z' | b'A'..=b'Z' => {
+                let ends = |b: &u8| b.is_ascii_whitespace() || b"()[]".contains(b);
+                let len = self.0.iter().position(ends).unwrap_or(self.0.len());
+                self.take(len)
+            }
+            _ => None,
+        }
+    }
+
+    /// Decimal count, one white space, as many bytes.
+    fn counted(&mut self) -> Option<&'a [u8]> {
+        let digits = self.0.iter().take_while(|b| b.is_ascii_digit()).count();
+        let count: usize = std::str::from_utf8(self.take(digits)?).ok()?.parse().ok()?;
+        let space = self.take(1)?;
+        if !space[0].is_ascii_whitespace() {
+            return None;
+        }
+        self.take(count)
+    }
+
+    fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(taken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As svn 1.14.2 sends it.
+    #[test]
+    fn a_transaction_with_properties() {
+        let body = b"(create-txn-with-props (svn:txn-client-compat-version 6 1.14.2 svn:txn-user-agent 43 SVN/1.14.2 \
+                     (x86_64-pc-linux-gnu) serf/1.3.9 svn:log 12 mixed commit))";
+        let Some(Post::CreateTxnWithProps(list)) = Post::parse(body) else {
+            panic!("not understood");
+        };
+        assert_eq!(list.len(), 3);
+        assert_eq!(list["svn:log"], b"mixed commit");
+        assert_eq!(
+            list["svn:txn-user-agent"],
+            b"SVN/1.14.2 (x86_64-pc-linux-gnu) serf/1.3.9"
+        );
+        assert_eq!(Post::parse(b"( create-txn )"), Some(Post::CreateTxn));
+        assert_eq!(
+            Post::parse(b"(create-txn-with-props ())"),
+            Some(Post::CreateTxnWithProps(Props::new()))
+        );
+    }
+
+    #[test]
+    fn what_is_not_understood() {
+        for bad in [
+            &b""[..],
+            b"(",
+            b"()",
+            b"create-txn",
+            b"(create-txn",
+            b"(create-txn) x",
+            b"(create-txn x)",
+            b"(create-txn-with-props)",
+            b"(create-txn-with-props (a))",
+            b"(create-txn-with-props (a 9 x))",
+            b"(create-txn-with-props (a 1x))",
+            b"(create-txn-with-props (a 99999999999999999999 x))",
+            b"(create-txn-with-props (a (b)))",
+            b"(drop-txn)",
+        ] {
+            assert_eq!(Post::parse(bad), None, "{}", bad.escape_ascii());
+        }
+    }
+}
