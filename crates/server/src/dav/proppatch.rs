@@ -16,6 +16,7 @@ use wire::dav::xml::{self, Name};
 use super::Outcome;
 use super::created::url_of;
 use super::fault::{Fault, status_of};
+use super::steps::refused;
 use super::visit::Visit;
 use crate::http::Reply;
 
@@ -40,12 +41,7 @@ pub(super) fn proppatch(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
                     }
                     visit.check_locked(&path)?;
                     let based_on = visit.version_name();
-                    transaction
-                        .check_base(&path, based_on)
-                        .map_err(|error| match error.code() {
-                            Code::RA_OUT_OF_DATE => Fault::new(StatusCode::CONFLICT, error),
-                            _ => error.into(),
-                        })?;
+                    transaction.check_base(&path, based_on).map_err(refused)?;
                     Ok(node_props(transaction, &path, &changes))
                 })?,
                 None => visit.step(|_, in_use| Ok(txn_props(in_use.transaction, &changes)))?,

@@ -36,7 +36,7 @@ pub(super) fn put(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
             is_delta: visit.request.header("content-type") == Some(SVNDIFF_TYPE),
         };
         let begun = transaction.put(&put);
-        let mut putting = begun.map_err(|error| refused(error, transaction))?;
+        let mut putting = begun.map_err(refused)?;
         while let Some(piece) = visit.request.body.next_piece()? {
             in_use.check_wanted()?;
             putting.write(&piece)?;

@@ -7,7 +7,7 @@ use base::{Code, Date, Error, FsPath, Revnum};
 use http::StatusCode;
 use repos::commit::Clock;
 use repos::hooks::Hooks;
-use repos::transaction::{Activities, Transaction};
+use repos::transaction::Activities;
 use wire::dav::if_header::If;
 use wire::dav::uri::Resource;
 
@@ -161,14 +161,9 @@ fn no_transaction(error: Error, is_node: bool) -> Fault {
 }
 
 /// Errors of a step in a tree, with the statuses that clients know them by.
-pub(crate) fn refused(error: Error, transaction: &Transaction) -> Fault {
+pub(crate) fn refused(error: Error) -> Fault {
     match error.code() {
         Code::RA_OUT_OF_DATE => Fault::new(StatusCode::CONFLICT, error),
-        // The way leads through a file: it is named, and nothing else.
-        Code::FS_NOT_DIRECTORY => {
-            let _ = transaction;
-            error.into()
-        }
         _ => error.into(),
     }
 }

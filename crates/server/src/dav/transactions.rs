@@ -81,12 +81,7 @@ impl InUse<'_> {
 
 impl Transactions {
     /// Keeps a transaction that has just begun.
-    pub(crate) fn keep(
-        self: &Arc<Self>,
-        repository: &Repository,
-        mut transaction: Transaction,
-    ) -> Result<()> {
-        transaction.lay_down()?;
+    pub(crate) fn keep(self: &Arc<Self>, repository: &Repository, transaction: Transaction) {
         let slot = self.slot(repository, transaction.name());
         *slot.state.lock() = State {
             transaction: Some(transaction),

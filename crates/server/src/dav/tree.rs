@@ -24,9 +24,7 @@ pub(super) fn mkcol(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         if transaction.kind(&path)? != NodeKind::None {
             return Err(already_exists(visit, &path));
         }
-        transaction
-            .make_dir(&path)
-            .map_err(|error| refused(error, transaction))
+        transaction.make_dir(&path).map_err(refused)
     })?;
     created(visit, reply);
     Ok(())
@@ -80,9 +78,7 @@ fn delete_node(visit: &mut Visit<'_>) -> Outcome {
             return Err(Fault::html(StatusCode::LOCKED));
         }
         transaction.set_access(visit.user.as_deref(), tokens);
-        transaction
-            .delete(&path, visit.version_name())
-            .map_err(|error| refused(error, transaction))
+        transaction.delete(&path, visit.version_name()).map_err(refused)
     })
 }
 
@@ -142,9 +138,7 @@ pub(super) fn copy(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         if exists {
             transaction.delete(&path, None)?;
         }
-        transaction
-            .copy(rev, &from, &path)
-            .map_err(|error| refused(error, transaction))?;
+        transaction.copy(rev, &from, &path).map_err(refused)?;
         Ok(exists)
     })?;
     match replaced {
