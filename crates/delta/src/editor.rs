@@ -12,8 +12,8 @@
 //! Text travels as windows, in either of two forms (see [`TextChunk`]): a consumer that can use svndiff as it is
 //! stored says so by [`Editor::accepts_encoded`], and a driver that holds such windows passes them on untouched.
 
-use base::checksum::Md5;
-use base::{RelPath, Result, Revnum};
+use base::checksum::{Md5, Sha1};
+use base::{FsPath, RelPath, Result, Revnum};
 
 use crate::svndiff::EncodedWindow;
 use crate::window::Window;
@@ -90,10 +90,29 @@ impl WindowForm {
     }
 }
 
+/// What a driver knows of a node in its repository.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeFacts<'a> {
+    /// Where it is.
+    pub path: &'a FsPath,
+    /// A revision in which this very node is there: the oldest such.
+    pub rev: Revnum,
+    /// Digest of its text, if it is known.
+    pub sha1: Option<Sha1>,
+}
+
 /// Consumer of a tree edit. Paths are relative to the root of the edit.
 pub trait Editor {
     /// Names the revision that the edit leads to.
     fn set_target_revision(&mut self, rev: Revnum) -> Result<()>;
+
+    /// Whether [`Editor::facts`] should be called: they cost a little.
+    fn wants_facts(&self) -> bool {
+        false
+    }
+
+    /// Tells about the node that the next call opens or adds, if the driver has one and the consumer wants to know.
+    fn facts(&mut self, _facts: &NodeFacts<'_>) {}
 
     /// Opens the root; `base` is the revision that the receiver has.
     fn open_root(&mut self, base: Option<Revnum>) -> Result<DirToken>;

@@ -124,6 +124,7 @@ impl Walk<'_> {
             return Err(Error::new(Code::FS_PATH_SYNTAX, message));
         };
         self.editor.set_target_revision(self.options.target_rev)?;
+        self.tell_facts(&new, None)?;
         let token = self.editor.open_root(Some(base))?;
         let compared = old.as_ref().filter(|_| !top.start_empty).map(|old| &old.node);
         self.content
@@ -164,6 +165,7 @@ impl Walk<'_> {
             held: top.map_or(Depth::Infinity, |top| top.depth),
             requested: self.options.depth,
             seen: Subtree::Mixed,
+            brought: None,
             ready: None,
         };
         if let Some(frame) = self.entry(&candidate)? {
@@ -265,6 +267,10 @@ impl Walk<'_> {
         } else {
             frame.seen
         };
+        let brought = match &target {
+            Some(node) if link.is_none() => self.brought(frame, node)?,
+            Some(_) | None => None,
+        };
         self.entry(&Candidate {
             parent: frame.token,
             path,
@@ -276,6 +282,7 @@ impl Walk<'_> {
             held,
             requested: below(frame.requested),
             seen,
+            brought,
             ready: None,
         })
     }
@@ -367,6 +374,7 @@ impl Walk<'_> {
                 Some(ready) => ready.node.clone(),
                 None => frame.target.child_of(new)?,
             };
+            let brought = self.brought(frame, &node)?;
             let candidate = Candidate {
                 parent: frame.token,
                 path: frame.path.join_str(&new.name),
@@ -378,6 +386,7 @@ impl Walk<'_> {
                 held,
                 requested,
                 seen: frame.seen,
+                brought,
                 ready,
             };
             if let Some(child) = self.entry(&candidate)? {
@@ -385,6 +394,18 @@ impl Walk<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// The revision of the copy that brought `node`, an entry of this directory, there unchanged; `None` if none did or nobody
+    /// wants to know. It is the same for all such entries of a directory: the youngest copy at or above it.
+    fn brought(&mut self, frame: &mut Frame, node: &Node) -> Result<Option<Revnum>> {
+        if !self.editor.wants_facts() || node.created_path() == node.path() {
+            return Ok(None);
+        }
+        if frame.brought.is_none() {
+            frame.brought = node.closest_copy()?.map(|(rev, _)| rev);
+        }
+        Ok(frame.brought)
     }
 
     /// What was made ready of an entry, whose frame stands behind it. Starts to run ahead once it seems to pay.

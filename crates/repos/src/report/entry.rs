@@ -1,10 +1,11 @@
 //! One entry of a directory: is it the same, changed, gone, new, or not to be seen.
 
 use base::{Depth, FsPath, NodeKind, RelPath, Result, Revnum};
-use delta::editor::{CopyFrom, DirToken};
+use delta::editor::{CopyFrom, DirToken, NodeFacts};
 use fsfs::{Node, Relation};
 
 use crate::access::Subtree;
+use crate::get::created_rev;
 use crate::history;
 use crate::report::content::Handle;
 use crate::report::drive::Walk;
@@ -25,6 +26,8 @@ pub(super) struct Candidate<'c> {
     pub held: Depth,
     pub requested: Depth,
     pub seen: Subtree,
+    /// The revision of the copy that brought `new` where it is, if one did and it is known.
+    pub brought: Option<Revnum>,
     /// What was made ready of `new`.
     pub ready: Option<Ready>,
 }
@@ -77,6 +80,7 @@ impl Walk<'_> {
     }
 
     fn open_directory(&mut self, entry: &Candidate<'_>, old: Option<&Source>, new: &Node) -> Result<Frame> {
+        let brought = self.tell_facts(new, entry.brought)?;
         let token = match old {
             Some(old) => self
                 .editor
@@ -99,7 +103,7 @@ impl Walk<'_> {
             Subtree::Mixed | Subtree::None => self.readable.subtree(new.path()),
         };
         let limits = (entry.held, entry.requested);
-        Frame::new(
+        let frame = Frame::new(
             token,
             entry.path.clone(),
             old.cloned(),
@@ -107,11 +111,33 @@ impl Walk<'_> {
             start_empty,
             limits,
             seen,
-        )
+        )?;
+        Ok(Frame { brought, ..frame })
+    }
+
+    /// Tells the editor, if it wants to know, where `node` is and since when. Answers the revision of the copy that brought it
+    /// there unchanged, if one did.
+    pub(super) fn tell_facts(&mut self, node: &Node, brought: Option<Revnum>) -> Result<Option<Revnum>> {
+        if !self.editor.wants_facts() {
+            return Ok(None);
+        }
+        let brought = match (node.created_path() == node.path(), brought) {
+            (true, _) => None,
+            (false, None) => node.closest_copy()?.map(|(rev, _)| rev),
+            (false, known) => known,
+        };
+        let rev = brought.unwrap_or_else(|| created_rev(node));
+        self.editor.facts(&NodeFacts {
+            path: node.path(),
+            rev,
+            sha1: node.sha1(),
+        });
+        Ok(brought)
     }
 
     fn file(&mut self, entry: &Candidate<'_>, old: Option<&Source>, new: &Node) -> Result<()> {
         let mut copied = None;
+        self.tell_facts(new, entry.brought)?;
         let token = match old {
             Some(old) => self.editor.open_file(&entry.path, entry.parent, Some(old.rev))?,
             None => {

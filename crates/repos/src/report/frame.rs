@@ -31,6 +31,8 @@ pub(super) struct Frame {
     pub held: Depth,
     pub requested: Depth,
     pub seen: Subtree,
+    /// The revision of the copy that brought what is below unchanged, once somebody asked for it.
+    pub brought: Option<Revnum>,
 }
 
 #[derive(Clone, Copy)]
@@ -88,6 +90,7 @@ impl Frame {
             held,
             requested,
             seen,
+            brought: None,
         })
     }
 

@@ -94,6 +94,11 @@ impl Report {
         })
     }
 
+    /// Replaces what is asked for: clients may say it behind the first of their paths.
+    pub fn set_options(&mut self, options: Options) {
+        self.options = options;
+    }
+
     /// The client has `path` (relative to the operand) at `rev`, as deep as `depth`. With `start_empty` it
     /// has none of the entries that no later call mentions, nor any property.
     ///

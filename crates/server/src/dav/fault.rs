@@ -57,6 +57,14 @@ impl Fault {
         }
     }
 
+    /// An error of Subversion's that is the client's fault, whatever its number.
+    pub(crate) fn bad_request(error: Error) -> Fault {
+        Fault {
+            error: Some(error),
+            ..Fault::html(StatusCode::BAD_REQUEST)
+        }
+    }
+
     /// Adds a header line.
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Fault {
         self.headers.push((name, value.into()));

@@ -20,6 +20,7 @@ mod request;
 mod room;
 mod tls;
 
+pub(crate) use body::RequestBody;
 pub use options::{
     AccessRules, Bulk, ClientCertificates, HttpOptions, Ldap, LdapGroups, LdapScope, Limits, Location,
     Master, PathAuthz, Provider, Secret, Source, TlsOptions, TlsVersion, Web,

@@ -9,8 +9,8 @@ use wire::svn::Writer;
 use wire::svn::command::{Log, LogRevprops};
 use wire::svn::response::{LogChange, LogEntry};
 
+use crate::oplog::{self, STANDARD};
 use crate::svn::conn::Conn;
-use crate::svn::oplog;
 use crate::svn::session::Talk;
 
 impl Talk {
@@ -146,9 +146,6 @@ impl Talk {
         })
     }
 }
-
-/// What clients get that do not say.
-const STANDARD: [&str; 3] = [props::AUTHOR, props::DATE, props::LOG];
 
 fn write_log_entry(w: &mut Writer<'_>, entry: &log::LogEntry<'_>) {
     let head = LogEntry {

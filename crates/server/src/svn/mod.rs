@@ -10,7 +10,6 @@ mod conn;
 mod history;
 mod node;
 mod open;
-mod oplog;
 mod props_and_locks;
 mod replay;
 mod report;
@@ -18,4 +17,6 @@ mod session;
 mod url;
 mod write;
 
+pub(crate) use node::{dirent_fields, on_the_wire};
 pub(crate) use session::Session;
+pub(crate) use url::encoded;

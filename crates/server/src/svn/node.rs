@@ -8,7 +8,7 @@ use wire::svn::Writer;
 use wire::svn::command::{AtRev, Fields, GetDir, GetFile, GetMergeinfo, List};
 use wire::svn::response::{Dirent, write_failure, write_success};
 
-use crate::svn::oplog;
+use crate::oplog;
 use crate::svn::session::Talk;
 
 /// Text is sent in strings of this size.
@@ -177,7 +177,7 @@ impl Talk {
         let path = self.path(&request.at.path)?;
         self.require(Access::Read, Some(&path), false)?;
         let rev = self.rev(request.at.rev)?;
-        self.log_operation(|| oplog::list(&path, rev, request.depth, request.patterns.as_deref()));
+        self.log_operation(|| oplog::list(&path, Some(rev), request.depth, request.patterns.as_deref()));
         let repository = self.place.repository.clone();
         // A revision that does not exist fails without the closing word, as all that fails before the entries do.
         repository.check_path(rev, &FsPath::root())?;
@@ -278,7 +278,7 @@ fn read_exactly(reader: &mut TextReader, mut buf: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
-fn dirent_fields(fields: Fields) -> DirentFields {
+pub(crate) fn dirent_fields(fields: Fields) -> DirentFields {
     DirentFields {
         kind: fields.has(Fields::KIND),
         size: fields.has(Fields::SIZE),
@@ -289,7 +289,7 @@ fn dirent_fields(fields: Fields) -> DirentFields {
     }
 }
 
-fn on_the_wire(dirent: &repos::Dirent) -> Dirent<'_> {
+pub(crate) fn on_the_wire(dirent: &repos::Dirent) -> Dirent<'_> {
     Dirent {
         kind: dirent.kind,
         size: dirent.size,

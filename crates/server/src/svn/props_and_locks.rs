@@ -4,6 +4,7 @@ use base::{Code, Date, Depth, Error, Result, Revnum};
 use repos::config::Access;
 use wire::svn::response::write_lock;
 
+use crate::oplog;
 use crate::svn::session::Talk;
 use crate::svn::url::encoded;
 
@@ -61,7 +62,7 @@ impl Talk {
             self.log_error(&error);
             return Err(error);
         }
-        self.log_operation(|| format!("get-locks {}", encoded(&path)));
+        self.log_operation(|| oplog::locks(&path));
         self.trivial();
         let locks = self.place.repository.locks(&path, depth, &*self.readable())?;
         self.success(|w| {

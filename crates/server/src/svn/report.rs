@@ -8,7 +8,7 @@ use wire::svn::command::{Diff, Named, Status, Switch, Update};
 use wire::svn::report::ReportCommand;
 use wire::svn::response::{write_failure, write_success};
 
-use crate::svn::oplog;
+use crate::oplog;
 use crate::svn::session::{Talk, unknown_command};
 
 impl Talk {

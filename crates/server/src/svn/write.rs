@@ -9,8 +9,8 @@ use wire::svn::Writer;
 use wire::svn::command::{ChangeRevProp, LockTarget, UnlockTarget};
 use wire::svn::response::{write_failure, write_lock, write_success};
 
+use crate::oplog;
 use crate::service::now;
-use crate::svn::oplog;
 use crate::svn::session::Talk;
 use crate::svn::url::encoded;
 

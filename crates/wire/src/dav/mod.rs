@@ -8,6 +8,7 @@
 //!
 //! Source of the grammar: RFC 4918 (WebDAV), RFC 3253 (DeltaV), and recordings of Subversion 1.14's clients and of Apache.
 
+pub mod accept;
 pub mod checkout;
 pub mod fault;
 pub mod if_header;
@@ -16,5 +17,7 @@ pub mod merge;
 pub mod names;
 pub mod post;
 pub mod proppatch;
+pub mod report;
+pub mod stream;
 pub mod uri;
 pub mod xml;

@@ -152,6 +152,21 @@ pub fn encode(path: &str, out: &mut String) {
     encode_with(path, b"0123456789ABCDEF", out);
 }
 
+/// As [`encode`], and escaped for XML: an ampersand is literal in URLs but not there.
+pub fn encode_escaped(path: &str, out: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in path.bytes() {
+        match byte {
+            b'&' => out.extend_from_slice(b"&amp;"),
+            b if b.is_ascii_alphanumeric() || LITERAL.contains(&b) => out.push(b),
+            b => {
+                let (high, low) = (DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]);
+                out.extend_from_slice(&[b'%', high, low]);
+            }
+        }
+    }
+}
+
 /// As [`encode`], with small digits: how WebDAV's own part of Apache writes them.
 pub fn encode_lower(path: &str, out: &mut String) {
     encode_with(path, b"0123456789abcdef", out);

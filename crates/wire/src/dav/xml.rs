@@ -34,7 +34,7 @@ impl Default for Limits {
 pub struct Malformed(pub String);
 
 impl Malformed {
-    fn new(what: impl Into<String>) -> Self {
+    pub(crate) fn new(what: impl Into<String>) -> Self {
         Malformed(what.into())
     }
 }
@@ -160,10 +160,7 @@ const MAX_ATTRIBUTES: usize = 64;
 struct Builder<'a> {
     reader: Reader<&'a [u8]>,
     document: &'a str,
-    limits: Limits,
-    scopes: Scopes,
-    open: Vec<Element>,
-    elements: usize,
+    tree: Tree,
 }
 
 impl<'a> Builder<'a> {
@@ -173,101 +170,125 @@ impl<'a> Builder<'a> {
         Builder {
             reader,
             document,
-            limits,
-            scopes: Scopes::default(),
-            open: Vec::new(),
-            elements: 0,
+            tree: Tree::new(limits),
         }
     }
 
     fn run(mut self) -> Result<Element, Malformed> {
-        if self.document.bytes().any(|b| b < 32 && !b"\t\n\r".contains(&b)) {
+        if has_control(self.document.as_bytes()) {
             return Err(Malformed::new("control character"));
         }
-        let mut root = None;
         loop {
             let before = self.position();
             let event = self.reader.read_event();
             let event = event.map_err(|e| Malformed::new(e.to_string()))?;
-            let done = match event {
-                Event::Start(start) => {
-                    self.begin(&start, before)?;
-                    None
-                }
-                Event::Empty(start) => {
-                    self.begin(&start, before)?;
-                    self.end(self.position())
-                }
-                Event::End(_) => self.end(before),
-                Event::Text(text) => {
-                    self.text(&text)?;
-                    None
-                }
-                Event::CData(text) => {
-                    self.text(&text)?;
-                    None
-                }
-                Event::GeneralRef(name) => {
-                    let resolved = entity(&name)?;
-                    self.push(resolved.encode_utf8(&mut [0; 4]))?;
-                    None
-                }
-                Event::DocType(_) => return Err(Malformed::new("a document type")),
-                Event::Decl(_) | Event::PI(_) | Event::Comment(_) => None,
-                Event::Eof => break,
-            };
-            if done.is_some() {
-                if root.is_some() {
-                    return Err(Malformed::new("two roots"));
-                }
-                root = done;
+            let after = self.position();
+            if !self.tree.take(&event, before..after)? {
+                return self.tree.finish();
             }
-        }
-        match root {
-            Some(root) if self.open.is_empty() => Ok(root),
-            _ => Err(Malformed::new("the document is not complete")),
         }
     }
 
     fn position(&self) -> usize {
         usize::try_from(self.reader.buffer_position()).unwrap_or(usize::MAX)
     }
+}
 
-    fn begin(&mut self, start: &BytesStart<'_>, before: usize) -> Result<(), Malformed> {
+/// What XML does not allow in a document.
+pub(crate) fn has_control(bytes: &[u8]) -> bool {
+    bytes.iter().any(|b| *b < 32 && !b"\t\n\r".contains(b))
+}
+
+/// The elements of a document in the making.
+pub(crate) struct Tree {
+    limits: Limits,
+    scopes: Scopes,
+    /// Elements that have not ended, outermost first.
+    pub(crate) open: Vec<Element>,
+    elements: usize,
+    root: Option<Element>,
+}
+
+impl Tree {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Tree {
+            limits,
+            scopes: Scopes::default(),
+            open: Vec::new(),
+            elements: 0,
+            root: None,
+        }
+    }
+
+    /// Takes the next piece of the document, which stands `at`; false at the end.
+    pub(crate) fn take(&mut self, event: &Event<'_>, at: std::ops::Range<usize>) -> Result<bool, Malformed> {
+        match event {
+            Event::Start(start) => self.begin(start, at)?,
+            Event::Empty(start) => {
+                let end = at.end;
+                self.begin(start, at)?;
+                self.end(end..end)?;
+            }
+            Event::End(_) => self.end(at)?,
+            Event::Text(text) => self.push(&line_ends(text))?,
+            Event::CData(text) => self.push(&line_ends(text))?,
+            Event::GeneralRef(name) => self.push(entity(name)?.encode_utf8(&mut [0; 4]))?,
+            Event::DocType(_) => return Err(Malformed::new("a document type")),
+            Event::Decl(_) | Event::PI(_) | Event::Comment(_) => {}
+            Event::Eof => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// The root has ended.
+    pub(crate) fn has_root(&self) -> bool {
+        self.root.is_some()
+    }
+
+    /// The root, ended or not.
+    pub(crate) fn outermost(&self) -> Option<&Element> {
+        self.root.as_ref().or(self.open.first())
+    }
+
+    /// The root, once everything has ended.
+    pub(crate) fn finish(self) -> Result<Element, Malformed> {
+        match self.root {
+            Some(root) if self.open.is_empty() => Ok(root),
+            _ => Err(Malformed::new("the document is not complete")),
+        }
+    }
+
+    fn begin(&mut self, start: &BytesStart<'_>, at: std::ops::Range<usize>) -> Result<(), Malformed> {
         self.elements += 1;
         if self.elements > self.limits.elements || self.open.len() >= self.limits.depth {
             return Err(Malformed::new("too many elements"));
         }
         let attributes = self.scopes.enter(start)?;
         let name = self.scopes.resolve(start.name().as_ref())?;
-        let after = self.position();
         self.open.push(Element {
             name,
             attributes,
-            content: after..after,
-            whole: before..after,
+            content: at.end..at.end,
+            whole: at,
             ..Element::default()
         });
         Ok(())
     }
 
-    /// Ends the innermost element; answers it if it was the root.
-    fn end(&mut self, before: usize) -> Option<Element> {
+    /// Ends the innermost element, whose end tag stands `at`.
+    fn end(&mut self, at: std::ops::Range<usize>) -> Result<(), Malformed> {
         self.scopes.leave();
-        let mut element = self.open.pop()?;
-        element.content.end = before.max(element.content.start);
-        element.whole.end = self.position();
+        let Some(mut element) = self.open.pop() else {
+            return Err(Malformed::new("an end without a beginning"));
+        };
+        element.content.end = at.start.max(element.content.start);
+        element.whole.end = at.end;
         match self.open.last_mut() {
-            Some(parent) => {
-                parent.children.push(element);
-                None
-            }
-            None => Some(element),
+            Some(parent) => parent.children.push(element),
+            None if self.root.is_some() => return Err(Malformed::new("two roots")),
+            None => self.root = Some(element),
         }
-    }
-
-    fn text(&mut self, text: &str) -> Result<(), Malformed> {
-        self.push(&line_ends(text))
+        Ok(())
     }
 
     fn push(&mut self, text: &str) -> Result<(), Malformed> {

@@ -2,10 +2,13 @@
 
 use std::fmt::Write as _;
 
-use base::{Depth, FsPath, Result, Revnum};
+use base::{Depth, FsPath, Result, Revnum, props};
 use wire::svn::command::{Log, LogRevprops};
 
-use super::url::encoded;
+use crate::svn::encoded;
+
+/// What clients get of a log entry that do not say.
+pub(crate) const STANDARD: [&str; 3] = [props::AUTHOR, props::DATE, props::LOG];
 
 /// A revision that was not given prints as -1.
 pub(crate) fn rev(rev: Option<Revnum>) -> String {
@@ -57,8 +60,12 @@ pub(crate) fn iprops(path: &FsPath, at: Option<Revnum>) -> String {
     format!("get-inherited-props {} r{}", encoded(path), rev(at))
 }
 
-pub(crate) fn list(path: &FsPath, rev: Revnum, to: Depth, patterns: Option<&[String]>) -> String {
-    let mut text = format!("list {} r{rev}{}", encoded(path), depth(to));
+pub(crate) fn locks(path: &FsPath) -> String {
+    format!("get-locks {}", encoded(path))
+}
+
+pub(crate) fn list(path: &FsPath, at: Option<Revnum>, to: Depth, patterns: Option<&[String]>) -> String {
+    let mut text = format!("list {} r{}{}", encoded(path), rev(at), depth(to));
     match patterns {
         None => text.push_str(" <ANY>"),
         Some(patterns) => {

@@ -1,0 +1,83 @@
+//! The revisions of a file: what `blame` reads.
+
+use base::{Error, Result};
+use delta::editor::{EncodedVersions, TextChunk};
+use delta::svndiff::Codec;
+use repos::file_revs::{self, FileRev};
+use wire::dav::report::{FILE_REV_END, FileRevHead, FileRevs, Out, Outlet, Text, begin, end, write_file_rev};
+use wire::dav::xml::Element;
+
+use super::{Outcome, below, svndiff};
+use crate::dav::visit::Visit;
+use crate::http::Reply;
+use crate::oplog;
+
+pub(super) fn file_revs(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> Outcome {
+    let request = FileRevs::parse(root)?;
+    let path = below(visit, &request.path)?;
+    let FileRevs {
+        start,
+        end: last,
+        include_merged,
+        ..
+    } = request;
+    let (version, level) = svndiff(visit);
+    begin(reply.buffer(), ROOT);
+    let readable = visit.readable();
+    let mut sink = Sink {
+        reply,
+        text: Text::new(version, level),
+        codec: Codec::default(),
+    };
+    file_revs::run(
+        visit.repository(),
+        &path,
+        start,
+        last,
+        include_merged,
+        &*readable,
+        &mut sink,
+        &Default::default(),
+    )?;
+    visit.log_operation(|| oplog::file_revs(&path, start, last, include_merged));
+    end(reply.buffer(), ROOT);
+    Ok(())
+}
+
+const ROOT: &str = "S:file-revs-report";
+
+struct Sink<'a> {
+    reply: &'a mut Reply,
+    text: Text,
+    codec: Codec,
+}
+
+impl file_revs::Sink for Sink<'_> {
+    fn revision(&mut self, rev: &FileRev<'_>) -> Result<()> {
+        let head = FileRevHead {
+            path: rev.path.as_str(),
+            rev: rev.rev,
+            revprops: &rev.revprops,
+            prop_changes: rev.prop_changes,
+            merged: rev.merged,
+            has_text: rev.has_delta,
+        };
+        write_file_rev(self.reply.buffer(), &head);
+        self.reply.checkpoint()
+    }
+
+    fn text_chunk(&mut self, chunk: TextChunk<'_>) -> Result<()> {
+        self.text.chunk(chunk, &mut self.codec, self.reply.buffer())?;
+        self.reply.checkpoint()
+    }
+
+    fn text_end(&mut self) -> Result<(), Error> {
+        self.text.end(self.reply.buffer());
+        Out(self.reply.buffer()).raw(FILE_REV_END);
+        self.reply.checkpoint()
+    }
+
+    fn accepts_encoded(&self) -> EncodedVersions {
+        EncodedVersions::up_to(self.text.version())
+    }
+}

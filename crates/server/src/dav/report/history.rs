@@ -1,0 +1,93 @@
+//! Reports on where a node was, and on dates.
+
+use base::FsPath;
+use http::StatusCode;
+use repos::history;
+use wire::dav::report::{
+    GetDeletedRev, GetLocations, LocationSegments, Outlet as _, begin, dated_rev as parse_date, end,
+    write_location, write_segment, write_version_name,
+};
+use wire::dav::xml::Element;
+
+use super::{Outcome, bad_request, below};
+use crate::dav::fault::Fault;
+use crate::dav::visit::Visit;
+use crate::http::Reply;
+use crate::oplog;
+
+pub(super) fn dated_rev(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> Outcome {
+    let date = parse_date(root)?;
+    let rev = visit.repository().dated_revision(date)?;
+    begin(reply.buffer(), "S:dated-rev-report");
+    write_version_name(reply.buffer(), Some(rev));
+    end(reply.buffer(), "S:dated-rev-report");
+    Ok(())
+}
+
+pub(super) fn locations(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> Outcome {
+    let request = GetLocations::parse(root)?;
+    let path = below(visit, &request.path)?;
+    visit.log_operation(|| oplog::locations(&path, request.peg, &request.revs));
+    let (peg, revs) = (request.peg, &request.revs);
+    let found = history::locations(visit.repository(), &path, peg, revs, &*visit.readable())?;
+    begin(reply.buffer(), "S:get-locations-report");
+    for (rev, path) in found {
+        write_location(reply.buffer(), rev, path.as_str());
+    }
+    end(reply.buffer(), "S:get-locations-report");
+    Ok(())
+}
+
+pub(super) fn segments(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> Outcome {
+    let LocationSegments {
+        path,
+        peg,
+        start,
+        end: last,
+    } = LocationSegments::parse(root)?;
+    let path = below(visit, &path)?;
+    let youngest = visit.youngest()?;
+    // Here, not over svn://, orders that make no sense are the client's fault.
+    let (from, until) = (start.unwrap_or(youngest), last.unwrap_or_default());
+    for (bad, message) in [
+        (
+            from > peg.unwrap_or(youngest),
+            "Start revision must not be younger than peg revision",
+        ),
+        (
+            until > from,
+            "End revision must not be younger than start revision",
+        ),
+    ] {
+        if bad {
+            let error = base::Error::new(base::Code::FS_NO_SUCH_REVISION, message);
+            return Err(Fault::bad_request(error));
+        }
+    }
+    visit.log_operation(|| oplog::segments(&path, peg, start, last));
+    begin(reply.buffer(), ROOT);
+    let readable = visit.readable();
+    let mut sink = |segment: history::Segment| {
+        let path = segment.path.as_ref().map(FsPath::rel_str);
+        write_segment(reply.buffer(), path, segment.start, segment.end);
+        reply.checkpoint()
+    };
+    history::location_segments(visit.repository(), &path, peg, start, last, &*readable, &mut sink)
+        .map_err(bad_request)?;
+    end(reply.buffer(), ROOT);
+    Ok(())
+}
+
+const ROOT: &str = "S:get-location-segments-report";
+
+pub(super) fn deleted_rev(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> Outcome {
+    let GetDeletedRev { path, peg, end: last } = GetDeletedRev::parse(root)?;
+    let path = below(visit, &path)?;
+    let found = history::deleted_rev(visit.repository(), &path, peg, last)
+        .map_err(|error| Fault::hidden(StatusCode::INTERNAL_SERVER_ERROR, error))?;
+    visit.log_operation(|| "get-deleted-rev".to_owned());
+    begin(reply.buffer(), "S:get-deleted-rev-report");
+    write_version_name(reply.buffer(), found);
+    end(reply.buffer(), "S:get-deleted-rev-report");
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! The log report.
+
+use std::io::Write as _;
+
+use base::{Error, FsPath, RelPath};
+use repos::{ChangeKind, log};
+use wire::dav::report::{Change, LogItem, LogReport, Outlet as _, begin, end};
+use wire::dav::xml::Element;
+use wire::svn::command::LogRevprops;
+
+use super::{Outcome, bad_request, below};
+use crate::dav::visit::Visit;
+use crate::http::Reply;
+use crate::oplog;
+
+/// Items behind which what there is goes out at once, however little: people wait for the first ones.
+const EARLY: [u64; 4] = [4, 16, 64, 256];
+
+pub(super) fn log(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> Outcome {
+    super::base_path(visit)?;
+    let LogReport { log, encode_binary } = LogReport::parse(root)?;
+    let paths: Vec<FsPath> = log
+        .paths
+        .iter()
+        .map(|path| below(visit, &RelPath::canonicalize(path)?))
+        .collect::<Result<_, _>>()?;
+    visit.log_operation(|| oplog::log(&paths, &log));
+    let options = log::Options {
+        paths,
+        start: log.start,
+        end: log.end,
+        limit: log.limit,
+        changed_paths: log.changed_paths,
+        strict: log.strict,
+        include_merged: log.include_merged,
+        revprops: match log.revprops {
+            LogRevprops::All => log::Revprops::All,
+            LogRevprops::Some(names) => log::Revprops::Names(names),
+            LogRevprops::Standard => log::Revprops::Names(oplog::STANDARD.map(str::to_owned).into()),
+        },
+    };
+    begin(reply.buffer(), ROOT);
+    let mut count = 0;
+    let mut sink = |entry: &log::LogEntry<'_>| {
+        write(reply.buffer(), entry, encode_binary);
+        count += 1;
+        match EARLY.contains(&count) {
+            true => reply
+                .flush()
+                .map_err(|e| Error::os(&e, "Can't write to connection")),
+            false => reply.checkpoint(),
+        }
+    };
+    let readable = visit.readable();
+    log::run(
+        visit.repository(),
+        &options,
+        &*readable,
+        &mut sink,
+        &Default::default(),
+    )
+    .map_err(bad_request)?;
+    end(reply.buffer(), ROOT);
+    Ok(())
+}
+
+const ROOT: &str = "S:log-report";
+
+fn write(out: &mut Vec<u8>, entry: &log::LogEntry<'_>, encode_binary: bool) {
+    let mut item = LogItem::begin(out);
+    for change in entry.changes {
+        item.change(&Change {
+            path: change.path.as_str(),
+            what: match change.change {
+                ChangeKind::Add => "added",
+                ChangeKind::Delete => "deleted",
+                ChangeKind::Replace => "replaced",
+                ChangeKind::Modify => "modified",
+            },
+            copyfrom: change.copyfrom.as_ref().map(|(rev, path)| (path.as_str(), *rev)),
+            kind: change.node_kind,
+            text_mods: change.text_mod,
+            prop_mods: change.prop_mod,
+        });
+    }
+    item.revision(entry.rev);
+    for (name, value) in entry.props() {
+        item.prop(name, value, encode_binary);
+    }
+    item.end(entry.has_children, entry.subtractive_merge);
+}

@@ -1,0 +1,154 @@
+//! `REPORT`: questions about history, and what a working copy needs to become another revision.
+//!
+//! The root of the body says which of a dozen reports is asked for. Most of them are about the node that the URL names, and all
+//! are answered by the same engine as over `svn://`, while the answer is already on its way: what fails early becomes a status,
+//! what fails later breaks the connection off, so that nobody takes half of an answer for the whole.
+
+mod file_revs;
+mod history;
+mod log;
+mod node;
+mod replay;
+mod update;
+
+use std::io::BufReader;
+
+use base::{Code, Error, FsPath, NodeKind, RelPath};
+use http::StatusCode;
+use wire::dav::accept::svndiff_version;
+use wire::dav::report::{Outlet, Refusal, ReportKind};
+use wire::dav::stream::{ElementStream, StreamFault};
+use wire::dav::uri::Resource;
+use wire::dav::xml;
+
+use super::Outcome;
+use super::fault::Fault;
+use super::visit::Visit;
+use crate::http::{Reply, RequestBody};
+
+/// The body of a report, while it is read.
+type Body = ElementStream<BufReader<RequestBody>>;
+
+pub(super) fn report(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
+    let body = open(visit)?;
+    exists(visit)?;
+    let root = body.root().ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))?;
+    let Some(kind) = ReportKind::of(&root.name) else {
+        let message = "The requested report is unknown";
+        return Err(Error::new(Code::UNSUPPORTED_FEATURE, message).into());
+    };
+    reply.content_type(wire::dav::fault::XML_TYPE);
+    if kind == ReportKind::Update {
+        return update::update(visit, reply, body);
+    }
+    let root = &body.rest()?;
+    match kind {
+        ReportKind::Update => Ok(()),
+        ReportKind::DatedRev => history::dated_rev(visit, reply, root),
+        ReportKind::Log => log::log(visit, reply, root),
+        ReportKind::GetLocations => history::locations(visit, reply, root),
+        ReportKind::GetLocationSegments => history::segments(visit, reply, root),
+        ReportKind::FileRevs => file_revs::file_revs(visit, reply, root),
+        ReportKind::GetDeletedRev => history::deleted_rev(visit, reply, root),
+        ReportKind::GetLocks => node::locks(visit, reply, root),
+        ReportKind::Mergeinfo => node::mergeinfo(visit, reply, root),
+        ReportKind::InheritedProps => node::inherited_props(visit, reply, root),
+        ReportKind::List => node::list(visit, reply, root),
+        ReportKind::Replay => replay::replay(visit, reply, root),
+    }
+}
+
+/// Begins to read the body.
+fn open(visit: &mut Visit<'_>) -> Result<Body, Fault> {
+    let limits = visit.http.limits;
+    visit.request.body.limit(limits.xml_body);
+    let body = std::mem::replace(&mut visit.request.body, RequestBody::empty());
+    let limits = xml::Limits {
+        depth: limits.xml_depth,
+        elements: usize::MAX,
+    };
+    ElementStream::open(BufReader::with_capacity(READ, body), limits)?
+        .ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))
+}
+
+/// Bytes of the body that are read at once.
+const READ: usize = 32 << 10;
+
+/// What the URL names must be there.
+fn exists(visit: &Visit<'_>) -> Outcome {
+    let (rev, path) = match &visit.resource {
+        Resource::Public(path) => (visit.youngest()?, path),
+        Resource::BaselineCollection(rev, path)
+        | Resource::RevisionRoot(rev, path)
+        | Resource::Version(rev, path) => (*rev, path),
+        Resource::Baseline(rev) | Resource::Revision(rev) => {
+            visit.repository().check_path(*rev, &FsPath::root())?;
+            return Ok(());
+        }
+        _ => return Ok(()),
+    };
+    match visit.repository().check_path(rev, path)? {
+        NodeKind::None => Err(Fault::html(StatusCode::NOT_FOUND)),
+        _ => Ok(()),
+    }
+}
+
+/// The path that the URL names.
+fn base_path<'v>(visit: &'v Visit<'_>) -> Result<&'v FsPath, Fault> {
+    visit
+        .resource
+        .path()
+        .ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))
+}
+
+/// A path of a report, in the repository.
+fn below(visit: &Visit<'_>, path: &RelPath) -> Result<FsPath, Fault> {
+    Ok(base_path(visit)?.join(path))
+}
+
+/// svndiff version that the client reads, and zlib's level.
+fn svndiff(visit: &Visit<'_>) -> (u8, u8) {
+    let level = visit.http.compression;
+    let version = svndiff_version(&visit.request.header_list("accept-encoding"), level);
+    (version, level)
+}
+
+/// An error that is the client's fault unless its number says otherwise.
+fn bad_request(error: Error) -> Fault {
+    Fault::new(StatusCode::BAD_REQUEST, error)
+}
+
+/// The error of a report without the revision that it needs.
+fn no_revision() -> Error {
+    Error::new(Code::FS_NO_SUCH_REVISION, "Invalid revision number '-1'")
+}
+
+impl Outlet for Reply {
+    fn buffer(&mut self) -> &mut Vec<u8> {
+        Reply::buffer(self)
+    }
+
+    fn checkpoint(&mut self) -> base::Result<()> {
+        self.spill()
+            .map_err(|e| Error::os(&e, "Can't write to connection"))
+    }
+}
+
+impl From<Refusal> for Fault {
+    fn from(refusal: Refusal) -> Fault {
+        match refusal {
+            Refusal::Bad => Fault::html(StatusCode::BAD_REQUEST),
+            Refusal::BadRequest(error) => bad_request(error),
+            Refusal::Failed(error) => Fault::new(StatusCode::INTERNAL_SERVER_ERROR, error),
+        }
+    }
+}
+
+impl From<StreamFault> for Fault {
+    fn from(fault: StreamFault) -> Fault {
+        match fault {
+            StreamFault::Malformed(what) => what.into(),
+            StreamFault::Io(error) => error.into(),
+        }
+    }
+}

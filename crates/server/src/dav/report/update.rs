@@ -1,0 +1,191 @@
+//! The update report: checkout, export, update, switch, status and diff are all this.
+
+use base::{Code, Error, FsPath, RelPath, Revnum};
+use delta::svndiff::Codec;
+use http::StatusCode;
+use repos::report::{Options, Outcome as Reported, Report};
+use wire::dav::report::{Entry, Hrefs, Out, UpdateEditor, UpdateForm, UpdateItem, UpdateRequest};
+use wire::dav::uri::Resource;
+
+use super::{Body, Outcome, svndiff};
+use crate::dav::fault::Fault;
+use crate::dav::visit::Visit;
+use crate::http::{Bulk, Reply};
+use crate::oplog;
+
+pub(super) fn update(visit: &mut Visit<'_>, reply: &mut Reply, body: Body) -> Outcome {
+    let kind = match &visit.resource {
+        Resource::Me => "rvr",
+        Resource::Vcc => "ver",
+        _ => {
+            let message = "This report can only be run against a VCC or root-stub URI";
+            return Err(Fault::new(
+                StatusCode::CONFLICT,
+                Error::new(Code::RA_DAV_REQUEST_FAILED, message),
+            ));
+        }
+    };
+    let (request, mut report) = read(visit, body)?;
+    let asked = Asked::new(visit, &request)?;
+    report.set_options(asked.options.clone());
+    report.ready()?;
+    let (version, level) = svndiff(visit);
+    let form = UpdateForm {
+        send_all: asked.send_all,
+        inline_props: asked.send_all || request.include_props,
+        version,
+        level,
+    };
+    let hrefs = Hrefs::new(&visit.base().special(), kind);
+    let mut codec = Codec::default();
+    let mut editor = UpdateEditor::new(reply, hrefs, form, &mut codec);
+    let done = report.finish(&mut editor)?;
+    visit.log_operation(|| asked.wording(&request, &done));
+    Out(reply.buffer()).raw("</S:update-report>\n");
+    Ok(())
+}
+
+/// Reads the whole body: what is asked, and what the client has.
+fn read(visit: &Visit<'_>, mut body: Body) -> Result<(UpdateRequest, Report), Fault> {
+    let root = body.root().ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))?;
+    let mut request = UpdateRequest::new(root);
+    let mut report = None;
+    while let Some(child) = body.next_child()? {
+        let item = request.take(child)?;
+        if item == UpdateItem::Option {
+            continue;
+        }
+        let report = match &mut report {
+            Some(report) => report,
+            // Options come before paths; those that do not are taken in later.
+            None => report.insert(begin(visit, &request)?),
+        };
+        match item {
+            UpdateItem::Entry(entry) => take(report, entry)?,
+            UpdateItem::Missing(path) => report.delete_path(&path)?,
+            UpdateItem::Option => {}
+        }
+    }
+    let report = match report {
+        Some(report) => report,
+        None => begin(visit, &request)?,
+    };
+    Ok((request, report))
+}
+
+fn begin(visit: &Visit<'_>, request: &UpdateRequest) -> Result<Report, Fault> {
+    let asked = Asked::new(visit, request)?;
+    Ok(Report::begin(
+        visit.repository(),
+        asked.options,
+        visit.readable(),
+    )?)
+}
+
+fn take(report: &mut Report, entry: Entry) -> Result<(), Fault> {
+    let Entry {
+        path,
+        rev,
+        depth,
+        start_empty,
+        link,
+        lock_token,
+    } = entry;
+    let token = lock_token.as_deref();
+    match link {
+        None => report.set_path(&path, rev, depth, start_empty, token)?,
+        Some(link) => {
+            let link = FsPath::canonicalize(&link)?;
+            report.link_path(&path, &link, rev, depth, start_empty, token)?;
+        }
+    }
+    Ok(())
+}
+
+/// What a request asks for, in the repository's terms.
+struct Asked {
+    options: Options,
+    send_all: bool,
+    /// What the report is about: the anchor, or the entry of it.
+    path: FsPath,
+}
+
+impl Asked {
+    fn new(visit: &Visit<'_>, request: &UpdateRequest) -> Result<Asked, Fault> {
+        let source = request.source.as_deref().ok_or_else(|| {
+            let message = "The request did not contain the '<src-path>' element.\n\
+                           This may indicate that your client is too old";
+            bad(Code::RA_DAV_REQUEST_FAILED, message)
+        })?;
+        let youngest = visit.youngest()?;
+        let target_rev = request.target_rev.unwrap_or(youngest);
+        if target_rev > youngest {
+            let message = format!("No such target revision '{target_rev}' found in the repository.");
+            return Err(Error::new(Code::FS_NO_SUCH_REVISION, message).into());
+        }
+        let anchor = path_of_url(visit, source)?;
+        let switch_to = match request.destination.as_deref() {
+            Some(url) => Some(path_of_url(visit, url)?),
+            None => None,
+        };
+        let send_all = request.send_all && visit.place.location.bulk != Bulk::Off;
+        let path = anchor.join(&RelPath::canonicalize(&request.target)?);
+        Ok(Asked {
+            send_all,
+            path,
+            options: Options {
+                target_rev,
+                anchor,
+                operand: request.target.clone(),
+                switch_to,
+                // Who fetches texts elsewhere hears here only which ones changed.
+                text_deltas: send_all && !request.no_text,
+                depth: request.depth(),
+                ignore_ancestry: request.ignore_ancestry,
+                send_copyfrom: request.send_copyfrom,
+            },
+        })
+    }
+
+    /// The line in the log. Which operation it was can only be guessed, and is guessed as the incumbent does.
+    fn wording(&self, request: &UpdateRequest, done: &Reported) -> String {
+        let Options {
+            target_rev, depth, ..
+        } = self.options;
+        let Some(to) = &self.options.switch_to else {
+            return match done.is_checkout || self.options.text_deltas {
+                true => oplog::update(
+                    &self.path,
+                    target_rev,
+                    depth,
+                    request.send_copyfrom,
+                    done.is_checkout,
+                ),
+                false => oplog::status(&self.path, target_rev, depth),
+            };
+        };
+        match self.options.text_deltas {
+            true => oplog::switch(&self.path, to, target_rev, depth),
+            false => {
+                let from: (&FsPath, Option<Revnum>) = (&self.path, done.from_rev);
+                oplog::diff(from, (to, target_rev), depth, request.ignore_ancestry)
+            }
+        }
+    }
+}
+
+/// The path in the repository that a URL in a report names.
+fn path_of_url(visit: &Visit<'_>, url: &str) -> Result<FsPath, Fault> {
+    match visit.place.resource_of_url(url) {
+        Some(Resource::Public(path)) => Ok(path),
+        Some(_) => Err(Error::new(Code::UNSUPPORTED_FEATURE, "Unsupported URI form").into()),
+        None => Err(bad(
+            Code::APMOD_MALFORMED_URI,
+            "Unusable URI: it does not refer to this repository",
+        )),
+    }
+}
+
+fn bad(code: Code, message: &str) -> Fault {
+    Fault::new(StatusCode::BAD_REQUEST, Error::new(code, message))
+}

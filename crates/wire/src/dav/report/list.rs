@@ -1,0 +1,116 @@
+//! The list report.
+
+use base::{Code, Depth, Error, NodeKind, RelPath, Revnum};
+
+use super::out::Out;
+use super::refusal::{Refusal, parts, path, revision};
+use crate::dav::xml::Element;
+use crate::svn::command::Fields;
+use crate::svn::response::Dirent;
+
+/// The question.
+#[derive(Clone, Debug)]
+pub struct ListReport {
+    /// Where to begin.
+    pub path: RelPath,
+    /// The revision, if one was given.
+    pub rev: Option<Revnum>,
+    /// How deep.
+    pub depth: Depth,
+    /// What names must match; everything if there are no patterns, nothing if there are none in them.
+    pub patterns: Option<Vec<String>>,
+    /// What to say of each node.
+    pub fields: Fields,
+}
+
+impl ListReport {
+    /// Reads a request.
+    ///
+    /// # Errors
+    /// If the path is missing.
+    pub fn parse(root: &Element) -> Result<Self, Refusal> {
+        let mut at = None;
+        let mut rev = None;
+        let mut depth = Depth::Unknown;
+        let mut patterns: Option<Vec<String>> = None;
+        let mut fields = Fields::NONE;
+        for (name, part) in parts(root) {
+            match name {
+                "path" => at = Some(path(part)?),
+                "revision" => rev = revision(&part.text),
+                "depth" => depth = Depth::from_word(part.text.as_bytes()),
+                "no-patterns" => patterns = Some(patterns.unwrap_or_default()),
+                "pattern" => patterns.get_or_insert_default().push(part.text.clone()),
+                "prop" => fields = with(fields, &part.text),
+                _ => {}
+            }
+        }
+        let path = at.ok_or_else(|| {
+            let message = "Request was missing the path argument";
+            Refusal::BadRequest(Error::new(Code::RA_DAV_REQUEST_FAILED, message))
+        })?;
+        Ok(ListReport {
+            path,
+            rev,
+            depth,
+            patterns,
+            fields,
+        })
+    }
+}
+
+fn with(fields: Fields, prop: &str) -> Fields {
+    match prop {
+        "DAV:resourcetype" => fields.with(Fields::KIND),
+        "DAV:getcontentlength" => fields.with(Fields::SIZE),
+        "http://subversion.tigris.org/xmlns/dav/deadprop-count" => fields.with(Fields::HAS_PROPS),
+        "DAV:version-name" => fields.with(Fields::CREATED_REV),
+        "DAV:creationdate" => fields.with(Fields::TIME),
+        "DAV:creator-displayname" => fields.with(Fields::LAST_AUTHOR),
+        "DAV:allprop" => [
+            Fields::KIND,
+            Fields::SIZE,
+            Fields::HAS_PROPS,
+            Fields::CREATED_REV,
+            Fields::TIME,
+            Fields::LAST_AUTHOR,
+        ]
+        .into_iter()
+        .fold(fields, Fields::with),
+        _ => fields,
+    }
+}
+
+/// Writes one node.
+pub fn write_item(out: &mut Vec<u8>, path: &str, dirent: &Dirent<'_>, fields: Fields) {
+    let mut out = Out(out);
+    let kind = match fields.has(Fields::KIND) {
+        true => dirent.kind,
+        false => NodeKind::Unknown,
+    };
+    out.raw("<S:item").attribute("node-kind", kind.word());
+    if fields.has(Fields::SIZE) {
+        out.raw(" size=\"");
+        match dirent.size {
+            Some(size) => out.number(size),
+            None => out.raw("-1"),
+        };
+        out.raw("\"");
+    }
+    if fields.has(Fields::HAS_PROPS) {
+        out.attribute("has-props", if dirent.has_props { "true" } else { "false" });
+    }
+    if fields.has(Fields::CREATED_REV) {
+        out.rev_attribute("created-rev", Some(dirent.created_rev));
+    }
+    if let Some(date) = dirent.date.filter(|_| fields.has(Fields::TIME)) {
+        out.attribute("date", &String::from_utf8_lossy(date));
+    }
+    out.raw(">").text(path);
+    if let Some(author) = dirent.author.filter(|_| fields.has(Fields::LAST_AUTHOR)) {
+        out.raw("<D:creator-displayname>")
+            .fuzzy_text(author)
+            .raw("</D:creator-displayname>");
+    }
+    out.raw("</S:item>\n");
+}

@@ -1,0 +1,158 @@
+//! The log report.
+
+use base::{Code, Error, NodeKind, Revnum, props};
+
+use super::out::Out;
+use super::refusal::{Refusal, parts, path, revision};
+use crate::dav::xml::{self, Element};
+use crate::svn::command::{Log, LogRevprops};
+
+/// The question: the same as over `svn://`, and how the answer is to be written.
+#[derive(Clone, Debug)]
+pub struct LogReport {
+    /// What is asked for.
+    pub log: Log,
+    /// Values that XML cannot hold are wanted in base64; else they are made readable somehow.
+    pub encode_binary: bool,
+}
+
+impl LogReport {
+    /// Reads a request.
+    ///
+    /// # Errors
+    /// As the incumbent refuses it.
+    pub fn parse(root: &Element) -> Result<LogReport, Refusal> {
+        let mut encode_binary = false;
+        let mut log = Log {
+            paths: Vec::new(),
+            start: None,
+            end: None,
+            changed_paths: false,
+            strict: false,
+            limit: 0,
+            include_merged: false,
+            revprops: LogRevprops::Standard,
+        };
+        for (name, part) in parts(root) {
+            match name {
+                "start-revision" => log.start = revision(&part.text),
+                "end-revision" => log.end = revision(&part.text),
+                "limit" => log.limit = limit(&part.text)?,
+                "discover-changed-paths" => log.changed_paths = true,
+                "strict-node-history" => log.strict = true,
+                "include-merged-revisions" => log.include_merged = true,
+                "encode-binary-props" => encode_binary = true,
+                "all-revprops" => log.revprops = LogRevprops::All,
+                "no-revprops" => log.revprops = LogRevprops::Some(Vec::new()),
+                "revprop" => match &mut log.revprops {
+                    LogRevprops::Some(names) => names.push(part.text.clone()),
+                    LogRevprops::Standard => log.revprops = LogRevprops::Some(vec![part.text.clone()]),
+                    LogRevprops::All => {}
+                },
+                "path" => log.paths.push(path(part)?.as_str().to_owned()),
+                _ => {}
+            }
+        }
+        Ok(LogReport { log, encode_binary })
+    }
+}
+
+fn limit(text: &str) -> Result<u64, Refusal> {
+    match text.parse::<i32>() {
+        // What is negative is no limit.
+        Ok(limit) => Ok(u64::try_from(limit).unwrap_or(0)),
+        Err(_) => Err(Refusal::BadRequest(Error::new(
+            Code::INCORRECT_PARAMS,
+            format!("Could not convert '{text}' into a number"),
+        ))),
+    }
+}
+
+/// One changed path of an item.
+#[derive(Clone, Copy, Debug)]
+pub struct Change<'a> {
+    /// The path, absolute.
+    pub path: &'a str,
+    /// `modified`, `added`, `replaced` or `deleted`.
+    pub what: &'static str,
+    /// Source of a copy.
+    pub copyfrom: Option<(&'a str, Revnum)>,
+    /// Kind of the node.
+    pub kind: NodeKind,
+    /// The text changed.
+    pub text_mods: bool,
+    /// Properties changed.
+    pub prop_mods: bool,
+}
+
+/// Writes one item: changes, then the revision, then properties, then the end.
+pub struct LogItem<'a>(Out<'a>);
+
+impl<'a> LogItem<'a> {
+    /// Begins.
+    pub fn begin(out: &'a mut Vec<u8>) -> Self {
+        let mut out = Out(out);
+        out.raw("<S:log-item>\n");
+        LogItem(out)
+    }
+
+    /// A changed path.
+    pub fn change(&mut self, change: &Change<'_>) -> &mut Self {
+        let out = &mut self.0;
+        out.raw("<S:").raw(change.what).raw("-path");
+        if let Some((path, rev)) = change.copyfrom {
+            out.attribute("copyfrom-path", path)
+                .rev_attribute("copyfrom-rev", Some(rev));
+        }
+        out.attribute("node-kind", change.kind.word())
+            .attribute("text-mods", word(change.text_mods))
+            .attribute("prop-mods", word(change.prop_mods))
+            .raw(">")
+            .text(change.path)
+            .raw("</S:")
+            .raw(change.what)
+            .raw("-path>\n");
+        self
+    }
+
+    /// The revision; -1 ends the items below the last one with children.
+    pub fn revision(&mut self, rev: Option<Revnum>) -> &mut Self {
+        self.0.raw("<D:version-name>").rev(rev).raw("</D:version-name>\n");
+        self
+    }
+
+    /// A property of the revision.
+    pub fn prop(&mut self, name: &str, value: &[u8], encode_binary: bool) -> &mut Self {
+        let out = &mut self.0;
+        let element = match name {
+            props::AUTHOR => "D:creator-displayname",
+            props::DATE => "S:date",
+            props::LOG => "D:comment",
+            _ => "S:revprop",
+        };
+        out.raw("<").raw(element);
+        if element == "S:revprop" {
+            out.attribute("name", name);
+        }
+        match encode_binary || xml::safe(value).is_some() {
+            true => out.value(element, value),
+            false => out.raw(">").fuzzy_text(value).raw("</").raw(element).raw(">\n"),
+        };
+        self
+    }
+
+    /// Ends.
+    pub fn end(&mut self, has_children: bool, subtractive_merge: bool) {
+        if has_children {
+            self.0.raw("<S:has-children/>");
+        }
+        if subtractive_merge {
+            self.0.raw("<S:subtractive-merge/>");
+        }
+        self.0.raw("</S:log-item>\n");
+    }
+}
+
+fn word(is: bool) -> &'static str {
+    if is { "true" } else { "false" }
+}

@@ -1,0 +1,109 @@
+//! Reports: questions that need more than a method and a path, and their answers. One file for each.
+//!
+//! A report is an XML document whose root says what is asked. [`ReportKind`] knows the roots; each file turns the document
+//! into a typed request, and appends the answer, piece by piece, to the buffer that is being sent. Texts travel as svndiff in
+//! base64 on one line ([`Text`]): windows that are stored as the client takes them pass through without being decoded.
+//!
+//! What is wrong with a request is told as a [`Refusal`]: what the error is, and whether it is the client's fault.
+
+mod base64_text;
+mod history;
+mod iprops;
+mod list;
+mod locks;
+mod log;
+mod mergeinfo;
+mod out;
+mod refusal;
+mod replay;
+mod revs;
+mod update;
+mod update_edit;
+
+pub use base64_text::Text;
+pub use history::{FILE_REV_END, write_file_rev, write_location, write_segment};
+pub use history::{FileRevs, GetDeletedRev, GetLocations, LocationSegments};
+pub use iprops::{InheritedProps, write_inherited};
+pub use list::{ListReport, write_item};
+pub use locks::{locks_depth, write_lock};
+pub use log::{Change, LogItem, LogReport};
+pub use mergeinfo::{MergeinfoReport, write_mergeinfo};
+pub use out::{DECLARATION, Out};
+pub use refusal::Refusal;
+pub use replay::{ReplayEditor, ReplayReport};
+pub use revs::{FileRevHead, dated_rev, write_version_name};
+pub use update::{Entry, UpdateItem, UpdateRequest};
+pub use update_edit::{Hrefs, UpdateEditor, UpdateForm};
+
+use base::Result;
+
+use super::names;
+use super::xml::Name;
+
+/// Begins an answer: the declaration and the root element.
+pub fn begin(out: &mut Vec<u8>, root: &str) {
+    Out(out)
+        .raw(DECLARATION)
+        .raw("<")
+        .raw(root)
+        .raw(" xmlns:S=\"svn:\" xmlns:D=\"DAV:\">\n");
+}
+
+/// Ends what [`begin`] began.
+pub fn end(out: &mut Vec<u8>, root: &str) {
+    Out(out).raw("</").raw(root).raw(">\n");
+}
+
+/// Where an answer goes.
+pub trait Outlet {
+    /// The bytes on their way to the client.
+    fn buffer(&mut self) -> &mut Vec<u8>;
+
+    /// Something is complete: sends what has gathered, if it is enough.
+    ///
+    /// # Errors
+    /// If the connection is gone.
+    fn checkpoint(&mut self) -> Result<()>;
+}
+
+/// The reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are those of the protocol")]
+pub enum ReportKind {
+    Update,
+    DatedRev,
+    Log,
+    GetLocations,
+    GetLocationSegments,
+    FileRevs,
+    GetDeletedRev,
+    GetLocks,
+    Mergeinfo,
+    InheritedProps,
+    List,
+    Replay,
+}
+
+impl ReportKind {
+    /// The report with this root element.
+    pub fn of(root: &Name) -> Option<ReportKind> {
+        if root.space != names::SVN {
+            return None;
+        }
+        Some(match root.local.as_str() {
+            "update-report" => ReportKind::Update,
+            "dated-rev-report" => ReportKind::DatedRev,
+            "log-report" => ReportKind::Log,
+            "get-locations" => ReportKind::GetLocations,
+            "get-location-segments" => ReportKind::GetLocationSegments,
+            "file-revs-report" => ReportKind::FileRevs,
+            "get-deleted-rev-report" => ReportKind::GetDeletedRev,
+            "get-locks-report" => ReportKind::GetLocks,
+            "mergeinfo-report" => ReportKind::Mergeinfo,
+            "inherited-props-report" => ReportKind::InheritedProps,
+            "list-report" => ReportKind::List,
+            "replay-report" => ReportKind::Replay,
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,244 @@
+//! The replay report: one revision as a flat sequence of an Editor's calls.
+
+use base::checksum::Md5;
+use base::{Code, Error, RelPath, Result, Revnum};
+use delta::editor::{CopyFrom, DirToken, Editor, EncodedVersions, FileToken, TextChunk, WindowForm};
+use delta::svndiff::Codec;
+
+use super::out::{DECLARATION, Out};
+use super::refusal::{Refusal, parts, path, revision};
+use super::update_edit::write_copyfrom;
+use super::{Outlet, Text};
+use crate::dav::xml::Element;
+
+/// The question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplayReport {
+    /// The revision.
+    pub rev: Revnum,
+    /// Only what concerns this path, from the root of the repository.
+    pub include: Option<RelPath>,
+    /// Copies from older revisions are told as additions.
+    pub low_water_mark: Option<Revnum>,
+    /// Contents are wanted, not only the fact that they changed.
+    pub send_deltas: bool,
+}
+
+impl ReplayReport {
+    /// Reads a request; `of` is the revision that the URL names, if it names one.
+    ///
+    /// # Errors
+    /// If a part is missing, or the revision is named twice.
+    pub fn parse(root: &Element, of: Option<Revnum>) -> std::result::Result<Self, Refusal> {
+        let bad = |message: String| Refusal::BadRequest(Error::new(Code::RA_DAV_REQUEST_FAILED, message));
+        let missing = |what: &str| bad(format!("Request was missing the {what} argument"));
+        let (mut rev, mut include, mut mark, mut send_deltas) = (of, None, None, true);
+        for (name, part) in parts(root) {
+            match name {
+                "revision" if of.is_some() => {
+                    return Err(bad(
+                        "The request's 'revision' element is malformed; there is a problem with the client."
+                            .to_owned(),
+                    ));
+                }
+                "revision" => rev = revision(&part.text),
+                "include-path" => include = Some(path(part)?),
+                "low-water-mark" => mark = Some(revision(&part.text)),
+                "send-deltas" => send_deltas = revision(&part.text) != Some(Revnum::ZERO),
+                _ => {}
+            }
+        }
+        Ok(ReplayReport {
+            rev: rev.ok_or_else(|| missing("revision"))?,
+            include,
+            low_water_mark: mark.ok_or_else(|| missing("low-water-mark"))?,
+            send_deltas,
+        })
+    }
+}
+
+/// An Editor that writes the answer.
+pub struct ReplayEditor<'a, O> {
+    outlet: &'a mut O,
+    text: Text,
+    codec: &'a mut Codec,
+    tokens: u32,
+}
+
+impl<'a, O: Outlet> ReplayEditor<'a, O> {
+    /// Writes to `outlet`; texts in svndiff `version`, compressed at `level`.
+    pub fn new(outlet: &'a mut O, version: u8, level: u8, codec: &'a mut Codec) -> Self {
+        ReplayEditor {
+            outlet,
+            text: Text::new(version, level),
+            codec,
+            tokens: 0,
+        }
+    }
+
+    fn out(&mut self) -> Out<'_> {
+        Out(self.outlet.buffer())
+    }
+
+    fn token(&mut self) -> u32 {
+        self.tokens = self.tokens.wrapping_add(1);
+        self.tokens
+    }
+
+    fn opened(&mut self, element: &str, path: &RelPath, base: Option<Revnum>) -> Result<u32> {
+        self.out()
+            .raw(element)
+            .attribute("name", path.as_str())
+            .rev_attribute("rev", base)
+            .raw("/>\n");
+        self.outlet.checkpoint()?;
+        Ok(self.token())
+    }
+
+    fn added(&mut self, element: &str, path: &RelPath, copyfrom: Option<CopyFrom<'_>>) -> Result<u32> {
+        let mut out = self.out();
+        out.raw(element).attribute("name", path.as_str());
+        write_copyfrom(&mut out, copyfrom);
+        out.raw("/>\n");
+        self.outlet.checkpoint()?;
+        Ok(self.token())
+    }
+
+    fn prop(&mut self, element: &str, name: &str, value: Option<&[u8]>) -> Result<()> {
+        let mut out = self.out();
+        out.raw("<").raw(element).attribute("name", name);
+        match value {
+            Some(value) => out.raw(">").base64_lines(value).raw("</").raw(element).raw(">\n"),
+            None => out.raw(" del=\"true\"/>\n"),
+        };
+        self.outlet.checkpoint()
+    }
+}
+
+fn unsupported<T>() -> Result<T> {
+    // A replay has nothing that may not be seen: it leaves it out.
+    Err(Error::bare(Code::UNSUPPORTED_FEATURE))
+}
+
+impl<O: Outlet> Editor for ReplayEditor<'_, O> {
+    fn set_target_revision(&mut self, rev: Revnum) -> Result<()> {
+        self.out()
+            .raw(DECLARATION)
+            .raw("<S:editor-report xmlns:S=\"svn:\">\n<S:target-revision")
+            .rev_attribute("rev", Some(rev))
+            .raw("/>\n");
+        Ok(())
+    }
+
+    fn open_root(&mut self, base: Option<Revnum>) -> Result<DirToken> {
+        self.out()
+            .raw("<S:open-root")
+            .rev_attribute("rev", base)
+            .raw("/>\n");
+        Ok(DirToken(self.token()))
+    }
+
+    fn delete_entry(&mut self, path: &RelPath, rev: Option<Revnum>, _parent: DirToken) -> Result<()> {
+        self.opened("<S:delete-entry", path, rev).map(drop)
+    }
+
+    fn add_directory(
+        &mut self,
+        path: &RelPath,
+        _parent: DirToken,
+        copyfrom: Option<CopyFrom<'_>>,
+    ) -> Result<DirToken> {
+        self.added("<S:add-directory", path, copyfrom).map(DirToken)
+    }
+
+    fn open_directory(
+        &mut self,
+        path: &RelPath,
+        _parent: DirToken,
+        base: Option<Revnum>,
+    ) -> Result<DirToken> {
+        self.opened("<S:open-directory", path, base).map(DirToken)
+    }
+
+    fn change_dir_prop(&mut self, _dir: DirToken, name: &str, value: Option<&[u8]>) -> Result<()> {
+        self.prop("S:change-dir-prop", name, value)
+    }
+
+    fn close_directory(&mut self, _dir: DirToken) -> Result<()> {
+        self.out().raw("<S:close-directory/>\n");
+        self.outlet.checkpoint()
+    }
+
+    fn absent_directory(&mut self, _path: &RelPath, _parent: DirToken) -> Result<()> {
+        unsupported()
+    }
+
+    fn add_file(
+        &mut self,
+        path: &RelPath,
+        _parent: DirToken,
+        copyfrom: Option<CopyFrom<'_>>,
+    ) -> Result<FileToken> {
+        self.added("<S:add-file", path, copyfrom).map(FileToken)
+    }
+
+    fn open_file(&mut self, path: &RelPath, _parent: DirToken, base: Option<Revnum>) -> Result<FileToken> {
+        self.opened("<S:open-file", path, base).map(FileToken)
+    }
+
+    fn apply_textdelta(&mut self, _file: FileToken, base_md5: Option<&Md5>) -> Result<()> {
+        let mut out = self.out();
+        out.raw("<S:apply-textdelta");
+        if let Some(md5) = base_md5 {
+            out.raw(" checksum=\"").hex(&md5.0).raw("\"");
+        }
+        out.raw(">");
+        Ok(())
+    }
+
+    fn accepts_encoded(&self) -> EncodedVersions {
+        EncodedVersions::up_to(self.text.version())
+    }
+
+    fn window_form(&self) -> Option<WindowForm> {
+        Some(WindowForm::new(self.text.version(), self.text.level()))
+    }
+
+    fn text_chunk(&mut self, _file: FileToken, chunk: TextChunk<'_>) -> Result<()> {
+        self.text.chunk(chunk, self.codec, self.outlet.buffer())?;
+        self.outlet.checkpoint()
+    }
+
+    fn text_end(&mut self, _file: FileToken) -> Result<()> {
+        self.text.end(self.outlet.buffer());
+        self.out().raw("</S:apply-textdelta>\n");
+        self.outlet.checkpoint()
+    }
+
+    fn change_file_prop(&mut self, _file: FileToken, name: &str, value: Option<&[u8]>) -> Result<()> {
+        self.prop("S:change-file-prop", name, value)
+    }
+
+    fn close_file(&mut self, _file: FileToken, text_md5: Option<&Md5>) -> Result<()> {
+        let mut out = self.out();
+        out.raw("<S:close-file");
+        if let Some(md5) = text_md5 {
+            out.raw(" checksum=\"").hex(&md5.0).raw("\"");
+        }
+        out.raw("/>\n");
+        self.outlet.checkpoint()
+    }
+
+    fn absent_file(&mut self, _path: &RelPath, _parent: DirToken) -> Result<()> {
+        unsupported()
+    }
+
+    fn close_edit(&mut self) -> Result<()> {
+        self.out().raw("</S:editor-report>\n");
+        Ok(())
+    }
+
+    fn abort_edit(&mut self) -> Result<()> {
+        Ok(())
+    }
+}

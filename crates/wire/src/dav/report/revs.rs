@@ -1,0 +1,42 @@
+//! Dates and numbers of revisions, and what is told of a file's revision.
+
+use base::props::PropChange;
+use base::{Date, Props, Revnum};
+
+use super::out::Out;
+use super::refusal::Refusal;
+use crate::dav::names;
+use crate::dav::xml::Element;
+
+/// The date of a `dated-rev-report`, which must be in its full form.
+///
+/// # Errors
+/// If it is missing or in another form.
+pub fn dated_rev(root: &Element) -> Result<Date, Refusal> {
+    let date = root.child(names::DAV, "creationdate").ok_or(Refusal::Bad)?;
+    let text = date.text.as_bytes();
+    let full = text.len() == FULL_DATE && text[19] == b'.' && text.ends_with(b"Z");
+    let date = Some(text).filter(|_| full).map(Date::parse);
+    date.and_then(Result::ok).ok_or(Refusal::Bad)
+}
+
+/// Length of `2026-11-21T19:31:22.137689Z`.
+const FULL_DATE: usize = 27;
+
+/// Writes a revision's number as an answer of its own; -1 if there is none.
+pub fn write_version_name(out: &mut Vec<u8>, rev: Option<Revnum>) {
+    Out(out).raw("<D:version-name>").rev(rev).raw("</D:version-name>");
+}
+
+/// What is told of one revision of a file before its text.
+#[derive(Clone, Copy, Debug)]
+#[expect(missing_docs, reason = "the fields are the parts of the answer")]
+pub struct FileRevHead<'a> {
+    pub path: &'a str,
+    pub rev: Revnum,
+    pub revprops: &'a Props,
+    pub prop_changes: &'a [PropChange],
+    pub merged: bool,
+    /// A text follows.
+    pub has_text: bool,
+}

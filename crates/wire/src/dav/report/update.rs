@@ -1,0 +1,146 @@
+//! The update report: what a client has, and what it wants.
+//!
+//! Its root's children are options first and then the client's paths, of which there may be very many: they are taken one by
+//! one ([`UpdateRequest::take`]), and only the options are kept.
+
+use base::{Code, Depth, Error, RelPath, Revnum};
+
+use super::refusal::{Refusal, path_of, revision};
+use crate::dav::names;
+use crate::dav::uri;
+use crate::dav::xml::Element;
+
+/// Everything in an update report but the client's paths.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UpdateRequest {
+    /// Texts and properties are wanted in the answer itself.
+    pub send_all: bool,
+    /// Properties of added nodes are wanted in the answer itself.
+    pub include_props: bool,
+    /// Path of the URL that the report is about.
+    pub source: Option<String>,
+    /// The revision that is wanted; `None` is the youngest.
+    pub target_rev: Option<Revnum>,
+    /// Path of the URL to switch to.
+    pub destination: Option<String>,
+    /// The one entry that the report is about, or nothing.
+    pub target: String,
+    /// Unrelated nodes are compared.
+    pub ignore_ancestry: bool,
+    /// Sources of copies are wanted.
+    pub send_copyfrom: bool,
+    /// Texts are not wanted.
+    pub no_text: bool,
+    /// The depth; `None` if it was not said.
+    pub depth: Option<Depth>,
+    /// Old clients: how to walk is said by this alone.
+    recursive: Option<bool>,
+    /// Old clients want the URLs of everything that they get.
+    pub resource_walk: bool,
+}
+
+/// One path of the client's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Relative to what the report is about.
+    pub path: RelPath,
+    /// The revision that the client has there.
+    pub rev: Revnum,
+    /// How deep it has it.
+    pub depth: Depth,
+    /// It has none of the entries.
+    pub start_empty: bool,
+    /// Where the path is switched to, in the repository.
+    pub link: Option<String>,
+    /// Its lock.
+    pub lock_token: Option<String>,
+}
+
+/// What a child of the root was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UpdateItem {
+    /// An option, noted; or nothing known.
+    Option,
+    /// A path that the client has.
+    Entry(Entry),
+    /// A path that the client does not have.
+    Missing(RelPath),
+}
+
+impl UpdateRequest {
+    /// Begins with the root.
+    pub fn new(root: &Element) -> Self {
+        let send_all = root.attribute("send-all") == Some("true");
+        UpdateRequest {
+            send_all,
+            ..UpdateRequest::default()
+        }
+    }
+
+    /// How deep to go.
+    pub fn depth(&self) -> Depth {
+        match (self.depth, self.recursive) {
+            (Some(depth), _) => depth,
+            (None, Some(false)) => Depth::Files,
+            (None, _) => Depth::Infinity,
+        }
+    }
+
+    /// Takes the next child of the root.
+    ///
+    /// # Errors
+    /// As the incumbent refuses such a child.
+    pub fn take(&mut self, child: Element) -> Result<UpdateItem, Refusal> {
+        if child.name.space != names::SVN {
+            return Ok(UpdateItem::Option);
+        }
+        let text = child.text.as_str();
+        match child.name.local.as_str() {
+            "src-path" => self.source = Some(url_path(text, "src-path")?),
+            "dst-path" => self.destination = Some(url_path(text, "dst-path")?),
+            "target-revision" => self.target_rev = revision(text),
+            "update-target" => self.target = path_of(text)?.as_str().to_owned(),
+            "ignore-ancestry" => self.ignore_ancestry = is_not_no(text),
+            "send-copyfrom-args" => self.send_copyfrom = is_not_no(text),
+            "recursive" => self.recursive = Some(is_not_no(text)),
+            "depth" => self.depth = Some(Depth::from_word(text.as_bytes())),
+            "text-deltas" => self.no_text = !is_not_no(text),
+            "include-props" => self.include_props = is_not_no(text),
+            "resource-walk" => self.resource_walk = is_not_no(text),
+            "entry" => return entry(&child).map(UpdateItem::Entry),
+            "missing" => return Ok(UpdateItem::Missing(path_of(text)?)),
+            _ => {}
+        }
+        Ok(UpdateItem::Option)
+    }
+}
+
+fn is_not_no(text: &str) -> bool {
+    text != "no"
+}
+
+fn url_path(text: &str, element: &str) -> Result<String, Refusal> {
+    match uri::path_of(text) {
+        Some(path) => Ok(path.to_owned()),
+        None => Err(Refusal::BadRequest(Error::new(
+            Code::RA_DAV_REQUEST_FAILED,
+            format!("The request's '{element}' element is malformed; there is a problem with the client."),
+        ))),
+    }
+}
+
+fn entry(element: &Element) -> Result<Entry, Refusal> {
+    let Some(rev) = element.attribute("rev") else {
+        let error = Error::new(Code::XML_ATTRIB_NOT_FOUND, "Missing XML attribute: rev");
+        return Err(Refusal::Failed(error));
+    };
+    let depth = element.attribute("depth");
+    Ok(Entry {
+        path: path_of(&element.text)?,
+        rev: revision(rev).unwrap_or(Revnum(u64::MAX)),
+        depth: depth.map_or(Depth::Infinity, |word| Depth::from_word(word.as_bytes())),
+        start_empty: element.attribute("start-empty").is_some(),
+        link: element.attribute("linkpath").map(str::to_owned),
+        lock_token: element.attribute("lock-token").map(str::to_owned),
+    })
+}

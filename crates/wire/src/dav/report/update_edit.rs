@@ -1,0 +1,386 @@
+//! The answer to an update report: the calls of an Editor become elements.
+//!
+//! Each open node is an open element, with the URL under which exactly this node can be fetched. Texts stand in the answer
+//! itself if the client wanted all of it at once; else it only hears which ones changed, and fetches them over other
+//! connections while the answer goes on.
+
+use base::checksum::{Md5, Sha1};
+use base::{RelPath, Result, Revnum};
+use delta::editor::{
+    CopyFrom, DirToken, Editor, EncodedVersions, FileToken, NodeFacts, TextChunk, WindowForm,
+};
+use delta::svndiff::Codec;
+
+use super::out::{DECLARATION, Out};
+use super::{Outlet, Text};
+use crate::dav::xml;
+
+/// In which form the client wants its answer.
+#[derive(Clone, Copy, Debug)]
+pub struct UpdateForm {
+    /// Texts stand in the answer.
+    pub send_all: bool,
+    /// Properties of added nodes stand in the answer.
+    pub inline_props: bool,
+    /// svndiff version that the client takes.
+    pub version: u8,
+    /// zlib's level, 0 to send nothing compressed.
+    pub level: u8,
+}
+
+/// Beginnings of the URLs that answers name.
+#[derive(Clone, Debug)]
+pub struct Hrefs {
+    /// `ROOT/SPECIAL/rvr/` or `…/ver/`, as it stands in XML.
+    node: String,
+    /// `ROOT/SPECIAL/bc/`, as it stands in XML.
+    collection: String,
+}
+
+impl Hrefs {
+    /// `special` is the encoded path of the special resources, `kind` that of nodes: `rvr` or `ver`.
+    pub fn new(special: &str, kind: &str) -> Self {
+        let begin = |kind: &str| {
+            let mut out = String::new();
+            xml::escape_text(special, &mut out);
+            format!("{out}/{kind}/")
+        };
+        Hrefs {
+            node: begin(kind),
+            collection: begin("bc"),
+        }
+    }
+}
+
+/// An Editor that writes the answer.
+pub struct UpdateEditor<'a, O> {
+    outlet: &'a mut O,
+    hrefs: Hrefs,
+    form: UpdateForm,
+    /// What is known of the node that is opened next: the part of its URL behind the kind, and its digest.
+    facts: Option<Facts>,
+    /// `true` for directories that were added.
+    open: Vec<bool>,
+    file: File,
+    text: Text,
+    codec: &'a mut Codec,
+    files: u32,
+}
+
+/// The file that is open.
+#[derive(Default)]
+struct File {
+    added: bool,
+    sha1: Option<Sha1>,
+    /// The text changed and must be fetched; from this one.
+    changed: Option<Option<Md5>>,
+    /// Properties of a copy that are gone, where those that are there are not told.
+    removed: Vec<String>,
+}
+
+struct Facts {
+    /// `REV/PATH`, as it stands in XML.
+    location: Vec<u8>,
+    sha1: Option<Sha1>,
+}
+
+impl<'a, O: Outlet> UpdateEditor<'a, O> {
+    /// Writes to `outlet`.
+    pub fn new(outlet: &'a mut O, hrefs: Hrefs, form: UpdateForm, codec: &'a mut Codec) -> Self {
+        let version = if form.level == 0 { 0 } else { form.version };
+        UpdateEditor {
+            outlet,
+            hrefs,
+            form,
+            facts: None,
+            open: Vec::new(),
+            file: File::default(),
+            text: Text::new(version, form.level),
+            codec,
+            files: 0,
+        }
+    }
+
+    fn out(&mut self) -> Out<'_> {
+        Out(self.outlet.buffer())
+    }
+
+    /// The element that says where a node can be fetched.
+    fn checked_in(&mut self, facts: Option<&Facts>) {
+        if let Some(facts) = facts {
+            let out = self.outlet.buffer();
+            Out(out).raw("<D:checked-in><D:href>").raw(&self.hrefs.node);
+            out.extend_from_slice(&facts.location);
+            Out(out).raw("</D:href></D:checked-in>\n");
+        }
+    }
+
+    fn prop(&mut self, name: &str, value: Option<&[u8]>) -> Result<()> {
+        match value {
+            Some(value) => self
+                .out()
+                .raw("<S:set-prop")
+                .attribute("name", name)
+                .value_apart("S:set-prop", value),
+            None => self
+                .out()
+                .raw("<S:remove-prop")
+                .attribute("name", name)
+                .raw("/>\n"),
+        };
+        self.outlet.checkpoint()
+    }
+
+    fn named(&mut self, element: &str, path: &RelPath) {
+        self.out().raw(element).attribute("name", path.basename());
+    }
+
+    fn enter(&mut self, added: bool) -> DirToken {
+        self.open.push(added);
+        DirToken(u32::try_from(self.open.len()).unwrap_or(u32::MAX))
+    }
+
+    fn begin_file(&mut self, added: bool, sha1: Option<Sha1>) -> FileToken {
+        self.file = File {
+            added,
+            sha1,
+            ..File::default()
+        };
+        self.files = self.files.wrapping_add(1);
+        FileToken(self.files)
+    }
+}
+
+impl<O: Outlet> Editor for UpdateEditor<'_, O> {
+    fn set_target_revision(&mut self, rev: Revnum) -> Result<()> {
+        let UpdateForm {
+            send_all,
+            inline_props,
+            ..
+        } = self.form;
+        self.out()
+            .raw(DECLARATION)
+            .raw("<S:update-report xmlns:S=\"svn:\" xmlns:V=\"http://subversion.tigris.org/xmlns/dav/\" xmlns:D=\"DAV:\" ")
+            .raw(if send_all { "send-all=\"true\" " } else { " " })
+            .raw(if inline_props { "inline-props=\"true\">\n" } else { ">\n" })
+            .raw("<S:target-revision")
+            .rev_attribute("rev", Some(rev))
+            .raw("/>\n");
+        Ok(())
+    }
+
+    fn wants_facts(&self) -> bool {
+        true
+    }
+
+    fn facts(&mut self, facts: &NodeFacts<'_>) {
+        let mut location = Vec::with_capacity(facts.path.as_str().len() + 12);
+        Out(&mut location)
+            .number(facts.rev.0)
+            .url_path(facts.path.as_str());
+        self.facts = Some(Facts {
+            location,
+            sha1: facts.sha1,
+        });
+    }
+
+    fn open_root(&mut self, base: Option<Revnum>) -> Result<DirToken> {
+        let facts = self.facts.take();
+        self.out()
+            .raw("<S:open-directory")
+            .rev_attribute("rev", base)
+            .raw(">\n");
+        self.checked_in(facts.as_ref());
+        Ok(self.enter(false))
+    }
+
+    fn delete_entry(&mut self, path: &RelPath, rev: Option<Revnum>, _parent: DirToken) -> Result<()> {
+        self.named("<S:delete-entry", path);
+        self.out().rev_attribute("rev", rev).raw("/>\n");
+        self.outlet.checkpoint()
+    }
+
+    fn add_directory(
+        &mut self,
+        path: &RelPath,
+        _parent: DirToken,
+        copyfrom: Option<CopyFrom<'_>>,
+    ) -> Result<DirToken> {
+        let facts = self.facts.take();
+        self.named("<S:add-directory", path);
+        let out = self.outlet.buffer();
+        if let Some(facts) = &facts {
+            Out(out).raw(" bc-url=\"").raw(&self.hrefs.collection);
+            out.extend_from_slice(&facts.location);
+            Out(out).raw("\"");
+        }
+        write_copyfrom(&mut Out(out), copyfrom);
+        Out(out).raw(">\n");
+        self.checked_in(facts.as_ref());
+        Ok(self.enter(true))
+    }
+
+    fn open_directory(
+        &mut self,
+        path: &RelPath,
+        _parent: DirToken,
+        base: Option<Revnum>,
+    ) -> Result<DirToken> {
+        let facts = self.facts.take();
+        self.named("<S:open-directory", path);
+        self.out().rev_attribute("rev", base).raw(">\n");
+        self.checked_in(facts.as_ref());
+        Ok(self.enter(false))
+    }
+
+    fn change_dir_prop(&mut self, _dir: DirToken, name: &str, value: Option<&[u8]>) -> Result<()> {
+        if !self.form.inline_props && self.open.last() == Some(&true) {
+            return Ok(());
+        }
+        self.prop(name, value)
+    }
+
+    fn close_directory(&mut self, _dir: DirToken) -> Result<()> {
+        let end = match self.open.pop() {
+            Some(true) => "</S:add-directory>\n",
+            Some(false) | None => "</S:open-directory>\n",
+        };
+        self.out().raw(end);
+        self.outlet.checkpoint()
+    }
+
+    fn absent_directory(&mut self, path: &RelPath, _parent: DirToken) -> Result<()> {
+        self.named("<S:absent-directory", path);
+        self.out().raw("/>\n");
+        self.outlet.checkpoint()
+    }
+
+    fn add_file(
+        &mut self,
+        path: &RelPath,
+        _parent: DirToken,
+        copyfrom: Option<CopyFrom<'_>>,
+    ) -> Result<FileToken> {
+        let facts = self.facts.take();
+        let sha1 = facts.as_ref().and_then(|facts| facts.sha1);
+        self.named("<S:add-file", path);
+        let mut out = self.out();
+        write_sha1(&mut out, sha1.as_ref());
+        write_copyfrom(&mut out, copyfrom);
+        out.raw(">\n");
+        self.checked_in(facts.as_ref());
+        Ok(self.begin_file(true, sha1))
+    }
+
+    fn open_file(&mut self, path: &RelPath, _parent: DirToken, base: Option<Revnum>) -> Result<FileToken> {
+        let facts = self.facts.take();
+        self.named("<S:open-file", path);
+        self.out().rev_attribute("rev", base).raw(">\n");
+        self.checked_in(facts.as_ref());
+        Ok(self.begin_file(false, facts.and_then(|facts| facts.sha1)))
+    }
+
+    fn apply_textdelta(&mut self, _file: FileToken, base_md5: Option<&Md5>) -> Result<()> {
+        self.file.changed = Some(base_md5.copied());
+        if self.form.send_all {
+            let mut out = self.out();
+            out.raw("<S:txdelta");
+            write_md5(&mut out, "base-checksum", base_md5);
+            out.raw(">");
+        }
+        Ok(())
+    }
+
+    fn accepts_encoded(&self) -> EncodedVersions {
+        EncodedVersions::up_to(self.text.version())
+    }
+
+    fn window_form(&self) -> Option<WindowForm> {
+        let form = WindowForm::new(self.text.version(), self.text.level());
+        self.form.send_all.then_some(form)
+    }
+
+    fn text_chunk(&mut self, _file: FileToken, chunk: TextChunk<'_>) -> Result<()> {
+        if !self.form.send_all {
+            return Ok(());
+        }
+        self.text.chunk(chunk, self.codec, self.outlet.buffer())?;
+        self.outlet.checkpoint()
+    }
+
+    fn text_end(&mut self, _file: FileToken) -> Result<()> {
+        if self.form.send_all {
+            self.text.end(self.outlet.buffer());
+            self.out().raw("</S:txdelta>");
+        }
+        Ok(())
+    }
+
+    fn change_file_prop(&mut self, _file: FileToken, name: &str, value: Option<&[u8]>) -> Result<()> {
+        if !self.form.inline_props && self.file.added {
+            if value.is_none() {
+                self.file.removed.push(name.to_owned());
+            }
+            return Ok(());
+        }
+        self.prop(name, value)
+    }
+
+    fn close_file(&mut self, _file: FileToken, text_md5: Option<&Md5>) -> Result<()> {
+        let file = std::mem::take(&mut self.file);
+        for name in &file.removed {
+            self.prop(name, None)?;
+        }
+        let mut out = Out(self.outlet.buffer());
+        if let (false, false, Some(base)) = (self.form.send_all, file.added, &file.changed) {
+            out.raw("<S:fetch-file");
+            write_md5(&mut out, "base-checksum", base.as_ref());
+            write_sha1(&mut out, file.sha1.as_ref());
+            out.raw("/>\n");
+        }
+        if let Some(md5) = text_md5 {
+            out.raw("<S:prop><V:md5-checksum>").hex(&md5.0);
+            out.raw("</V:md5-checksum></S:prop>");
+        }
+        out.raw(if file.added {
+            "</S:add-file>\n"
+        } else {
+            "</S:open-file>\n"
+        });
+        self.outlet.checkpoint()
+    }
+
+    fn absent_file(&mut self, path: &RelPath, _parent: DirToken) -> Result<()> {
+        self.named("<S:absent-file", path);
+        self.out().raw("/>\n");
+        self.outlet.checkpoint()
+    }
+
+    /// The end tag is the caller's: something may stand before it.
+    fn close_edit(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn abort_edit(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+fn write_md5(out: &mut Out<'_>, name: &str, md5: Option<&Md5>) {
+    if let Some(md5) = md5 {
+        out.raw(" ").raw(name).raw("=\"").hex(&md5.0).raw("\"");
+    }
+}
+
+fn write_sha1(out: &mut Out<'_>, sha1: Option<&Sha1>) {
+    if let Some(sha1) = sha1 {
+        out.raw(" sha1-checksum=\"").hex(&sha1.0).raw("\"");
+    }
+}
+
+pub(super) fn write_copyfrom(out: &mut Out<'_>, copyfrom: Option<CopyFrom<'_>>) {
+    if let Some(from) = copyfrom {
+        out.attribute("copyfrom-path", from.path)
+            .rev_attribute("copyfrom-rev", Some(from.rev));
+    }
+}

@@ -1,0 +1,227 @@
+//! Long XML documents, one child of the root at a time.
+//!
+//! The report of a working copy has an entry for everything that is odd in it: a million of them is a long document of small
+//! elements. It is read as it comes; no more than one child of the root is in memory, and a child's length is bounded.
+
+use std::io::{self, BufRead, Read};
+
+use quick_xml::Reader;
+
+use super::xml::{Element, Limits, Malformed, Tree, has_control};
+
+/// Reads a document from its beginning to its end.
+pub struct ElementStream<R> {
+    reader: Reader<Measured<R>>,
+    tree: Tree,
+    buffer: Vec<u8>,
+    ended: bool,
+}
+
+/// Why a document could not be read.
+#[derive(Debug)]
+pub enum StreamFault {
+    /// It is not XML as we take it.
+    Malformed(Malformed),
+    /// The source failed.
+    Io(io::Error),
+}
+
+impl From<Malformed> for StreamFault {
+    fn from(what: Malformed) -> Self {
+        StreamFault::Malformed(what)
+    }
+}
+
+/// Longest child of the root, its markup included, bytes. Texts of that length are nowhere in reports.
+const LONGEST_CHILD: u64 = 1 << 20;
+
+impl<R: BufRead> ElementStream<R> {
+    /// Reads up to the start of the root; `None` if there is nothing but white space.
+    ///
+    /// # Errors
+    /// If it does not begin like a document.
+    pub fn open(source: R, limits: Limits) -> Result<Option<Self>, StreamFault> {
+        let mut reader = Reader::from_reader(Measured {
+            source,
+            left: LONGEST_CHILD,
+        });
+        reader.config_mut().check_end_names = true;
+        let mut stream = ElementStream {
+            reader,
+            tree: Tree::new(limits),
+            buffer: Vec::new(),
+            ended: false,
+        };
+        let mut empty = true;
+        while stream.tree.open.is_empty() {
+            if !stream.step()? {
+                return match empty {
+                    true => Ok(None),
+                    false => Err(Malformed::new("the document is not complete").into()),
+                };
+            }
+            empty &= stream.buffer.iter().all(u8::is_ascii_whitespace);
+            if stream.tree.has_root() {
+                // `<root/>`
+                stream.ended = true;
+                break;
+            }
+        }
+        Ok(Some(stream))
+    }
+
+    /// The root: its name and its attributes.
+    pub fn root(&self) -> Option<&Element> {
+        self.tree.outermost()
+    }
+
+    /// The next child of the root; `None` behind the last one, when the document has ended well.
+    ///
+    /// # Errors
+    /// If the document is not well-formed, not complete, or exceeds the limits; those of the source.
+    pub fn next_child(&mut self) -> Result<Option<Element>, StreamFault> {
+        self.reader.get_mut().left = LONGEST_CHILD;
+        while !self.ended {
+            if let [root] = &mut self.tree.open[..]
+                && let Some(child) = root.children.pop()
+            {
+                return Ok(Some(child));
+            }
+            if !self.step()? {
+                return Err(Malformed::new("the document is not complete").into());
+            }
+            self.ended = self.tree.has_root();
+        }
+        // Only white space and comments may follow.
+        while self.step()? {
+            if !self.tree.open.is_empty() {
+                return Err(Malformed::new("two roots").into());
+            }
+        }
+        Ok(None)
+    }
+
+    /// The whole root with everything that was not read yet.
+    ///
+    /// # Errors
+    /// As [`ElementStream::next_child`].
+    pub fn rest(mut self) -> Result<Element, StreamFault> {
+        let mut children = Vec::new();
+        while let Some(child) = self.next_child()? {
+            children.push(child);
+        }
+        let mut root = self.tree.finish()?;
+        root.children = children;
+        Ok(root)
+    }
+
+    fn step(&mut self) -> Result<bool, StreamFault> {
+        self.buffer.clear();
+        let event = match self.reader.read_event_into(&mut self.buffer) {
+            Ok(event) => event,
+            Err(quick_xml::Error::Io(e)) => return Err(StreamFault::Io(io::Error::new(e.kind(), e))),
+            Err(other) => return Err(Malformed::new(other.to_string()).into()),
+        };
+        let going_on = self.tree.take(&event, 0..0)?;
+        drop(event);
+        if has_control(&self.buffer) {
+            return Err(Malformed::new("control character").into());
+        }
+        Ok(going_on)
+    }
+}
+
+/// A source that fails where a child becomes too long.
+struct Measured<R> {
+    source: R,
+    left: u64,
+}
+
+impl<R: BufRead> BufRead for Measured<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        let have = self.source.fill_buf()?;
+        let most = usize::try_from(self.left).unwrap_or(usize::MAX);
+        if most == 0 && !have.is_empty() {
+            return Err(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                "an element is too long",
+            ));
+        }
+        Ok(&have[..have.len().min(most)])
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.left = self.left.saturating_sub(amount as u64);
+        self.source.consume(amount);
+    }
+}
+
+impl<R: BufRead> Read for Measured<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let have = self.fill_buf()?;
+        let len = have.len().min(into.len());
+        into[..len].copy_from_slice(&have[..len]);
+        self.consume(len);
+        Ok(len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(text: &str) -> Result<Option<ElementStream<&[u8]>>, StreamFault> {
+        ElementStream::open(text.as_bytes(), Limits::default())
+    }
+
+    #[test]
+    fn children_come_one_by_one_and_are_not_kept() {
+        let mut stream = open("<?xml version=\"1.0\"?>\n<a x='1' xmlns='u'><b>1</b> text <c><d/></c></a>\n")
+            .expect("well-formed")
+            .expect("there");
+        let root = stream.root().expect("the root");
+        assert!(root.name.is("u", "a") && root.attribute("x") == Some("1"));
+        let first = stream.next_child().expect("well-formed").expect("a child");
+        assert_eq!((first.name.local.as_str(), first.text.as_str()), ("b", "1"));
+        let rest = stream.rest().expect("well-formed");
+        assert_eq!(rest.children.len(), 1);
+        assert_eq!(rest.children[0].children.len(), 1);
+    }
+
+    #[test]
+    fn empty_bodies_and_roots_are_told_apart() {
+        assert!(open(" \n").expect("no fault").is_none());
+        let stream = open("<a/>").expect("well-formed").expect("there");
+        assert!(stream.root().is_some());
+        assert!(stream.rest().expect("well-formed").children.is_empty());
+    }
+
+    #[test]
+    fn what_is_broken_is_refused() {
+        for bad in [
+            "x",
+            "<a><b>",
+            "<a><b></a>",
+            "<a/><b/>",
+            "<a></a>x",
+            "<a>\u{1}</a>",
+            "</a>",
+            "<!-- x -->",
+            "<a b='\u{1}'/>",
+            "<a><b/>",
+            "<!DOCTYPE a><a/>",
+        ] {
+            let outcome = open(bad).and_then(|stream| stream.map(ElementStream::rest).transpose());
+            assert!(outcome.is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_child_may_not_be_too_long_but_the_document_may() {
+        let long = format!("<a><b>{}</b></a>", "x".repeat(2 << 20));
+        let outcome = open(&long).expect("begins well").expect("there").rest();
+        assert!(matches!(outcome, Err(StreamFault::Io(e)) if e.kind() == io::ErrorKind::FileTooLarge));
+        let many = format!("<a>{}</a>", "<b>xxxxxxxxxxxxxxx</b>".repeat(200_000));
+        assert!(open(&many).expect("begins well").expect("there").rest().is_ok());
+    }
+}
