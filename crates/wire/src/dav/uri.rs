@@ -276,7 +276,7 @@ mod tests {
     }
 
     fn fs(text: &str) -> FsPath {
-        FsPath::parse(text).unwrap()
+        FsPath::parse(text).expect("a path")
     }
 
     #[test]

@@ -425,14 +425,14 @@ mod tests {
         let root = parse(
             r#"<a xmlns:C="http://subversion.tigris.org/xmlns/custom/"><C:my:prop C:x="1">v</C:my:prop></a>"#,
         )
-        .unwrap();
-        let prop = root.child(names::CUSTOM_PROP, "my:prop").unwrap();
+        .expect("well-formed");
+        let prop = root.child(names::CUSTOM_PROP, "my:prop").expect("there");
         assert_eq!((prop.text.as_str(), prop.attribute("x")), ("v", Some("1")));
     }
 
     #[test]
     fn references_and_line_ends_are_resolved() {
-        let root = parse("<a>x&#13;\r\n&lt;&amp;&#x41;<![CDATA[<b>]]></a>").unwrap();
+        let root = parse("<a>x&#13;\r\n&lt;&amp;&#x41;<![CDATA[<b>]]></a>").expect("well-formed");
         assert_eq!(root.text, "x\r\n<&A<b>");
     }
 
@@ -461,8 +461,8 @@ mod tests {
     #[test]
     fn content_is_found_as_it_was_sent() {
         let text = r#"<l xmlns="DAV:"><owner><href a="1">x</href> y</owner></l>"#;
-        let root = parse(text).unwrap();
-        let owner = root.child(names::DAV, "owner").unwrap();
+        let root = parse(text).expect("well-formed");
+        let owner = root.child(names::DAV, "owner").expect("there");
         assert_eq!(&text[owner.content.clone()], r#"<href a="1">x</href> y"#);
         assert_eq!(
             &text[owner.whole.clone()],

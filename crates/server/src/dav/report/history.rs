@@ -5,7 +5,7 @@ use http::StatusCode;
 use repos::history;
 use wire::dav::report::{
     GetDeletedRev, GetLocations, LocationSegments, Outlet as _, begin, dated_rev as parse_date, end,
-    write_location, write_segment, write_version_name,
+    write_location, write_revision, write_segment,
 };
 use wire::dav::xml::Element;
 
@@ -18,9 +18,7 @@ use crate::oplog;
 pub(super) fn dated_rev(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> Outcome {
     let date = parse_date(root)?;
     let rev = visit.repository().dated_revision(date)?;
-    begin(reply.buffer(), "S:dated-rev-report");
-    write_version_name(reply.buffer(), Some(rev));
-    end(reply.buffer(), "S:dated-rev-report");
+    write_revision(reply.buffer(), "S:dated-rev-report", Some(rev));
     Ok(())
 }
 
@@ -86,8 +84,6 @@ pub(super) fn deleted_rev(visit: &mut Visit<'_>, reply: &mut Reply, root: &Eleme
     let found = history::deleted_rev(visit.repository(), &path, peg, last)
         .map_err(|error| Fault::hidden(StatusCode::INTERNAL_SERVER_ERROR, error))?;
     visit.log_operation(|| "get-deleted-rev".to_owned());
-    begin(reply.buffer(), "S:get-deleted-rev-report");
-    write_version_name(reply.buffer(), found);
-    end(reply.buffer(), "S:get-deleted-rev-report");
+    write_revision(reply.buffer(), "S:get-deleted-rev-report", found);
     Ok(())
 }

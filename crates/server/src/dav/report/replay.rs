@@ -32,7 +32,7 @@ pub(super) fn replay(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -
     });
     let options = Options {
         base_path: base_path.clone(),
-        low_water_mark: request.low_water_mark,
+        low_water_mark: Some(request.low_water_mark),
         send_deltas: request.send_deltas,
     };
     let (version, level) = svndiff(visit);

@@ -179,10 +179,10 @@ fn path_of_url(visit: &Visit<'_>, url: &str) -> Result<FsPath, Fault> {
     match visit.place.resource_of_url(url) {
         Some(Resource::Public(path)) => Ok(path),
         Some(_) => Err(Error::new(Code::UNSUPPORTED_FEATURE, "Unsupported URI form").into()),
-        None => Err(bad(
-            Code::APMOD_MALFORMED_URI,
-            "Unusable URI: it does not refer to this repository",
-        )),
+        None => {
+            let message = "Unusable URI: it does not refer to this repository";
+            Err(Error::new(Code::APMOD_MALFORMED_URI, message).into())
+        }
     }
 }
 

@@ -31,7 +31,7 @@ pub use mergeinfo::{MergeinfoReport, write_mergeinfo};
 pub use out::{DECLARATION, Out};
 pub use refusal::Refusal;
 pub use replay::{ReplayEditor, ReplayReport};
-pub use revs::{FileRevHead, dated_rev, write_version_name};
+pub use revs::{FileRevHead, dated_rev, write_revision};
 pub use update::{Entry, UpdateItem, UpdateRequest};
 pub use update_edit::{Hrefs, UpdateEditor, UpdateForm};
 

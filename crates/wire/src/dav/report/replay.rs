@@ -19,7 +19,7 @@ pub struct ReplayReport {
     /// Only what concerns this path, from the root of the repository.
     pub include: Option<RelPath>,
     /// Copies from older revisions are told as additions.
-    pub low_water_mark: Option<Revnum>,
+    pub low_water_mark: Revnum,
     /// Contents are wanted, not only the fact that they changed.
     pub send_deltas: bool,
 }
@@ -32,19 +32,27 @@ impl ReplayReport {
     pub fn parse(root: &Element, of: Option<Revnum>) -> std::result::Result<Self, Refusal> {
         let bad = |message: String| Refusal::BadRequest(Error::new(Code::RA_DAV_REQUEST_FAILED, message));
         let missing = |what: &str| bad(format!("Request was missing the {what} argument"));
+        let malformed = |what: &str| {
+            bad(format!(
+                "The request's '{what}' element is malformed; there is a problem with the client."
+            ))
+        };
         let (mut rev, mut include, mut mark, mut send_deltas) = (of, None, None, true);
         for (name, part) in parts(root) {
             match name {
                 "revision" if of.is_some() => {
-                    return Err(bad(
-                        "The request's 'revision' element is malformed; there is a problem with the client."
-                            .to_owned(),
-                    ));
+                    return Err(malformed("revision"));
                 }
                 "revision" => rev = revision(&part.text),
                 "include-path" => include = Some(path(part)?),
-                "low-water-mark" => mark = Some(revision(&part.text)),
-                "send-deltas" => send_deltas = revision(&part.text) != Some(Revnum::ZERO),
+                "low-water-mark" => mark = revision(&part.text),
+                "send-deltas" => {
+                    send_deltas = match part.text.as_str() {
+                        "0" => false,
+                        "1" => true,
+                        _ => return Err(malformed("send-deltas")),
+                    }
+                }
                 _ => {}
             }
         }

@@ -3,6 +3,7 @@
 use base::props::PropChange;
 use base::{Date, Props, Revnum};
 
+use super::begin;
 use super::out::Out;
 use super::refusal::Refusal;
 use crate::dav::names;
@@ -23,9 +24,15 @@ pub fn dated_rev(root: &Element) -> Result<Date, Refusal> {
 /// Length of `2026-11-21T19:31:22.137689Z`.
 const FULL_DATE: usize = 27;
 
-/// Writes a revision's number as an answer of its own; -1 if there is none.
-pub fn write_version_name(out: &mut Vec<u8>, rev: Option<Revnum>) {
-    Out(out).raw("<D:version-name>").rev(rev).raw("</D:version-name>");
+/// Writes an answer that is only a revision's number; -1 if there is none.
+pub fn write_revision(out: &mut Vec<u8>, root: &str, rev: Option<Revnum>) {
+    begin(out, root);
+    Out(out)
+        .raw("<D:version-name>")
+        .rev(rev)
+        .raw("</D:version-name></")
+        .raw(root)
+        .raw(">");
 }
 
 /// What is told of one revision of a file before its text.
