@@ -131,11 +131,11 @@ pub(super) fn date(stored: Option<&[u8]>) -> String {
 
 /// Bytes for people.
 pub(super) fn size(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
         return format!("{bytes} B");
     }
-    let mut tenths = bytes.saturating_mul(10) / 1024;
+    let mut tenths = u128::from(bytes) * 10 / 1024;
     let mut unit = 0;
     while tenths >= 10_240 && unit + 1 < UNITS.len() {
         tenths /= 1024;
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(size(0), "0 B");
         assert_eq!(size(1536), "1.5 KiB");
         assert_eq!(size(5 << 20), "5.0 MiB");
-        assert_eq!(size(u64::MAX), "1801.4 PiB");
+        assert_eq!(size(u64::MAX), "15.9 EiB");
         assert_eq!(date(Some(b"2026-11-21T19:31:22.137689Z")), "2026-11-21 19:31 UTC");
         assert_eq!(date(Some("é".as_bytes())), "é");
         assert_eq!(date(None), "");
