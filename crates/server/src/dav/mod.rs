@@ -8,6 +8,7 @@
 
 mod access;
 mod activity;
+mod autoversion;
 mod created;
 mod fault;
 mod get;
@@ -59,6 +60,9 @@ pub(crate) fn answer(service: &Arc<Service>, request: &mut Request, reply: &mut 
 }
 
 fn dispatch(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
+    if autoversion::is_wanted(visit) {
+        return autoversion::autoversion(visit, reply, dispatch);
+    }
     match visit.request.method.as_str() {
         "OPTIONS" => options::options(visit, reply),
         "PROPFIND" => propfind::propfind(visit, reply),

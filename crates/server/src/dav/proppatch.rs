@@ -72,6 +72,12 @@ fn check_target(visit: &Visit<'_>) -> Outcome {
         | Resource::VtxnRoot(..)
         | Resource::Working(..)
         | Resource::WorkingBaseline(..) => Ok(()),
+        Resource::Public(path) if visit.autoversion.is_some() => {
+            match visit.repository().check_path(visit.youngest()?, path)? {
+                NodeKind::None => Err(Fault::html(StatusCode::NOT_FOUND)),
+                _ => Ok(()),
+            }
+        }
         Resource::Public(path) => {
             let youngest = visit.youngest()?;
             match visit.repository().check_path(youngest, path)? {

@@ -40,7 +40,10 @@ impl Visit<'_> {
             | Resource::VtxnRoot(id, _)
             | Resource::Working(id, _)
             | Resource::WorkingBaseline(id, _) => self.txn_of_activity(id, StatusCode::BAD_REQUEST),
-            _ => Err(Fault::html(StatusCode::METHOD_NOT_ALLOWED)),
+            _ => match &self.autoversion {
+                Some(name) => Ok(name.clone()),
+                None => Err(Fault::html(StatusCode::METHOD_NOT_ALLOWED)),
+            },
         }
     }
 
@@ -57,6 +60,7 @@ impl Visit<'_> {
             Resource::TxnRoot(_, path) | Resource::VtxnRoot(_, path) | Resource::Working(_, path) => {
                 Some(path.clone())
             }
+            Resource::Public(path) if self.autoversion.is_some() => Some(path.clone()),
             _ => None,
         }
     }

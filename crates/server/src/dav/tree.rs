@@ -124,10 +124,17 @@ pub(super) fn copy(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     if visit.repository().check_path(rev, &from)? == NodeKind::None {
         return Err(Fault::html(StatusCode::NOT_FOUND));
     }
-    visit.resource = to.clone();
+    let copied = std::mem::replace(&mut visit.resource, to.clone());
     let Some(path) = visit.working_path() else {
         return Err(Fault::html(StatusCode::CONFLICT));
     };
+    // Into itself, or onto what holds it: neither can be.
+    if let Resource::Public(source) = &copied
+        && visit.autoversion.is_some()
+        && (source.contains(&path) || path.contains(source))
+    {
+        return Err(Fault::html(StatusCode::FORBIDDEN));
+    }
     let replaced = visit.step(|visit, in_use| {
         let transaction = in_use.transaction;
         let exists = transaction.kind(&path)? != NodeKind::None;
@@ -143,7 +150,7 @@ pub(super) fn copy(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     })?;
     match replaced {
         true => _ = reply.status(StatusCode::NO_CONTENT),
-        false => created_at(visit, reply, &url_of(visit, &to)),
+        false => created_at(visit, reply, &place_of(visit, &to)),
     }
     Ok(())
 }
@@ -159,6 +166,23 @@ fn source(visit: &Visit<'_>) -> Result<(Revnum, FsPath), Fault> {
     }
 }
 
-pub(super) fn move_(visit: &mut Visit<'_>, _reply: &mut Reply) -> Outcome {
-    Err(visit.not_writable()?)
+/// Where something was made: as everybody sees it, if it will be seen at once.
+fn place_of(visit: &Visit<'_>, to: &Resource) -> String {
+    match to {
+        Resource::Public(path) => visit.base().public(path),
+        _ => url_of(visit, to),
+    }
+}
+
+/// A copy, and the end of what was copied: only for programs whose every write is a revision.
+pub(super) fn move_(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
+    let Resource::Public(from) = visit.resource.clone() else {
+        return Err(visit.not_writable()?);
+    };
+    if visit.autoversion.is_none() {
+        return Err(visit.not_writable()?);
+    }
+    visit.check_locked(&from)?;
+    copy(visit, reply)?;
+    visit.step(|_, in_use| in_use.transaction.delete(&from, None).map_err(refused))
 }

@@ -14,6 +14,7 @@ use wire::dav::xml::{self, Element};
 use super::fault::Fault;
 use super::place::Place;
 use crate::http::{HttpOptions, Operation, PathAuthz, Request};
+use crate::log::Origin;
 use crate::service::Service;
 
 /// A request that has found its repository.
@@ -26,6 +27,8 @@ pub(crate) struct Visit<'a> {
     pub(crate) user: Option<String>,
     /// What path-based rules grant the user; none if there are no rules.
     pub(crate) rights: Option<Arc<UserRights>>,
+    /// The transaction that was begun for this one request.
+    pub(crate) autoversion: Option<String>,
     youngest: OnceCell<Revnum>,
     /// What it is in Subversion's words.
     operation: RefCell<Option<String>>,
@@ -47,6 +50,7 @@ impl<'a> Visit<'a> {
             resource,
             user: None,
             rights: None,
+            autoversion: None,
             youngest: OnceCell::new(),
             operation: RefCell::new(None),
         }
@@ -90,12 +94,19 @@ impl<'a> Visit<'a> {
         if body.is_empty() {
             return Ok(None);
         }
+        Ok(Some((self.parse_xml(&body)?, body)))
+    }
+
+    /// A body that was read, as XML.
+    ///
+    /// # Errors
+    /// 400.
+    pub(crate) fn parse_xml(&self, body: &[u8]) -> std::result::Result<Element, Fault> {
         let limits = xml::Limits {
-            depth: limits.xml_depth,
+            depth: self.http.limits.xml_depth,
             ..xml::Limits::default()
         };
-        let root = Element::parse(&body, limits)?;
-        Ok(Some((root, body)))
+        Ok(Element::parse(body, limits)?)
     }
 
     /// As [`Visit::xml`] where a body must be.
@@ -117,6 +128,13 @@ impl<'a> Visit<'a> {
     /// Logs what the client asked for, in Subversion's words. Of several for one request the last counts.
     pub(crate) fn log_operation(&self, text: impl FnOnce() -> String) {
         *self.operation.borrow_mut() = Some(text());
+    }
+
+    /// Logs what went wrong behind something that was done.
+    pub(crate) fn log_error(&self, error: &base::Error) {
+        if let Some(log) = &self.service.log {
+            log.error(Origin::at(Some(self.request.peer.address.ip())), error);
+        }
     }
 
     /// Tells the logs of the request what it was.

@@ -12,6 +12,7 @@ pub mod accept;
 pub mod checkout;
 pub mod fault;
 pub mod if_header;
+pub mod lock;
 pub mod lock_tokens;
 pub mod merge;
 pub mod names;

@@ -62,6 +62,8 @@ pub struct Element {
     pub name: Name,
     /// Attributes by local name (namespace declarations are not among them).
     pub attributes: Vec<(String, String)>,
+    /// The namespaces that it declares itself: prefix (empty for the default) and URI.
+    pub declared: Vec<(String, String)>,
     /// Its own character data: all pieces between its children, joined.
     pub text: String,
     /// The elements in it.
@@ -130,6 +132,11 @@ impl Scopes {
             }
         }
         Ok(attributes)
+    }
+
+    /// What the element entered last declares itself.
+    pub(crate) fn innermost(&self) -> &[(String, String)] {
+        self.marks.last().map_or(&[], |mark| &self.declared[*mark..])
     }
 
     pub(crate) fn leave(&mut self) {
@@ -264,10 +271,12 @@ impl Tree {
             return Err(Malformed::new("too many elements"));
         }
         let attributes = self.scopes.enter(start)?;
+        let declared = self.scopes.innermost().to_vec();
         let name = self.scopes.resolve(start.name().as_ref())?;
         self.open.push(Element {
             name,
             attributes,
+            declared,
             content: at.end..at.end,
             whole: at,
             ..Element::default()

@@ -1,0 +1,176 @@
+//! Bodies of `LOCK`, and how locks are described to clients.
+
+use std::fmt::Write as _;
+
+use super::names::DAV;
+use super::xml::{self, Element};
+
+/// What a client that locks says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LockInfo {
+    /// The text in the `owner` element: Subversion's clients put the comment there.
+    pub owner_text: Option<String>,
+    /// The whole `owner` element, with every namespace that it needs: what other clients want to get back.
+    pub owner_xml: Option<String>,
+}
+
+impl LockInfo {
+    /// Reads a `lockinfo`; `document` is what `root` was parsed from. `None` if it is none, or asks for anything but an exclusive
+    /// write lock.
+    pub fn parse(root: &Element, document: &[u8]) -> Option<LockInfo> {
+        if !root.name.is(DAV, "lockinfo") {
+            return None;
+        }
+        root.child(DAV, "lockscope")?.child(DAV, "exclusive")?;
+        root.child(DAV, "locktype")?.child(DAV, "write")?;
+        let Some(owner) = root.child(DAV, "owner") else {
+            return Some(LockInfo::default());
+        };
+        let content = document.get(owner.content.clone()).unwrap_or_default();
+        let content = std::str::from_utf8(content).ok()?;
+        let mut whole = String::from("<D:owner xmlns:D=\"DAV:\"");
+        for (prefix, uri) in root.declared.iter().chain(&owner.declared) {
+            // Our own prefix means the same wherever it is redeclared so.
+            if prefix == "D" {
+                continue;
+            }
+            let mut value = String::new();
+            xml::escape_attribute(uri, &mut value);
+            let later = owner.declared.iter().any(|(other, _)| other == prefix);
+            if later
+                && !owner
+                    .declared
+                    .iter()
+                    .any(|own| own == &(prefix.clone(), uri.clone()))
+            {
+                continue;
+            }
+            match prefix.as_str() {
+                "" => _ = write!(whole, " xmlns=\"{value}\""),
+                prefix => _ = write!(whole, " xmlns:{prefix}=\"{value}\""),
+            }
+        }
+        _ = write!(whole, ">{content}</D:owner>");
+        // A `D` that means something else cannot be kept as it is.
+        let foreign = |(prefix, uri): &(String, String)| prefix == "D" && uri != DAV;
+        if root.declared.iter().chain(&owner.declared).any(foreign) {
+            whole = String::from("<D:owner xmlns:D=\"DAV:\">");
+            xml::escape_text(&owner.text, &mut whole);
+            whole.push_str("</D:owner>");
+        }
+        Some(LockInfo {
+            owner_text: Some(owner.text.clone()),
+            owner_xml: Some(whole),
+        })
+    }
+}
+
+/// What a lock is to a WebDAV client.
+#[derive(Clone, Copy, Debug)]
+pub struct ActiveLock<'a> {
+    /// Its token.
+    pub token: &'a str,
+    /// `0` or `infinity`.
+    pub depth: &'a str,
+    /// What its owner said: text, or an `owner` element if `comment_is_xml`.
+    pub comment: Option<&'a str>,
+    /// `comment` is what a WebDAV client sent.
+    pub comment_is_xml: bool,
+    /// Seconds until it ends; `None` is never.
+    pub timeout: Option<u64>,
+}
+
+/// Appends an `activelock`.
+pub fn write_active_lock(lock: &ActiveLock<'_>, out: &mut String) {
+    out.push_str(
+        "<D:activelock>\n<D:locktype><D:write/></D:locktype>\n<D:lockscope><D:exclusive/></D:lockscope>\n<D:depth>",
+    );
+    out.push_str(lock.depth);
+    out.push_str("</D:depth>\n");
+    match lock.comment {
+        Some(comment) if lock.comment_is_xml => out.push_str(comment),
+        Some(comment) => {
+            out.push_str("<ns0:owner xmlns:ns0=\"DAV:\">");
+            xml::escape_text(comment, out);
+            out.push_str("</ns0:owner>");
+        }
+        None => {}
+    }
+    out.push_str("<D:timeout>");
+    match lock.timeout {
+        Some(seconds) => _ = write!(out, "Second-{seconds}"),
+        None => out.push_str("Infinite"),
+    }
+    out.push_str("</D:timeout>\n<D:locktoken>\n<D:href>");
+    xml::escape_text(lock.token, out);
+    out.push_str("</D:href>\n</D:locktoken>\n</D:activelock>\n");
+}
+
+/// Appends the answer to `LOCK`.
+pub fn write_lock_answer(lock: &ActiveLock<'_>, out: &mut String) {
+    out.push_str(
+        "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<D:prop xmlns:D=\"DAV:\">\n<D:lockdiscovery>\n",
+    );
+    write_active_lock(lock, out);
+    out.push_str("</D:lockdiscovery>\n</D:prop>\n");
+}
+
+/// The first timeout of a `Timeout` header that we can keep, in seconds: `Some(None)` is never, `None` nothing that we know.
+pub fn parse_timeout(header: &str) -> Option<Option<u64>> {
+    header.split(',').find_map(|part| {
+        let part = part.trim();
+        if part.eq_ignore_ascii_case("infinite") {
+            return Some(None);
+        }
+        let seconds = part.get(..7).filter(|word| word.eq_ignore_ascii_case("second-"));
+        seconds.and_then(|_| part[7..].parse().ok()).map(Some)
+    })
+}
+
+/// The token in a `Lock-Token` header.
+pub fn parse_token(header: &str) -> Option<&str> {
+    header.trim().strip_prefix('<')?.strip_suffix('>')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dav::xml::Limits;
+
+    fn parse(text: &str) -> Option<LockInfo> {
+        LockInfo::parse(
+            &Element::parse(text.as_bytes(), Limits::default()).unwrap(),
+            text.as_bytes(),
+        )
+    }
+
+    #[test]
+    fn comments_of_svn_and_owners_of_others() {
+        let svn = r#"<?xml version="1.0"?><lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype><owner>a &lt;c&gt;</owner></lockinfo>"#;
+        assert_eq!(parse(svn).unwrap().owner_text.as_deref(), Some("a <c>"));
+        let other = r#"<D:lockinfo xmlns:D='DAV:' xmlns:x='u'><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype><D:owner><D:href x:y='1'>me</D:href></D:owner></D:lockinfo>"#;
+        let owner = parse(other).unwrap().owner_xml.unwrap();
+        assert_eq!(
+            owner,
+            r#"<D:owner xmlns:D="DAV:" xmlns:x="u"><D:href x:y='1'>me</D:href></D:owner>"#
+        );
+        assert!(Element::parse(owner.as_bytes(), Limits::default()).is_ok());
+        for bad in [
+            r#"<lock xmlns="DAV:"/>"#,
+            r#"<lockinfo xmlns="DAV:"><lockscope><shared/></lockscope><locktype><write/></locktype></lockinfo>"#,
+            r#"<lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope></lockinfo>"#,
+        ] {
+            assert_eq!(parse(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn timeouts_and_tokens() {
+        assert_eq!(parse_timeout("Infinite, Second-4100000000"), Some(None));
+        assert_eq!(parse_timeout("x, Second-60"), Some(Some(60)));
+        assert_eq!(parse_timeout("Second-"), None);
+        assert_eq!(parse_timeout("é"), None);
+        assert_eq!(parse_token(" <t:1> "), Some("t:1"));
+        assert_eq!(parse_token("t:1"), None);
+    }
+}
