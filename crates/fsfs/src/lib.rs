@@ -44,6 +44,6 @@ pub use fs::{Fs, FsInfo};
 pub use history::History;
 pub use lock_write::{LockRequest, LockTarget};
 pub use node::{Node, Relation, RepKey};
-pub use rep::{DeltaStream, EncodedText, TextReader};
+pub use rep::{DeltaStream, EncodedText, Piece as TextPiece, TextReader};
 pub use root::Root;
 pub use txn::{Committed, LockAccess, Standing, TextWriter, Txn, TxnOptions};

@@ -33,10 +33,4 @@ pub mod props_rules;
 pub mod replay;
 mod repo;
 pub mod report;
-pub mod transaction;
-pub mod user_locks;
-
-pub use create::{CreateOptions, create};
-pub use fsfs::{Cache, ChangeKind, ChangedPath, FsInfo, TextReader};
-pub use get::{Dirent, DirentFields, File};
-pub use repo::{OpenOptions, Repository, RevisionAccess};
+pub mod tree;

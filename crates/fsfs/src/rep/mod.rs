@@ -17,7 +17,7 @@ pub(crate) use chain::RepAddress;
 pub use delta::DeltaStream;
 pub use encoded::EncodedText;
 pub(crate) use raw::RawContent;
-pub use text::TextReader;
+pub use text::{Piece, TextReader};
 
 use std::cell::RefCell;
 use std::sync::Arc;

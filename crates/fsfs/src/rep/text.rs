@@ -22,15 +22,22 @@ pub struct TextReader {
     failed: Option<Error>,
 }
 
-/// The rest of a chunk.
-pub(super) struct Piece {
+/// The rest of a chunk: a part of a text that is passed on without being copied.
+pub struct Piece {
     chunk: Arc<Vec<u8>>,
     start: usize,
 }
 
 impl Piece {
-    pub(super) fn bytes(&self) -> &[u8] {
+    /// Its bytes; empty at the end of a text.
+    pub fn bytes(&self) -> &[u8] {
         &self.chunk[self.start..]
+    }
+}
+
+impl AsRef<[u8]> for Piece {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
     }
 }
 
@@ -110,7 +117,10 @@ impl TextReader {
 
     /// What is left of the chunk at hand, or the next one whole; empty at the end. Chunks follow the windows of what is
     /// stored, so every one but the last has the length of a window.
-    pub(super) fn next_piece(&mut self) -> Result<Piece> {
+    ///
+    /// # Errors
+    /// As [`TextReader::read_some`].
+    pub fn next_piece(&mut self) -> Result<Piece> {
         self.fill()?;
         let piece = Piece {
             chunk: self.chunk.clone(),

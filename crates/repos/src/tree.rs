@@ -1,0 +1,230 @@
+//! Trees as a visitor walks them: of a revision, or of a transaction that is not one yet.
+//!
+//! [`Tree`] finds nodes by path, [`Node`] answers what there is to know about one. Whoever asks for many things about
+//! many nodes (a listing with all properties) holds on to them: nothing is looked up twice. Entries that the user may not
+//! read are left out by [`Node::children`]; whether the user may ask for the node itself is the caller's question.
+
+use std::sync::Arc;
+
+use base::checksum::{Md5, Sha1, Sha1Stream};
+use base::{FsPath, NodeKind, Props, Result, Revnum};
+use delta::editor::{EncodedVersions, TextChunk};
+use fsfs::{DirEntry, TextReader};
+
+use crate::access::{Readable, Subtree};
+use crate::repo::Repository;
+
+/// A tree: of one revision, or of one transaction.
+#[derive(Clone)]
+pub struct Tree(fsfs::Root);
+
+/// A node, seen at a path of a tree.
+#[derive(Clone)]
+pub struct Node(fsfs::Node);
+
+/// The entries of a directory that a user may read, sorted by name.
+pub struct Children {
+    dir: Node,
+    entries: Arc<[DirEntry]>,
+    /// Which ones; all if `None`.
+    readable: Option<Vec<u32>>,
+}
+
+impl Repository {
+    /// The tree of a revision.
+    ///
+    /// # Errors
+    /// `FS_NO_SUCH_REVISION`.
+    pub fn tree(&self, rev: Revnum) -> Result<Tree> {
+        self.fs().root(rev).map(Tree)
+    }
+
+    /// The tree of a transaction.
+    ///
+    /// # Errors
+    /// `FS_MALFORMED_TXN_ID`, `FS_NO_SUCH_TRANSACTION`.
+    pub fn txn_tree(&self, name: &str) -> Result<Tree> {
+        self.fs().txn_root(name).map(Tree)
+    }
+
+    /// All properties of a revision, whoever asks.
+    ///
+    /// # Errors
+    /// `FS_NO_SUCH_REVISION`.
+    pub fn all_revprops(&self, rev: Revnum) -> Result<Arc<Props>> {
+        self.fs().revprops(rev)
+    }
+}
+
+impl Tree {
+    /// The node at a path; `None` if there is none.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` and what reading a file may say.
+    pub fn find(&self, path: &FsPath) -> Result<Option<Node>> {
+        Ok(self.0.try_node(path)?.map(Node))
+    }
+
+    /// The node at a path.
+    ///
+    /// # Errors
+    /// `FS_NOT_FOUND`, `FS_NOT_DIRECTORY`.
+    pub fn node(&self, path: &FsPath) -> Result<Node> {
+        self.0.node(path).map(Node)
+    }
+
+    /// The revision; `None` for a transaction.
+    pub fn revision(&self) -> Option<Revnum> {
+        self.0.revision()
+    }
+
+    /// The revision, or the one that the transaction began with.
+    pub fn base_revision(&self) -> Revnum {
+        self.0.base_revision()
+    }
+}
+
+impl Node {
+    /// File or directory.
+    pub fn kind(&self) -> NodeKind {
+        self.0.kind()
+    }
+
+    /// True for a directory.
+    pub fn is_dir(&self) -> bool {
+        self.0.kind() == NodeKind::Dir
+    }
+
+    /// Where it was found.
+    pub fn path(&self) -> &FsPath {
+        self.0.path()
+    }
+
+    /// The revision of the last change at or below it; `None` if that is the transaction that it was found in.
+    pub fn created_rev(&self) -> Option<Revnum> {
+        self.0.created_rev()
+    }
+
+    /// A revision in which the node's path names this very node, and an old one: that of its last change, unless it
+    /// came here with a copy of a directory above it. In a transaction, the revision that this began with.
+    pub fn safe_rev(&self) -> Revnum {
+        match self.0.created_rev() {
+            Some(rev) if self.0.created_path() == self.0.path() => rev,
+            _ => self.0.root().base_revision(),
+        }
+    }
+
+    /// Bytes of a file's text.
+    ///
+    /// # Errors
+    /// `FS_NOT_FILE`.
+    pub fn size(&self) -> Result<u64> {
+        self.0.size()
+    }
+
+    /// MD5 of a file's text.
+    ///
+    /// # Errors
+    /// `FS_NOT_FILE`.
+    pub fn md5(&self) -> Result<Md5> {
+        self.0.md5()
+    }
+
+    /// SHA-1 of a file's text, worked out where it is not stored.
+    ///
+    /// # Errors
+    /// `FS_NOT_FILE`; those of reading the text.
+    pub fn sha1(&self) -> Result<Sha1> {
+        if let Some(stored) = self.0.sha1() {
+            return Ok(stored);
+        }
+        let mut reader = self.0.reader()?;
+        let mut digest = Sha1Stream::new();
+        loop {
+            let piece = reader.fill()?;
+            if piece.is_empty() {
+                return Ok(digest.finish());
+            }
+            digest.update(piece);
+            let length = piece.len();
+            reader.consume(length);
+        }
+    }
+
+    /// The property list.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` and what reading a file may say.
+    pub fn props(&self) -> Result<Arc<Props>> {
+        self.0.props()
+    }
+
+    /// True if the property list is not empty.
+    pub fn has_props(&self) -> bool {
+        self.0.has_props()
+    }
+
+    /// A file's text.
+    ///
+    /// # Errors
+    /// `FS_NOT_FILE`.
+    pub fn reader(&self) -> Result<TextReader> {
+        self.0.reader()
+    }
+
+    /// Sends what turns the text of `base` into this one, window by window. Stored windows pass as they are if their base is
+    /// that very text and `accepts` has their version.
+    ///
+    /// # Errors
+    /// `FS_NOT_FILE`; those of reading; what `sink` returns.
+    pub fn delta_from(
+        &self,
+        base: &Node,
+        accepts: EncodedVersions,
+        sink: &mut dyn FnMut(TextChunk<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.0
+            .fs()
+            .text_delta(Some(&base.0), &self.0, accepts)?
+            .drive(sink)
+    }
+
+    /// The entries that may be read.
+    ///
+    /// # Errors
+    /// `FS_NOT_DIRECTORY`.
+    pub fn children(&self, readable: &dyn Readable) -> Result<Children> {
+        let entries = self.0.entries()?;
+        let all = readable.subtree(self.path()) == Subtree::All;
+        let may = |entry: &DirEntry| readable.read(&self.path().join_str(&entry.name));
+        let readable = (!all).then(|| {
+            let chosen = (0u32..).zip(entries.iter()).filter(|(_, entry)| may(entry));
+            chosen.map(|(at, _)| at).collect()
+        });
+        Ok(Children {
+            dir: self.clone(),
+            entries,
+            readable,
+        })
+    }
+}
+
+impl Children {
+    /// Name and kind of each.
+    pub fn names(&self) -> impl Iterator<Item = (&str, NodeKind)> {
+        self.chosen().map(|entry| (&*entry.name, entry.kind))
+    }
+
+    /// Each as a node.
+    pub fn nodes(&self) -> impl Iterator<Item = Result<Node>> {
+        self.chosen().map(|entry| Ok(Node(self.dir.0.child_of(entry)?)))
+    }
+
+    fn chosen(&self) -> impl Iterator<Item = &DirEntry> {
+        let count = self.readable.as_ref().map_or(self.entries.len(), Vec::len);
+        (0..count).map(|at| match &self.readable {
+            Some(chosen) => &self.entries[chosen[at] as usize],
+            None => &self.entries[at],
+        })
+    }
+}
