@@ -33,4 +33,11 @@ pub mod props_rules;
 pub mod replay;
 mod repo;
 pub mod report;
+pub mod transaction;
 pub mod tree;
+pub mod user_locks;
+
+pub use create::{CreateOptions, create};
+pub use fsfs::{Cache, ChangeKind, ChangedPath, FsInfo, TextPiece, TextReader};
+pub use get::{Dirent, DirentFields, File};
+pub use repo::{OpenOptions, Repository, RevisionAccess};

@@ -105,11 +105,19 @@ impl Node {
         self.0.created_rev()
     }
 
-    /// A revision in which the node's path names this very node, and an old one: that of its last change, unless it
-    /// came here with a copy of a directory above it. In a transaction, the revision that this began with.
-    pub fn safe_rev(&self) -> Revnum {
-        match self.0.created_rev() {
-            Some(rev) if self.0.created_path() == self.0.path() => rev,
+    /// The revision of the youngest copy that brought the node to its path: of itself, or of a directory above it.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` and what reading a file may say.
+    pub fn copied_rev(&self) -> Result<Option<Revnum>> {
+        Ok(self.0.closest_copy()?.map(|(rev, _)| rev))
+    }
+
+    /// The oldest revision in which the node's path names this very node. `copied` is [`Node::copied_rev`] of the node, or of
+    /// the directory that it was found in. In a transaction, the revision that this began with.
+    pub fn safe_rev(&self, copied: Option<Revnum>) -> Revnum {
+        match (self.0.root().revision(), self.0.created_rev()) {
+            (Some(_), Some(created)) => created.max(copied.unwrap_or(Revnum::ZERO)),
             _ => self.0.root().base_revision(),
         }
     }

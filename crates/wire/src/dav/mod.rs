@@ -10,14 +10,22 @@
 
 pub mod accept;
 pub mod checkout;
+pub mod conditions;
 pub mod fault;
+pub mod http_date;
 pub mod if_header;
+pub mod index;
+pub mod live;
 pub mod lock;
 pub mod lock_tokens;
 pub mod merge;
+pub mod multistatus;
 pub mod names;
 pub mod post;
+pub mod propfind;
 pub mod proppatch;
+pub mod query;
+pub mod range;
 pub mod report;
 pub mod stream;
 pub mod uri;

@@ -149,7 +149,7 @@ pub fn decode(text: &str) -> Option<String> {
 
 /// Appends a path as it stands in URLs: what is not literal there becomes `%XX` in capitals.
 pub fn encode(path: &str, out: &mut String) {
-    encode_with(path, b"0123456789ABCDEF", out);
+    encode_with(path, LITERAL, b"0123456789ABCDEF", out);
 }
 
 /// As [`encode`], and escaped for XML: an ampersand is literal in URLs but not there.
@@ -167,16 +167,16 @@ pub fn encode_escaped(path: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// As [`encode`], with small digits: how WebDAV's own part of Apache writes them.
+/// As [`encode`], with small digits and a literal semicolon: how WebDAV's own part of Apache writes them.
 pub fn encode_lower(path: &str, out: &mut String) {
-    encode_with(path, b"0123456789abcdef", out);
+    encode_with(path, LITERAL_LOWER, b"0123456789abcdef", out);
 }
 
-fn encode_with(path: &str, digits: &[u8; 16], out: &mut String) {
+fn encode_with(path: &str, literal: &[u8], digits: &[u8; 16], out: &mut String) {
     for byte in path.bytes() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => out.push(char::from(byte)),
-            b if LITERAL.contains(&b) => out.push(char::from(b)),
+            b if literal.contains(&b) => out.push(char::from(b)),
             b => {
                 out.push('%');
                 out.push(char::from(digits[usize::from(b >> 4)]));
@@ -188,6 +188,8 @@ fn encode_with(path: &str, digits: &[u8; 16], out: &mut String) {
 
 /// What stands for itself in the path of a URL, beside letters and digits.
 const LITERAL: &[u8] = b"-_.!~*'()/:@&=+$,";
+/// The same in [`encode_lower`].
+const LITERAL_LOWER: &[u8] = b"-_.!~*'()/:@&=+$,;";
 
 /// Where a repository's URLs begin, and how to build those below.
 #[derive(Clone, Debug, PartialEq, Eq)]

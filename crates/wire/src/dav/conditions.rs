@@ -1,0 +1,162 @@
+//! Conditional requests: whether a client has what it asks for already, or does not have what it takes it to be.
+
+use base::Date;
+
+use super::http_date;
+
+/// What a client makes its request depend on: header lines, if there are any.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Conditions<'a> {
+    /// `If-Match`.
+    pub if_match: Option<&'a str>,
+    /// `If-None-Match`.
+    pub if_none_match: Option<&'a str>,
+    /// `If-Modified-Since`.
+    pub if_modified_since: Option<&'a str>,
+    /// `If-Unmodified-Since`.
+    pub if_unmodified_since: Option<&'a str>,
+}
+
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is answered.
+    Go,
+    /// 304.
+    NotModified,
+    /// 412.
+    Failed,
+}
+
+impl Conditions<'_> {
+    /// Judges a request to read what has this `etag` (quotes and `W/` included; empty if there is none) and was last
+    /// modified then, if that is told. `now` is the clock.
+    pub fn judge(&self, etag: &str, modified: Option<Date>, now: Date) -> Verdict {
+        let modified = modified.map(http_date::whole_seconds);
+        let since = |header: Option<&str>| header.and_then(http_date::parse);
+        if let Some(list) = self.if_match {
+            if !matches(list, etag, true) {
+                return Verdict::Failed;
+            }
+        } else if let (Some(since), Some(modified)) = (since(self.if_unmodified_since), modified)
+            && modified > since
+        {
+            return Verdict::Failed;
+        }
+        if let Some(list) = self.if_none_match {
+            return match matches(list, etag, false) {
+                true => Verdict::NotModified,
+                false => Verdict::Go,
+            };
+        }
+        match (since(self.if_modified_since), modified) {
+            // A date to come says nothing.
+            (Some(since), Some(modified)) if modified <= since && since <= now => Verdict::NotModified,
+            _ => Verdict::Go,
+        }
+    }
+}
+
+/// True if `list` is `*` or has this tag in it. A strong comparison takes no weak tags.
+pub fn matches(list: &str, etag: &str, strong: bool) -> bool {
+    if list.trim() == "*" {
+        return true;
+    }
+    if etag.is_empty() || strong && etag.starts_with("W/") {
+        return false;
+    }
+    let opaque = etag.strip_prefix("W/").unwrap_or(etag);
+    let mut rest = list.trim_start_matches([' ', '\t', ',']);
+    while !rest.is_empty() {
+        let (weak, quoted) = match rest.strip_prefix("W/") {
+            Some(quoted) => (true, quoted),
+            None => (false, rest),
+        };
+        // Between quotes anything may stand but quotes.
+        let Some(end) = quoted.strip_prefix('"').and_then(|inner| inner.find('"')) else {
+            return false;
+        };
+        let (tag, after) = quoted.split_at(end + 2);
+        if tag == opaque && !(strong && weak) {
+            return true;
+        }
+        rest = after.trim_start_matches([' ', '\t', ',']);
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TAG: &str = "\"8//trunk/a, b.txt\"";
+
+    #[test]
+    fn tags_are_compared_whole() {
+        assert!(matches(TAG, TAG, true));
+        assert!(matches("\"x\", W/\"8//trunk/a, b.txt\"", TAG, false));
+        assert!(!matches("\"x\", W/\"8//trunk/a, b.txt\"", TAG, true));
+        assert!(matches("*", "", false));
+        assert!(!matches("\"8//trunk/a\"", TAG, false));
+        assert!(!matches("8//trunk/a, b.txt", TAG, false));
+        assert!(!matches("\"unended", TAG, false));
+        assert!(matches(" ,, W/\"d\" ", "W/\"d\"", false));
+    }
+
+    /// Each as Apache answers it.
+    #[test]
+    fn verdicts_are_apaches() {
+        let modified = Date::parse(b"2026-11-22T04:20:01.993045Z").expect("it is a date");
+        let now = Date(modified.0 + 1_000_000_000);
+        let judge = |conditions: Conditions<'_>| conditions.judge(TAG, Some(modified), now);
+        let none = Conditions::default();
+        assert_eq!(judge(none), Verdict::Go);
+        assert_eq!(
+            judge(Conditions {
+                if_none_match: Some(TAG),
+                ..none
+            }),
+            Verdict::NotModified
+        );
+        assert_eq!(
+            judge(Conditions {
+                if_match: Some("\"x\""),
+                ..none
+            }),
+            Verdict::Failed
+        );
+        let same = Some("Sun, 22 Nov 2026 04:20:01 GMT");
+        let future = Some("Sun, 22 Nov 2099 04:20:01 GMT");
+        let past = Some("Sun, 22 Nov 2020 04:20:01 GMT");
+        assert_eq!(
+            judge(Conditions {
+                if_modified_since: same,
+                ..none
+            }),
+            Verdict::NotModified
+        );
+        assert_eq!(
+            judge(Conditions {
+                if_modified_since: future,
+                ..none
+            }),
+            Verdict::Go
+        );
+        assert_eq!(
+            judge(Conditions {
+                if_unmodified_since: past,
+                ..none
+            }),
+            Verdict::Failed
+        );
+        let other = Some("\"other\"");
+        assert_eq!(
+            judge(Conditions {
+                if_none_match: other,
+                if_modified_since: same,
+                ..none
+            }),
+            Verdict::Go
+        );
+    }
+}

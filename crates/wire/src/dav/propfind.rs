@@ -1,0 +1,122 @@
+//! `PROPFIND`: which properties a client asks for.
+
+use super::names;
+use super::xml::{Element, Malformed, Name};
+
+/// What is asked about each resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Propfind {
+    /// Every property, with its value.
+    All,
+    /// The name of every property.
+    Names,
+    /// These.
+    Props(Vec<Name>),
+}
+
+impl Propfind {
+    /// Understands a request's body.
+    ///
+    /// # Errors
+    /// If it is something else, or asks for nothing.
+    pub fn parse(root: &Element) -> Result<Propfind, Malformed> {
+        if !root.name.is(names::DAV, "propfind") {
+            return Err(Malformed("not a propfind".to_owned()));
+        }
+        if root.child(names::DAV, "allprop").is_some() {
+            return Ok(Propfind::All);
+        }
+        if root.child(names::DAV, "propname").is_some() {
+            return Ok(Propfind::Names);
+        }
+        let Some(props) = root.child(names::DAV, "prop") else {
+            return Err(Malformed("a propfind that asks for nothing".to_owned()));
+        };
+        if props.children.len() > MAX_PROPS {
+            return Err(Malformed("too many properties".to_owned()));
+        }
+        let mut wanted = Vec::with_capacity(props.children.len());
+        for child in &props.children {
+            if !is_element_name(&child.name.local) {
+                return Err(Malformed(format!("a property named '{}'", child.name.local)));
+            }
+            wanted.push(child.name.clone());
+        }
+        Ok(Propfind::Props(wanted))
+    }
+
+    /// True if the property of this name is to be looked at.
+    pub fn asks_for(&self, space: &str, local: &str) -> bool {
+        match self {
+            Propfind::All | Propfind::Names => true,
+            Propfind::Props(wanted) => wanted.iter().any(|name| name.is(space, local)),
+        }
+    }
+
+    /// True if properties that a repository stores may be asked for.
+    pub fn asks_for_stored(&self) -> bool {
+        match self {
+            Propfind::All | Propfind::Names => true,
+            Propfind::Props(wanted) => wanted
+                .iter()
+                .any(|name| name.space == names::SVN_PROP || name.space == names::CUSTOM_PROP),
+        }
+    }
+}
+
+/// Most properties that may be asked for by name.
+const MAX_PROPS: usize = 4096;
+
+/// True if a name can stand in a tag without ending or changing it. Colons may be in it: both ends of this protocol take them.
+pub fn is_element_name(name: &str) -> bool {
+    let fine = |c: char| !c.is_whitespace() && !c.is_control() && !"<>&\"'/=!?".contains(c);
+    !name.is_empty() && name.chars().all(fine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dav::xml::Limits;
+
+    fn parse(body: &str) -> Result<Propfind, Malformed> {
+        Propfind::parse(&Element::parse(body.as_bytes(), Limits::default())?)
+    }
+
+    #[test]
+    fn bodies_of_clients_are_understood() {
+        let body = "<propfind xmlns=\"DAV:\"><prop><resourcetype xmlns=\"DAV:\"/>\
+                    <C:my:prop xmlns:C=\"http://subversion.tigris.org/xmlns/custom/\"/></prop></propfind>";
+        let Ok(found) = parse(body) else {
+            panic!("it is well-formed")
+        };
+        assert!(found.asks_for(names::DAV, "resourcetype"));
+        assert!(found.asks_for(names::CUSTOM_PROP, "my:prop"));
+        assert!(!found.asks_for(names::SVN_PROP, "my:prop"));
+        assert!(found.asks_for_stored());
+        assert_eq!(
+            parse("<propfind xmlns=\"DAV:\"><allprop xmlns=\"DAV:\"/></propfind>"),
+            Ok(Propfind::All)
+        );
+        assert_eq!(
+            parse("<D:propfind xmlns:D=\"DAV:\"><D:propname/></D:propfind>"),
+            Ok(Propfind::Names)
+        );
+        assert_eq!(
+            parse("<D:propfind xmlns:D=\"DAV:\"><D:prop/></D:propfind>"),
+            Ok(Propfind::Props(Vec::new()))
+        );
+    }
+
+    #[test]
+    fn other_bodies_are_refused() {
+        for body in [
+            "<propfind/>",
+            "<D:propfind xmlns:D=\"DAV:\"/>",
+            "<D:propfind xmlns:D=\"DAV:\"><prop/></D:propfind>",
+            "<D:lockinfo xmlns:D=\"DAV:\"><D:prop/></D:lockinfo>",
+            "<D:propfind xmlns:D=\"DAV:\"><D:prop><a&b/></D:prop></D:propfind>",
+        ] {
+            assert!(parse(body).is_err(), "{body}");
+        }
+    }
+}
