@@ -25,6 +25,7 @@ mod get;
 pub mod history;
 pub mod hooks;
 pub mod image;
+pub mod keywords;
 pub mod list;
 pub mod load;
 pub mod log;

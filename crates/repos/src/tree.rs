@@ -47,6 +47,14 @@ impl Repository {
         self.fs().txn_root(name).map(Tree)
     }
 
+    /// The properties of a transaction.
+    ///
+    /// # Errors
+    /// `FS_MALFORMED_TXN_ID`, `FS_NO_SUCH_TRANSACTION`.
+    pub fn txn_props(&self, name: &str) -> Result<Props> {
+        self.fs().txn_props(name)
+    }
+
     /// All properties of a revision, whoever asks.
     ///
     /// # Errors
@@ -93,6 +101,11 @@ impl Node {
     /// True for a directory.
     pub fn is_dir(&self) -> bool {
         self.0.kind() == NodeKind::Dir
+    }
+
+    /// The tree that it was found in.
+    pub fn tree(&self) -> Tree {
+        Tree(self.0.root().clone())
     }
 
     /// Where it was found.

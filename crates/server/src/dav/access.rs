@@ -67,6 +67,37 @@ pub(super) fn admit(visit: &mut Visit<'_>, reply: &mut Reply) -> Result<(), Faul
     }
 }
 
+/// True if who sends the request may look at the resource, which is one of many that a page shows. `user` remembers who that
+/// is, where all of them ask in the same way.
+///
+/// # Errors
+/// 401 where nobody may look at anything without a name; 403.
+pub(super) fn may_look(visit: &mut Visit<'_>, user: &mut Option<String>) -> Result<bool, Fault> {
+    let rules = rules(visit)?;
+    let wanted = needs(visit)?;
+    look_up_rights(visit, &rules);
+    if may_all(visit, rules.anonymous, &wanted) {
+        return Ok(true);
+    }
+    let (shared, must_ask) = match &visit.place.location.access {
+        Some(access) => (true, !access.anonymous),
+        None => (false, false),
+    };
+    if !shared || user.is_none() {
+        let keeper = &visit.service.keeper;
+        let proof = keeper.identify(visit.service, &rules.door, visit.request);
+        match proof.map_err(|error| Fault::hidden(StatusCode::INTERNAL_SERVER_ERROR, error))? {
+            Proof::Name(found, _) => *user = Some(found.name),
+            Proof::Nothing if must_ask => return Err(challenge(visit, &rules, false)),
+            Proof::Wrong { stale } if must_ask => return Err(challenge(visit, &rules, stale)),
+            Proof::Nothing | Proof::Wrong { .. } => return Ok(false),
+        }
+    }
+    visit.user = user.clone();
+    look_up_rights(visit, &rules);
+    Ok(may_all(visit, rules.authenticated, &wanted))
+}
+
 fn rules(visit: &Visit<'_>) -> Result<Rules, Fault> {
     // Without its rules nobody may enter a repository.
     let broken = |error: Error| Fault::hidden(StatusCode::FORBIDDEN, error);

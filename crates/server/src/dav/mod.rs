@@ -49,7 +49,7 @@ pub(crate) fn answer(service: &Arc<Service>, request: &mut Request, reply: &mut 
     let http = service.http();
     request.body.limit(http.limits.body);
     match place::find(service, &http, request)? {
-        Found::Listing(location) => listing::listing(&location, reply),
+        Found::Listing(location) => listing::listing(service, &http, request, &location, reply),
         Found::Repository(place, resource) => {
             let mut visit = Visit::new(service, http, request, *place, resource);
             let outcome = access::admit(&mut visit, reply).and_then(|()| dispatch(&mut visit, reply));

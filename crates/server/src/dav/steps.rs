@@ -156,7 +156,7 @@ pub(crate) fn clock() -> Clock {
 }
 
 /// What becomes of a transaction that cannot be opened.
-fn no_transaction(error: Error, is_node: bool) -> Fault {
+pub(super) fn no_transaction(error: Error, is_node: bool) -> Fault {
     match error.code() {
         Code::FS_NO_SUCH_TRANSACTION if is_node => Fault::hidden(StatusCode::INTERNAL_SERVER_ERROR, error),
         Code::FS_NO_SUCH_TRANSACTION => Fault::hidden(StatusCode::NOT_FOUND, error),

@@ -27,6 +27,8 @@ pub(crate) struct Reply {
     status: StatusCode,
     headers: HeaderMap,
     buffer: Vec<u8>,
+    /// A body that came in one piece.
+    whole: Option<Bytes>,
     head: Option<oneshot::Sender<Response<ReplyBody>>>,
     pieces: Option<mpsc::Sender<io::Result<Bytes>>>,
     /// The method was HEAD: header lines only.
@@ -51,6 +53,7 @@ impl Reply {
             status: StatusCode::OK,
             headers: HeaderMap::new(),
             buffer: Vec::new(),
+            whole: None,
             head: Some(head),
             pieces: None,
             bodiless,
@@ -102,6 +105,7 @@ impl Reply {
     /// Forgets everything that was not sent yet, for an error in its place.
     pub(crate) fn start_over(&mut self) {
         self.buffer.clear();
+        self.whole = None;
         self.headers.clear();
         self.status = StatusCode::OK;
     }
@@ -118,6 +122,11 @@ impl Reply {
         }
         self.send_buffer()?;
         self.send(bytes)
+    }
+
+    /// The whole body, without copying it, if nothing was written before.
+    pub(crate) fn whole(&mut self, bytes: Bytes) {
+        self.whole = Some(bytes);
     }
 
     /// Where a body is made in place; call [`Reply::spill`] now and then.
@@ -227,20 +236,23 @@ impl Reply {
             self.pieces = None;
             return Ok(());
         };
-        let mut whole = std::mem::take(&mut self.buffer);
+        let mut whole = match self.whole.take() {
+            Some(whole) if self.buffer.is_empty() => whole,
+            _ => std::mem::take(&mut self.buffer).into(),
+        };
         if let Some(level) = self.gzip
             && whole.len() >= SMALL
             && self.is_worth_it()
         {
             let mut encoder = self.begin_gzip(level);
             encoder.write_all(&whole)?;
-            whole = encoder.finish()?;
+            whole = encoder.finish()?.into();
         }
         let empty =
             self.bodiless || self.status == StatusCode::NO_CONTENT || self.status == StatusCode::NOT_MODIFIED;
         let body = match empty {
             true => None,
-            false => Some(Bytes::from(whole)),
+            false => Some(whole),
         };
         self.sent = body.as_ref().map_or(0, |body| body.len() as u64);
         let response = self.response(ReplyBody::Whole(body));

@@ -57,7 +57,8 @@ impl Conditions<'_> {
     }
 }
 
-/// True if `list` is `*` or has this tag in it. A strong comparison takes no weak tags.
+/// True if `list` is `*` or has this tag in it. A strong comparison takes no weak tags; the other takes those of compressed
+/// bodies as well, which end in `-gzip`.
 pub fn matches(list: &str, etag: &str, strong: bool) -> bool {
     if list.trim() == "*" {
         return true;
@@ -77,7 +78,8 @@ pub fn matches(list: &str, etag: &str, strong: bool) -> bool {
             return false;
         };
         let (tag, after) = quoted.split_at(end + 2);
-        if tag == opaque && !(strong && weak) {
+        let same = tag == opaque;
+        if same && !(strong && weak) || !strong && tag.strip_suffix("-gzip\"") == opaque.strip_suffix('"') {
             return true;
         }
         rest = after.trim_start_matches([' ', '\t', ',']);
@@ -96,6 +98,8 @@ mod tests {
         assert!(matches(TAG, TAG, true));
         assert!(matches("\"x\", W/\"8//trunk/a, b.txt\"", TAG, false));
         assert!(!matches("\"x\", W/\"8//trunk/a, b.txt\"", TAG, true));
+        assert!(matches("\"8//trunk/a, b.txt-gzip\"", TAG, false));
+        assert!(!matches("\"8//trunk/a, b.txt-gzip\"", TAG, true));
         assert!(matches("*", "", false));
         assert!(!matches("\"8//trunk/a\"", TAG, false));
         assert!(!matches("8//trunk/a, b.txt", TAG, false));

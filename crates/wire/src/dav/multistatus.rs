@@ -239,9 +239,10 @@ pub fn active_lock(lock: &Lock, left: Option<i64>, out: &mut String) {
         (Some(comment), true) if Element::parse(comment.as_bytes(), Limits::default()).is_ok() => {
             out.push_str(without_declaration(comment));
         }
-        (comment, _) => {
+        (None, _) => {}
+        (Some(comment), _) => {
             out.push_str("<D:owner xmlns:D=\"DAV:\">");
-            escape_text(comment.as_deref().unwrap_or_default(), out);
+            escape_text(comment, out);
             out.push_str("</D:owner>");
         }
     }

@@ -1,0 +1,305 @@
+//! Keywords: `$Rev$` in a text becomes `$Rev: 12 $`.
+//!
+//! What may be expanded says the property `svn:keywords`; a keyword reaches from one `$` to another on the same line, in 255 bytes
+//! at most. [`Keywords::expand`] takes a text in pieces, so that none is ever whole in memory.
+
+use std::collections::BTreeMap;
+
+use base::{Date, Props, Revnum, props};
+
+/// The property that says which keywords are expanded.
+pub const KEYWORDS: &str = "svn:keywords";
+
+/// What keywords tell about a file.
+#[derive(Clone, Debug)]
+pub struct FileFacts<'a> {
+    /// Revision of the last change.
+    pub rev: Revnum,
+    /// Properties of that revision.
+    pub revprops: &'a Props,
+    /// The file's URL.
+    pub url: &'a str,
+    /// The repository's URL.
+    pub root_url: &'a str,
+    /// Path in the repository, without slash before it.
+    pub path: &'a str,
+}
+
+/// The keywords of one file with their values.
+#[derive(Debug, Default)]
+pub struct Keywords {
+    values: BTreeMap<String, String>,
+    /// The beginning of what may be a keyword.
+    kept: Vec<u8>,
+}
+
+/// Longest keyword, from `$` to `$`.
+const LONGEST: usize = 255;
+
+impl Keywords {
+    /// The keywords that `property` names, with what they say of a file.
+    pub fn new(property: &[u8], facts: &FileFacts<'_>) -> Keywords {
+        let property = String::from_utf8_lossy(property);
+        let mut values = BTreeMap::new();
+        for word in property.split([' ', '\t', '\n', '\r', '\u{b}', '\u{c}', '\u{8}']) {
+            if let Some((name, format)) = word.split_once('=') {
+                values.insert(name.to_owned(), formatted(format, facts));
+                continue;
+            }
+            // The property's names are taken in any case, as for ages; those in the text are not.
+            let known = STANDARD
+                .iter()
+                .find(|(names, _)| names.iter().any(|name| name.eq_ignore_ascii_case(word)));
+            if let Some((names, format)) = known {
+                for name in *names {
+                    values.insert((*name).to_owned(), formatted(format, facts));
+                }
+            }
+        }
+        values.remove("");
+        Keywords {
+            values,
+            kept: Vec::new(),
+        }
+    }
+
+    /// True if nothing would be expanded.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Appends the next piece of a text, expanded, as far as it is certain.
+    pub fn expand(&mut self, piece: &[u8], out: &mut Vec<u8>) {
+        let mut kept = std::mem::take(&mut self.kept);
+        kept.extend_from_slice(piece);
+        let done = self.pass(&kept, false, out);
+        kept.drain(..done);
+        self.kept = kept;
+    }
+
+    /// Appends what was held back: the text has ended.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
+        let kept = std::mem::take(&mut self.kept);
+        self.pass(&kept, true, out);
+    }
+
+    /// Appends what is certain of `text` and answers how much of it that is.
+    fn pass(&self, text: &[u8], is_end: bool, out: &mut Vec<u8>) -> usize {
+        let mut at = 0;
+        while let Some(next) = text[at..].iter().position(|b| *b == b'$') {
+            let start = at + next;
+            out.extend_from_slice(&text[at..start]);
+            at = start;
+            let line = &text[start..text.len().min(start + LONGEST)];
+            let line_ends = line.iter().position(|b| b"\r\n".contains(b));
+            let line = &line[..line_ends.unwrap_or(line.len())];
+            let ends = (1..line.len()).filter(|end| line[*end] == b'$');
+            let found = ends
+                .into_iter()
+                .find_map(|end| Some((end, self.expanded(&line[1..end])?)));
+            match found {
+                Some((end, expanded)) => {
+                    out.extend_from_slice(&expanded);
+                    at += end + 1;
+                }
+                None if !is_end && line_ends.is_none() && line.len() < LONGEST => return at,
+                None => {
+                    out.push(b'$');
+                    at += 1;
+                }
+            }
+        }
+        out.extend_from_slice(&text[at..]);
+        text.len()
+    }
+
+    /// What stands for `inner`, which is between two `$`, if that is a keyword.
+    fn expanded(&self, inner: &[u8]) -> Option<Vec<u8>> {
+        let end = inner.iter().position(|b| *b == b':').unwrap_or(inner.len());
+        let (name, rest) = inner.split_at(end);
+        let value = self.values.get(std::str::from_utf8(name).ok()?)?.as_bytes();
+        let mut out = vec![b'$'];
+        out.extend_from_slice(name);
+        match rest {
+            [b':', b':', b' ', .., b' ' | b'#'] if rest.len() >= FIXED_LEAST => {
+                let room = rest.len() - 4;
+                out.extend_from_slice(b":: ");
+                out.extend_from_slice(&value[..value.len().min(room)]);
+                out.resize(out.len() + room.saturating_sub(value.len()), b' ');
+                out.push(if value.len() > room { b'#' } else { b' ' });
+            }
+            [] | [b':'] | [b':', b' '] | [b':', b' ', .., b' '] => {
+                let room = (LONGEST - 5).saturating_sub(name.len());
+                out.extend_from_slice(b": ");
+                if !value.is_empty() {
+                    out.extend_from_slice(&value[..value.len().min(room)]);
+                    out.push(b' ');
+                }
+            }
+            _ => return None,
+        }
+        out.push(b'$');
+        Some(out)
+    }
+}
+
+/// `:: `, one byte of value, and what ends it.
+const FIXED_LEAST: usize = 5;
+
+/// All names of each standard keyword, and what it says.
+const STANDARD: &[(&[&str], &str)] = &[
+    (&["Rev", "Revision", "LastChangedRevision"], "%r"),
+    (&["Date", "LastChangedDate"], "%D"),
+    (&["Author", "LastChangedBy"], "%a"),
+    (&["URL", "HeadURL"], "%u"),
+    (&["Id"], "%b %r %d %a"),
+    (&["Header"], "%u %r %d %a"),
+];
+
+fn formatted(format: &str, facts: &FileFacts<'_>) -> String {
+    let prop = |name| {
+        facts
+            .revprops
+            .get(name)
+            .map(|value| String::from_utf8_lossy(value))
+    };
+    let author = prop(props::AUTHOR).unwrap_or_default();
+    let date = facts
+        .revprops
+        .get(props::DATE)
+        .and_then(|date| Date::parse(date).ok());
+    let short = date.map_or(String::new(), short_date);
+    let basename = facts.path.rsplit('/').next().unwrap_or_default();
+    let mut out = String::new();
+    let mut chars = format.chars();
+    while let Some(c) = chars.next() {
+        if c != '%' {
+            out.push(c);
+            continue;
+        }
+        match chars.next() {
+            Some('a') => out.push_str(&author),
+            Some('b') => out.push_str(basename),
+            Some('d') => out.push_str(&short),
+            Some('D') => out.push_str(&date.map_or(String::new(), long_date)),
+            Some('P') => out.push_str(facts.path),
+            Some('R') => out.push_str(facts.root_url),
+            Some('r') => out.push_str(&facts.rev.to_string()),
+            Some('u') => out.push_str(facts.url),
+            Some('_') => out.push(' '),
+            Some('%') => out.push('%'),
+            Some('H') => out += &format!("{} {} {short} {author}", facts.path, facts.rev),
+            Some('I') => out += &format!("{basename} {} {short} {author}", facts.rev),
+            Some(other) => out.extend(['%', other]),
+            None => out.push('%'),
+        }
+    }
+    out
+}
+
+/// `2026-11-22 04:40:40Z`.
+fn short_date(date: Date) -> String {
+    let stored = date.to_string();
+    format!("{} {}Z", &stored[..10], &stored[11..19])
+}
+
+/// `2026-11-22 04:40:40 +0000 (Sun, 22 Nov 2026)`: never in the server's own time zone.
+fn long_date(date: Date) -> String {
+    let stored = date.to_string();
+    let day = date.0.div_euclid(86_400_000_000).rem_euclid(7);
+    let weekday = WEEKDAYS[usize::try_from(day).unwrap_or(0)];
+    let month = stored[5..7].parse::<usize>().unwrap_or(1);
+    let month = MONTHS[(month - 1).min(11)];
+    format!(
+        "{} {} +0000 ({weekday}, {} {month} {})",
+        &stored[..10],
+        &stored[11..19],
+        &stored[8..10],
+        &stored[..4]
+    )
+}
+
+const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+const MONTHS: [&str; 12] = [
+    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expanded(property: &str, text: &str, piece: usize, author: &str) -> String {
+        let mut revprops = Props::new();
+        revprops.insert(props::AUTHOR.into(), author.into());
+        revprops.insert(props::DATE.into(), b"2026-11-22T04:40:40.123456Z".to_vec());
+        let facts = FileFacts {
+            rev: Revnum(11),
+            revprops: &revprops,
+            url: "http://host/svn/r/trunk/kws.txt",
+            root_url: "http://host/svn/r",
+            path: "trunk/kws.txt",
+        };
+        let mut keywords = Keywords::new(property.as_bytes(), &facts);
+        let mut out = Vec::new();
+        for piece in text.as_bytes().chunks(piece) {
+            keywords.expand(piece, &mut out);
+        }
+        keywords.finish(&mut out);
+        String::from_utf8_lossy(&out).into_owned()
+    }
+
+    /// Texts and answers recorded from Apache (`?kw=1`).
+    #[test]
+    fn keywords_are_expanded_as_by_the_real_server() {
+        for (text, answer) in [
+            ("$Id$", "$Id: kws.txt 11 2026-11-22 04:40:40Z kw user $"),
+            (
+                "$LastChangedDate$",
+                "$LastChangedDate: 2026-11-22 04:40:40 +0000 (Sun, 22 Nov 2026) $",
+            ),
+            (
+                "$Rev:: $ $Rev::      $ $Rev::            $ $Author::  $ $Rev: 5 $ $Rev$ $Rev$ $Revx$",
+                "$Rev:: 1#$Rev::      $ $Rev:: 11         $ $Author:: kw#$Rev: 5 $ $Rev: 11 $ $Rev: 11 $ $Revx$",
+            ),
+            ("$ Rev$ $rev$ $Rev\n$", "$ Rev$ $rev$ $Rev\n$"),
+            (
+                "$Date:: $ $Date::           $ $Date::                                                   $$Rev$$Rev$ no",
+                "$Date:: 2#$Date::           $ $Date:: 2026-11-22 04:40:40 +0000 (Sun, 22 Nov 2026)      $$Rev: 11 $$Rev: 11 $ no",
+            ),
+            ("$Rev::     $ end $Rev", "$Rev:: 11  $ end $Rev"),
+            ("$Other$Other:: x    $", "$Other: akw userb $Other:: x    $"),
+            ("$Rev::   $\n$Rev::  $\n", "$Rev:: 1#$\n$Rev::  $\n"),
+            (
+                "$Rev: a\n $Rev$\n$Rev::xx$\n$Rev:: x$\n$Rev:x $\n$Rev: x$$\n$Rev::    $\n$Rev$Rev$Rev$\n$x$Rev$\n",
+                "$Rev: a\n $Rev: 11 $\n$Rev::xx$\n$Rev:: x$\n$Rev:x $\n$Rev: x$$\n$Rev:: 11 $\n$Rev: 11 $Rev$Rev: 11 $\n$x$Rev: 11 $\n",
+            ),
+            (
+                "$Header$",
+                "$Header: http://host/svn/r/trunk/kws.txt 11 2026-11-22 04:40:40Z kw user $",
+            ),
+            ("$Custom$", "$Custom: 11-% trunk/kws.txt-%x $"),
+        ] {
+            for piece in [1, 7, 1000] {
+                let property = "Id Header author Date\nRev  URL Custom=%r-%%%_%P-%x Other=a%ab";
+                assert_eq!(expanded(property, text, piece, "kw user"), answer, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_named_stays_as_it_is() {
+        assert_eq!(expanded("Rev,URL", "$Rev$ $URL$", 3, "x"), "$Rev$ $URL$");
+        assert_eq!(
+            expanded("Author", "$Author$|$Author::   $|", 3, ""),
+            "$Author: $|$Author::   $|"
+        );
+    }
+
+    #[test]
+    fn a_long_value_is_cut() {
+        let long = expanded("X=%u%u%u%u%u%u%u%u%u%u", "$X$ $X$", 2, "x");
+        assert_eq!(long.split(" $ ").next().map(str::len), Some(LONGEST - 2));
+        let nothing = format!("${}$", "x".repeat(400));
+        assert_eq!(expanded("Rev", &nothing, 5, "x"), nothing);
+    }
+}

@@ -1,0 +1,64 @@
+//! The plain listing of a directory, as Apache shows it.
+
+use base::NodeKind;
+use wire::dav::index::{Index, Line};
+
+use super::media;
+use super::target::Target;
+use crate::dav::Outcome;
+use crate::dav::visit::Visit;
+use crate::http::{Reply, Source};
+
+/// Sends the page for a directory.
+pub(super) fn index(visit: &Visit<'_>, target: &Target, reply: &mut Reply) -> Outcome {
+    let location = &visit.place.location;
+    let node = &target.node;
+    reply.content_type(media::of_index(location));
+    if reply.bodiless() {
+        return Ok(());
+    }
+    let basename = visit.place.basename();
+    let listed_above = location.list && matches!(location.source, Source::Parent(_));
+    let page = Index {
+        name: location.name.as_deref(),
+        base: &basename,
+        at: node.tree().revision().map(|rev| (rev, node.path().as_str())),
+        peg: super::pegged(target),
+        up: !node.path().is_root() || listed_above,
+    };
+    let children = node.children(&*visit.readable())?;
+    let lines = children.names().map(|(name, kind)| Line {
+        name,
+        is_dir: kind == NodeKind::Dir,
+    });
+    send(&page, location.index_xslt.as_deref(), lines, reply)
+}
+
+/// Sends a page, as XML if there is a stylesheet for it.
+pub(in crate::dav) fn send<'a>(
+    page: &Index<'_>,
+    xslt: Option<&str>,
+    lines: impl Iterator<Item = Line<'a>>,
+    reply: &mut Reply,
+) -> Outcome {
+    let mut text = String::new();
+    match xslt {
+        Some(xslt) => page.open_xml(xslt, &mut text),
+        None => page.open_html(&mut text),
+    }
+    for line in lines {
+        match xslt {
+            Some(_) => page.line_xml(line, &mut text),
+            None => page.line_html(line, &mut text),
+        }
+        reply.buffer().extend_from_slice(text.as_bytes());
+        reply.spill()?;
+        text.clear();
+    }
+    match xslt {
+        Some(_) => page.close_xml(&mut text),
+        None => page.close_html(&mut text),
+    }
+    reply.buffer().extend_from_slice(text.as_bytes());
+    Ok(())
+}

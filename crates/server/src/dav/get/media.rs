@@ -1,0 +1,217 @@
+//! Types of what is sent, and what browsers may do with it.
+//!
+//! A repository holds what anyone with a right to write has put there, and it is served from the same origin as everything
+//! else here. So nothing of it may run: types are not guessed by browsers, and what could hold a script is
+//! shown in a sandbox.
+
+use std::borrow::Cow;
+
+use crate::http::{Location, Reply};
+
+/// The type of a file: its `svn:mime-type`; without one, for programs other than Subversion's, what its name suggests.
+pub(in crate::dav) fn of_file(mime_type: Option<&[u8]>, name: &str, svn_client: bool) -> Cow<'static, str> {
+    match mime_type {
+        Some(stored) => match std::str::from_utf8(stored).ok().map(str::trim).filter(is_valid) {
+            Some(stored) => Cow::Owned(stored.to_owned()),
+            None => PLAIN.into(),
+        },
+        None if svn_client => PLAIN.into(),
+        None => by_name(name).unwrap_or(PLAIN).into(),
+    }
+}
+
+/// The type of a listing.
+pub(in crate::dav) fn of_index(location: &Location) -> &'static str {
+    match location.index_xslt {
+        Some(_) => "text/xml",
+        None => "text/html; charset=UTF-8",
+    }
+}
+
+/// Forbids browsers to guess, and to run anything.
+pub(super) fn keep_harmless(media: &str, reply: &mut Reply) {
+    reply.header("x-content-type-options", "nosniff");
+    if !is_harmless(media) {
+        reply.header("content-security-policy", "sandbox; default-src 'none'");
+    }
+}
+
+const PLAIN: &str = "text/plain";
+
+/// `type/subtype`, perhaps with parameters, of what may stand in a header line.
+fn is_valid(mime: &&str) -> bool {
+    let bare = mime.split([';', ' ']).next().unwrap_or_default();
+    let token = |part: &str| {
+        !part.is_empty()
+            && part
+                .bytes()
+                .all(|b| b.is_ascii_graphic() && !b"()<>@,;:\\\"/[]?=".contains(&b))
+    };
+    bare.split_once('/')
+        .is_some_and(|(kind, sub)| token(kind) && token(sub))
+        && mime.bytes().all(|b| b.is_ascii_graphic() || b == b' ')
+}
+
+/// True for types in which no browser looks for scripts.
+fn is_harmless(media: &str) -> bool {
+    let bare = media
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
+    match bare.split_once('/') {
+        Some(("image", sub)) => !sub.contains("xml"),
+        Some(("audio" | "video" | "font", _)) => true,
+        _ => matches!(
+            bare.as_str(),
+            "text/plain"
+                | "text/css"
+                | "text/csv"
+                | "application/octet-stream"
+                | "application/pdf"
+                | "application/json"
+                | "application/zip"
+                | "application/gzip"
+        ),
+    }
+}
+
+/// What the ending of a name suggests.
+fn by_name(name: &str) -> Option<&'static str> {
+    let (_, ending) = name.rsplit_once('.')?;
+    let ending = ending.to_ascii_lowercase();
+    let at = ENDINGS.binary_search_by(|(known, _)| (*known).cmp(ending.as_str()));
+    at.ok().map(|at| ENDINGS[at].1)
+}
+
+/// Endings of names that are common in repositories, sorted.
+const ENDINGS: &[(&str, &str)] = &[
+    ("7z", "application/x-7z-compressed"),
+    ("aac", "audio/aac"),
+    ("avi", "video/x-msvideo"),
+    ("bmp", "image/bmp"),
+    ("bz2", "application/x-bzip2"),
+    ("c", "text/x-csrc"),
+    ("cpp", "text/x-c++src"),
+    ("css", "text/css"),
+    ("csv", "text/csv"),
+    ("deb", "application/vnd.debian.binary-package"),
+    ("doc", "application/msword"),
+    (
+        "docx",
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    ),
+    ("eps", "application/postscript"),
+    ("epub", "application/epub+zip"),
+    ("flac", "audio/flac"),
+    ("gif", "image/gif"),
+    ("gz", "application/gzip"),
+    ("h", "text/x-chdr"),
+    ("htm", "text/html"),
+    ("html", "text/html"),
+    ("ico", "image/vnd.microsoft.icon"),
+    ("ics", "text/calendar"),
+    ("iso", "application/x-iso9660-image"),
+    ("jar", "application/java-archive"),
+    ("java", "text/x-java"),
+    ("jpeg", "image/jpeg"),
+    ("jpg", "image/jpeg"),
+    ("js", "text/javascript"),
+    ("json", "application/json"),
+    ("m4a", "audio/mp4"),
+    ("markdown", "text/markdown"),
+    ("md", "text/markdown"),
+    ("mjs", "text/javascript"),
+    ("mov", "video/quicktime"),
+    ("mp3", "audio/mpeg"),
+    ("mp4", "video/mp4"),
+    ("mpeg", "video/mpeg"),
+    ("odp", "application/vnd.oasis.opendocument.presentation"),
+    ("ods", "application/vnd.oasis.opendocument.spreadsheet"),
+    ("odt", "application/vnd.oasis.opendocument.text"),
+    ("ogg", "audio/ogg"),
+    ("otf", "font/otf"),
+    ("pdf", "application/pdf"),
+    ("pl", "text/x-perl"),
+    ("png", "image/png"),
+    ("ppt", "application/vnd.ms-powerpoint"),
+    (
+        "pptx",
+        "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    ),
+    ("ps", "application/postscript"),
+    ("py", "text/x-python"),
+    ("rtf", "application/rtf"),
+    ("sh", "application/x-sh"),
+    ("svg", "image/svg+xml"),
+    ("svgz", "image/svg+xml"),
+    ("tar", "application/x-tar"),
+    ("tex", "text/x-tex"),
+    ("tgz", "application/x-gtar-compressed"),
+    ("tif", "image/tiff"),
+    ("tiff", "image/tiff"),
+    ("tsv", "text/tab-separated-values"),
+    ("ttf", "font/ttf"),
+    ("txt", "text/plain"),
+    ("wasm", "application/wasm"),
+    ("wav", "audio/x-wav"),
+    ("webm", "video/webm"),
+    ("webp", "image/webp"),
+    ("woff", "font/woff"),
+    ("woff2", "font/woff2"),
+    ("xhtml", "application/xhtml+xml"),
+    ("xls", "application/vnd.ms-excel"),
+    (
+        "xlsx",
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ),
+    ("xml", "application/xml"),
+    ("xsl", "application/xslt+xml"),
+    ("xz", "application/x-xz"),
+    ("zip", "application/zip"),
+    ("zst", "application/zstd"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn endings_are_sorted() {
+        assert!(ENDINGS.is_sorted_by(|a, b| a.0 < b.0));
+    }
+
+    #[test]
+    fn what_is_stored_comes_before_what_is_guessed() {
+        assert_eq!(of_file(Some(b"image/png"), "a.txt", false), "image/png");
+        assert_eq!(of_file(Some(b"foo"), "a.png", false), "text/plain");
+        assert_eq!(of_file(Some(b"text/html\r\nx: y"), "a.png", false), "text/plain");
+        assert_eq!(
+            of_file(Some(b"text/x; charset=utf-8"), "a", true),
+            "text/x; charset=utf-8"
+        );
+        assert_eq!(of_file(None, "a.JSON", false), "application/json");
+        assert_eq!(of_file(None, "a.json", true), "text/plain");
+        assert_eq!(of_file(None, "Makefile", false), "text/plain");
+    }
+
+    #[test]
+    fn scripts_are_kept_in_a_sandbox() {
+        for media in [
+            "text/html",
+            "Text/HTML; charset=x",
+            "image/svg+xml",
+            "application/xml",
+            "text/xsl",
+            "multipart/related",
+            "application/x-unknown",
+            "text/javascript",
+        ] {
+            assert!(!is_harmless(media), "{media}");
+        }
+        for media in ["text/plain", "image/png", "application/pdf"] {
+            assert!(is_harmless(media), "{media}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! `GET` and `HEAD`: texts, deltas between them, listings of directories.
+//!
+//! First what the path and its query name (`target`), then whether the client has it already, then the body: a listing
+//! (`index`), the whole text or a part of it (`text`), with keywords (`keywords`), or what turns a text that the client has
+//! into this one (`delta`).
+
+mod delta;
+pub(in crate::dav) mod index;
+pub(in crate::dav) mod media;
+mod target;
+mod text;
+
+use base::{Date, Revnum, props};
+use http::StatusCode;
+use repos::tree::Node;
+use wire::dav::conditions::{Conditions, Verdict};
+use wire::dav::{http_date, xml};
+
+use self::target::{Found, Target};
+use super::Outcome;
+use super::fault::Fault;
+use super::propfind::etag;
+use super::visit::Visit;
+use crate::http::{Reply, Request};
+use crate::service::now;
+
+pub(super) fn get(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
+    let target = match target::find(visit)? {
+        Found::Target(target) => target,
+        Found::Elsewhere(status, url) => return redirect(status, &url),
+    };
+    let node = &target.node;
+    if node.is_dir() && !visit.request.path.ends_with('/') {
+        return redirect(StatusCode::MOVED_PERMANENTLY, &with_slash(visit.request));
+    }
+    let tag = tag(&target);
+    let modified = match target.public {
+        true => last_modified(visit, node)?,
+        false => None,
+    };
+    let verdict = conditions(visit.request).judge(&tag, modified, Date(now()));
+    if verdict == Verdict::Failed {
+        return Err(Fault::html(StatusCode::PRECONDITION_FAILED));
+    }
+    let for_long = target.immutable && !node.is_dir();
+    reply.header("cache-control", if for_long { FOR_LONG } else { "max-age=0" });
+    if let Some(date) = modified {
+        reply.header("last-modified", &http_date::format(date));
+    }
+    if !tag.is_empty() {
+        reply.header("etag", &tag);
+    }
+    reply.header("accept-ranges", "bytes");
+    if verdict == Verdict::NotModified {
+        reply.status(StatusCode::NOT_MODIFIED);
+        return Ok(());
+    }
+    if node.is_dir() {
+        return index::index(visit, &target, reply);
+    }
+    if let Some(base) = delta::base(visit)? {
+        return delta::send(visit, node, &base, reply);
+    }
+    text::send(visit, &target, &tag, modified, reply)
+}
+
+/// A week: what is addressed by its revision does not change.
+const FOR_LONG: &str = "max-age=604800";
+
+/// The entity tag, as it stands in the header line; empty for what has none.
+fn tag(target: &Target) -> String {
+    let (node, Some(rev)) = (&target.node, target.node.created_rev()) else {
+        return String::new();
+    };
+    if target.working {
+        return String::new();
+    }
+    let mut path = String::new();
+    xml::escape_text(node.path().as_str(), &mut path);
+    etag(node.is_dir(), rev, &path)
+}
+
+fn last_modified(visit: &Visit<'_>, node: &Node) -> Result<Option<Date>, Fault> {
+    let Some(rev) = node.created_rev() else {
+        return Ok(None);
+    };
+    let revprops = visit.repository().all_revprops(rev)?;
+    Ok(revprops.get(props::DATE).and_then(|date| Date::parse(date).ok()))
+}
+
+fn conditions(request: &Request) -> Conditions<'_> {
+    Conditions {
+        if_match: request.header_utf8("if-match"),
+        if_none_match: request.header_utf8("if-none-match"),
+        if_modified_since: request.header("if-modified-since"),
+        if_unmodified_since: request.header("if-unmodified-since"),
+    }
+}
+
+/// Sends the client to another URL.
+fn redirect(status: StatusCode, url: &str) -> Outcome {
+    Err(Fault::html(status).with("location", url))
+}
+
+/// The same URL with a slash behind its path.
+pub(super) fn with_slash(request: &Request) -> String {
+    let query = request.query.as_ref().map(|query| format!("?{query}"));
+    format!(
+        "{}{}/{}",
+        request.origin(),
+        request.path,
+        query.unwrap_or_default()
+    )
+}
+
+/// The revision that links of a listing name, if the client has named one.
+fn pegged(target: &Target) -> Option<Revnum> {
+    target.peg.filter(|_| target.public)
+}

@@ -1,0 +1,209 @@
+//! `PROPFIND`: properties of resources.
+//!
+//! What a path names becomes a `Subject`; what is asked about it is answered property by property (`value`), and what
+//! is found is written at once: an answer about a directory with a million entries is sent while it is made.
+
+mod subject;
+mod value;
+
+use base::Depth;
+use http::StatusCode;
+use wire::dav::fault::XML_TYPE;
+use wire::dav::live::Live;
+use wire::dav::multistatus::{Multistatus, Response, stored_name};
+use wire::dav::propfind::Propfind;
+use wire::dav::uri::encode_lower;
+use wire::dav::xml::Name;
+
+pub(super) use self::subject::working_tree;
+use self::subject::{Kind, Subject};
+use self::value::Values;
+pub(super) use self::value::etag;
+use super::Outcome;
+use super::fault::Fault;
+use super::visit::Visit;
+use crate::http::Reply;
+
+pub(super) fn propfind(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
+    if visit.request.headers.contains_key("label") {
+        reply.header("vary", "Label");
+    }
+    let subject = subject::find(visit)?;
+    let depth = depth(visit)?;
+    let wanted = match visit.xml()? {
+        Some((root, _)) => Propfind::parse(&root)?,
+        None => Propfind::All,
+    };
+    let question = Question::new(wanted);
+    log(visit, &subject, depth, &question);
+    let mut values = Values::new(visit);
+    if question.asks_for(Live::LockDiscovery) {
+        values.find_locks(&subject, depth)?;
+        if let Some(lock) = subject.node().and_then(|node| values.lock_on(node)) {
+            reply.header("x-svn-lock-owner", &lock.owner);
+            reply.header("x-svn-creation-date", &lock.created.to_string());
+        }
+    }
+    reply.status(StatusCode::MULTI_STATUS).content_type(XML_TYPE);
+    let mut text = String::new();
+    Multistatus::open(&mut text);
+    question.answer(&mut values, &subject, &mut text)?;
+    if let (Depth::Immediates, Some(node)) = (depth, subject.collection()) {
+        let (href, readable) = (subject.href(visit), visit.readable());
+        let children = node.children(&*readable)?;
+        if question.asks_for(Live::CheckedIn) {
+            values.enter(node)?;
+        }
+        for child in children.nodes() {
+            let child = child?;
+            let mut href = href.clone();
+            encode_lower(child.path().basename(), &mut href);
+            if child.is_dir() {
+                href.push('/');
+            }
+            let child = Subject::Node {
+                kind: Kind::Tree,
+                node: child,
+                href,
+            };
+            question.answer(&mut values, &child, &mut text)?;
+            reply.buffer().extend_from_slice(text.as_bytes());
+            reply.spill()?;
+            text.clear();
+        }
+    }
+    Multistatus::close(&mut text);
+    reply.buffer().extend_from_slice(text.as_bytes());
+    Ok(())
+}
+
+/// How deep; trees are not told whole.
+fn depth(visit: &Visit<'_>) -> Result<Depth, Fault> {
+    let header = visit.request.header("depth").map(str::trim);
+    match header {
+        Some("0") => Ok(Depth::Empty),
+        Some("1") => Ok(Depth::Immediates),
+        None => Err(Fault::html(StatusCode::FORBIDDEN)),
+        Some(word) if word.eq_ignore_ascii_case("infinity") => Err(Fault::html(StatusCode::FORBIDDEN)),
+        Some(_) => Err(Fault::html(StatusCode::BAD_REQUEST)),
+    }
+}
+
+/// Says in the log what was looked at, if it was a listing or everything about one thing.
+fn log(visit: &Visit<'_>, subject: &Subject, depth: Depth, question: &Question) {
+    let encoded = |path: &str| {
+        let mut out = String::new();
+        wire::dav::uri::encode(path, &mut out);
+        out
+    };
+    let all = !matches!(question.wanted, Propfind::Props(_));
+    match subject {
+        Subject::Revision { rev, .. } if all => visit.log_operation(|| format!("rev-proplist r{rev}")),
+        Subject::Node { node, .. } => {
+            let Some(rev) = subject.revision() else { return };
+            let path = encoded(node.path().as_str());
+            match (depth, subject.collection()) {
+                (Depth::Immediates, Some(_)) => {
+                    let slash = if node.path().is_root() { "" } else { "/" };
+                    visit.log_operation(|| format!("get-dir {path}{slash} r{rev} text"));
+                }
+                _ if all => {
+                    let what = if node.is_dir() { "get-dir" } else { "get-file" };
+                    visit.log_operation(|| format!("{what} {path} r{rev} props"));
+                }
+                _ => {}
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What is asked about each resource.
+struct Question {
+    wanted: Propfind,
+    /// What each name that is asked for means.
+    meanings: Vec<Meaning>,
+    form: Multistatus,
+}
+
+enum Meaning {
+    Live(Live),
+    Stored(String),
+    Nothing,
+}
+
+impl Question {
+    fn new(wanted: Propfind) -> Question {
+        let meaning = |name: &Name| match Live::of(&name.space, &name.local) {
+            Some(live) => Meaning::Live(live),
+            None => stored_name(name).map_or(Meaning::Nothing, Meaning::Stored),
+        };
+        let meanings = match &wanted {
+            Propfind::Props(names) => names.iter().map(meaning).collect(),
+            Propfind::All | Propfind::Names => Vec::new(),
+        };
+        let form = Multistatus::new(&wanted);
+        Question {
+            wanted,
+            meanings,
+            form,
+        }
+    }
+
+    fn asks_for(&self, live: Live) -> bool {
+        let (space, local) = live.name();
+        self.wanted.asks_for(space, local)
+    }
+
+    /// Appends what there is to say about one resource.
+    fn answer(&self, values: &mut Values<'_>, subject: &Subject, out: &mut String) -> Outcome {
+        let href = subject.href(values.visit);
+        let mut response = self.form.response(&href, out);
+        match &self.wanted {
+            Propfind::All => all(values, subject, &mut response)?,
+            Propfind::Names => names(values, subject, &mut response)?,
+            Propfind::Props(names) => {
+                for (name, meaning) in names.iter().zip(&self.meanings) {
+                    let found = match meaning {
+                        Meaning::Live(live) => values.write(subject, *live, &mut response)?,
+                        Meaning::Stored(stored) => match subject.props()?.get(stored) {
+                            Some(value) => {
+                                response.stored(stored, value);
+                                true
+                            }
+                            None => false,
+                        },
+                        Meaning::Nothing => false,
+                    };
+                    if !found {
+                        response.missing(name);
+                    }
+                }
+            }
+        }
+        response.finish();
+        Ok(())
+    }
+}
+
+fn all(values: &mut Values<'_>, subject: &Subject, response: &mut Response<'_>) -> Outcome {
+    for (name, value) in subject.props()?.iter() {
+        response.stored(name, value);
+    }
+    for live in Live::ALL {
+        values.write(subject, live, response)?;
+    }
+    Ok(())
+}
+
+fn names(values: &mut Values<'_>, subject: &Subject, response: &mut Response<'_>) -> Outcome {
+    for name in subject.props()?.keys() {
+        response.stored_name(name);
+    }
+    for live in Live::ALL {
+        if values.value(subject, live)?.is_some() {
+            response.live(live, "");
+        }
+    }
+    Ok(())
+}

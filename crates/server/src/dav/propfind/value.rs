@@ -1,0 +1,242 @@
+//! Live properties: what the server knows about a resource beside what is stored with it.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+use base::{Date, Depth, FsPath, Lock, Props, Revnum, props};
+use repos::tree::Node;
+use wire::dav::http_date;
+use wire::dav::live::Live;
+use wire::dav::multistatus::{Response, active_lock, supported_lock};
+
+use super::subject::{Kind, Subject};
+use crate::dav::fault::Fault;
+use crate::dav::get::media;
+use crate::dav::visit::Visit;
+use crate::service::now;
+
+/// A live property's value.
+pub(super) enum Value<'a> {
+    Text(Cow<'a, str>),
+    Href(String),
+    /// An empty element of WebDAV's.
+    Word(&'static str),
+    AnyLock,
+    Lock(&'a Lock),
+}
+
+/// Answers what is asked about many resources, and remembers what they have in common.
+pub(super) struct Values<'a> {
+    pub(super) visit: &'a Visit<'a>,
+    uuid: String,
+    svn_client: bool,
+    committed: HashMap<Revnum, Rc<Committed>>,
+    locks: BTreeMap<FsPath, Lock>,
+    /// The directory whose entries are asked for, if it was looked at: the youngest copy at or above it.
+    entered: Option<Option<Revnum>>,
+}
+
+/// What every node that a revision changed last says about it.
+#[derive(Default)]
+struct Committed {
+    date: Option<Date>,
+    author: Option<String>,
+}
+
+/// Revisions remembered before the memory is emptied.
+const REMEMBERED: usize = 4096;
+
+impl<'a> Values<'a> {
+    pub(super) fn new(visit: &'a Visit<'_>) -> Values<'a> {
+        Values {
+            uuid: visit.repository().uuid(),
+            svn_client: visit.request.is_svn_client(),
+            visit,
+            committed: HashMap::new(),
+            locks: BTreeMap::new(),
+            entered: None,
+        }
+    }
+
+    /// Reads the locks that answers will show.
+    pub(super) fn find_locks(&mut self, subject: &Subject, depth: Depth) -> Result<(), Fault> {
+        let Some(node) = subject.node() else {
+            return Ok(());
+        };
+        let repository = self.visit.repository();
+        if depth == Depth::Immediates && node.is_dir() {
+            let locks = repository.locks(node.path(), depth, &*self.visit.readable())?;
+            self.locks = locks.into_iter().map(|lock| (lock.path.clone(), lock)).collect();
+        } else if !node.is_dir()
+            && let Some(lock) = repository.get_lock(node.path())?
+        {
+            self.locks.insert(lock.path.clone(), lock);
+        }
+        Ok(())
+    }
+
+    pub(super) fn lock_on(&self, node: &Node) -> Option<&Lock> {
+        self.locks.get(node.path())
+    }
+
+    /// From now on the entries of this directory are asked about.
+    pub(super) fn enter(&mut self, dir: &Node) -> Result<(), Fault> {
+        self.entered = Some(dir.copied_rev()?);
+        Ok(())
+    }
+
+    /// Writes a property if the subject has it.
+    pub(super) fn write(
+        &mut self,
+        subject: &Subject,
+        live: Live,
+        response: &mut Response<'_>,
+    ) -> Result<bool, Fault> {
+        let Some(value) = self.value(subject, live)? else {
+            return Ok(false);
+        };
+        match value {
+            Value::Text(text) => response.live(live, &text),
+            Value::Href(url) => response.href(live, &url),
+            Value::Word(word) => response.markup(live, |out| {
+                out.push_str("<D:");
+                out.push_str(word);
+                out.push_str("/>");
+            }),
+            Value::AnyLock => response.markup(live, supported_lock),
+            Value::Lock(lock) => {
+                let left = lock.expires.map(|date| (date.0 - now()) / 1_000_000);
+                response.markup(live, |out| active_lock(lock, left, out));
+            }
+        }
+        Ok(true)
+    }
+
+    /// The value of a property, if the subject has it.
+    pub(super) fn value(&mut self, subject: &Subject, live: Live) -> Result<Option<Value<'_>>, Fault> {
+        match live {
+            Live::RepositoryUuid => return Ok(Some(text(self.uuid.clone()))),
+            Live::SupportedLock if subject.collection().is_none() => return Ok(Some(Value::AnyLock)),
+            Live::LockDiscovery => {
+                let lock = subject.node().and_then(|node| self.locks.get(node.path()));
+                return Ok(Some(lock.map_or(text(""), Value::Lock)));
+            }
+            _ => {}
+        }
+        match subject {
+            Subject::Node { kind, node, .. } => self.of_node(*kind, node, live),
+            Subject::Revision { rev, props } => Ok(self.of_revision(*rev, props, live)),
+            Subject::Whole => self.of_whole(live),
+            Subject::Txn { .. } => Ok(None),
+        }
+    }
+
+    fn of_node(&mut self, kind: Kind, node: &Node, live: Live) -> Result<Option<Value<'_>>, Fault> {
+        let (in_tree, is_file) = (kind == Kind::Tree, !node.is_dir());
+        Ok(Some(match live {
+            Live::ResourceType if is_file => text(""),
+            Live::ResourceType => Value::Word("collection"),
+            Live::ContentLength if is_file => text(node.size()?.to_string()),
+            Live::ContentType if is_file => {
+                let props = node.props()?;
+                let mime = props.get(props::MIME_TYPE).map(Vec::as_slice);
+                text(media::of_file(mime, node.path().basename(), self.svn_client))
+            }
+            Live::ContentType => text(media::of_index(&self.visit.place.location)),
+            Live::Etag if kind == Kind::Working => text(""),
+            Live::Etag => match node.created_rev() {
+                Some(rev) => text(etag(node.is_dir(), rev, node.path().as_str())),
+                None => return Ok(None),
+            },
+            Live::CreationDate => return Ok(self.committed(node)?.date.map(|date| text(date.to_string()))),
+            Live::LastModified => {
+                return Ok(self.committed(node)?.date.map(|d| text(http_date::format(d))));
+            }
+            Live::Creator => return Ok(self.committed(node)?.author.clone().map(text)),
+            Live::VersionName => match node.created_rev() {
+                Some(rev) => text(rev.to_string()),
+                None => return Ok(None),
+            },
+            Live::CheckedIn if in_tree => {
+                let copied = match self.entered {
+                    Some(copied) => copied,
+                    None => node.copied_rev()?,
+                };
+                Value::Href(self.visit.base().node("ver", node.safe_rev(copied), node.path()))
+            }
+            Live::Vcc if in_tree => Value::Href(self.visit.base().named("vcc", "default")),
+            Live::AutoVersion if in_tree && self.visit.place.location.autoversioning => {
+                text("DAV:checkout-checkin")
+            }
+            Live::BaselineRelativePath if in_tree => text(node.path().rel_str().to_owned()),
+            Live::Md5 if is_file => text(node.md5()?.to_string()),
+            Live::Sha1 if is_file => text(node.sha1()?.to_string()),
+            Live::DeadpropCount if in_tree => text(if node.has_props() { "1" } else { "0" }),
+            _ => return Ok(None),
+        }))
+    }
+
+    fn of_revision(&self, rev: Revnum, props: &Props, live: Live) -> Option<Value<'_>> {
+        let committed = || Committed::of(props);
+        Some(match live {
+            Live::ResourceType => Value::Word("baseline"),
+            Live::Etag => text(""),
+            Live::CreationDate => text(committed().date?.to_string()),
+            Live::LastModified => text(http_date::format(committed().date?)),
+            Live::Creator => text(committed().author?),
+            Live::VersionName => text(rev.to_string()),
+            Live::BaselineCollection => Value::Href(self.visit.base().node("bc", rev, &FsPath::root())),
+            _ => return None,
+        })
+    }
+
+    fn of_whole(&self, live: Live) -> Result<Option<Value<'_>>, Fault> {
+        Ok(match live {
+            Live::CheckedIn => {
+                let youngest = self.visit.youngest()?.to_string();
+                Some(Value::Href(self.visit.base().named("bln", &youngest)))
+            }
+            _ => None,
+        })
+    }
+
+    fn committed(&mut self, node: &Node) -> Result<Rc<Committed>, Fault> {
+        let Some(rev) = node.created_rev() else {
+            return Ok(Rc::default());
+        };
+        if let Some(known) = self.committed.get(&rev) {
+            return Ok(known.clone());
+        }
+        let committed = Rc::new(Committed::of(&*self.visit.repository().all_revprops(rev)?));
+        if self.committed.len() >= REMEMBERED {
+            self.committed.clear();
+        }
+        self.committed.insert(rev, committed.clone());
+        Ok(committed)
+    }
+}
+
+impl Committed {
+    fn of(props: &Props) -> Committed {
+        let author = props.get(props::AUTHOR).map(|author| {
+            let mut author = String::from_utf8_lossy(author).into_owned();
+            author.retain(|c| !c.is_ascii_control() || "\t\r\n".contains(c));
+            author
+        });
+        Committed {
+            date: props.get(props::DATE).and_then(|date| Date::parse(date).ok()),
+            author,
+        }
+    }
+}
+
+/// The tag of a node: where and when it was last changed.
+pub(in crate::dav) fn etag(is_dir: bool, rev: Revnum, path: &str) -> String {
+    let weak = if is_dir { "W/" } else { "" };
+    format!("{weak}\"{rev}/{path}\"")
+}
+
+fn text<'a>(text: impl Into<Cow<'a, str>>) -> Value<'a> {
+    Value::Text(text.into())
+}
