@@ -11,6 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::live::{DAV_PREFIX, Live, SVN_DAV_PREFIX};
+use super::lock::{ActiveLock, write_active_lock};
 use super::names;
 use super::propfind::{Propfind, is_element_name};
 use super::xml::{Element, Limits, Name, escape_attribute, escape_text, safe};
@@ -229,31 +230,22 @@ pub fn supported_lock(out: &mut String) {
 }
 
 /// Appends the value of `lockdiscovery` for a lock; `left` are the seconds until it expires.
-pub fn active_lock(lock: &Lock, left: Option<i64>, out: &mut String) {
-    out.push_str(
-        "<D:activelock>\n<D:locktype><D:write/></D:locktype>\n\
-         <D:lockscope><D:exclusive/></D:lockscope>\n<D:depth>0</D:depth>\n",
-    );
-    match (&lock.comment, lock.is_dav_comment) {
-        // What a WebDAV program said is a piece of XML, kept as it came.
-        (Some(comment), true) if Element::parse(comment.as_bytes(), Limits::default()).is_ok() => {
-            out.push_str(without_declaration(comment));
-        }
-        (None, _) => {}
-        (Some(comment), _) => {
-            out.push_str("<D:owner xmlns:D=\"DAV:\">");
-            escape_text(comment, out);
-            out.push_str("</D:owner>");
-        }
-    }
-    out.push_str("<D:timeout>");
-    match left {
-        None => out.push_str("Infinite"),
-        Some(seconds) => _ = write!(out, "Second-{}", seconds.max(0)),
-    }
-    out.push_str("</D:timeout>\n<D:locktoken>\n<D:href>");
-    escape_text(&lock.token, out);
-    out.push_str("</D:href>\n</D:locktoken>\n</D:activelock>\n");
+pub fn active_lock(lock: &Lock, left: Option<u64>, out: &mut String) {
+    let comment = lock.comment.as_deref();
+    // What a WebDAV program said is a piece of XML, kept as it came. Other programs may have stored anything.
+    let is_xml = |text: &str| Element::parse(text.as_bytes(), Limits::default()).is_ok();
+    let comment_is_xml = lock.is_dav_comment && comment.is_some_and(is_xml);
+    let shown = ActiveLock {
+        token: &lock.token,
+        depth: "0",
+        comment: match comment_is_xml {
+            true => comment.map(without_declaration),
+            false => comment,
+        },
+        comment_is_xml,
+        timeout: left,
+    };
+    write_active_lock(&shown, out);
 }
 
 fn without_declaration(xml: &str) -> &str {
@@ -351,7 +343,7 @@ mod tests {
         assert_eq!(
             out,
             "<D:activelock>\n<D:locktype><D:write/></D:locktype>\n<D:lockscope><D:exclusive/></D:lockscope>\n\
-             <D:depth>0</D:depth>\n<D:owner xmlns:D=\"DAV:\">lock &lt;c&gt; &amp; é</D:owner>\
+             <D:depth>0</D:depth>\n<ns0:owner xmlns:ns0=\"DAV:\">lock &lt;c&gt; &amp; é</ns0:owner>\
              <D:timeout>Infinite</D:timeout>\n<D:locktoken>\n<D:href>opaquelocktoken:bba6abb6</D:href>\n\
              </D:locktoken>\n</D:activelock>\n"
         );
@@ -363,7 +355,7 @@ mod tests {
         out.clear();
         active_lock(&broken, Some(9), &mut out);
         assert!(
-            out.contains("&lt;D:owner&gt;</D:owner><D:timeout>Second-9<"),
+            out.contains("&lt;D:owner&gt;</ns0:owner><D:timeout>Second-9<"),
             "{out}"
         );
     }

@@ -106,7 +106,8 @@ impl<'a> Values<'a> {
             }),
             Value::AnyLock => response.markup(live, supported_lock),
             Value::Lock(lock) => {
-                let left = lock.expires.map(|date| (date.0 - now()) / 1_000_000);
+                let left = |date: Date| u64::try_from((date.0 - now()) / 1_000_000).unwrap_or(0);
+                let left = lock.expires.map(left);
                 response.markup(live, |out| active_lock(lock, left, out));
             }
         }
