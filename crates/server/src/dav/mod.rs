@@ -20,6 +20,7 @@ mod place;
 mod post;
 mod propfind;
 mod proppatch;
+mod proxy;
 mod put;
 mod report;
 mod steps;
@@ -60,6 +61,9 @@ pub(crate) fn answer(service: &Arc<Service>, request: &mut Request, reply: &mut 
 }
 
 fn dispatch(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
+    if proxy::is_wanted(visit) {
+        return proxy::forward(visit, reply);
+    }
     if autoversion::is_wanted(visit) {
         return autoversion::autoversion(visit, reply, dispatch);
     }

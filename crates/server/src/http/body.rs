@@ -36,7 +36,7 @@ pub(crate) struct Patience {
 
 impl Patience {
     /// Waits for `what`; the thread steps aside if it takes long. `None` is too long.
-    fn wait<T>(&self, limit: Option<Duration>, what: impl Future<Output = T>) -> Option<T> {
+    pub(super) fn wait<T>(&self, limit: Option<Duration>, what: impl Future<Output = T>) -> Option<T> {
         let mut what = pin!(what);
         let short = async { timeout(SHORT, what.as_mut()).await };
         if let Ok(done) = self.runtime.block_on(short) {

@@ -19,6 +19,7 @@ mod reply;
 mod request;
 mod room;
 mod tls;
+mod upstream;
 
 pub(crate) use body::RequestBody;
 pub use options::{
@@ -29,3 +30,4 @@ pub(crate) use reply::Reply;
 pub(crate) use request::{Operation, Request};
 pub(crate) use room::{Kind, Room};
 pub(crate) use tls::Tls;
+pub(crate) use upstream::Upstream;

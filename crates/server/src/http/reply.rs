@@ -64,6 +64,17 @@ impl Reply {
         }
     }
 
+    /// How the thread that makes this answer waits.
+    pub(super) fn patience(&self) -> &Patience {
+        &self.patience
+    }
+
+    /// Adds a header line as another server has sent it.
+    pub(crate) fn header_named(&mut self, name: HeaderName, value: HeaderValue) -> &mut Self {
+        self.headers.append(name, value);
+        self
+    }
+
     /// Sets the status; 200 if it is not called.
     pub(crate) fn status(&mut self, status: StatusCode) -> &mut Self {
         self.status = status;
