@@ -25,6 +25,7 @@ use crate::format::p2l::P2lEntry;
 use crate::rep::write::ChainLength;
 use crate::rev_file::RevFile;
 use crate::revprops::{KeptList, KeptManifest, KeptPack};
+use crate::tally::{CacheCounts, Tallies};
 
 /// The process's one cache: byte budget, shared by all repositories.
 pub struct Cache {
@@ -33,6 +34,7 @@ pub struct Cache {
     files: QuickCache<FileKey, Arc<RevFile>>,
     instances: Mutex<HashMap<String, u32>>,
     next_instance: AtomicU32,
+    pub(crate) tallies: Tallies,
 }
 
 type Items = QuickCache<Key, Value, Weigh>;
@@ -214,12 +216,18 @@ impl Cache {
             files: QuickCache::new(OPEN_FILES),
             instances: Mutex::default(),
             next_instance: AtomicU32::new(0),
+            tallies: Tallies::default(),
         })
     }
 
     /// Bytes that all values take now.
     pub fn used(&self) -> u64 {
         self.items.weight()
+    }
+
+    /// What was counted since the process began.
+    pub fn counts(&self) -> CacheCounts {
+        self.tallies.sums()
     }
 
     /// The number that stands for the instance of this name, the same one for the same name.
@@ -236,7 +244,12 @@ impl Cache {
 
     /// The value, if it is there.
     pub(crate) fn get<T: Cached>(&self, key: &Key) -> Option<T> {
-        self.items.get(key).and_then(T::from_value)
+        let value = self.items.get(key).and_then(T::from_value);
+        match value {
+            Some(_) => self.tallies.hits.add(),
+            None => self.tallies.misses.add(),
+        }
+        value
     }
 
     /// Keeps a value.
@@ -249,9 +262,24 @@ impl Cache {
         if self.item_limit == 0 {
             return load();
         }
-        let value = self
-            .items
-            .get_or_insert_with(&key, || load().map(T::into_value))?;
+        let value = match self.items.get(&key) {
+            Some(value) => {
+                self.tallies.hits.add();
+                value
+            }
+            None => {
+                let mut loaded = false;
+                let value = self.items.get_or_insert_with(&key, || {
+                    loaded = true;
+                    load().map(T::into_value)
+                })?;
+                match loaded {
+                    true => self.tallies.misses.add(),
+                    false => self.tallies.waits.add(),
+                }
+                value
+            }
+        };
         Ok(T::from_value(value).expect("because the key's kind is that of the type"))
     }
 

@@ -30,6 +30,7 @@ mod revprops;
 mod revprops_write;
 mod root;
 mod shard_dirs;
+mod tally;
 mod txn;
 
 pub use batch::Batch;
@@ -46,4 +47,5 @@ pub use lock_write::{LockRequest, LockTarget};
 pub use node::{Node, Relation, RepKey};
 pub use rep::{DeltaStream, EncodedText, Piece as TextPiece, TextReader};
 pub use root::Root;
+pub use tally::CacheCounts;
 pub use txn::{Committed, LockAccess, Standing, TextWriter, Txn, TxnOptions};

@@ -16,6 +16,7 @@ pub mod http;
 mod idle;
 mod listen;
 mod log;
+mod metrics;
 mod oplog;
 mod options;
 mod repositories;

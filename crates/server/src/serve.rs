@@ -17,6 +17,7 @@ use crate::http::{Kind, Room};
 use crate::idle::Idle;
 use crate::listen::Listener;
 use crate::log::Origin;
+use crate::metrics::Look;
 use crate::options::Threads;
 use crate::service::Service;
 use crate::signals::Stop;
@@ -80,6 +81,9 @@ impl Server {
         keep_small();
         let idle = Idle::new(stop)?;
         let workers = Workers::new(self.threads, idle.clone());
+        let watched = Arc::downgrade(&workers);
+        self.service
+            .watch(move || Look::threads("svn_threads", watched.upgrade().map(|workers| workers.count())));
         let watcher = {
             let (workers, stop) = (workers.clone(), stop.clone());
             let patience = self.service.options().stall_timeout;

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base::{Error, Result};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use repos::Cache;
 use repos::config::ConfigCache;
 
@@ -15,6 +15,7 @@ use crate::auth::Keeper;
 use crate::dav::Transactions;
 use crate::http::{HttpOptions, Tls, TlsOptions};
 use crate::log::{OperationLog, Origin};
+use crate::metrics::{Look, Metrics};
 use crate::options::Options;
 use crate::repositories::Repositories;
 use crate::stream::Stream;
@@ -30,6 +31,10 @@ pub struct Service {
     access_log: RwLock<Option<Arc<AccessLog>>>,
     /// Knows names and passwords.
     pub(crate) keeper: Keeper,
+    pub(crate) metrics: Metrics,
+    /// What others know, for whoever asks for metrics.
+    looks: Mutex<Vec<Box<dyn Fn() -> Look + Send>>>,
+    cache: Arc<Cache>,
     pub(crate) repositories: Repositories,
     /// What is being committed over HTTP.
     pub(crate) transactions: Arc<Transactions>,
@@ -50,6 +55,9 @@ impl Service {
             tls: RwLock::default(),
             access_log: RwLock::default(),
             keeper: Keeper::default(),
+            metrics: Metrics::default(),
+            looks: Mutex::default(),
+            cache: cache.clone(),
             repositories: Repositories::new(cache),
             transactions: Arc::default(),
             config: ConfigCache::default(),
@@ -122,6 +130,47 @@ impl Service {
             Some(Ok(true)) => tracing::info!("Certificates were read anew"),
             Some(Ok(false)) | None => {}
         }
+    }
+
+    /// From now on metrics tell what `look` sees.
+    pub(crate) fn watch(&self, look: impl Fn() -> Look + Send + 'static) {
+        self.looks.lock().push(Box::new(look));
+    }
+
+    /// Metrics, as Prometheus reads them.
+    pub(crate) fn metrics_text(&self) -> String {
+        let mut looks: Vec<Look> = self.looks.lock().iter().map(|look| look()).collect();
+        let counts = self.cache.counts();
+        looks.push(Look {
+            name: "cache_lookups",
+            help: "Questions to the cache: what was there, what was loaded, what somebody else was loading",
+            grows: true,
+            label: "result",
+            values: vec![
+                ("hit", counts.hits),
+                ("miss", counts.misses),
+                ("wait", counts.waits),
+            ],
+        });
+        looks.push(Look {
+            name: "delta_windows",
+            help: "Windows of deltas: passed on as stored, as the cache had them, or made",
+            grows: true,
+            label: "origin",
+            values: vec![
+                ("stored", counts.stored_windows),
+                ("cache", counts.kept_windows),
+                ("made", counts.made_windows),
+            ],
+        });
+        looks.push(Look {
+            name: "cache_bytes",
+            help: "Memory that the cache holds",
+            grows: false,
+            label: "",
+            values: vec![("", self.cache.used())],
+        });
+        self.metrics.text(&looks)
     }
 
     /// Tells the administrator of something that no client caused.

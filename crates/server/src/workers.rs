@@ -107,6 +107,12 @@ impl Workers {
         Aside(self)
     }
 
+    /// How many threads there are, and how many of them wait for their peers.
+    pub(crate) fn count(&self) -> (usize, usize) {
+        let state = self.state.lock();
+        (state.threads, state.away)
+    }
+
     /// Starts a thread if there is something to do for one.
     fn hire(self: &Arc<Self>, state: &mut State) {
         if state.idle >= state.queue.len() || state.at_work() >= self.limits.max {

@@ -21,7 +21,11 @@ use crate::format::rep_line::Rep;
 use crate::fs::Fs;
 
 /// A text delta, not yet read.
-pub struct DeltaStream(Kind);
+pub struct DeltaStream {
+    kind: Kind,
+    /// Its cache counts windows.
+    fs: Fs,
+}
 
 enum Kind {
     /// The stored windows.
@@ -54,24 +58,31 @@ impl DeltaStream {
                 _ => false,
             };
             if matches {
-                return Ok(DeltaStream(Kind::Stored(Box::new(level), accepts)));
+                return Ok(DeltaStream {
+                    kind: Kind::Stored(Box::new(level), accepts),
+                    fs: fs.clone(),
+                });
             }
         }
         let reader = |(rep, txn): Side<'_>| TextReader::new(fs, rep, txn).map(Box::new);
         let (source, target) = (reader(source.unwrap_or((None, None)))?, reader(target)?);
-        Ok(DeltaStream(Kind::Rebuilt { source, target }))
+        Ok(DeltaStream {
+            kind: Kind::Rebuilt { source, target },
+            fs: fs.clone(),
+        })
     }
 
     /// Leaves the check of rebuilt texts against their MD5 to the receiver, for peers that get the digests of both texts
     /// beside the delta and check them, as they must for stored windows anyway.
     pub fn unchecked(self) -> Self {
-        match self.0 {
-            Kind::Rebuilt { source, target } => DeltaStream(Kind::Rebuilt {
+        let kind = match self.kind {
+            Kind::Rebuilt { source, target } => Kind::Rebuilt {
                 source: Box::new(source.unchecked()),
                 target: Box::new(target.unchecked()),
-            }),
-            stored @ Kind::Stored(..) => DeltaStream(stored),
-        }
+            },
+            stored @ Kind::Stored(..) => stored,
+        };
+        DeltaStream { kind, ..self }
     }
 
     /// Calls `sink` for each window in order. Checks the MD5 of texts that are rebuilt, unless [`DeltaStream::unchecked`].
@@ -79,15 +90,18 @@ impl DeltaStream {
     /// # Errors
     /// `FS_CORRUPT`, svndiff's, the system's, and whatever `sink` returns.
     pub fn drive(self, sink: &mut dyn FnMut(TextChunk<'_>) -> Result<()>) -> Result<()> {
-        match self.0 {
+        let tallies = &self.fs.cache().tallies;
+        match self.kind {
             Kind::Stored(mut level, accepts) => {
                 let mut decoded = Window::default();
                 let mut at = 0;
                 while !level.ends_before(at)? {
                     let window = level.window(at)?;
                     if accepts.contains(window.version) {
+                        tallies.stored_windows.add();
                         sink(TextChunk::Encoded(&window))?;
                     } else {
+                        tallies.made_windows.add();
                         with_codec(|codec| window.decode_into(codec, &mut decoded))?;
                         sink(TextChunk::Decoded(&decoded))?;
                     }
@@ -110,6 +124,7 @@ impl DeltaStream {
                     with_matcher(|matcher| {
                         matcher.window_into(source_offset, from.bytes(), to.bytes(), &mut window);
                     });
+                    tallies.made_windows.add();
                     sink(TextChunk::Decoded(&window))?;
                     source_offset += from.bytes().len() as u64;
                 }

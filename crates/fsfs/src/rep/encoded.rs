@@ -88,7 +88,10 @@ impl Content {
             .as_ref()
             .and_then(|key| self.fs.cache().get::<Arc<KeptWindow>>(key));
         let window = match (cached, key) {
-            (Some(window), _) => window,
+            (Some(window), _) => {
+                self.fs.cache().tallies.kept_windows.add();
+                window
+            }
             // Everything promised is there, and whoever loaded the last window saw that none follows.
             (None, _) if at > 0 && self.expected == Some(self.made) => return Ok(None),
             (None, _) if self.chain.ends_before(at)? => return Ok(None),
@@ -117,18 +120,23 @@ impl Content {
 
     fn make(&mut self, at: u64) -> Result<Arc<KeptWindow>> {
         let version = self.form.version();
+        let fs = self.fs.clone();
+        let tallies = &fs.cache().tallies;
         let top = self.chain.top()?;
         if top.header == RepHeader::SelfDelta {
             let stored = top.window(at)?;
             if stored.version <= version {
+                tallies.stored_windows.add();
                 return Ok(Arc::new(KeptWindow::new(stored.version, stored.raw)));
             }
+            tallies.made_windows.add();
             return encode(version, |out| {
                 Ok(with_codec(|codec| {
                     stored.write_as(version, self.form.level(), codec, out)
                 })?)
             });
         }
+        tallies.made_windows.add();
         let level = self.form.level();
         let write = |text: &[u8], out: &mut Vec<u8>| {
             with_codec(|codec| svndiff::write_insertion(text, version, level, codec, out));

@@ -11,8 +11,10 @@ use http::{Method, StatusCode, Version};
 use super::reply::Reply;
 use super::request::Request;
 use super::room::Kind;
+use super::status::{is_status, status};
 use crate::dav::{self, Fault};
 use crate::log::Origin;
+use crate::metrics::{Done, Protocol, operation_word};
 use crate::service::Service;
 
 /// Answers a request, whatever becomes of it.
@@ -37,7 +39,8 @@ pub(super) fn answer(service: &Arc<Service>, kind: Kind, mut request: Request, m
 fn serve(service: &Arc<Service>, kind: Kind, request: &mut Request, reply: &mut Reply) -> Result<(), Fault> {
     refuse(request)?;
     match (kind, request.path.as_str()) {
-        (Kind::Status, _) => Err(Fault::html(StatusCode::NOT_FOUND)),
+        (Kind::Status, _) => status(service, request, reply),
+        (_, path) if is_status(path) && service.http().status => status(service, request, reply),
         (_, "*") => {
             reply.header("allow", "OPTIONS,GET,HEAD,POST").content_length(0);
             Ok(())
@@ -121,6 +124,7 @@ fn panicked(panic: &(dyn Any + Send)) -> Error {
 
 fn write_down(service: &Service, request: &Request, reply: &Reply) {
     let user = request.user.as_ref();
+    let status = reply.current_status();
     if let (Some(log), Some(operation)) = (&service.log, &request.operation) {
         let origin = Origin {
             peer: Some(request.peer.address.ip()),
@@ -130,6 +134,21 @@ fn write_down(service: &Service, request: &Request, reply: &Reply) {
         log.operation(origin, &operation.text);
     }
     if let Some(log) = service.access_log() {
-        log.request(request, reply.current_status(), reply.sent);
+        log.request(request, status, reply.sent);
     }
+    let words = request
+        .operation
+        .as_ref()
+        .map(|operation| operation.text.as_str());
+    service.metrics.count(&Done {
+        protocol: match request.peer.tls {
+            true => Protocol::Https,
+            false => Protocol::Http,
+        },
+        operation: operation_word(words.unwrap_or(request.method.as_str())),
+        took: request.begun.elapsed(),
+        received: request.body.seen(),
+        sent: reply.sent,
+        failed: status.is_client_error() || status.is_server_error(),
+    });
 }

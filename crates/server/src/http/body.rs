@@ -76,6 +76,8 @@ pub(crate) struct RequestBody {
     left: u64,
     /// The client sends it only if we ask for it, and nobody has.
     unasked: bool,
+    /// Bytes that have come.
+    seen: u64,
 }
 
 impl RequestBody {
@@ -85,6 +87,7 @@ impl RequestBody {
             have: Bytes::new(),
             left: u64::MAX,
             unasked: expects,
+            seen: 0,
         }
     }
 
@@ -95,6 +98,7 @@ impl RequestBody {
             have: Bytes::new(),
             left: u64::MAX,
             unasked: false,
+            seen: 0,
         }
     }
 
@@ -103,6 +107,11 @@ impl RequestBody {
         if bytes > 0 {
             self.left = bytes;
         }
+    }
+
+    /// How many bytes have come.
+    pub(crate) fn seen(&self) -> u64 {
+        self.seen
     }
 
     /// The next piece, as it came; `None` at the end.
@@ -135,6 +144,7 @@ impl RequestBody {
             if data.is_empty() {
                 continue;
             }
+            self.seen += data.len() as u64;
             self.left = match self.left.checked_sub(data.len() as u64) {
                 Some(left) => left,
                 None => {

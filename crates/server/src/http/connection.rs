@@ -22,6 +22,7 @@ use super::exchange::exchange;
 use super::pulse::{Felt, Pulse, Verdict};
 use super::request::Peer;
 use super::room::Kind;
+use crate::metrics::Protocol;
 use crate::service::Service;
 
 /// What a connection needs to know.
@@ -38,7 +39,13 @@ impl Connection {
         // If that fails the connection is gone already.
         _ = socket.set_nodelay(true);
         keep_alive(&socket);
-        let limits = self.service.http().limits;
+        let protocol = match self.kind {
+            Kind::Tls => Protocol::Https,
+            Kind::Plain | Kind::Status => Protocol::Http,
+        };
+        let service = self.service.clone();
+        let _counted = service.metrics.connected(protocol);
+        let limits = service.http().limits;
         let inode = rustix::fs::fstat(&socket).map_or(0, |stat| stat.st_ino);
         let pulse = Pulse::new(limits, inode);
         let mut peer = Peer {
@@ -49,7 +56,7 @@ impl Connection {
         if self.kind != Kind::Tls {
             return self.talk(socket, pulse, peer).await;
         }
-        let Some(tls) = self.service.tls() else {
+        let Some(tls) = service.tls() else {
             return;
         };
         let handshake = TlsAcceptor::from(tls.config()).accept(socket);

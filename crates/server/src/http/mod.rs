@@ -18,6 +18,7 @@ mod pulse;
 mod reply;
 mod request;
 mod room;
+mod status;
 mod tls;
 mod upstream;
 

@@ -12,6 +12,7 @@ use tokio::sync::{Semaphore, watch};
 use super::connection::Connection;
 use super::crew::Crew;
 use crate::listen::Listener;
+use crate::metrics::Look;
 use crate::service::Service;
 
 /// How long requests that run get to finish when the server stops.
@@ -61,6 +62,8 @@ impl Room {
         let (stop, stopping) = watch::channel(false);
         let room = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
         let crew = Crew::new(limits.threads);
+        let watched = Arc::downgrade(&crew);
+        service.watch(move || Look::threads("http_threads", watched.upgrade().map(|crew| crew.count())));
         for (kind, listener) in listeners {
             let entered = runtime.enter();
             let listener = listener.into_tokio()?;

@@ -36,6 +36,8 @@ pub(crate) struct Conn {
     output: Vec<u8>,
     /// Bytes sent since the command began.
     sent: u64,
+    /// Bytes received since somebody asked.
+    received: u64,
     max_request: u64,
     /// As `max_request`, for one message.
     max_next: Option<u64>,
@@ -55,6 +57,7 @@ impl Conn {
             whole: None,
             output: Vec::new(),
             sent: 0,
+            received: 0,
             max_request: limit(max_request),
             max_next: None,
             max_response: limit(max_response),
@@ -69,6 +72,12 @@ impl Conn {
     /// The next message may have no more than so many bytes.
     pub(crate) fn limit_next_message(&mut self, bytes: u64) {
         self.max_next = Some(bytes.min(self.max_request));
+    }
+
+    /// How many bytes were received since this was asked last, and how many the command has made so far.
+    pub(crate) fn moved(&mut self) -> (u64, u64) {
+        let sent = self.sent.saturating_add(self.output.len() as u64);
+        (std::mem::take(&mut self.received), sent)
     }
 
     /// Why the connection cannot go on, if so.
@@ -255,7 +264,9 @@ impl Conn {
                 result => break result,
             }
         };
-        self.input.truncate(have + *result.as_ref().unwrap_or(&0));
+        let came = *result.as_ref().unwrap_or(&0);
+        self.received += came as u64;
+        self.input.truncate(have + came);
         match result {
             Ok(len) => Ok(len > 0),
             Err(e) => Err(self.lose(io_error(&e, "Can't read from connection"))),

@@ -18,6 +18,7 @@ use wire::svn::handshake::{AuthRequest, Capabilities, Greeting, Hello};
 use wire::svn::{Writer, response};
 
 use crate::log::Origin;
+use crate::metrics::{Connected, Done, Protocol, operation_word};
 use crate::service::Service;
 use crate::stream::Stream;
 use crate::svn::conn::{Conn, stalled};
@@ -35,6 +36,7 @@ pub(crate) struct Session {
     peer: Option<IpAddr>,
     begun: Instant,
     ended_by: Option<Error>,
+    _counted: Connected,
 }
 
 enum Phase {
@@ -70,7 +72,9 @@ impl Session {
         let peer = stream.peer();
         let mut conn = Conn::new(stream, options.max_request, options.max_response);
         conn.limit_next_message(LONGEST_HELLO);
+        let counted = service.metrics.connected(Protocol::Svn);
         Session {
+            _counted: counted,
             service,
             phase: Phase::New(conn),
             peer,
@@ -190,15 +194,25 @@ impl Talk {
         let Some(item) = self.conn.receive_or_end()? else {
             return Ok(false);
         };
+        let begun = Instant::now();
         let parsed = Named::parse(item).and_then(|named| match Command::parse(named)? {
-            Some(command) => Ok(Ok(command)),
+            Some(command) => Ok(Ok((operation_word(named.name), command))),
             None => Ok(Err(named.name.to_owned())),
         });
-        let result = match parsed {
+        let (operation, result) = match parsed {
             Err(what) => return Err(self.conn.lose(what.into())),
-            Ok(Ok(command)) => self.run(command),
-            Ok(Err(name)) => Err(unknown_command(&name)),
+            Ok(Ok((operation, command))) => (operation, self.run(command)),
+            Ok(Err(name)) => ("other", Err(unknown_command(&name))),
         };
+        let (received, sent) = self.conn.moved();
+        self.service.metrics.count(&Done {
+            protocol: Protocol::Svn,
+            operation,
+            took: begun.elapsed(),
+            received,
+            sent,
+            failed: result.is_err(),
+        });
         if let Err(error) = result {
             if self.conn.lost().is_some() {
                 return Err(error);
