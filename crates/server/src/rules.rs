@@ -23,16 +23,25 @@ pub(crate) fn conf_of(service: &Service, repository: &Repository) -> Result<Arc<
     }
 }
 
-/// The path-based rules in `files`, which may be in a repository themselves; `None` without files.
+/// The path-based rules in `files`, which may be in a repository themselves; `None` without files. If `others` know of groups
+/// the files need not define them.
 ///
 /// # Errors
 /// Those of reading them.
-pub(crate) fn authz_of(service: &Service, files: Option<AuthzFiles>) -> Result<Option<Arc<Authz>>> {
+pub(crate) fn authz_of(
+    service: &Service,
+    files: Option<AuthzFiles>,
+    others: bool,
+) -> Result<Option<Arc<Authz>>> {
     let Some(files) = files else {
         return Ok(None);
     };
     let fetch = |path: &[u8]| fetch_youngest(service, Path::new(os_name(path)));
-    service.config.authz(&files, &fetch).map(Some)
+    match others {
+        true => service.config.open_authz(&files, &fetch),
+        false => service.config.authz(&files, &fetch),
+    }
+    .map(Some)
 }
 
 /// The text of a file in the youngest revision of the repository at or above `path`.

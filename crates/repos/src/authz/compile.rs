@@ -25,8 +25,13 @@ enum Met {
 }
 
 impl Authz {
-    pub(super) fn compile(&self, repository: Option<&str>, user: Option<&str>) -> UserRights {
-        let meant = self.principals_of(user);
+    pub(super) fn compile(
+        &self,
+        repository: Option<&str>,
+        user: Option<&str>,
+        groups: &[String],
+    ) -> UserRights {
+        let meant = self.principals_of(user, groups);
         let rights_by = |rank: u32| {
             let rule: &Rule = &self.rules[rank as usize];
             let range = rule.entries.start as usize..rule.entries.end as usize;
@@ -87,8 +92,8 @@ impl Authz {
     }
 
     /// For each principal, whether an entry about it is about this user.
-    fn principals_of(&self, user: Option<&str>) -> Vec<bool> {
-        let groups = user.map(|name| self.groups.of_user(name.as_bytes()));
+    fn principals_of(&self, user: Option<&str>, others: &[String]) -> Vec<bool> {
+        let groups = user.map(|name| self.groups.of_user(name.as_bytes(), others));
         let matches = |who: &Who| match (who, user, &groups) {
             (Who::Everybody, ..) => Some(true),
             (Who::Anonymous, ..) => Some(user.is_none()),

@@ -55,6 +55,18 @@ impl Definitions {
         self.groups.is_empty()
     }
 
+    /// Makes groups that are named but not defined empty ones: who is in them is known elsewhere. `named` are the names in
+    /// entries, without `@`.
+    pub(super) fn open_to_others<'n>(&mut self, named: impl Iterator<Item = &'n [u8]>) {
+        let nested = self.groups.values().flat_map(|list| members(list));
+        let nested = nested.filter_map(|member| member.strip_prefix(b"@"));
+        let mut missing: Vec<Vec<u8>> = nested.map(<[u8]>::to_vec).collect();
+        missing.extend(named.map(<[u8]>::to_vec));
+        for name in missing {
+            self.groups.entry(name).or_default();
+        }
+    }
+
     /// Who the alias `name` (without `&`) stands for.
     ///
     /// # Errors
@@ -161,15 +173,21 @@ impl Groups {
         self.empty[id as usize]
     }
 
+    /// From now on no group counts as empty.
+    pub(super) fn fill(&mut self) {
+        self.empty.fill(false);
+    }
+
     /// True if some group or alias names `user`.
     pub(super) fn names_user(&self, user: &[u8]) -> bool {
         self.users.contains_key(user)
     }
 
-    /// For each group, whether `user` belongs to it.
-    pub(super) fn of_user(&self, user: &[u8]) -> Vec<bool> {
+    /// For each group, whether `user` belongs to it, who is in the groups `others` as well.
+    pub(super) fn of_user(&self, user: &[u8], others: &[String]) -> Vec<bool> {
         let mut belongs = vec![false; self.within.len()];
         let mut todo: Vec<u32> = self.users.get(user).cloned().unwrap_or_default();
+        todo.extend(others.iter().filter_map(|name| self.id(name.as_bytes())));
         while let Some(group) = todo.pop() {
             if !std::mem::replace(&mut belongs[group as usize], true) {
                 todo.extend(&self.within[group as usize]);

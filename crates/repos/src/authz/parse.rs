@@ -15,9 +15,10 @@ use super::rights::Rights;
 use super::rules::{Authz, Entry, PathsBuilder, Principal, Rule, Who, index};
 use crate::config::{MAX_FILE, shown};
 
-pub(super) fn parse(text: &[u8], groups: Option<&[u8]>) -> Result<Authz> {
+pub(super) fn parse(text: &[u8], groups: Option<&[u8]>, others: bool) -> Result<Authz> {
     check_size(text)?;
     let mut reader = Reader::new();
+    reader.others = others;
     ini::parse(text, &mut reader)?;
     reader.close_rule();
     if let Some(text) = groups {
@@ -46,6 +47,8 @@ fn check_size(text: &[u8]) -> Result<()> {
 
 struct Reader {
     definitions: Definitions,
+    /// Others know of further groups and members.
+    others: bool,
     seen: HashSet<Vec<u8>>,
     open: Open,
     paths: PathsBuilder,
@@ -111,6 +114,7 @@ impl Reader {
     fn new() -> Self {
         Reader {
             definitions: Definitions::default(),
+            others: false,
             seen: HashSet::new(),
             open: Open::Aliases,
             paths: PathsBuilder::new(),
@@ -171,8 +175,18 @@ impl Reader {
         }
     }
 
-    fn finish(self) -> Result<Authz> {
-        let groups = self.definitions.resolve()?;
+    fn finish(mut self) -> Result<Authz> {
+        if self.others {
+            let named = self.principals.iter().filter_map(|name| {
+                let name = name.strip_prefix(b"~").unwrap_or(name);
+                name.strip_prefix(b"@")
+            });
+            self.definitions.open_to_others(named);
+        }
+        let mut groups = self.definitions.resolve()?;
+        if self.others {
+            groups.fill();
+        }
         let mut known: Vec<Option<Principal>> = vec![None; self.principals.len()];
         let mut warnings = Vec::new();
         for rule in &self.rules {

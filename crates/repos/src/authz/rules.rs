@@ -28,8 +28,8 @@ pub struct Authz {
     pub(super) compiled: Mutex<HashMap<Asker, Arc<UserRights>>>,
 }
 
-/// (repository, user)
-pub(super) type Asker = (Option<Box<str>>, Option<Box<str>>);
+/// (repository, user, groups that others put the user in)
+pub(super) type Asker = (Option<Box<str>>, Option<Box<str>>, Box<[String]>);
 
 /// One section with a path.
 #[derive(Debug)]
@@ -75,7 +75,16 @@ impl Authz {
     /// `AUTHZ_INVALID_CONFIG`, or `MALFORMED_FILE` with `line N: …`. No link says which file: the incumbent names the authz
     /// file in either case, and each of its programs in other words.
     pub fn parse(text: &[u8], groups: Option<&[u8]>) -> Result<Self> {
-        super::parse::parse(text, groups)
+        super::parse::parse(text, groups, false)
+    }
+
+    /// As [`Authz::parse`], where others (a directory) know of further groups and members: a group need not be defined, nor
+    /// have members.
+    ///
+    /// # Errors
+    /// As of [`Authz::parse`].
+    pub fn parse_open(text: &[u8], groups: Option<&[u8]>) -> Result<Self> {
+        super::parse::parse(text, groups, true)
     }
 
     /// What the administrator should be told, though the file is valid: `Ignoring access entry for empty group '@g'`.
@@ -86,15 +95,25 @@ impl Authz {
     /// The rights of `user` (`None` or an empty name: anonymous) in the repository with this name (`None`: only
     /// general rules apply). Compiled once, then shared.
     pub fn rights(&self, repository: Option<&str>, user: Option<&str>) -> Arc<UserRights> {
+        self.rights_in_groups(repository, user, &[])
+    }
+
+    /// As [`Authz::rights`] of a user whom others put in `groups`, by their names without `@`.
+    pub fn rights_in_groups(
+        &self,
+        repository: Option<&str>,
+        user: Option<&str>,
+        groups: &[String],
+    ) -> Arc<UserRights> {
         let user = user.filter(|name| !name.is_empty());
         // A repository without rules of its own needs no rights of its own.
         let repository = repository.filter(|name| self.specific.contains_key(name.as_bytes()));
-        let asker = (repository.map(Into::into), user.map(Into::into));
+        let asker = (repository.map(Into::into), user.map(Into::into), groups.into());
         if let Some(known) = self.compiled.lock().get(&asker) {
             return Arc::clone(known);
         }
         // Compiled without the lock held: two connections may do the same work, none waits for another's.
-        let rights = Arc::new(self.compile(repository, user));
+        let rights = Arc::new(self.compile(repository, user, groups));
         let mut compiled = self.compiled.lock();
         if compiled.len() >= MAX_COMPILED {
             compiled.clear();

@@ -28,6 +28,8 @@ pub struct ConfigCache {
     passwords: Files<PathBuf, Passwords>,
     hooks_envs: Files<PathBuf, HooksEnv>,
     authzs: Files<AuthzFiles, Authz>,
+    /// As `authzs`, of files whose groups others know as well.
+    open_authzs: Files<AuthzFiles, Authz>,
 }
 
 /// The files that make up one set of rules.
@@ -108,6 +110,24 @@ impl ConfigCache {
     /// `AUTHZ_INVALID_CONFIG` without a message of its own, which is all that a client may be told, above the cause, which
     /// is for the log. [`Authz::warnings`] are for the log, too.
     pub fn authz(&self, files: &AuthzFiles, fetch: &FetchRevisioned<'_>) -> Result<Arc<Authz>> {
+        self.authz_of(&self.authzs, Authz::parse, files, fetch)
+    }
+
+    /// As [`ConfigCache::authz`] where others know of further groups ([`Authz::parse_open`]).
+    ///
+    /// # Errors
+    /// As of [`ConfigCache::authz`].
+    pub fn open_authz(&self, files: &AuthzFiles, fetch: &FetchRevisioned<'_>) -> Result<Arc<Authz>> {
+        self.authz_of(&self.open_authzs, Authz::parse_open, files, fetch)
+    }
+
+    fn authz_of(
+        &self,
+        among: &Files<AuthzFiles, Authz>,
+        parse: fn(&[u8], Option<&[u8]>) -> Result<Authz>,
+        files: &AuthzFiles,
+        fetch: &FetchRevisioned<'_>,
+    ) -> Result<Arc<Authz>> {
         let read = || {
             let authz = files.authz.load(fetch)?;
             let groups = files
@@ -117,10 +137,10 @@ impl ConfigCache {
                 .transpose()?;
             Ok(vec![Some(authz), groups])
         };
-        let parse = |texts: &[Option<Vec<u8>>]| {
+        let parse_all = |texts: &[Option<Vec<u8>>]| {
             let mut texts = texts.iter().map(Option::as_deref);
             let authz = texts.next().flatten().unwrap_or_default();
-            Authz::parse(authz, texts.next().flatten())
+            parse(authz, texts.next().flatten())
                 .context(|| format!("Error while parsing config file: '{}':", files.authz.shown()))
         };
         let stamps = || {
@@ -134,8 +154,8 @@ impl ConfigCache {
                 Some(groups) => vec![authz, of(groups)?],
             })
         };
-        self.authzs
-            .get(files, stamps, read, parse)
+        among
+            .get(files, stamps, read, parse_all)
             .map_err(|e| e.wrap_bare(Code::AUTHZ_INVALID_CONFIG))
     }
 }

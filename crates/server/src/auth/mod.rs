@@ -33,6 +33,7 @@ use crate::service::Service;
 pub(crate) struct Door {
     /// Where names are looked up, in this order. The first that knows a name says whether the password is right.
     pub(crate) providers: Arc<[Provider]>,
+    /// Without quotes and backslashes: see [`plain_realm`].
     pub(crate) realm: String,
     pub(crate) basic: bool,
     pub(crate) digest: bool,
@@ -99,7 +100,7 @@ impl Keeper {
     /// What clients are asked for, the better first.
     pub(crate) fn challenges(&self, door: &Door, request: &Request, stale: bool) -> Vec<String> {
         let mut lines = Vec::new();
-        let realm = door.realm.replace(['"', '\\'], "'");
+        let realm = &door.realm;
         if door.providers.iter().all(|p| *p == Provider::Certificate) {
             return lines;
         }
@@ -261,6 +262,11 @@ pub(crate) fn basic(header: &str) -> Option<(String, Vec<u8>)> {
 /// Compares secrets in time that does not tell where they differ.
 pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |seen, (a, b)| seen | (a ^ b)) == 0
+}
+
+/// A realm that needs no escapes, which clients read in different ways.
+pub(crate) fn plain_realm(realm: &str) -> String {
+    realm.replace(['"', '\\'], "'")
 }
 
 /// Bytes that nobody can guess.

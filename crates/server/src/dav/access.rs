@@ -15,7 +15,7 @@ use repos::config::{Access, AuthzFiles, UsernameCase};
 
 use super::fault::Fault;
 use super::visit::Visit;
-use crate::auth::{Door, Proof};
+use crate::auth::{Door, Proof, plain_realm};
 use crate::http::{AccessRules, Provider, Reply};
 use crate::rules::{authz_of, conf_of};
 
@@ -38,7 +38,7 @@ struct Rules {
 pub(super) fn admit(visit: &mut Visit<'_>, reply: &mut Reply) -> Result<(), Fault> {
     let rules = rules(visit)?;
     let wanted = needs(visit)?;
-    look_up_rights(visit, &rules);
+    look_up_rights(visit, &rules, &[]);
     let as_nobody = may_all(visit, rules.anonymous, &wanted);
     if as_nobody && rules.no_auth_when_anonymous {
         return Ok(());
@@ -58,7 +58,7 @@ pub(super) fn admit(visit: &mut Visit<'_>, reply: &mut Reply) -> Result<(), Faul
                 reply.header("authentication-info", &info);
             }
             visit.user = Some(user.name);
-            look_up_rights(visit, &rules);
+            look_up_rights(visit, &rules, &user.groups);
             match may_all(visit, rules.authenticated, &wanted) {
                 true => Ok(()),
                 false => Err(Fault::html(StatusCode::FORBIDDEN)),
@@ -123,6 +123,8 @@ fn of_location(visit: &Visit<'_>, access: &AccessRules) -> Result<Rules, Error> 
         }),
         (None, None) => None,
     };
+    let others = |provider: &Provider| matches!(provider, Provider::Ldap(ldap) if ldap.groups.is_some());
+    let others = access.providers.iter().any(others);
     let anonymous = match (access.anonymous, files.is_some()) {
         (false, _) => Access::None,
         (true, true) => Access::Write,
@@ -142,7 +144,7 @@ fn of_location(visit: &Visit<'_>, access: &AccessRules) -> Result<Rules, Error> 
             remember: access.remember,
         },
         no_auth_when_anonymous: access.no_auth_when_anonymous,
-        authz: authz_of(visit.service, files)?,
+        authz: authz_of(visit.service, files, others)?,
         case: access.username_case,
     })
 }
@@ -153,7 +155,7 @@ fn of_repository(visit: &Visit<'_>) -> Result<Rules, Error> {
     let conf = conf_of(visit.service, repository)?;
     let files = AuthzFiles::of(&conf, repository.path());
     let realm = match &conf.realm {
-        Some(realm) => String::from_utf8_lossy(realm).into_owned(),
+        Some(realm) => plain_realm(&String::from_utf8_lossy(realm)),
         None => repository.uuid(),
     };
     let providers: Vec<Provider> = conf
@@ -173,17 +175,17 @@ fn of_repository(visit: &Visit<'_>) -> Result<Rules, Error> {
             remember: Duration::ZERO,
         },
         no_auth_when_anonymous: false,
-        authz: authz_of(visit.service, files)?,
+        authz: authz_of(visit.service, files, false)?,
         case: conf.username_case,
     })
 }
 
-fn look_up_rights(visit: &mut Visit<'_>, rules: &Rules) {
+fn look_up_rights(visit: &mut Visit<'_>, rules: &Rules, groups: &[String]) {
     let user = visit.user.as_deref().map(|user| rules.case.fold(user));
     visit.rights = rules
         .authz
         .as_ref()
-        .map(|authz| authz.rights(visit.place.name.as_deref(), user.as_deref()));
+        .map(|authz| authz.rights_in_groups(visit.place.name.as_deref(), user.as_deref(), groups));
 }
 
 /// Asks for a name and a password; refuses where nobody could give one.

@@ -177,7 +177,7 @@ fn find(service: &Service, url: &str, origin: Origin<'_>) -> Result<(Place, FsPa
         Some(path) => service.config.passwords(path).map_err(told)?,
         None => None,
     };
-    let authz = authz_of(service, AuthzFiles::of(&conf, repository.path())).map_err(told)?;
+    let authz = authz_of(service, AuthzFiles::of(&conf, repository.path()), false).map_err(told)?;
     let realm = match &conf.realm {
         Some(realm) => String::from_utf8_lossy(realm).into_owned(),
         None => repository.uuid(),

@@ -104,8 +104,8 @@ pub enum LdapScope {
     One,
 }
 
-/// How groups are found in a directory. A group called `dev` there is `@dev` in the access file, beside whom that file
-/// itself puts in it; the file must define it, if only without members.
+/// How groups are found in a directory. A group called `dev` there is `@dev` in the access file, with whom that file itself puts
+/// in it, if it does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LdapGroups {
     /// Where to search from.

@@ -1,0 +1,10 @@
+//! The HTTP room from outside: sockets, bytes, and what comes back.
+
+mod access;
+mod auth;
+mod directory;
+mod hostile;
+mod site;
+mod slow;
+mod tls;
+mod watching;

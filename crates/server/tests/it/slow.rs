@@ -1,0 +1,138 @@
+//! Clients that take their time, or say nothing at all.
+
+use std::io::Read;
+use std::time::{Duration, Instant};
+
+use super::site::{BIG, Client, Site, make_big, request, status_of};
+
+fn patient() -> Site {
+    let site = Site::new(|plan, _| {
+        plan.options.limits.threads = 2;
+        plan.options.limits.stall = Duration::from_secs(2);
+    });
+    make_big(&site);
+    site
+}
+
+#[test]
+fn slow_readers_disturb_nobody_and_are_not_cut_off() {
+    let mut site = patient();
+    let mut readers: Vec<Client> = (0..12).map(|_| site.connect()).collect();
+    for reader in &mut readers {
+        // A small window: the server notices at once that nobody reads.
+        socket2::SockRef::from(&reader.socket)
+            .set_recv_buffer_size(4096)
+            .expect("a socket");
+        reader.send(request("GET", "/big/big", ""));
+    }
+    let mut others = site.connect();
+    for _ in 0..20 {
+        let begun = Instant::now();
+        others.send(request("OPTIONS", "/repo", ""));
+        assert_eq!(status_of(&others.answer().0), 200);
+        assert!(begun.elapsed() < Duration::from_secs(20));
+    }
+    // One of them reads on, a little at a time, for longer than the others may stall.
+    let mut steady = readers.pop().expect("there are twelve");
+    let mut piece = [0; 2048];
+    let mut seen = 0;
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(8) {
+        let len = steady.socket.read(&mut piece).expect("the server goes on");
+        assert!(len > 0, "cut off after {seen} bytes");
+        seen += len;
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // Then it takes the rest.
+    let mut large = vec![0; 1 << 20];
+    while seen < BIG {
+        let len = steady.socket.read(&mut large).expect("the server goes on");
+        assert!(len > 0, "cut off after {seen} bytes");
+        seen += len;
+    }
+    // Those that took nothing were given up: what comes is not all.
+    for mut reader in readers.drain(..4) {
+        let mut seen = 0;
+        while let Ok(len @ 1..) = reader.socket.read(&mut large) {
+            seen += len;
+        }
+        assert!(seen < BIG, "{seen} bytes came although nobody took them");
+    }
+    site.stop();
+}
+
+#[test]
+fn a_body_that_does_not_come_is_not_awaited_for_ever() {
+    let site = Site::new(|plan, _| plan.options.limits.stall = Duration::from_millis(700));
+    let mut client = site.connect();
+    client.send(request("OPTIONS", "/repo", "Content-Length: 100\r\n"));
+    client.send("<?xml");
+    assert!(client.is_closed_within(Duration::from_secs(20)));
+}
+
+#[test]
+fn requests_that_run_are_finished_before_the_server_ends() {
+    let mut site = Site::plain();
+    make_big(&site);
+    let mut client = site.connect();
+    client.send(request("GET", "/big/big", ""));
+    let mut first = [0; 1000];
+    client.socket.read_exact(&mut first).expect("it begins");
+    let mut idle = site.connect();
+    idle.send(request("OPTIONS", "/repo", ""));
+    assert_eq!(status_of(&idle.answer().0), 200);
+    site.ask_to_stop();
+    assert!(
+        idle.is_closed_within(Duration::from_secs(10)),
+        "idle connections end at once"
+    );
+    let mut seen = first.len();
+    let mut large = vec![0; 1 << 20];
+    while let Ok(len @ 1..) = client.socket.read(&mut large) {
+        seen += len;
+    }
+    assert!(seen > BIG, "{seen} bytes of {BIG}");
+    site.stop();
+}
+
+#[test]
+fn a_thousand_idle_connections_cost_little() {
+    assert!(idle_connections(1000) < 64 << 20);
+}
+
+/// The promise: ten thousand in less than a gigabyte. Needs as many descriptors twice.
+#[test]
+#[ignore = "takes twenty thousand descriptors"]
+fn ten_thousand_idle_connections_cost_little() {
+    let bytes = idle_connections(9_500);
+    println!("9500 idle connections: {} MiB", bytes >> 20);
+    assert!(bytes < 900 << 20);
+}
+
+/// Memory that so many connections take which have asked for something once.
+fn idle_connections(count: usize) -> u64 {
+    let site = Site::plain();
+    let before = resident();
+    let mut all = Vec::new();
+    for _ in 0..count {
+        let mut client = site.connect();
+        client.send(request("OPTIONS", "/repo", ""));
+        all.push(client);
+    }
+    for client in &mut all {
+        assert_eq!(status_of(&client.answer().0), 200);
+    }
+    let took = resident().saturating_sub(before);
+    // And they are still served.
+    for client in all.iter_mut().step_by(100) {
+        client.send(request("OPTIONS", "/repo", ""));
+        assert_eq!(status_of(&client.answer().0), 200);
+    }
+    took
+}
+
+fn resident() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").expect("Linux");
+    let pages = text.split(' ').nth(1).and_then(|word| word.parse::<u64>().ok());
+    pages.expect("a number") * 4096
+}

@@ -1,0 +1,213 @@
+//! Encrypted connections, with real clients and with our own.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::Arc;
+
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use server::http::{AccessRules, ClientCertificates, Provider, TlsOptions, TlsVersion};
+use testkit::Tool;
+
+use super::site::{Site, request, status_of};
+
+/// Somebody who vouches for others.
+struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    certificate: CertificateDer<'static>,
+    pem: String,
+}
+
+impl Authority {
+    fn new() -> Authority {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, "authority");
+        let key = KeyPair::generate().expect("a key");
+        let certificate = params.self_signed(&key).expect("a certificate");
+        Authority {
+            certificate: certificate.der().clone(),
+            pem: certificate.pem(),
+            issuer: Issuer::new(params, key),
+        }
+    }
+
+    /// A certificate for `name`, and its key.
+    fn vouch(&self, name: &str) -> (rcgen::Certificate, KeyPair) {
+        let mut params = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
+        params.distinguished_name.remove(DnType::CommonName);
+        params.distinguished_name.push(DnType::CommonName, name);
+        let key = KeyPair::generate().expect("a key");
+        let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
+        (certificate, key)
+    }
+
+    fn write(&self, name: &str, folder: &Path) {
+        let (certificate, key) = self.vouch(name);
+        // The key first: whoever looks in between finds a pair that does not fit, and keeps the old one.
+        std::fs::write(folder.join("key.pem"), key.serialize_pem()).expect("written");
+        std::fs::write(folder.join("cert.pem"), certificate.pem()).expect("written");
+    }
+}
+
+fn options(folder: &Path) -> TlsOptions {
+    TlsOptions {
+        certificate: folder.join("cert.pem"),
+        key: folder.join("key.pem"),
+        client_ca: None,
+        client: ClientCertificates::No,
+        oldest: TlsVersion::V1_2,
+    }
+}
+
+fn site(authority: &Authority, client: ClientCertificates) -> Site {
+    Site::new(|plan, folder| {
+        authority.write("server one", folder);
+        std::fs::write(folder.join("ca.pem"), &authority.pem).expect("written");
+        plan.tls = Some(TlsOptions {
+            client_ca: Some(folder.join("ca.pem")),
+            client,
+            ..options(folder)
+        });
+        plan.access = Some(AccessRules {
+            providers: [Provider::Certificate].into(),
+            anonymous: true,
+            ..AccessRules::default()
+        });
+    })
+}
+
+/// Shakes hands and asks one thing: the answer, and the server's certificate.
+fn ask(site: &Site, authority: &Authority, as_client: Option<&str>) -> Result<(String, Vec<u8>), String> {
+    let mut roots = RootCertStore::empty();
+    roots.add(authority.certificate.clone()).expect("a certificate");
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_root_certificates(roots);
+    let mut config = match as_client {
+        None => config.with_no_client_auth(),
+        Some(name) => {
+            let (certificate, key) = authority.vouch(name);
+            let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
+            let chain = vec![certificate.der().clone()];
+            config.with_client_auth_cert(chain, key).expect("a pair")
+        }
+    };
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    let name = ServerName::try_from("localhost").expect("a name");
+    let connection = ClientConnection::new(Arc::new(config), name).map_err(|e| e.to_string())?;
+    let socket = TcpStream::connect(site.secure).map_err(|e| e.to_string())?;
+    let mut stream = StreamOwned::new(connection, socket);
+    let asked = request("GET", "/repo/trunk/a.txt", "Connection: close\r\n");
+    stream.write_all(asked.as_bytes()).map_err(|e| e.to_string())?;
+    let mut all = Vec::new();
+    let mut piece = [0; 4096];
+    loop {
+        match stream.read(&mut piece) {
+            Ok(0) => break,
+            Ok(len) => all.extend_from_slice(&piece[..len]),
+            Err(e) if all.is_empty() => return Err(e.to_string()),
+            Err(_) => break,
+        }
+    }
+    assert_eq!(stream.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
+    let shown = stream
+        .conn
+        .peer_certificates()
+        .and_then(<[_]>::first)
+        .expect("a certificate");
+    Ok((String::from_utf8_lossy(&all).into_owned(), shown.to_vec()))
+}
+
+#[test]
+fn certificates_change_without_a_restart() {
+    let authority = Authority::new();
+    let site = site(&authority, ClientCertificates::No);
+    let (said, first) = ask(&site, &authority, None).expect("they understand each other");
+    assert!(matches!(status_of(&said), 200..=499), "{said}");
+    authority.write("server two", site.folder.path());
+    site.service.hang_up();
+    let (_, second) = ask(&site, &authority, None).expect("they understand each other");
+    assert_ne!(first, second);
+    // What is broken changes nothing.
+    std::fs::write(site.path("cert.pem"), "nonsense").expect("written");
+    site.service.hang_up();
+    let (_, third) = ask(&site, &authority, None).expect("they understand each other");
+    assert_eq!(second, third);
+    // Files are looked at without being told to.
+    authority.write("server three", site.folder.path());
+    let begun = std::time::Instant::now();
+    while ask(&site, &authority, None)
+        .expect("they understand each other")
+        .1
+        == second
+    {
+        assert!(begun.elapsed().as_secs() < 60, "it is never looked at");
+        std::thread::sleep(std::time::Duration::from_millis(300));
+    }
+}
+
+#[test]
+fn clients_show_certificates() {
+    let authority = Authority::new();
+    let stranger = Authority::new();
+    let required = site(&authority, ClientCertificates::Required);
+    assert!(ask(&required, &authority, None).is_err());
+    let log = required.path("access.log");
+    let writes = server::AccessLog::open(&log).expect("a log");
+    required.service.set_access_log(Some(writes));
+    ask(&required, &authority, Some("alice")).expect("she is let in");
+    let lines = || std::fs::read_to_string(&log).expect("a log");
+    for _ in 0..100 {
+        if lines().contains("- alice [") {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(lines().contains("- alice ["), "{}", lines());
+    let optional = site(&authority, ClientCertificates::Optional);
+    ask(&optional, &authority, None).expect("nobody need show one");
+    ask(&optional, &authority, Some("bob")).expect("but may");
+    // Somebody whom nobody vouches for.
+    let mut mixed = Authority::new();
+    mixed.certificate = authority.certificate.clone();
+    assert!(ask(&optional, &mixed, Some("mallory")).is_err());
+    drop(stranger);
+}
+
+#[test]
+fn subversion_itself_comes_in() {
+    let authority = Authority::new();
+    let site = site(&authority, ClientCertificates::No);
+    let url = format!("https://localhost:{}/repo/trunk", site.secure.port());
+    let out = Tool::new("svn")
+        .args([
+            "info",
+            "--non-interactive",
+            "--show-item",
+            "last-changed-revision",
+        ])
+        .arg("--trust-server-cert-failures=unknown-ca,cn-mismatch,expired,not-yet-valid,other")
+        .arg(&url)
+        .run();
+    let seen = format!("{}{}", out.out(), out.err());
+    assert!(!seen.contains("SSL") && !seen.contains("certificate"), "{seen}");
+}
+
+#[test]
+fn who_does_not_speak_tls_is_let_go() {
+    let authority = Authority::new();
+    let site = site(&authority, ClientCertificates::No);
+    let mut client = super::site::Client::to(site.secure);
+    client.send(request("OPTIONS", "/repo", ""));
+    let said = client.rest();
+    assert!(!said.contains("HTTP/1.1 200"), "{said}");
+    let mut options = options(site.folder.path());
+    options.key = site.path("ca.pem");
+    let error = site.service.set_tls(options).expect_err("no key");
+    assert!(error.message().contains("ca.pem"), "{}", error.message());
+}
