@@ -15,7 +15,7 @@ use repos::config::{Access, AuthzFiles, UsernameCase};
 
 use super::fault::Fault;
 use super::visit::Visit;
-use crate::auth::{Door, Proof, plain_realm};
+use crate::auth::{Door, Proof, User, plain_realm};
 use crate::http::{AccessRules, Provider, Reply};
 use crate::rules::{authz_of, conf_of};
 
@@ -72,10 +72,10 @@ pub(super) fn admit(visit: &mut Visit<'_>, reply: &mut Reply) -> Result<(), Faul
 ///
 /// # Errors
 /// 401 where nobody may look at anything without a name; 403.
-pub(super) fn may_look(visit: &mut Visit<'_>, user: &mut Option<String>) -> Result<bool, Fault> {
+pub(super) fn may_look(visit: &mut Visit<'_>, user: &mut Option<User>) -> Result<bool, Fault> {
     let rules = rules(visit)?;
     let wanted = needs(visit)?;
-    look_up_rights(visit, &rules);
+    look_up_rights(visit, &rules, &[]);
     if may_all(visit, rules.anonymous, &wanted) {
         return Ok(true);
     }
@@ -87,14 +87,15 @@ pub(super) fn may_look(visit: &mut Visit<'_>, user: &mut Option<String>) -> Resu
         let keeper = &visit.service.keeper;
         let proof = keeper.identify(visit.service, &rules.door, visit.request);
         match proof.map_err(|error| Fault::hidden(StatusCode::INTERNAL_SERVER_ERROR, error))? {
-            Proof::Name(found, _) => *user = Some(found.name),
+            Proof::Name(found, _) => *user = Some(found),
             Proof::Nothing if must_ask => return Err(challenge(visit, &rules, false)),
             Proof::Wrong { stale } if must_ask => return Err(challenge(visit, &rules, stale)),
             Proof::Nothing | Proof::Wrong { .. } => return Ok(false),
         }
     }
-    visit.user = user.clone();
-    look_up_rights(visit, &rules);
+    let groups = user.as_ref().map(|user| user.groups.clone());
+    visit.user = user.as_ref().map(|user| user.name.clone());
+    look_up_rights(visit, &rules, groups.as_deref().unwrap_or_default());
     Ok(may_all(visit, rules.authenticated, &wanted))
 }
 

@@ -12,6 +12,7 @@ use super::get::{index, media, with_slash};
 use super::place::{self, Found};
 use super::visit::Visit;
 use super::{Outcome, access};
+use crate::auth::User;
 use crate::http::{HttpOptions, Location, Reply, Request, Source};
 use crate::service::Service;
 use crate::web;
@@ -104,7 +105,7 @@ fn may_see(
     request: &mut Request,
     location: &Location,
     name: &str,
-    user: &mut Option<String>,
+    user: &mut Option<User>,
 ) -> Result<bool, Fault> {
     let before = std::mem::replace(&mut request.path, url(location, name));
     let found = place::find(service, http, request);
