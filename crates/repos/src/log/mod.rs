@@ -72,6 +72,29 @@ pub fn run(
     sink: &mut Sink<'_>,
     cancel: &Cancel,
 ) -> Result<()> {
+    log(repo, options, readable, sink, cancel, false)
+}
+
+/// Sends the log as [`run`] does, but with what the incumbent gets wrong with merged revisions: for tests that compare.
+#[doc(hidden)]
+pub fn run_with_lapses(
+    repo: &Repository,
+    options: &Options,
+    readable: &dyn Readable,
+    sink: &mut Sink<'_>,
+    cancel: &Cancel,
+) -> Result<()> {
+    log(repo, options, readable, sink, cancel, true)
+}
+
+fn log(
+    repo: &Repository,
+    options: &Options,
+    readable: &dyn Readable,
+    sink: &mut Sink<'_>,
+    cancel: &Cancel,
+    lapses: bool,
+) -> Result<()> {
     let youngest = repo.youngest()?;
     let start = options.start.unwrap_or(youngest);
     let end = options.end.unwrap_or(youngest);
@@ -100,7 +123,7 @@ pub fn run(
         if options.paths.is_empty() {
             return Ok(());
         }
-        return nested::run(&mut entries, paths, span);
+        return nested::run(&mut entries, paths, span, lapses);
     }
     let limit = match options.limit {
         0 => usize::MAX,

@@ -8,10 +8,11 @@
 //! [`Searched`] remembers which revisions of which sources were looked through: without it, histories that merged
 //! each other would never end.
 
-use std::collections::HashSet;
+use std::cmp::Reverse;
+use std::collections::{HashSet, VecDeque};
 
 use base::mergeinfo::{Mergeinfo, Source};
-use base::{FsPath, Result, Revnum};
+use base::{Code, Error, FsPath, Result, Revnum};
 
 use super::Span;
 use super::entry::Entries;
@@ -20,11 +21,12 @@ use super::searched::Searched;
 use super::trace::Traces;
 use crate::history::{check_readable, segments};
 
-/// Sends the log of `paths` with what was merged.
-pub(super) fn run(entries: &mut Entries<'_, '_>, paths: &[FsPath], span: Span) -> Result<()> {
+/// Sends the log of `paths` with what was merged; with the incumbent's `lapses`, if a test wants to compare.
+pub(super) fn run(entries: &mut Entries<'_, '_>, paths: &[FsPath], span: Span, lapses: bool) -> Result<()> {
     let own = own_history(entries, paths, span)?;
     let mut nested = Nested {
         entries,
+        lapses,
         own,
         shown: HashSet::new(),
         searched: Searched::default(),
@@ -35,6 +37,7 @@ pub(super) fn run(entries: &mut Entries<'_, '_>, paths: &[FsPath], span: Span) -
 
 struct Nested<'e, 'a, 's> {
     entries: &'e mut Entries<'a, 's>,
+    lapses: bool,
     /// Where the paths of the log were: (path, oldest, youngest).
     own: Vec<(FsPath, Revnum, Revnum)>,
     /// Revisions sent as merged ones.
@@ -92,10 +95,15 @@ impl Nested<'_, '_, '_> {
 
     /// Sends what was merged and what was taken back, youngest first, and the mark of its end.
     fn children(&mut self, merged: &MergedChanges) -> Result<()> {
-        let mut list = stretches(&merged.added, false);
-        list.extend(stretches(&merged.deleted, true));
-        list.sort_by_key(|stretch| stretch.old);
-        for stretch in list.into_iter().rev() {
+        let cut = if self.lapses {
+            stretches_with_lapse
+        } else {
+            stretches
+        };
+        let mut list = cut(&merged.added, false);
+        list.extend(cut(&merged.deleted, true));
+        list.sort_by_key(|stretch| Reverse(stretch.old));
+        for stretch in list {
             if let Some(stretch) = self.searched.reduce(stretch) {
                 self.searched.add(&stretch);
                 self.merged(&stretch)?;
@@ -114,6 +122,10 @@ impl Nested<'_, '_, '_> {
         let strict = self.entries.options.strict;
         let paths: Vec<FsPath> = stretch.sources.iter().filter_map(Source::to_path).collect();
         // Mergeinfo may name revisions that are not there yet.
+        if self.lapses && stretch.young > self.entries.youngest {
+            let text = format!("No such revision {}", stretch.young);
+            return Err(Error::new(Code::FS_NO_SUCH_REVISION, text));
+        }
         let young = stretch.young.min(self.entries.youngest);
         let mut traces = Traces::open_existing(fs, &paths, young, stretch.old, strict, readable)?;
         while let Some(rev) = traces.next(cancel)? {
@@ -201,4 +213,61 @@ fn stretches(info: &Mergeinfo, subtractive: bool) -> Vec<Stretch> {
         }
     }
     cut
+}
+
+/// Like [`stretches`], as the incumbent does it: where the ranges of several sources end together and one of them has no
+/// later range, it does not forget that source but the first of those that end there, with all that this one has later.
+fn stretches_with_lapse(info: &Mergeinfo, subtractive: bool) -> Vec<Stretch> {
+    let mut left: Vec<(&Source, VecDeque<(Revnum, Revnum)>)> = info
+        .iter()
+        .map(|(source, ranges)| {
+            let ranges = ranges.ranges().iter();
+            (source, ranges.map(|range| (range.start, range.end)).collect())
+        })
+        .collect();
+    let mut cut = Vec::new();
+    loop {
+        left.retain(|(_, ranges)| !ranges.is_empty());
+        left.sort_by_key(|(_, ranges)| ranges.front().map(|range| range.0));
+        let fronts: Vec<(Revnum, Revnum)> = left
+            .iter()
+            .filter_map(|(_, ranges)| ranges.front().copied())
+            .collect();
+        let Some((start, _)) = fronts.first().copied() else {
+            return cut;
+        };
+        let together = fronts.iter().take_while(|front| front.0 == start).count();
+        let ends = fronts[..together].iter().map(|front| front.1);
+        let next = fronts.get(together).map(|front| front.0);
+        let Some(end) = ends.chain(next).min() else {
+            return cut;
+        };
+        cut.push(Stretch {
+            old: start.next(),
+            young: end,
+            sources: left[..together]
+                .iter()
+                .map(|(source, _)| (*source).clone())
+                .collect(),
+            subtractive,
+        });
+        let mut ended = VecDeque::new();
+        let mut forgotten = Vec::new();
+        for (at, (_, ranges)) in left[..together].iter_mut().enumerate() {
+            if let Some(front) = ranges.front_mut()
+                && front.1 > end
+            {
+                front.0 = end;
+                continue;
+            }
+            ranges.pop_front();
+            ended.push_back(at);
+            if ranges.is_empty() {
+                forgotten.extend(ended.pop_front());
+            }
+        }
+        for at in forgotten {
+            left[at].1.clear();
+        }
+    }
 }

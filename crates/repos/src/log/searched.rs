@@ -36,16 +36,16 @@ impl Searched {
         }
     }
 
-    /// Takes out what was looked through: sources for which that is the whole stretch; revisions only if there is a single
-    /// source and what is left is in one piece. `None` if nothing is left.
+    /// Takes out what was looked through: revisions, if there is a single source and what is left is in one piece; then
+    /// sources of which each revision was looked through. `None` if nothing is left.
     pub(super) fn reduce(&self, mut stretch: Stretch) -> Option<Stretch> {
-        let (old, young) = (stretch.old, stretch.young);
         if let [source] = &stretch.sources[..]
             && let Some(looked) = self.0.get(source)
-            && let [range] = looked.missing(old, young).ranges()
+            && let [range] = looked.missing(stretch.old, stretch.young).ranges()
         {
             (stretch.old, stretch.young) = (range.start, range.end);
         }
+        let (old, young) = (stretch.old, stretch.young);
         let is_new = |source: &Source| self.0.get(source).is_none_or(|looked| !looked.covers(old, young));
         stretch.sources.retain(is_new);
         (!stretch.sources.is_empty()).then_some(stretch)
@@ -57,11 +57,23 @@ impl Looked {
         Rangelist::single(old, young, true).remove(&self.ranges, Inheritance::Ignore)
     }
 
+    /// True if each revision was looked through, the first of a range included.
     fn covers(&self, old: Revnum, young: Revnum) -> bool {
-        if old < young {
-            return self.missing(old, young).is_empty();
+        let mut next = old;
+        loop {
+            let covering = self
+                .ranges
+                .ranges()
+                .iter()
+                .filter(|range| range.start <= next && next <= range.end);
+            let point = self.points.contains(&next).then_some(next);
+            let Some(end) = covering.map(|range| range.end).chain(point).max() else {
+                return false;
+            };
+            if end >= young {
+                return true;
+            }
+            next = end.next();
         }
-        let mut ranges = self.ranges.ranges().iter();
-        self.points.contains(&old) || ranges.any(|range| range.start <= old && old <= range.end)
     }
 }
