@@ -271,3 +271,31 @@ fn stretches_with_lapse(info: &Mergeinfo, subtractive: bool) -> Vec<Stretch> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(info: &str, cut: fn(&Mergeinfo, bool) -> Vec<Stretch>) -> Vec<(u64, u64, usize)> {
+        let info = Mergeinfo::parse(info.as_bytes()).expect("because it is valid");
+        let cut = cut(&info, false);
+        cut.iter()
+            .map(|s| (s.old.0, s.young.0, s.sources.len()))
+            .collect()
+    }
+
+    #[test]
+    fn sources_that_end_together_keep_what_comes_later() {
+        let info = "/a:5-8,20-24\n/b:7-8";
+        assert_eq!(cut(info, stretches), [(5, 6, 1), (7, 8, 2), (20, 24, 1)]);
+        // As seen of svnserve: /b ends for good, and /a, the first that ends there, is forgotten in its place.
+        assert_eq!(cut(info, stretches_with_lapse), [(5, 6, 1), (7, 8, 2)]);
+    }
+
+    #[test]
+    fn the_incumbent_forgets_nobody_where_the_first_ends_for_good() {
+        let info = "/a:5-8\n/b:7-8,20-24";
+        assert_eq!(cut(info, stretches), [(5, 6, 1), (7, 8, 2), (20, 24, 1)]);
+        assert_eq!(cut(info, stretches_with_lapse), cut(info, stretches));
+    }
+}

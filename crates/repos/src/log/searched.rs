@@ -77,3 +77,43 @@ impl Looked {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use base::mergeinfo::Mergeinfo;
+
+    use super::*;
+
+    fn stretch(old: u64, young: u64) -> Stretch {
+        let info = Mergeinfo::parse(b"/a:1").expect("because it is valid");
+        Stretch {
+            old: Revnum(old),
+            young: Revnum(young),
+            sources: info.iter().map(|(source, _)| source.clone()).collect(),
+            subtractive: false,
+        }
+    }
+
+    fn left(searched: &[(u64, u64)], (old, young): (u64, u64)) -> Option<(u64, u64)> {
+        let mut looked = Searched::default();
+        searched
+            .iter()
+            .for_each(|(old, young)| looked.add(&stretch(*old, *young)));
+        looked
+            .reduce(stretch(old, young))
+            .map(|left| (left.old.0, left.young.0))
+    }
+
+    /// What svnserve was seen to look through again, each with what it had looked through before.
+    #[test]
+    fn what_is_looked_through_again() {
+        assert_eq!(left(&[(17, 19)], (17, 21)), Some((19, 21)));
+        assert_eq!(left(&[(9, 23)], (14, 18)), None);
+        // Each revision was, although as ranges something is missing.
+        assert_eq!(left(&[(17, 18), (14, 16), (12, 14), (17, 20)], (16, 17)), None);
+        assert_eq!(left(&[(13, 13), (12, 12), (14, 15)], (12, 14)), None);
+        assert_eq!(left(&[(12, 12)], (11, 12)), Some((11, 12)));
+        // More than one piece is missing.
+        assert_eq!(left(&[(8, 12), (14, 15)], (10, 20)), Some((10, 20)));
+    }
+}

@@ -31,6 +31,21 @@ struct Both<'a> {
     knows_mergeinfo: bool,
 }
 
+/// A log with merged revisions without the paths that come with an entry but are of another one: the incumbent sends those of
+/// entries that it hides with the next one, or with the mark of an end.
+fn without_foreign_paths(ours: &Answer, mut theirs: Answer) -> Answer {
+    for (our, their) in ours.0.iter().zip(&mut theirs.0) {
+        let (Some(Item::List(own)), Item::List(parts)) = (our.items().first(), their) else {
+            continue;
+        };
+        if let Some(Item::List(told)) = parts.first_mut() {
+            let is_own = |path: &Item| own.iter().any(|change| change.items()[0] == *path);
+            told.retain(|change| is_own(&change.items()[0]));
+        }
+    }
+    theirs
+}
+
 fn path(text: &str) -> FsPath {
     FsPath::parse(text).expect("canonical")
 }
@@ -154,6 +169,11 @@ impl Both<'_> {
                 Item::List(names),
             ],
         );
+        let theirs = if options.include_merged {
+            without_foreign_paths(&ours, theirs)
+        } else {
+            theirs
+        };
         self.check(&format!("{options:?}"), &ours, &theirs);
     }
 
@@ -480,8 +500,6 @@ fn interrogate(
             both.log(&options);
             if wanted("log-g") && both.knows_mergeinfo {
                 options.include_merged = true;
-                // The incumbent sends the paths of entries that it suppresses with the next entry, or dies of it.
-                options.changed_paths = false;
                 both.log(&options);
             }
         }
