@@ -8,6 +8,7 @@
 //!
 //! Small files are read whole on opening, and the end of longer ones, where trailer or indexes are.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -16,7 +17,7 @@ use base::{Code, Error, Result, Revnum};
 
 use crate::cache::{Cache, Instance, Key};
 use crate::disk::{is_missing, is_stale};
-use crate::format::footer::{Footer, MAX_FOOTER};
+use crate::format::footer::{Footer, FooterError, MAX_FOOTER};
 use crate::format::l2p::{self, L2pHeader, L2pPage};
 use crate::format::manifest;
 use crate::format::p2l::{self, P2lEntry, P2lHeader};
@@ -127,7 +128,7 @@ impl Fs {
         };
         let rev_count = if is_packed { self.format().shard_size } else { 1 };
         let addressing = if logical {
-            let footer = Footer::parse(bytes.tail(), bytes.len()).map_err(|e| in_file(e, &bytes))?;
+            let footer = Footer::parse(bytes.tail(), bytes.len()).map_err(|e| footer_error(e, &bytes))?;
             Addressing::Logical(Box::new(Indexes {
                 footer,
                 l2p: OnceLock::new(),
@@ -469,3 +470,17 @@ fn in_file(e: impl Into<Error>, file: &OpenFile) -> Error {
     let message = format!("{} (file '{}')", e.message(), file.path().display());
     Error::new(e.code(), message)
 }
+
+/// A footer that would begin before its file is an offset that no file has; the incumbent leaves finding that to the system.
+fn footer_error(e: FooterError, file: &OpenFile) -> Error {
+    match e {
+        FooterError::Length => {
+            let invalid = io::Error::from_raw_os_error(EINVAL);
+            Error::io("Can't set position pointer in file", file.path(), &invalid)
+        }
+        e => in_file(e, file),
+    }
+}
+
+/// `errno`, the same on all systems: invalid argument.
+const EINVAL: i32 = 22;

@@ -11,6 +11,7 @@ use base::{FsPath, NodeKind, Revnum};
 
 use super::decode_error;
 use super::id::NodeRevId;
+use super::number::{BadRev, parse_rev};
 
 decode_error! {
     /// Why a changed-path list is not usable.
@@ -22,7 +23,8 @@ decode_error! {
         TextFlag => FS_CORRUPT, "Invalid text-mod flag in rev-file";
         PropFlag => FS_CORRUPT, "Invalid prop-mod flag in rev-file";
         MergeinfoFlag => FS_CORRUPT, "Invalid mergeinfo-mod flag in rev-file";
-        Path => FS_PATH_SYNTAX, "Invalid path in changes line";
+        Path => FS_CORRUPT, "Invalid path in changes line";
+        PathBytes => FS_NOT_FOUND, "The path in a changes line is not UTF-8";
         CopyFrom => FS_CORRUPT, "Invalid copy source in changes line";
         CopyRevision => REVNUM_PARSE_FAILURE, "Invalid revision number of a copy in changes line";
         End => FS_CORRUPT, "Changed-path list ends early";
@@ -106,10 +108,13 @@ pub(crate) fn parse(text: &[u8], ends_with_input: bool) -> Result<Vec<RawChange>
         let mut entry = parse_line(line)?;
         let source = lines.next_line().ok_or(ChangesError::End)?;
         if !source.is_empty() {
-            let space = memchr::memchr(b' ', source).ok_or(ChangesError::CopyFrom)?;
-            let rev = Revnum::parse(&source[..space]).ok_or(ChangesError::CopyRevision)?;
-            let path = FsPath::parse_bytes(&source[space + 1..]).map_err(|_| ChangesError::CopyFrom)?;
-            entry.info.copyfrom = Some((rev, path));
+            let space = memchr::memchr(b' ', source).unwrap_or(source.len());
+            let rev = parse_rev(&source[..space]).map_err(|e| match e {
+                BadRev::NoDigit => ChangesError::CopyRevision,
+                BadRev::Junk => ChangesError::CopyFrom,
+            })?;
+            let path = source.get(space + 1..).ok_or(ChangesError::CopyFrom)?;
+            entry.info.copyfrom = Some((rev, parse_path(path, ChangesError::CopyFrom)?));
         }
         list.push(entry);
     }
@@ -151,7 +156,7 @@ fn parse_line(line: &[u8]) -> Result<RawChange, ChangesError> {
         rest = &rest[space + 1..];
         Some(flag)
     };
-    let path = FsPath::parse_bytes(rest).map_err(|_| ChangesError::Path)?;
+    let path = parse_path(rest, ChangesError::Path)?;
     let info = ChangedPath {
         path,
         change,
@@ -162,6 +167,14 @@ fn parse_line(line: &[u8]) -> Result<RawChange, ChangesError> {
         copyfrom: None,
     };
     Ok(RawChange { id, is_reset, info })
+}
+
+/// A path that is not UTF-8 is, for every reader, one that is not there; anything else that is wrong with it is `malformed`.
+fn parse_path(path: &[u8], malformed: ChangesError) -> Result<FsPath, ChangesError> {
+    FsPath::parse_bytes(path).map_err(|_| match str::from_utf8(path) {
+        Ok(_) => malformed,
+        Err(_) => ChangesError::PathBytes,
+    })
 }
 
 fn parse_flag(word: &[u8]) -> Option<bool> {
@@ -375,9 +388,19 @@ mod tests {
             ("0.0.t0-0 add true 1 /a\n\n\n", ChangesError::PropFlag),
             ("0.0.t0-0 add true true 1 /a\n\n\n", ChangesError::MergeinfoFlag),
             ("0.0.t0-0 add true true true a\n\n\n", ChangesError::Path),
-            ("0.0.t0-0 add true true /a\n/b\n\n", ChangesError::CopyFrom),
+            ("0.0.t0-0 add true true /a//\n\n\n", ChangesError::Path),
+            ("0.0.t0-0 add true true /a\n(3\n\n", ChangesError::CopyRevision),
+            ("0.0.t0-0 add true true /a\n1x/b\n\n", ChangesError::CopyFrom),
+            ("0.0.t0-0 add true true /a\n1234\n\n", ChangesError::CopyFrom),
+            ("0.0.t0-0 add true true /a\n/b\n\n", ChangesError::CopyRevision),
         ] {
             assert_eq!(parse(text.as_bytes(), false), Err(error), "{text:?}");
+        }
+        for text in [
+            &b"0.0.t0-0 add true true /\xe9\n\n\n"[..],
+            b"0.0.t0-0 add true true /a\n1 /\xe9\n\n",
+        ] {
+            assert_eq!(parse(text, false), Err(ChangesError::PathBytes));
         }
     }
 

@@ -48,7 +48,10 @@ impl Footer {
         let footer_offset = file_len
             .checked_sub(1 + u64::from(length))
             .ok_or(FooterError::Length)?;
-        let mut fields = rest[start..]
+        // The incumbent takes the text for one that ends with a NUL: what is wrong before that counts.
+        let text = &rest[start..];
+        let nul = memchr::memchr(0, text);
+        let mut fields = text[..nul.unwrap_or(text.len())]
             .split(|&b| b == b' ')
             .filter(|field| !field.is_empty());
         let mut field = || fields.next().ok_or(FooterError::Missing);
@@ -57,7 +60,7 @@ impl Footer {
         let l2p_md5 = Md5::parse_hex(field()?).ok_or(FooterError::L2pChecksum)?;
         let p2l_offset = offset(field()?).ok_or(FooterError::P2lOffset)?;
         let p2l_md5 = Md5::parse_hex(field()?).ok_or(FooterError::P2lChecksum)?;
-        if fields.next().is_some() {
+        if fields.next().is_some() || nul.is_some() {
             return Err(FooterError::Extra);
         }
         if l2p_offset >= p2l_offset {
@@ -109,5 +112,16 @@ mod tests {
         assert_eq!(Footer::parse(b"abcd", 4), Err(FooterError::Length));
         let swapped = b"843 b981925895ff8d8083d6423753c32461 809 f5ae084d04cb3227c1cdb9e2c84a4975I";
         assert_eq!(Footer::parse(swapped, 1007), Err(FooterError::Order));
+    }
+
+    #[test]
+    fn what_comes_before_a_nul_counts() {
+        let with = |text: &[u8]| [text, &[text.len() as u8]].concat();
+        let real = &REAL[..REAL.len() - 1];
+        assert_eq!(Footer::parse(&with(b"\0x"), 1007), Err(FooterError::Missing));
+        assert_eq!(
+            Footer::parse(&with(&[real, b"\0"].concat()), 1007),
+            Err(FooterError::Extra)
+        );
     }
 }

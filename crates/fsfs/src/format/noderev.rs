@@ -7,7 +7,7 @@ use base::{FsPath, NodeKind, Revnum};
 
 use super::decode_error;
 use super::id::NodeRevId;
-use super::number::parse_decimal;
+use super::number::{BadRev, parse_decimal, parse_rev};
 use super::rep_line::{Rep, RepLineError};
 
 decode_error! {
@@ -192,13 +192,13 @@ impl Fields {
             }
             b"copyfrom" => {
                 let (rev, path) = split_place(value).ok_or(NodeRevError::CopyFrom)?;
-                self.copyfrom = Some((Revnum::parse(rev).ok_or(NodeRevError::CopyRevision)?, path));
+                self.copyfrom = Some((copy_rev(rev)?, path));
             }
             b"copyroot" => {
                 let (rev, path) = split_place(value).ok_or(NodeRevError::CopyRoot)?;
                 let rev = match rev {
                     b"-1" => None,
-                    digits => Some(Revnum::parse(digits).ok_or(NodeRevError::CopyRevision)?),
+                    digits => Some(copy_rev(digits)?),
                 };
                 self.copyroot = Some(CopyRoot { rev, path });
             }
@@ -227,6 +227,13 @@ impl Fields {
             has_mergeinfo: self.has_mergeinfo,
         })
     }
+}
+
+fn copy_rev(digits: &[u8]) -> Result<Revnum, NodeRevError> {
+    parse_rev(digits).map_err(|e| match e {
+        BadRev::NoDigit => NodeRevError::CopyRevision,
+        BadRev::Junk => NodeRevError::CopyFrom,
+    })
 }
 
 /// Splits `<rev> <path>`.

@@ -2,9 +2,28 @@
 //!
 //! (The big-endian ones of svndiff live with svndiff. Do not mix them up.)
 
+use base::Revnum;
+
 /// Parses ASCII digits without sign; `None` for anything else or beyond 64 bits.
 pub(crate) fn parse_decimal(digits: &[u8]) -> Option<u64> {
     parse_radix(digits, 10)
+}
+
+/// Why a field is no revision number: a reader names the two by different numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BadRev {
+    /// It does not begin with a digit.
+    NoDigit,
+    /// Something follows the digits, or there are too many of them.
+    Junk,
+}
+
+/// Parses a revision number.
+pub(crate) fn parse_rev(field: &[u8]) -> Result<Revnum, BadRev> {
+    Revnum::parse(field).ok_or(match field.first() {
+        Some(b'0'..=b'9') => BadRev::Junk,
+        _ => BadRev::NoDigit,
+    })
 }
 
 /// Parses digits `0-9a-z`; `None` for anything else or beyond 64 bits.

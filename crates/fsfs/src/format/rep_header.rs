@@ -3,12 +3,14 @@
 use base::Revnum;
 
 use super::decode_error;
-use super::number::parse_decimal;
+use super::number::{BadRev, parse_decimal, parse_rev};
 
 decode_error! {
     /// Why a representation's first line is not usable.
     RepHeaderError {
         Malformed => FS_CORRUPT, "Malformed representation header";
+        Revision => REVNUM_PARSE_FAILURE, "Invalid revision number found parsing a representation header";
+        Number => INCORRECT_PARAMS, "Could not convert a number of a representation header";
     }
 }
 
@@ -47,21 +49,25 @@ impl RepHeader {
         let header = match &window[..end] {
             b"PLAIN" => RepHeader::Plain,
             b"DELTA" => RepHeader::SelfDelta,
-            line => Self::parse_base(line.strip_prefix(b"DELTA ").ok_or(RepHeaderError::Malformed)?)
-                .ok_or(RepHeaderError::Malformed)?,
+            line => Self::parse_base(line.strip_prefix(b"DELTA ").ok_or(RepHeaderError::Malformed)?)?,
         };
         Ok(Some((header, end + 1)))
     }
 
-    fn parse_base(text: &[u8]) -> Option<Self> {
+    fn parse_base(text: &[u8]) -> Result<Self, RepHeaderError> {
         let mut fields = text.split(|&b| b == b' ');
-        let rev = Revnum::parse(fields.next()?)?;
-        let item = parse_decimal(fields.next()?)?;
-        let length = parse_decimal(fields.next()?).filter(|&length| length <= i64::MAX as u64)?;
-        fields
-            .next()
-            .is_none()
-            .then_some(RepHeader::Delta { rev, item, length })
+        let mut field = || fields.next().ok_or(RepHeaderError::Malformed);
+        let rev = parse_rev(field()?).map_err(|e| match e {
+            BadRev::NoDigit => RepHeaderError::Revision,
+            BadRev::Junk => RepHeaderError::Malformed,
+        })?;
+        let item = parse_decimal(field()?).ok_or(RepHeaderError::Number)?;
+        let length = parse_decimal(field()?).filter(|&length| length <= i64::MAX as u64);
+        let length = length.ok_or(RepHeaderError::Number)?;
+        match fields.next() {
+            None => Ok(RepHeader::Delta { rev, item, length }),
+            Some(_) => Err(RepHeaderError::Malformed),
+        }
     }
 
     /// Appends the line.
@@ -100,15 +106,17 @@ mod tests {
     #[test]
     fn a_cut_header_needs_more_and_a_wrong_one_fails() {
         assert_eq!(RepHeader::parse(b"DELTA 2 3"), Ok(None));
-        for bad in [
-            &b"DELTA 2 3\n"[..],
-            b"DELTA 2 3 4 5\n",
-            b"DELTA  2 3 4\n",
-            b"delta\n",
-            b"\n",
-            &[b'D'; 200],
+        for (bad, error) in [
+            (&b"DELTA 2 3\n"[..], RepHeaderError::Malformed),
+            (b"DELTA 2 3 4 5\n", RepHeaderError::Malformed),
+            (b"DELTA 2x3 4\n", RepHeaderError::Malformed),
+            (b"DELTA  2 3 4\n", RepHeaderError::Revision),
+            (b"DELTA 2 x 4\n", RepHeaderError::Number),
+            (b"delta\n", RepHeaderError::Malformed),
+            (b"\n", RepHeaderError::Malformed),
+            (&[b'D'; 200], RepHeaderError::Malformed),
         ] {
-            assert_eq!(RepHeader::parse(bad), Err(RepHeaderError::Malformed));
+            assert_eq!(RepHeader::parse(bad), Err(error));
         }
     }
 }

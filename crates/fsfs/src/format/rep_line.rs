@@ -8,7 +8,7 @@ use base::checksum::{Md5, Sha1};
 
 use super::decode_error;
 use super::id::TxnId;
-use super::number::{parse_base36, parse_decimal, push_base36};
+use super::number::{BadRev, parse_base36, parse_decimal, parse_rev, push_base36};
 
 decode_error! {
     /// Why a rep line is not usable.
@@ -73,7 +73,13 @@ impl Rep {
         }
         let bad = RepLineError::Malformed;
         let mut fields = line.split(|&b| b == b' ');
-        let rev = fields.next().ok_or(bad)?;
+        let rev = match fields.next().ok_or(bad)? {
+            b"-1" => None,
+            field => Some(parse_rev(field).map_err(|e| match e {
+                BadRev::NoDigit => RepLineError::Revision,
+                BadRev::Junk => bad,
+            })?),
+        };
         let mut number = || {
             let number = parse_decimal(fields.next().ok_or(bad)?);
             number
@@ -82,8 +88,8 @@ impl Rep {
         };
         let (item, length, expanded) = (number()?, number()?, number()?);
         let place = match rev {
-            b"-1" => RepPlace::Txn(item),
-            _ => RepPlace::Rev(Revnum::parse(rev).ok_or(RepLineError::Revision)?, item),
+            None => RepPlace::Txn(item),
+            Some(rev) => RepPlace::Rev(rev, item),
         };
         // A digest of another length is a malformed line.
         let digest = |field: &[u8], length| match field.len() == length {
@@ -236,6 +242,24 @@ mod tests {
             "0 0 99999999999999999999 4 2d2977d1c96f487abe4a1e202dd03b4e".to_owned(),
         ] {
             assert!(Rep::parse(bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_line_is_named_as_the_incumbent_names_it() {
+        let rest = "647 639 7b85bb2d0dafab18492fec6c55a84a04";
+        for (start, error) in [
+            ("x 0", RepLineError::Revision),
+            ("2x 0", RepLineError::Malformed),
+            // Damage to the space behind the revision.
+            ("2x0", RepLineError::Malformed),
+            ("2 x", RepLineError::Number),
+        ] {
+            assert_eq!(
+                Rep::parse(format!("{start} {rest}").as_bytes()),
+                Err(error),
+                "{start}"
+            );
         }
     }
 

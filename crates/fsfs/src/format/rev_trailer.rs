@@ -9,8 +9,8 @@ decode_error! {
         NewlineMissing => FS_CORRUPT, "Revision file lacks trailing newline";
         TooLong => FS_CORRUPT, "Final line in revision file longer than 64 characters";
         SpaceMissing => FS_CORRUPT, "Final line in revision file missing space";
-        Root => FS_CORRUPT, "Final line in revision file has a malformed root offset";
-        Changes => FS_CORRUPT, "Final line in revision file has a malformed changed-paths offset";
+        Root => INCORRECT_PARAMS, "Final line in revision file has a malformed root offset";
+        Changes => INCORRECT_PARAMS, "Final line in revision file has a malformed changed-paths offset";
     }
 }
 
@@ -33,7 +33,11 @@ impl RevTrailer {
         }
         let start = memchr::memrchr(b'\n', rest).ok_or(TrailerError::TooLong)?;
         let line = &rest[start + 1..];
-        let space = memchr::memchr(b' ', line).ok_or(TrailerError::SpaceMissing)?;
+        // No line at all is no number yet.
+        let space = memchr::memchr(b' ', line).ok_or(match line {
+            [] => TrailerError::Root,
+            _ => TrailerError::SpaceMissing,
+        })?;
         Ok(RevTrailer {
             root: parse_decimal(&line[..space]).ok_or(TrailerError::Root)?,
             changes: parse_decimal(&line[space + 1..]).ok_or(TrailerError::Changes)?,
@@ -72,6 +76,7 @@ mod tests {
             (b"\n17 107", TrailerError::NewlineMissing),
             (b"17 107\n", TrailerError::TooLong),
             (b"\n17107\n", TrailerError::SpaceMissing),
+            (b"\n\n", TrailerError::Root),
             (b"\nx 107\n", TrailerError::Root),
             (b"\n17 -1\n", TrailerError::Changes),
         ] {

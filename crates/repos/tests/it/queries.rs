@@ -32,15 +32,16 @@ struct Both<'a> {
 }
 
 /// A log with merged revisions without the paths that come with an entry but are of another one: the incumbent sends those of
-/// entries that it hides with the next one, or with the mark of an end.
+/// entries that it hides before those of the next one, or with the mark of an end.
 fn without_foreign_paths(ours: &Answer, mut theirs: Answer) -> Answer {
     for (our, their) in ours.0.iter().zip(&mut theirs.0) {
         let (Some(Item::List(own)), Item::List(parts)) = (our.items().first(), their) else {
             continue;
         };
-        if let Some(Item::List(told)) = parts.first_mut() {
-            let is_own = |path: &Item| own.iter().any(|change| change.items()[0] == *path);
-            told.retain(|change| is_own(&change.items()[0]));
+        if let Some(Item::List(told)) = parts.first_mut()
+            && told.ends_with(own)
+        {
+            told.drain(..told.len() - own.len());
         }
     }
     theirs
