@@ -9,6 +9,7 @@
 //! *look again*: at the manifest, up to ten times, or at where the shard is now.
 
 use std::io;
+use std::path::PathBuf;
 use std::result::Result as StdResult;
 use std::sync::Arc;
 
@@ -62,6 +63,33 @@ impl Fs {
         }
     }
 
+    /// The same for a check that began with `first`: what is wrong with a list is said of the pack file only for the first
+    /// list that is read of the file, as by the incumbent.
+    pub(crate) fn revprops_in_turn(&self, rev: Revnum, first: Revnum) -> Result<Arc<Props>> {
+        self.revprops(rev).map_err(|e| {
+            let is_list = e
+                .links()
+                .nth(1)
+                .is_some_and(|link| link.code() == Code::MALFORMED_FILE);
+            match is_list && e.code() == Code::FS_CORRUPT && rev > first && self.shares_pack(rev) {
+                true => {
+                    let links = e.links().skip(1);
+                    Error::from_links(links.map(|link| (link.code(), link.message().map(str::to_owned))))
+                        .unwrap_or(e)
+                }
+                false => e,
+            }
+        })
+    }
+
+    /// True if the list of the revision before is in the same pack file.
+    fn shares_pack(&self, rev: Revnum) -> bool {
+        let shard = self.layout().shard(rev);
+        let name = |rev: Revnum| Some(self.pack_of(rev, self.layout().shard(rev)?).ok()?.0);
+        let before = rev.prev().filter(|before| *before != Revnum::ZERO);
+        before.is_some_and(|before| self.layout().shard(before) == shard && name(before) == name(rev))
+    }
+
     fn unpacked(&self, rev: Revnum) -> Result<Arc<Props>> {
         let path = self.layout().revprops(rev);
         let key = Key::new::<KeptList>(self.instance(), rev.0, 0);
@@ -93,8 +121,8 @@ impl Fs {
         }
     }
 
-    fn packed_once(&self, rev: Revnum) -> Result<Arc<Props>> {
-        let shard = self.layout().shard(rev).unwrap_or_default();
+    /// Name of the pack file in its shard's directory, and that directory.
+    fn pack_of(&self, rev: Revnum, shard: u64) -> Result<((u64, u64), PathBuf)> {
         let size = self.format().shard_size;
         let dir = self.layout().revprops_pack_dir(shard);
         // Revision 0 is not packed: the first manifest begins with revision 1.
@@ -112,6 +140,12 @@ impl Fs {
         })?;
         let at = rev.0.saturating_sub(first);
         let name = manifest.value.name(at).ok_or_else(|| corrupt(rev))?;
+        Ok((name, dir))
+    }
+
+    fn packed_once(&self, rev: Revnum) -> Result<Arc<Props>> {
+        let shard = self.layout().shard(rev).unwrap_or_default();
+        let (name, dir) = self.pack_of(rev, shard)?;
         let key = Key::part::<KeptPack>(self.instance(), name.0, name.1, shard);
         let path = dir.join(format!("{}.{}", name.0, name.1));
         let pack: KeptPack = self.current(key, &path, |bytes| {

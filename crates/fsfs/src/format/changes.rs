@@ -24,7 +24,8 @@ decode_error! {
         PropFlag => FS_CORRUPT, "Invalid prop-mod flag in rev-file";
         MergeinfoFlag => FS_CORRUPT, "Invalid mergeinfo-mod flag in rev-file";
         Path => FS_CORRUPT, "Invalid path in changes line";
-        PathBytes => FS_NOT_FOUND, "The path in a changes line is not UTF-8";
+        PathBytes => FS_PATH_SYNTAX, "The path in a changes line is not UTF-8";
+        UnknownPath => FS_NOT_FOUND, "A path that is not UTF-8 is neither a file nor a directory";
         CopyFrom => FS_CORRUPT, "Invalid copy source in changes line";
         CopyRevision => REVNUM_PARSE_FAILURE, "Invalid revision number of a copy in changes line";
         End => FS_CORRUPT, "Changed-path list ends early";
@@ -114,7 +115,10 @@ pub(crate) fn parse(text: &[u8], ends_with_input: bool) -> Result<Vec<RawChange>
                 BadRev::Junk => ChangesError::CopyFrom,
             })?;
             let path = source.get(space + 1..).ok_or(ChangesError::CopyFrom)?;
-            entry.info.copyfrom = Some((rev, parse_path(path, ChangesError::CopyFrom)?));
+            entry.info.copyfrom = Some((
+                rev,
+                parse_path(path, ChangesError::CopyFrom, ChangesError::UnknownPath)?,
+            ));
         }
         list.push(entry);
     }
@@ -156,7 +160,12 @@ fn parse_line(line: &[u8]) -> Result<RawChange, ChangesError> {
         rest = &rest[space + 1..];
         Some(flag)
     };
-    let path = parse_path(rest, ChangesError::Path)?;
+    // Where the kind is not recorded, the incumbent looks the path up first.
+    let not_utf8 = match node_kind {
+        NodeKind::Unknown => ChangesError::UnknownPath,
+        _ => ChangesError::PathBytes,
+    };
+    let path = parse_path(rest, ChangesError::Path, not_utf8)?;
     let info = ChangedPath {
         path,
         change,
@@ -169,11 +178,10 @@ fn parse_line(line: &[u8]) -> Result<RawChange, ChangesError> {
     Ok(RawChange { id, is_reset, info })
 }
 
-/// A path that is not UTF-8 is, for every reader, one that is not there; anything else that is wrong with it is `malformed`.
-fn parse_path(path: &[u8], malformed: ChangesError) -> Result<FsPath, ChangesError> {
+fn parse_path(path: &[u8], malformed: ChangesError, not_utf8: ChangesError) -> Result<FsPath, ChangesError> {
     FsPath::parse_bytes(path).map_err(|_| match str::from_utf8(path) {
         Ok(_) => malformed,
-        Err(_) => ChangesError::PathBytes,
+        Err(_) => not_utf8,
     })
 }
 
@@ -396,11 +404,21 @@ mod tests {
         ] {
             assert_eq!(parse(text.as_bytes(), false), Err(error), "{text:?}");
         }
-        for text in [
-            &b"0.0.t0-0 add true true /\xe9\n\n\n"[..],
-            b"0.0.t0-0 add true true /a\n1 /\xe9\n\n",
+        for (text, error) in [
+            (
+                &b"0.0.t0-0 add true true /\xe9\n\n\n"[..],
+                ChangesError::UnknownPath,
+            ),
+            (
+                b"0.0.t0-0 add-file true true /\xe9\n\n\n",
+                ChangesError::PathBytes,
+            ),
+            (
+                b"0.0.t0-0 add true true /a\n1 /\xe9\n\n",
+                ChangesError::UnknownPath,
+            ),
         ] {
-            assert_eq!(parse(text, false), Err(ChangesError::PathBytes));
+            assert_eq!(parse(text, false), Err(error));
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::{Code, Error, Result, Revnum};
-use delta::svndiff::{self, EncodedWindow, Parsed, SvndiffError, WindowHeader};
+use delta::svndiff::{self, Codec, EncodedWindow, Parsed, SvndiffError, WindowHeader};
 
 use crate::format::id::TxnId;
 use crate::format::rep_header::{MAX_HEADER, RepHeader};
@@ -167,7 +167,28 @@ impl Level {
         let bytes = self.bytes(self.position, rest.min(WindowHeader::MAX_LEN as u64))?;
         match WindowHeader::parse(bytes)? {
             Parsed::Complete(header) if header.window_len() as u64 <= rest => Ok(header),
+            Parsed::Complete(header) => Err(self.overlong(&header)),
             _ => Err(SvndiffError::UnexpectedEnd.into()),
+        }
+    }
+
+    /// What is wrong with a window that goes on behind its representation: the incumbent reads it to its end before it sees that, and
+    /// says so only if it makes sense.
+    fn overlong(&self, header: &WindowHeader) -> Error {
+        let length = header.window_len().min(MAX_WINDOW);
+        let bytes = match self.file.bytes().read_up_to(self.body + self.position, length) {
+            Ok(bytes) => bytes,
+            Err(e) => return e,
+        };
+        let Some(window) = EncodedWindow::with_header(self.version, header, &bytes) else {
+            return SvndiffError::UnexpectedEnd.into();
+        };
+        match window.decode(&mut Codec::new()) {
+            Ok(_) => Error::new(
+                Code::FS_CORRUPT,
+                "Reading one svndiff window read beyond the end of the representation",
+            ),
+            Err(e) => e.into(),
         }
     }
 
@@ -214,6 +235,9 @@ impl Level {
             .read_exact_at(self.body + offset, &mut self.buffer)
     }
 }
+
+/// Bytes of a stored window that are looked at where its length is wrong.
+const MAX_WINDOW: usize = 256 << 10;
 
 fn malformed_diff() -> Error {
     Error::new(Code::FS_CORRUPT, "Malformed svndiff data in representation")

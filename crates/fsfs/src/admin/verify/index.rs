@@ -13,17 +13,18 @@ use crate::format::p2l::{ItemKind, P2lEntry};
 use crate::fs::Fs;
 use crate::rev_file::RevFile;
 
-/// Checks the indexes of the file that holds `rev` and the revision properties of all its revisions up to `last`.
+/// Checks the indexes of the file that holds `rev` and the revision properties of all its revisions.
 ///
 /// # Errors
 /// `FS_CORRUPT`, `FS_INDEX_CORRUPTION` and its kin, `BAD_DATE`, and whatever reading says.
-pub(super) fn check(fs: &Fs, rev: Revnum, last: Revnum) -> Result<()> {
+pub(super) fn check(fs: &Fs, rev: Revnum) -> Result<()> {
     fs.with_rev_file(rev, |file| {
         let ahead = RefCell::new(Ahead::default());
         IndexCheck { fs, file, ahead }.run()
     })?;
     let file = fs.rev_file(rev)?;
     let revisions = file.first_rev().0..file.first_rev().0.saturating_add(file.rev_count());
+    let last = fs.youngest()?;
     revisions
         .take_while(|rev| *rev <= last.0)
         .try_for_each(|rev| revprops(fs, Revnum(rev)))
@@ -232,7 +233,7 @@ impl IndexCheck<'_> {
 }
 
 fn revprops(fs: &Fs, rev: Revnum) -> Result<()> {
-    match fs.revprops(rev)?.get(props::DATE) {
+    match fs.revprops_in_turn(rev, Revnum::ZERO)?.get(props::DATE) {
         Some(date) => Date::parse(date).map(drop),
         None => Ok(()),
     }

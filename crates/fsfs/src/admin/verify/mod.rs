@@ -194,7 +194,7 @@ impl Run<'_> {
                     .options
                     .cancel
                     .check()
-                    .and_then(|()| index::check(self.fs, rev, self.options.end));
+                    .and_then(|()| index::check(self.fs, rev));
                 let failed = result.is_err();
                 results.push((rev, result));
                 if failed {
@@ -314,7 +314,12 @@ impl Run<'_> {
         if let Some(before) = outcome.rev.prev() {
             Replay::check(self.fs, &root, before, &changes)?;
         }
-        self.fs.revprops(outcome.rev)?;
+        // With indexes, all lists of the file were read before.
+        let first = match self.fs.format().logical {
+            true => Revnum::ZERO,
+            false => self.options.start,
+        };
+        self.fs.revprops_in_turn(outcome.rev, first)?;
         if self.options.check_normalization {
             outcome.warnings = names::check(&root, &changes)?;
         }
