@@ -9,6 +9,7 @@
 
 mod cells;
 mod crowd;
+mod http;
 mod load;
 mod measure;
 mod plot;
@@ -39,6 +40,8 @@ enum Command {
     Write(write::Options),
     /// Many clients at once: connected, asking, exporting
     Load(load::Options),
+    /// HTTP: export, log, list, import and many clients, beside Apache
+    Http(http::Options),
     /// Writes a generated history as a dump stream to standard output
     Generate {
         /// Revisions to generate
@@ -90,6 +93,7 @@ fn main() -> ExitCode {
         Command::Read(options) => read::main(options),
         Command::Write(options) => write::main(options),
         Command::Load(options) => load::main(&options),
+        Command::Http(options) => http::main(options),
         Command::Generate { revisions, seed } => {
             workload::history::write(&mut std::io::stdout().lock(), revisions, seed)
                 .map_err(|e| e.to_string())

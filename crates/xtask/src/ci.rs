@@ -20,7 +20,7 @@ pub fn main() -> Result<(), String> {
     crate::tidy::main()?;
     run("cargo", &["test", "--workspace", "--locked"])?;
     crate::golden::main(&["--check".to_owned()])?;
-    for bench in ["read", "write"] {
+    for bench in ["read", "write", "http"] {
         run(
             "cargo",
             &[

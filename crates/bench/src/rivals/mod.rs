@@ -1,5 +1,6 @@
 //! The programs that are compared: ours and Subversion's, as processes.
 
+pub mod apache;
 pub mod servers;
 
 use std::path::{Path, PathBuf};

@@ -69,7 +69,8 @@ pub fn start(kind: Kind, sven: &Sven, root: &Path) -> Result<Running, String> {
     })
 }
 
-fn free_port() -> Result<u16, String> {
+/// A port that nobody has.
+pub(super) fn free_port() -> Result<u16, String> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).map_err(|e| e.to_string())?;
     listener.local_addr().map(|a| a.port()).map_err(|e| e.to_string())
 }

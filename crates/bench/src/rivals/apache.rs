@@ -1,0 +1,96 @@
+//! Servers of HTTP: ours, and Apache with mod_dav_svn, each with the same repositories, cache and compression.
+
+use std::fs;
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Sven;
+use super::servers::{Running, free_port};
+use crate::measure::Server;
+
+/// Where Debian keeps Apache's modules.
+const MODULES: &str = "/usr/lib/apache2/modules";
+/// What is loaded of them.
+const LOADED: [&str; 6] = ["mpm_event", "authn_core", "authz_core", "mime", "dav", "dav_svn"];
+
+/// Starts ours for the repositories below `root`, with everybody allowed to write.
+///
+/// # Errors
+/// If it does not listen within ten seconds.
+pub fn ours(sven: &Sven, root: &Path, level: u8, scratch: &Path) -> Result<Running, String> {
+    let port = free_port()?;
+    let text = format!(
+        "[listen]\nhttp = \"127.0.0.1:{port}\"\n[compression]\nlevel = {level}\n[cache]\nmemory = \"1 GiB\"\n\
+         [[location]]\npath = \"/svn\"\nparent = {:?}\nanonymous = true\n",
+        root.display().to_string()
+    );
+    // Without rules the anonymous may read, as over svn://; the benchmark's clients have no names.
+    let rules = "[/]\n* = rw\n";
+    write(&scratch.join("authz"), rules)?;
+    let text = format!(
+        "{text}authz = {:?}\n",
+        scratch.join("authz").display().to_string()
+    );
+    let config = scratch.join("sven.toml");
+    write(&config, &text)?;
+    let mut command = sven.command("serve");
+    command.arg("--config").arg(&config);
+    run(command, port)
+}
+
+/// Starts Apache (event MPM, one process of many threads) for the repositories below `root`.
+///
+/// # Errors
+/// If it does not listen within ten seconds.
+pub fn theirs(root: &Path, level: u8, scratch: &Path) -> Result<Running, String> {
+    let port = free_port()?;
+    let modules: String = LOADED
+        .iter()
+        .map(|name| format!("LoadModule {name}_module {MODULES}/mod_{name}.so\n"))
+        .collect();
+    let scratch_text = scratch.display();
+    let text = format!(
+        "ServerName localhost\nServerRoot {scratch_text}\nPidFile {scratch_text}/pid\nListen 127.0.0.1:{port}\n{modules}\
+         TypesConfig /etc/mime.types\nErrorLog {scratch_text}/error.log\nLogLevel crit\n\
+         StartServers 1\nServerLimit 1\nThreadLimit 128\nThreadsPerChild 128\nMaxRequestWorkers 128\n\
+         MinSpareThreads 128\nMaxSpareThreads 128\nKeepAlive On\nMaxKeepAliveRequests 0\n\
+         LimitXMLRequestBody 0\nSVNInMemoryCacheSize 1048576\nSVNCompressionLevel {level}\n\
+         <Location /svn>\nDAV svn\nSVNParentPath {}\nSVNCacheFullTexts on\nSVNCacheTextDeltas on\nSVNCacheRevProps on\n\
+         SVNPathAuthz off\n</Location>\n",
+        root.display()
+    );
+    let config = scratch.join("apache.conf");
+    write(&config, &text)?;
+    let mut command = Command::new("apache2");
+    // One process of many threads, whose CPU time is all there is; and it stays whose it is.
+    command.arg("-X").arg("-f").arg(&config);
+    run(command, port)
+}
+
+fn run(mut command: Command, port: u16) -> Result<Running, String> {
+    let child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|e| format!("{command:?}: {e}"))?;
+    let server = Server::new(child);
+    let started = Instant::now();
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        if started.elapsed() > Duration::from_secs(10) {
+            return Err(format!("{command:?} does not listen"));
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    Ok(Running {
+        server,
+        url: format!("http://127.0.0.1:{port}/svn"),
+    })
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    fs::write(path, text).map_err(|e| format!("{}: {e}", path.display()))
+}
