@@ -64,7 +64,7 @@ pub fn theirs(root: &Path, level: u8, scratch: &Path) -> Result<Running, String>
     );
     let config = scratch.join("apache.conf");
     write(&config, &text)?;
-    let mut command = Command::new("apache2");
+    let mut command = Command::new("/usr/sbin/apache2");
     // One process of many threads, whose CPU time is all there is; and it stays whose it is.
     command.arg("-X").arg("-f").arg(&config);
     run(command, port)
