@@ -153,6 +153,10 @@ fn usage() -> String {
         "serve every repository below ROOT, without any configuration",
     );
     row(
+        "serve --config FILE",
+        "serve what a configuration file says, over svn:// and http://",
+    );
+    row(
         "serve --demo",
         "serve a small repository made for the occasion, and say what to try",
     );

@@ -1,35 +1,56 @@
-//! `sven serve`: serves a directory of repositories (or one) without any configuration.
+//! `sven serve`: serves a directory of repositories (or one), or what a configuration file says.
 //!
-//! What a repository's own `svnserve.conf` says holds; where it says nothing, anybody may read. `--demo` lays out a small
-//! repository with some history, serves it to this machine alone and prints what to try.
+//! Without a file, what a repository's own `svnserve.conf` says holds; where it says nothing, anybody may read. Options win
+//! over the file. `--demo` lays out a small repository with some history, serves it to this machine alone and prints what to
+//! try.
+//!
+//! [`doors`] has the sockets ([`activation`] takes those that systemd passes), [`running`] the server from its start to its
+//! end, [`error_log`] and [`notify`] tell others how it is, [`found`] shows people what is served.
+
+mod activation;
+mod doors;
+mod error_log;
+mod found;
+mod notify;
+mod running;
 
 use std::ffi::OsString;
-use std::net::{IpAddr, SocketAddr};
-use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use base::{Code, Error, Result};
+use base::{Error, Result};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
-use repos::{Cache, Repository, image};
-use server::http::{HttpOptions, Location, Source};
-use server::{Listener, Options, Server, Service, Signals, Stop, Threads};
+use repos::{Repository, image};
+use server::Listener;
+use server::http::Source;
 
 use crate::args::help::option_line;
 use crate::args::option::Memory;
 use crate::args::{self, Refusal};
+use crate::config::Config;
+use crate::config::address::Address;
+use crate::config::file::{File, Listen};
+use crate::config::resolve::Settings;
+use crate::config::value::{Many, Size};
 use crate::out::Out;
+use doors::Doors;
 
 /// Serves every repository below ROOT, or ROOT itself.
-#[derive(Debug, Parser)]
+#[derive(Clone, Debug, Parser)]
 #[command(name = "serve")]
 struct Serve {
-    /// address to serve svn:// on, as HOST:PORT, HOST or :PORT; every address and port 3690 by default
+    /// address to serve svn:// on, as HOST:PORT, HOST, :PORT or PORT; every address and port 3690 if no other address is given
     #[arg(long, value_name = "ADDR")]
     svn: Vec<String>,
-    /// address to serve http:// on, as HOST:PORT, HOST or :PORT (port 8080 by default); none by default
+    /// address to serve http:// on; port 8080 unless it says another
     #[arg(long, value_name = "ADDR")]
     http: Vec<String>,
+    /// address to serve https:// on; port 8443 unless it says another. The certificate is named in the configuration file
+    #[arg(long, value_name = "ADDR")]
+    https: Vec<String>,
+    /// serve as file ARG says; SIGHUP reads it again
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
     /// make a small repository, serve it to this machine and say what to try
     #[arg(long)]
     demo: bool,
@@ -83,57 +104,87 @@ impl Serve {
                 .prefix("sven-demo-")
                 .tempdir()
                 .map_err(|e| Error::os(&e, "Can't create a temporary directory"))?;
-            lay_out(folder.path())?;
-            let listener = self.demo_listener()?;
-            let address = listener.address()?;
-            let web = self.demo_http()?;
-            out.print(&what_to_try(address, web.address()?))?;
-            out.flush()?;
-            return Ok(self.serve(folder.path().to_owned(), vec![listener], vec![web])?);
+            return Ok(self.demonstrate(folder.path(), out)?);
         }
-        let [root] = &self.root[..] else {
+        let passed = activation::passed()?;
+        if self.root.len() > 1 || (self.root.is_empty() && self.config.is_none()) {
             return Err(Refusal::Plain(
-                "Give the directory to serve, or --demo.".to_owned(),
+                "Give the directory to serve, or --config FILE, or --demo.".to_owned(),
             ));
+        }
+        let settings = self.settings()?;
+        let doors = Doors::open(&settings, passed)?;
+        self.say_what_is_served(&settings, &doors, out)?;
+        let this = self.clone();
+        let again: Option<running::Again> = match self.config {
+            Some(_) => Some(Box::new(move || this.settings())),
+            None => None,
         };
-        let root = root
-            .canonicalize()
-            .map_err(|e| Error::io("Can't open directory", root, &e))?;
-        let (found, all) = repositories(&root);
-        let listeners: Vec<Listener> = match self.svn.is_empty() {
-            true => vec![bind("", PORT)?],
-            false => self
-                .svn
-                .iter()
-                .map(|text| bind(text, PORT))
-                .collect::<Result<_>>()?,
+        Ok(running::run(settings, doors, again)?)
+    }
+
+    /// What the file and the command line say together.
+    fn settings(&self) -> Result<Settings> {
+        let many = |texts: &[String], port: u16| -> Result<Option<Many>> {
+            let addresses = texts.iter().map(|text| Address::parse(text, port));
+            let addresses: Result<Vec<String>> = addresses.map(|a| a.map(|a| a.to_string())).collect();
+            Ok((!texts.is_empty()).then_some(Many(addresses?)))
         };
-        let http: Vec<Listener> = self
-            .http
-            .iter()
-            .map(|text| bind(text, HTTP_PORT))
-            .collect::<Result<_>>()?;
-        let what = match Repository::is_repository(&root) {
-            true => "the repository",
-            false => "repositories below",
+        let listen = Listen {
+            svn: many(&self.svn, PORT)?,
+            http: many(&self.http, HTTP_PORT)?,
+            https: many(&self.https, HTTPS_PORT)?,
         };
-        let svn_urls = listeners.iter().map(|listener| Ok(url(listener.address()?)));
-        let http_urls = http.iter().map(|listener| Ok(http_url(listener.address()?)));
-        for url in svn_urls.chain(http_urls).collect::<Result<Vec<String>>>()? {
-            out.line(&format!("Serving {what} '{}' at {url}", root.display()))?;
-            for name in found
-                .iter()
-                .filter(|name| !name.as_os_str().is_empty())
-                .take(SHOWN)
-            {
-                out.line(&format!("  {url}{}", percent_encoded(name)))?;
+        let mut root = None;
+        if let Some(given) = self.root.first() {
+            let whole = given.canonicalize();
+            root = Some(whole.map_err(|e| Error::io("Can't open directory", given, &e))?);
+        }
+        let (read_only, memory) = (self.read_only, self.memory.given());
+        let change = |file: &mut File| {
+            let Listen { svn, http, https } = listen;
+            file.listen.svn = svn.or(file.listen.svn.take());
+            file.listen.http = http.or(file.listen.http.take());
+            file.listen.https = https.or(file.listen.https.take());
+            file.serve.root = root.or(file.serve.root.take());
+            if read_only {
+                file.serve.read_only = Some(true);
             }
-            if found.len() > SHOWN || (!all && !found.is_empty()) {
-                out.line("  and more")?;
+            // No room at all means that somebody else should say how much.
+            if let Some(bytes) = memory.filter(|bytes| *bytes > 0) {
+                file.cache.memory = Some(Size(bytes));
+            }
+        };
+        let config = match &self.config {
+            Some(path) => Config::read_with(path, change)?,
+            None => Config::without_file(change)?,
+        };
+        Ok(config.resolve()?)
+    }
+
+    /// One line for each URL, and the repositories there.
+    fn say_what_is_served(&self, settings: &Settings, doors: &Doors, out: &mut Out) -> Result<()> {
+        for (scheme, listeners) in doors.public() {
+            let usual = usual_port(scheme);
+            for listener in listeners {
+                let url = found::url(scheme, listener.address()?, usual);
+                if let ("svn", Some(root)) = (scheme, &settings.root) {
+                    say(out, &url, root)?;
+                    continue;
+                }
+                for location in &settings.web.locations {
+                    let (Source::Repository(path) | Source::Parent(path)) = &location.source;
+                    let prefix = found::percent_encoded(Path::new(location.prefix.trim_start_matches('/')));
+                    let slash = if prefix.is_empty() { "" } else { "/" };
+                    say(out, &format!("{url}{prefix}{slash}"), path)?;
+                }
             }
         }
         out.flush()?;
-        if found.is_empty() && all {
+        if let (Some(root), true) = (&settings.root, self.config.is_none())
+            && let (found, true) = found::repositories(root)
+            && found.is_empty()
+        {
             let warning = format!(
                 "There is no repository in '{}' yet. One that is made there is served at once: svnadmin create '{}'",
                 root.display(),
@@ -142,58 +193,71 @@ impl Serve {
             let program = out.program().to_owned();
             out.complain(&format!("{program}: warning: {warning}\n"));
         }
-        Ok(self.serve(root, listeners, http)?)
+        Ok(())
     }
 
-    fn serve(&self, root: PathBuf, listeners: Vec<Listener>, http: Vec<Listener>) -> Result<()> {
-        let source = match Repository::is_repository(&root) {
-            true => Source::Repository(root.clone()),
-            false => Source::Parent(root.clone()),
+    /// Serves the demonstration in `folder` and says what to try.
+    fn demonstrate(&self, folder: &Path, out: &mut Out) -> Result<()> {
+        lay_out(folder)?;
+        let doors = Doors {
+            svn: vec![self.demo_listener(&self.svn, PORT)?],
+            http: vec![self.demo_listener(&self.http, HTTP_PORT)?],
+            ..Doors::default()
         };
-        let mut location = Location::new("", source);
-        location.read_only = self.read_only;
-        let options = Options {
-            root,
-            read_only: self.read_only,
-            ..Options::default()
+        let address = |list: &[Listener]| list.iter().map(Listener::address).collect::<Result<Vec<_>>>();
+        let svn = found::url("svn", address(&doors.svn)?[0], PORT);
+        let web = found::url("http", address(&doors.http)?[0], 80);
+        out.print(&what_to_try(&svn, &web))?;
+        out.flush()?;
+        let this = Serve {
+            root: vec![folder.to_owned()],
+            config: None,
+            ..self.clone()
         };
-        let budget = match self.memory.budget() {
-            0 => args::option::default_budget(),
-            bytes => bytes,
-        };
-        let service = Service::new(options, Cache::new(budget), None);
-        service.set_http(HttpOptions {
-            locations: vec![location.into()],
-            compression: 5,
-            ..HttpOptions::default()
-        });
-        let stop = Stop::new()?;
-        Signals::listen(&stop, None)?;
-        Server::new(service, listeners, Threads::default())
-            .with_http(http)
-            .run(&stop)
+        running::run(this.settings()?, doors, None)
     }
 
     /// The port of the protocol if nobody has it, any other if so: the demonstration always starts.
-    fn demo_listener(&self) -> Result<Listener> {
-        if let Some(asked) = self.svn.first() {
-            return bind(asked, PORT);
+    fn demo_listener(&self, asked: &[String], port: u16) -> Result<Listener> {
+        if let Some(asked) = asked.first() {
+            return Address::parse(asked, port)?.bind();
         }
-        Listener::bind(Some(LOOPBACK), PORT, false).or_else(|_| Listener::bind(Some(LOOPBACK), 0, false))
+        Listener::bind(Some(LOOPBACK), port, false).or_else(|_| Listener::bind(Some(LOOPBACK), 0, false))
     }
+}
 
-    /// As [`Serve::demo_listener`], for browsers.
-    fn demo_http(&self) -> Result<Listener> {
-        if let Some(asked) = self.http.first() {
-            return bind(asked, HTTP_PORT);
-        }
-        Listener::bind(Some(LOOPBACK), HTTP_PORT, false).or_else(|_| Listener::bind(Some(LOOPBACK), 0, false))
+/// One place where repositories are served, and some of them.
+fn say(out: &mut Out, url: &str, root: &Path) -> Result<()> {
+    let what = match Repository::is_repository(root) {
+        true => "the repository",
+        false => "repositories below",
+    };
+    out.line(&format!("Serving {what} '{}' at {url}", root.display()))?;
+    let (found, all) = found::repositories(root);
+    let named = found.iter().filter(|name| !name.as_os_str().is_empty());
+    for name in named.take(found::SHOWN) {
+        out.line(&format!("  {url}{}", found::percent_encoded(name)))?;
+    }
+    if found.len() > found::SHOWN || (!all && !found.is_empty()) {
+        out.line("  and more")?;
+    }
+    Ok(())
+}
+
+/// The port that a URL need not name.
+fn usual_port(scheme: &str) -> u16 {
+    match scheme {
+        "http" => 80,
+        "https" => 443,
+        _ => PORT,
     }
 }
 
 const LOOPBACK: &str = "127.0.0.1";
 const PORT: u16 = 3690;
+/// Ordinary users may not take the usual ones.
 const HTTP_PORT: u16 = 8080;
+const HTTPS_PORT: u16 = 8443;
 
 /// Makes the demonstration's repository in `folder`.
 ///
@@ -205,106 +269,8 @@ fn lay_out(folder: &Path) -> Result<PathBuf> {
     Ok(repository)
 }
 
-/// `HOST:PORT`, `HOST`, `:PORT` or nothing; an IPv6 address with a port is in brackets.
-fn bind(text: &str, default_port: u16) -> Result<Listener> {
-    let (host, port) = match text.rsplit_once(':') {
-        Some((host, port)) if !host.contains(':') || host.starts_with('[') => {
-            let number = port
-                .parse()
-                .map_err(|_| Error::new(Code::CL_ARG_PARSING_ERROR, format!("Invalid port '{port}'")))?;
-            (host, number)
-        }
-        _ => (text, default_port),
-    };
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    let bound = match host {
-        "" => Listener::everywhere(port),
-        host => Listener::bind(Some(host), port, host.contains(':')),
-    };
-    let shown = if host.is_empty() { "every address" } else { host };
-    bound.map_err(|e| e.context(format!("Can't serve on port {port} of {shown}")))
-}
-
-/// Where clients find what listens on `address`, as seen from this machine.
-fn url(address: SocketAddr) -> String {
-    let port = match address.port() {
-        PORT => String::new(),
-        port => format!(":{port}"),
-    };
-    match address.ip() {
-        ip if ip.is_unspecified() => format!("svn://localhost{port}/"),
-        IpAddr::V4(ip) => format!("svn://{ip}{port}/"),
-        IpAddr::V6(ip) => format!("svn://[{ip}]{port}/"),
-    }
-}
-
-/// As [`url`], for HTTP.
-fn http_url(address: SocketAddr) -> String {
-    let port = match address.port() {
-        80 => String::new(),
-        port => format!(":{port}"),
-    };
-    match address.ip() {
-        ip if ip.is_unspecified() => format!("http://localhost{port}/"),
-        IpAddr::V4(ip) => format!("http://{ip}{port}/"),
-        IpAddr::V6(ip) => format!("http://[{ip}]{port}/"),
-    }
-}
-
-/// The repositories below `root` (or the empty path if it is one itself), for people to see: not more of them, nor from
-/// more places, than can be looked at in a moment. True if these are all.
-fn repositories(root: &Path) -> (Vec<PathBuf>, bool) {
-    let mut found = Vec::new();
-    let mut level = vec![PathBuf::new()];
-    let mut looks = LOOKS;
-    for _ in 0..=DEEPEST {
-        let mut next = Vec::new();
-        for name in level {
-            let path = root.join(&name);
-            if Repository::is_repository(&path) {
-                found.push(name);
-                continue;
-            }
-            for entry in std::fs::read_dir(&path).into_iter().flatten().flatten() {
-                looks -= 1;
-                if looks == 0 || found.len() > SHOWN {
-                    return (found, false);
-                }
-                if entry.path().is_dir() {
-                    next.push(name.join(entry.file_name()));
-                }
-            }
-        }
-        next.sort();
-        level = next;
-    }
-    (found, level.is_empty())
-}
-
-/// A path as it stands in a URL.
-fn percent_encoded(path: &Path) -> String {
-    let mut text = String::new();
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'/' | b'-' | b'.' | b'_' | b'~' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
-                text.push(*byte as char)
-            }
-            byte => text.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    text
-}
-
-/// How many repositories are named when the server starts.
-const SHOWN: usize = 10;
-/// How many folders deep they are looked for.
-const DEEPEST: usize = 3;
-/// How many entries of folders are looked at.
-const LOOKS: usize = 10_000;
-
-fn what_to_try(address: SocketAddr, web: SocketAddr) -> String {
-    let url = format!("{}demo", url(address));
-    let web = format!("{}demo", http_url(web));
+fn what_to_try(svn: &str, web: &str) -> String {
+    let (url, web) = (format!("{svn}demo"), format!("{web}demo"));
     format!(
         "A small repository is being served until you press Ctrl-C. Try, in another terminal:\n\n\
          \x20   svn log -v {url}\n\
@@ -318,9 +284,11 @@ fn what_to_try(address: SocketAddr, web: SocketAddr) -> String {
 
 fn help() -> String {
     let mut text = String::from(
-        "usage: sven serve [--svn ADDR]... [--http ADDR]... ROOT\n       sven serve --demo\n\
-         Serves every repository below ROOT, or ROOT itself, without any configuration.\n\
-         What a repository's own conf/svnserve.conf says holds.\n\nValid options:\n",
+        "usage: sven serve [--svn ADDR]... [--http ADDR]... ROOT\n       sven serve --config FILE [ROOT]\n       sven serve --demo\n\
+         Serves every repository below ROOT, or ROOT itself, without any configuration:\n\
+         what a repository's own conf/svnserve.conf says holds. With --config, FILE says\n\
+         what is served, how and to whom; options win over it. 'sven check-config' looks\n\
+         for mistakes in it, 'sven import-config' makes one from Apache's or svnserve's.\n\nValid options:\n",
     );
     let command = Serve::command();
     for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {

@@ -12,12 +12,14 @@ pub struct Memory {
 }
 
 impl Memory {
+    /// Bytes for the cache, if somebody said how many.
+    pub fn given(self) -> Option<u64> {
+        self.megabytes.map(|megabytes| megabytes.saturating_mul(1 << 20))
+    }
+
     /// Bytes for the cache: as given, or a quarter of the machine's memory up to 1 GiB.
     pub fn budget(self) -> u64 {
-        match self.megabytes {
-            Some(megabytes) => megabytes.saturating_mul(1 << 20),
-            None => default_budget(),
-        }
+        self.given().unwrap_or_else(default_budget)
     }
 }
 

@@ -1,6 +1,9 @@
 //! Addresses to listen on, as people write them: `HOST:PORT`, `HOST`, `:PORT`, `PORT`, `[IPv6]:PORT`, or nothing at all.
 
+use std::fmt;
+
 use base::{Code, Error, Result};
+use server::Listener;
 
 /// A place to listen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +50,29 @@ impl Address {
         };
         Ok(Address { host, port })
     }
+
+    /// Listens there.
+    ///
+    /// # Errors
+    /// The system's, naming the address.
+    pub fn bind(&self) -> Result<Listener> {
+        let bound = match &self.host {
+            None => Listener::everywhere(self.port),
+            Some(host) => Listener::bind(Some(host), self.port, host.contains(':')),
+        };
+        let shown = self.host.as_deref().unwrap_or("every address");
+        bound.map_err(|e| e.context(format!("Can't serve on port {} of {shown}", self.port)))
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.as_deref() {
+            None => write!(f, ":{}", self.port),
+            Some(host) if host.contains(':') => write!(f, "[{host}]:{}", self.port),
+            Some(host) => write!(f, "{host}:{}", self.port),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -68,7 +94,9 @@ mod tests {
             ("::1", Some("::1"), 80),
         ] {
             let host = host.map(str::to_owned);
-            assert_eq!(Address::parse(text, 80), Ok(Address { host, port }), "{text}");
+            let address = Address { host, port };
+            assert_eq!(Address::parse(text, 80).as_ref(), Ok(&address), "{text}");
+            assert_eq!(Address::parse(&address.to_string(), 80), Ok(address), "{text}");
         }
         for text in [
             "host:http",

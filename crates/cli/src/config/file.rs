@@ -69,6 +69,7 @@ pub struct Location {
     pub repository_authz: Option<String>,
     pub groups: Option<String>,
     pub anonymous: Option<bool>,
+    pub no_auth_when_anonymous_allowed: Option<bool>,
     pub force_username_case: Option<UsernameCase>,
     pub auth: Auth,
 }
@@ -168,8 +169,8 @@ pub struct Log {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Metrics {
-    pub enabled: Option<bool>,
     pub listen: Option<Many>,
+    pub everywhere: Option<bool>,
 }
 
 /// Pages for people with a browser.

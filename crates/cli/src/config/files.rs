@@ -44,6 +44,12 @@ pub fn check(config: &Config) -> Findings {
         file.serve.svnserve_config.as_deref(),
         |path| ServerConf::read(path).map(drop),
     );
+    if let Ok(settings) = config.resolve()
+        && let Some(tls) = settings.tls
+    {
+        let outcome = tls.check();
+        look.outcome("tls.certificate", outcome);
+    }
     look.auth("auth", &file.auth);
     for (at, location) in file.location.iter().enumerate() {
         look.location(&format!("location[{at}]"), location);

@@ -5,6 +5,7 @@ use super::Config;
 use super::address::Address;
 use super::file::{Auth, ClientAuth, Ldap, Location, Provider};
 use super::keys::Mistake;
+use super::resolve::{HTTP_PORT, HTTPS_PORT, METRICS_PORT, SVN_PORT};
 
 /// All mistakes, in the order of lines.
 pub fn judge(config: &Config) -> Vec<Mistake> {
@@ -53,10 +54,10 @@ impl Judge<'_> {
     fn listen(&mut self) {
         let file = &self.config.file;
         for (key, port, list) in [
-            ("listen.svn", 3690, &file.listen.svn),
-            ("listen.http", 80, &file.listen.http),
-            ("listen.https", 443, &file.listen.https),
-            ("metrics.listen", 9690, &file.metrics.listen),
+            ("listen.svn", SVN_PORT, &file.listen.svn),
+            ("listen.http", HTTP_PORT, &file.listen.http),
+            ("listen.https", HTTPS_PORT, &file.listen.https),
+            ("metrics.listen", METRICS_PORT, &file.metrics.listen),
         ] {
             for text in list.iter().flat_map(|list| &list.0) {
                 if let Err(error) = Address::parse(text, port) {

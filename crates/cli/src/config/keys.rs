@@ -361,7 +361,7 @@ mod tests {
             .nth(1)
             .and_then(|rest| rest.split("```").next());
         let text = example.expect("because there is one");
-        let parsed = super::super::Config::parse(std::path::Path::new("example.toml"), text);
+        let parsed = super::super::Config::parse(std::path::Path::new("example.toml"), text, |_| ());
         assert!(parsed.is_ok(), "{parsed:?}");
     }
 }

@@ -11,6 +11,7 @@ pub mod file;
 pub mod files;
 mod judge;
 pub mod keys;
+pub mod resolve;
 pub mod value;
 
 use std::fmt;
@@ -50,6 +51,14 @@ impl Config {
     /// # Errors
     /// All its mistakes, or the one reason why it could not be read.
     pub fn read(path: &Path) -> Result<Config, Mistakes> {
+        Config::read_with(path, |_| ())
+    }
+
+    /// As [`Config::read`], with `change` made to what the file says before it is judged: what a command line says wins.
+    ///
+    /// # Errors
+    /// As of [`Config::read`].
+    pub fn read_with(path: &Path, change: impl FnOnce(&mut file::File)) -> Result<Config, Mistakes> {
         let wrong = |text: String| Mistakes {
             path: path.to_owned(),
             list: vec![Mistake { line: 0, text }],
@@ -71,14 +80,22 @@ impl Config {
                 text: "it is not UTF-8 here".to_owned(),
             }],
         })?;
-        Config::parse(path, &text)
+        Config::parse(path, &text, change)
+    }
+
+    /// What a command line says alone.
+    ///
+    /// # Errors
+    /// All mistakes; they name no line.
+    pub fn without_file(change: impl FnOnce(&mut file::File)) -> Result<Config, Mistakes> {
+        Config::parse(Path::new("command line"), "", change)
     }
 
     /// Judges `text`, which is what the file at `path` holds.
     ///
     /// # Errors
     /// All its mistakes.
-    pub fn parse(path: &Path, text: &str) -> Result<Config, Mistakes> {
+    pub fn parse(path: &Path, text: &str, change: impl FnOnce(&mut file::File)) -> Result<Config, Mistakes> {
         let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let wrong = |list| Mistakes {
             path: path.to_owned(),
@@ -93,7 +110,8 @@ impl Config {
         if !mistakes.is_empty() {
             return Err(wrong(mistakes));
         }
-        let file = toml::from_str(text).map_err(|e| wrong(vec![syntax(e)]))?;
+        let mut file = toml::from_str(text).map_err(|e| wrong(vec![syntax(e)]))?;
+        change(&mut file);
         let config = Config {
             file,
             path: path.to_owned(),
@@ -164,7 +182,7 @@ mod tests {
     use super::*;
 
     pub(super) fn complaints(text: &str) -> String {
-        match Config::parse(Path::new("/etc/sven.toml"), text) {
+        match Config::parse(Path::new("/etc/sven.toml"), text, |_| ()) {
             Ok(_) => String::new(),
             Err(mistakes) => mistakes.to_string(),
         }

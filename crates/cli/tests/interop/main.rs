@@ -5,6 +5,7 @@
 
 mod access;
 mod checkout;
+mod config;
 mod crash;
 mod drained;
 mod history;

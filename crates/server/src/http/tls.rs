@@ -61,6 +61,16 @@ impl Tls {
     }
 }
 
+impl TlsOptions {
+    /// Looks whether connections could be encrypted with these: files that can be read, and a key that fits.
+    ///
+    /// # Errors
+    /// What keeps them from it.
+    pub fn check(&self) -> Result<()> {
+        read(self).map(drop)
+    }
+}
+
 fn stamps(options: &TlsOptions) -> Stamps {
     let files = [&options.certificate, &options.key].into_iter();
     let stamp = |path: &Path| {

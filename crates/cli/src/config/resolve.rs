@@ -1,0 +1,390 @@
+//! From what the file says to what the server is told: defaults filled in, names of files made whole.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::Result;
+use repos::Repository;
+use repos::authz::Source as AuthzSource;
+use repos::config::AuthzFiles;
+use server::http::{
+    AccessRules, Bulk, ClientCertificates, HttpOptions, Ldap, LdapGroups, LdapScope, Limits, Location,
+    Master, PathAuthz, Provider, Secret, Source, TlsOptions, TlsVersion, Web,
+};
+use server::{Options, Threads};
+
+use super::address::Address;
+use super::keys::Mistake;
+use super::value::{Many, Period};
+use super::{Config, Mistakes, file};
+
+/// Ports without a word about them.
+pub const SVN_PORT: u16 = 3690;
+pub const HTTP_PORT: u16 = 80;
+pub const HTTPS_PORT: u16 = 443;
+pub const METRICS_PORT: u16 = 9690;
+
+/// Everything that a server is started with.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub svn: Vec<Address>,
+    pub http: Vec<Address>,
+    pub https: Vec<Address>,
+    pub metrics: Vec<Address>,
+    /// What is served over svn://, and whatever is not served at a location.
+    pub root: Option<PathBuf>,
+    pub options: Options,
+    pub web: HttpOptions,
+    pub tls: Option<TlsOptions>,
+    pub threads: Threads,
+    /// Bytes for the cache.
+    pub memory: Option<u64>,
+    pub log: Logs,
+}
+
+/// Where lines go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Logs {
+    pub access: Option<PathBuf>,
+    pub operational: Option<PathBuf>,
+    pub error: Option<PathBuf>,
+    pub level: Option<file::LogLevel>,
+    pub json: bool,
+}
+
+impl Config {
+    /// What the file comes to.
+    ///
+    /// # Errors
+    /// For a file with a password that cannot be read.
+    pub fn resolve(&self) -> Result<Settings, Mistakes> {
+        let file = &self.file;
+        let read_only = file.serve.read_only.unwrap_or(false);
+        let root = file.serve.root.as_deref().map(|root| self.located(root));
+        let limits = self.limits();
+        let mut svn = addresses(file.listen.svn.as_ref(), SVN_PORT);
+        if file.listen.svn.is_none()
+            && file.listen.http.is_none()
+            && file.listen.https.is_none()
+            && root.is_some()
+        {
+            svn = addresses(Some(&Many(vec![String::new()])), SVN_PORT);
+        }
+        let options = Options {
+            root: root.clone().unwrap_or_else(|| PathBuf::from("/")),
+            read_only,
+            config_file: self.optional(&file.serve.svnserve_config),
+            virtual_host: file.serve.virtual_host.unwrap_or(false),
+            compression: file.compression.level.unwrap_or(Options::default().compression),
+            max_request: file
+                .limits
+                .request
+                .map_or(Options::default().max_request, |size| size.0),
+            max_response: file.limits.response.map_or(0, |size| size.0),
+            stall_timeout: file
+                .limits
+                .stall_timeout
+                .map_or(Options::default().stall_timeout, |p| p.0),
+            tunnel: None,
+        };
+        let mut locations = Vec::new();
+        for (at, location) in file.location.iter().enumerate() {
+            let resolved = self.location(&format!("location[{at}]"), location, read_only);
+            locations.push(Arc::new(resolved.map_err(|mistake| self.wrong(vec![mistake]))?));
+        }
+        if let (true, Some(root)) = (locations.is_empty(), &root) {
+            let mut location = at_root(root, read_only);
+            let access = self.access("auth", None);
+            location.access = access.map_err(|mistake| self.wrong(vec![mistake]))?;
+            locations.push(Arc::new(location));
+        }
+        let threads = Threads {
+            max: file.limits.threads.unwrap_or(Threads::default().max),
+            ..Threads::default()
+        };
+        Ok(Settings {
+            svn,
+            http: addresses(file.listen.http.as_ref(), HTTP_PORT),
+            https: addresses(file.listen.https.as_ref(), HTTPS_PORT),
+            metrics: addresses(file.metrics.listen.as_ref(), METRICS_PORT),
+            root,
+            web: HttpOptions {
+                locations,
+                compression: options.compression,
+                gzip: file.compression.gzip.unwrap_or(true).then_some(GZIP),
+                limits,
+                web: Web {
+                    browse: file.web.browse.unwrap_or(Web::default().browse),
+                    highlight: file
+                        .web
+                        .highlight_size
+                        .map_or(Web::default().highlight, |size| size.0),
+                },
+                status: file.metrics.everywhere.unwrap_or(false),
+            },
+            options,
+            tls: self.tls(),
+            threads,
+            memory: file.cache.memory.map(|size| size.0),
+            log: Logs {
+                access: self.optional(&file.log.access),
+                operational: self.optional(&file.log.operational),
+                error: self.optional(&file.log.error),
+                level: file.log.level,
+                json: file.log.format == Some(file::LogFormat::Json),
+            },
+        })
+    }
+
+    fn optional(&self, name: &Option<PathBuf>) -> Option<PathBuf> {
+        name.as_deref().map(|name| self.located(name))
+    }
+
+    fn limits(&self) -> Limits {
+        let (given, default) = (&self.file.limits, Limits::default());
+        let bytes = |size: super::value::Size| usize::try_from(size.0).unwrap_or(usize::MAX);
+        Limits {
+            xml_body: given.xml_body.map_or(default.xml_body, |size| size.0),
+            xml_depth: given.xml_depth.unwrap_or(default.xml_depth),
+            body: given.body.map_or(default.body, |size| size.0),
+            header_bytes: given.header_bytes.map_or(default.header_bytes, bytes),
+            header_lines: given.header_count.unwrap_or(default.header_lines),
+            header_timeout: given.header_timeout.map_or(default.header_timeout, long),
+            keep_alive: given.keep_alive_timeout.map_or(default.keep_alive, long),
+            stall: given.stall_timeout.map_or(default.stall, long),
+            connections: given.connections.unwrap_or(default.connections),
+            threads: given.threads.unwrap_or(default.threads),
+        }
+    }
+
+    fn location(&self, at: &str, given: &file::Location, read_only: bool) -> Result<Location, Mistake> {
+        let source = match (&given.repository, &given.parent) {
+            (Some(path), _) => Source::Repository(self.located(path)),
+            (None, parent) => Source::Parent(self.located(parent.as_deref().unwrap_or(Path::new(".")))),
+        };
+        let path = given.path.as_deref().unwrap_or("/");
+        let default = Location::new(prefix(path), source);
+        let special = self.file.serve.special_uri.as_deref().map(slashes_normal);
+        Ok(Location {
+            name: given.name.clone(),
+            list: given.list.unwrap_or(default.list),
+            special: special.unwrap_or_else(|| default.special.clone()),
+            index_xslt: given.index_xslt.clone(),
+            autoversioning: given.autoversioning.unwrap_or(default.autoversioning),
+            path_authz: match given.path_authz {
+                Some(file::PathAuthz::Off) => PathAuthz::Off,
+                // Rules are always asked directly.
+                Some(file::PathAuthz::On | file::PathAuthz::ShortCircuit) | None => PathAuthz::On,
+            },
+            master: given.master_uri.as_ref().map(|url| Master {
+                url: url.clone(),
+                version: given.master_version.as_deref().and_then(version),
+            }),
+            activities: self.optional(&given.activities_db),
+            bulk: match given.bulk_updates {
+                Some(file::BulkUpdates::Off) => Bulk::Off,
+                Some(file::BulkUpdates::Prefer) => Bulk::Prefer,
+                Some(file::BulkUpdates::On) | None => Bulk::On,
+            },
+            advertise_v2: given.advertise_v2.unwrap_or(default.advertise_v2),
+            hooks_env: self.optional(&given.hooks_env),
+            access: self.access(&format!("{at}.auth"), Some(given))?,
+            read_only: read_only || given.read_only.unwrap_or(false),
+            ..default
+        })
+    }
+
+    /// The rules for a location; `None` if nobody said anything about users and access.
+    fn access(&self, at: &str, location: Option<&file::Location>) -> Result<Option<AccessRules>, Mistake> {
+        let none = file::Location::default();
+        let general = &self.file.auth;
+        let location = location.unwrap_or(&none);
+        let own = &location.auth;
+        let silent = |auth: &file::Auth| {
+            auth.providers.is_none()
+                && auth.htpasswd_file.is_none()
+                && auth.passwd_file.is_none()
+                && auth.ldap.is_none()
+        };
+        if silent(own)
+            && silent(general)
+            && location.authz.is_none()
+            && location.repository_authz.is_none()
+            && location.anonymous.is_none()
+        {
+            return Ok(None);
+        }
+        let default = AccessRules::default();
+        let source = |name: &String| AuthzSource::new(name.as_bytes(), self.folder());
+        let groups = location.groups.as_ref().map(source);
+        let authz = location.authz.as_ref().map(|name| AuthzFiles {
+            authz: source(name),
+            groups: groups.clone(),
+        });
+        let apart = match groups {
+            Some(AuthzSource::File(path)) if authz.is_none() => Some(path),
+            _ => None,
+        };
+        Ok(Some(AccessRules {
+            providers: self.providers(at, own)?.into(),
+            realm: own.realm.clone().or_else(|| general.realm.clone()),
+            basic: own.basic.or(general.basic).unwrap_or(default.basic),
+            digest: own.digest.or(general.digest).unwrap_or(default.digest),
+            remember: own.cache.or(general.cache).map_or(default.remember, long),
+            anonymous: location.anonymous.unwrap_or(default.anonymous),
+            no_auth_when_anonymous: location
+                .no_auth_when_anonymous_allowed
+                .unwrap_or(default.no_auth_when_anonymous),
+            authz,
+            repository_authz: location.repository_authz.clone(),
+            groups: apart,
+            username_case: match location.force_username_case {
+                Some(file::UsernameCase::Upper) => repos::config::UsernameCase::Upper,
+                Some(file::UsernameCase::Lower) => repos::config::UsernameCase::Lower,
+                None => repos::config::UsernameCase::AsIs,
+            },
+        }))
+    }
+
+    /// Those that are named, or else those that are configured.
+    fn providers(&self, at: &str, own: &file::Auth) -> Result<Vec<Provider>, Mistake> {
+        let general = &self.file.auth;
+        let file_of = |own: &Option<PathBuf>, general: &Option<PathBuf>| {
+            let name = own.as_ref().or(general.as_ref());
+            name.map(|name| self.located(name))
+        };
+        let wanted = own.providers.as_ref().or(general.providers.as_ref());
+        let all = [
+            file::Provider::Htpasswd,
+            file::Provider::Passwd,
+            file::Provider::Ldap,
+            file::Provider::Certificate,
+        ];
+        let mut providers = Vec::new();
+        for kind in wanted.map_or(&all[..], |list| &list[..]) {
+            providers.extend(match kind {
+                file::Provider::Htpasswd => {
+                    file_of(&own.htpasswd_file, &general.htpasswd_file).map(Provider::Htpasswd)
+                }
+                file::Provider::Passwd => {
+                    file_of(&own.passwd_file, &general.passwd_file).map(Provider::Passwd)
+                }
+                file::Provider::Ldap => match (&own.ldap, &general.ldap) {
+                    (Some(ldap), _) => Some(self.ldap(&format!("{at}.ldap"), ldap)?),
+                    (None, Some(ldap)) => Some(self.ldap("auth.ldap", ldap)?),
+                    (None, None) => None,
+                },
+                file::Provider::Certificate => {
+                    self.file.tls.client_ca.as_ref().map(|_| Provider::Certificate)
+                }
+            });
+        }
+        Ok(providers)
+    }
+
+    fn ldap(&self, at: &str, given: &file::Ldap) -> Result<Provider, Mistake> {
+        let password = match (&given.bind_password, &given.bind_password_file) {
+            (Some(password), _) => Some(password.clone()),
+            (None, Some(name)) => {
+                let path = self.located(name);
+                let text = std::fs::read_to_string(&path).map_err(|e| {
+                    let error = base::Error::io("Can't read file", &path, &e);
+                    self.mistake(&format!("{at}.bind-password-file"), error.message())
+                })?;
+                Some(text.lines().next().unwrap_or_default().to_owned())
+            }
+            (None, None) => None,
+        };
+        let members = given.group_attribute.as_ref().map(|list| list.0.clone());
+        Ok(Provider::Ldap(Box::new(Ldap {
+            url: given.url.clone().unwrap_or_default(),
+            base: given.base.clone().unwrap_or_default(),
+            user_attribute: given.user_attribute.clone().unwrap_or_else(|| "uid".to_owned()),
+            scope: match given.scope {
+                Some(file::Scope::One) => LdapScope::One,
+                Some(file::Scope::Subtree) | None => LdapScope::Subtree,
+            },
+            filter: given.filter.clone(),
+            bind_dn: given.bind_dn.clone(),
+            bind_password: password.map(Secret::new),
+            starttls: given.starttls.unwrap_or(false),
+            ca: self.optional(&given.ca),
+            groups: given.groups_base.as_ref().map(|base| LdapGroups {
+                base: base.clone(),
+                filter: given.groups_filter.clone(),
+                member_attributes: members
+                    .unwrap_or_else(|| vec!["member".to_owned(), "uniqueMember".to_owned()]),
+                members_are_dns: given.group_attribute_is_dn.unwrap_or(true),
+                name_attribute: given
+                    .group_name_attribute
+                    .clone()
+                    .unwrap_or_else(|| "cn".to_owned()),
+            }),
+            timeout: given.timeout.map_or(LDAP_TIMEOUT, long),
+        })))
+    }
+
+    fn tls(&self) -> Option<TlsOptions> {
+        let given = &self.file.tls;
+        let client = match (given.client_auth, &given.client_ca) {
+            (Some(file::ClientAuth::None), _) | (None, None) => ClientCertificates::No,
+            (Some(file::ClientAuth::Optional), _) | (None, Some(_)) => ClientCertificates::Optional,
+            (Some(file::ClientAuth::Required), _) => ClientCertificates::Required,
+        };
+        Some(TlsOptions {
+            certificate: self.located(given.certificate.as_deref()?),
+            key: self.located(given.key.as_deref()?),
+            client_ca: self.optional(&given.client_ca),
+            client,
+            oldest: match given.min_version {
+                Some(file::TlsVersion::V1_3) => TlsVersion::V1_3,
+                Some(file::TlsVersion::V1_2) | None => TlsVersion::V1_2,
+            },
+        })
+    }
+}
+
+/// What stands at the top of the URL space where nobody has said anything else.
+pub fn at_root(root: &Path, read_only: bool) -> Location {
+    let source = match Repository::is_repository(root) {
+        true => Source::Repository(root.to_owned()),
+        false => Source::Parent(root.to_owned()),
+    };
+    let mut location = Location::new("", source);
+    location.read_only = read_only;
+    location
+}
+
+/// How hard gzip tries: more costs more than it saves.
+const GZIP: u32 = 4;
+/// How long a directory may take.
+const LDAP_TIMEOUT: Duration = Duration::from_secs(10);
+/// What `never` comes to where a span is needed.
+const FOREVER: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+fn long(period: Period) -> Duration {
+    period.0.unwrap_or(FOREVER)
+}
+
+/// Addresses that were judged to be some.
+pub fn addresses(list: Option<&Many>, port: u16) -> Vec<Address> {
+    let texts = list.into_iter().flat_map(|list| &list.0);
+    texts.filter_map(|text| Address::parse(text, port).ok()).collect()
+}
+
+/// `/svn/` as the server knows it: `/svn`; the whole server is nothing.
+fn prefix(path: &str) -> String {
+    let parts = path.split('/').filter(|part| !part.is_empty());
+    parts.fold(String::new(), |all, part| all + "/" + part)
+}
+
+fn slashes_normal(text: &str) -> String {
+    let parts: Vec<&str> = text.split('/').filter(|part| !part.is_empty()).collect();
+    parts.join("/")
+}
+
+fn version(text: &str) -> Option<(u32, u32)> {
+    let mut parts = text.split('.').map(|part| part.parse().ok());
+    Some((parts.next()??, parts.next()??))
+}

@@ -1,0 +1,234 @@
+//! `sven serve --config`: what the file says is served, read again on SIGHUP, and told to whoever started the server.
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use testkit::{Tool, scratch};
+
+/// A running server; a test that fails leaves none behind.
+struct Serving(Child);
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        _ = self.0.kill();
+        _ = self.0.wait();
+    }
+}
+
+impl Serving {
+    fn start(command: &mut Command) -> Serving {
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
+        Serving(child.expect("because it was built"))
+    }
+
+    /// The first URL that it prints.
+    fn url(&mut self) -> String {
+        let out = self.0.stdout.take().expect("because it is a pipe");
+        let line = BufReader::new(out)
+            .lines()
+            .next()
+            .expect("because it says what it serves");
+        let line = line.expect("because it is text");
+        line.rsplit(' ')
+            .next()
+            .expect("because it ends with a URL")
+            .to_owned()
+    }
+
+    fn signal(&self, signal: &str) {
+        Tool::new("kill").args([signal, &self.0.id().to_string()]).ok();
+    }
+
+    fn end(mut self) -> Option<i32> {
+        self.signal("-TERM");
+        self.0.wait().expect("because it is our child").code()
+    }
+}
+
+/// A folder with a repository `repos` in which everybody may write.
+fn place(folder: &Path) -> PathBuf {
+    let repository = folder.join("repos");
+    Tool::new("svnadmin").arg("create").arg(&repository).ok();
+    let conf = "[general]\nanon-access = write\n";
+    std::fs::write(repository.join("conf/svnserve.conf"), conf).expect("because it is ours");
+    repository
+}
+
+fn sven() -> Command {
+    Command::new(testkit::tool::sven())
+}
+
+/// Waits until the log at `path` holds `text` `times` times.
+fn await_line(path: &Path, text: &str, times: usize) -> String {
+    let begun = Instant::now();
+    loop {
+        let log = std::fs::read_to_string(path).unwrap_or_default();
+        if log.matches(text).count() >= times {
+            return log;
+        }
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "no '{text}' in {log:?}"
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_file_is_served_and_read_again_and_a_broken_one_is_not() {
+    let folder = scratch();
+    place(folder.path());
+    let (file, log) = (folder.path().join("sven.toml"), folder.path().join("error.log"));
+    let write = |text: &str| std::fs::write(&file, text).expect("because it is ours");
+    let listen = "[listen]\nsvn = '127.0.0.1:0'\n[log]\nerror = 'error.log'\n";
+    write(&format!("{listen}[serve]\nroot = '.'\nread-only = true\n"));
+    let mut server = Serving::start(sven().args(["serve", "--config"]).arg(&file));
+    let url = format!("{}repos", server.url());
+    let mkdir = |name: &str| {
+        let url = format!("{url}/{name}");
+        Tool::new("svn")
+            .args(["mkdir", "-m", "m", "--non-interactive", &url])
+            .run()
+    };
+    assert!(mkdir("a").err().contains("E170001"), "it is read-only");
+
+    write(&format!("{listen}[serve]\nroot = '.'\n[limits]\nthreads = 3\n"));
+    server.signal("-HUP");
+    let said = await_line(&log, "The configuration was read anew", 1);
+    assert!(
+        said.contains("'threads' in [limits] cannot change while the server runs"),
+        "{said}"
+    );
+    mkdir("a").expect_ok();
+
+    write(&format!("{listen}[serve]\nroot = '.'\nread_only = true\n"));
+    server.signal("-HUP");
+    let said = await_line(&log, "The configuration stays as it was", 1);
+    assert!(
+        said.contains("sven.toml:7: unknown key 'read_only' in [serve]; did you mean 'read-only'?"),
+        "{said}"
+    );
+    mkdir("b").expect_ok();
+
+    // Whoever rotates logs moves the file away.
+    std::fs::rename(&log, folder.path().join("error.log.1")).expect("because it is there");
+    write(&format!("{listen}[serve]\nroot = '.'\n"));
+    server.signal("-HUP");
+    await_line(&log, "The configuration was read anew", 1);
+    assert_eq!(server.end(), Some(0));
+}
+
+#[test]
+fn options_win_over_the_file() {
+    let folder = scratch();
+    place(folder.path());
+    let file = folder.path().join("sven.toml");
+    let text = "[listen]\nsvn = '192.0.2.1:1'\n[serve]\nroot = '/nonexistent'\n";
+    std::fs::write(&file, text).expect("because it is ours");
+    let mut command = sven();
+    command
+        .args(["serve", "-R", "--svn", "127.0.0.1:0", "--config"])
+        .arg(&file);
+    let mut server = Serving::start(command.arg(folder.path()));
+    let url = format!("{}repos", server.url());
+    Tool::new("svn").args(["info", "--non-interactive", &url]).ok();
+    let mkdir = Tool::new("svn")
+        .args(["mkdir", "-m", "m", "--non-interactive", &format!("{url}/a")])
+        .run();
+    assert!(mkdir.err().contains("E170001"), "{mkdir:?}");
+    assert_eq!(server.end(), Some(0));
+}
+
+#[test]
+fn a_file_with_mistakes_is_not_served() {
+    let folder = scratch();
+    let file = folder.path().join("sven.toml");
+    std::fs::write(&file, "[listen]\nsvn = ':x'\n[serv]\nroot = '.'\n").expect("because it is ours");
+    let output = sven()
+        .args(["serve", "--config"])
+        .arg(&file)
+        .output()
+        .expect("because it was built");
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("sven.toml:3: unknown key 'serv' at the top of the file; did you mean 'serve'?"),
+        "{said}"
+    );
+}
+
+/// Starts `sven serve` with `socket` as the one descriptor that is passed, called `name`.
+fn activated(socket: TcpListener, name: &str, args: &[&str]) -> Serving {
+    let program = testkit::tool::sven();
+    let script = format!(
+        "exec 3<&0 </dev/null; export LISTEN_FDS=1 LISTEN_PID=$$ LISTEN_FDNAMES={name}; exec '{}' serve \"$@\"",
+        program.display()
+    );
+    let child = Command::new("sh")
+        .args(["-c", &script, "sh"])
+        .args(args)
+        .stdin(Stdio::from(OwnedFd::from(socket)))
+        .stdout(Stdio::piped())
+        .spawn();
+    Serving(child.expect("because there is a shell"))
+}
+
+#[test]
+fn sockets_that_are_passed_take_the_place_of_addresses() {
+    let folder = scratch();
+    let repository = place(folder.path());
+    // Programs that are started must not keep the socket.
+    let hook = repository.join("hooks/start-commit");
+    let seen = folder.path().join("seen");
+    let script = format!("#!/bin/sh\n/bin/ls -l /proc/self/fd > '{}'\n", seen.display());
+    std::fs::write(&hook, script).expect("because it is ours");
+    Tool::new("chmod").arg("+x").arg(&hook).ok();
+    let socket = TcpListener::bind("127.0.0.1:0").expect("because there is a free port");
+    let port = socket.local_addr().expect("because it is bound").port();
+    let root = folder.path().display().to_string();
+    // The address is somebody else's.
+    let mut server = activated(socket, "svn", &["--svn", "192.0.2.1:1", &root]);
+    let url = server.url();
+    assert_eq!(url, format!("svn://127.0.0.1:{port}/"));
+    let made = format!("{url}repos/a");
+    Tool::new("svn")
+        .args(["mkdir", "-m", "m", "--non-interactive", &made])
+        .ok();
+    let open = std::fs::read_to_string(&seen).expect("because the hook ran");
+    assert!(!open.contains("socket:"), "{open}");
+    assert_eq!(server.end(), Some(0));
+}
+
+#[test]
+fn whoever_wants_to_know_is_told() {
+    let folder = scratch();
+    place(folder.path());
+    let told = UnixDatagram::bind(folder.path().join("notify")).expect("because it is a new name");
+    told.set_read_timeout(Some(Duration::from_secs(60)))
+        .expect("because it is a time");
+    let next = || {
+        let mut bytes = [0; 4096];
+        let length = told.recv(&mut bytes).expect("because it says something");
+        String::from_utf8_lossy(&bytes[..length]).into_owned()
+    };
+    let file = folder.path().join("sven.toml");
+    let text = "[listen]\nsvn = '127.0.0.1:0'\n[serve]\nroot = '.'\n[log]\nerror = 'error.log'\n";
+    std::fs::write(&file, text).expect("because it is ours");
+    let mut command = sven();
+    command
+        .args(["serve", "--config"])
+        .arg(&file)
+        .env("NOTIFY_SOCKET", folder.path().join("notify"));
+    let server = Serving::start(&mut command);
+    assert!(next().starts_with("READY=1\nSTATUS=Serving svn 127.0.0.1:"));
+    server.signal("-HUP");
+    assert_eq!(next(), "RELOADING=1");
+    assert!(next().starts_with("READY=1\n"));
+    assert_eq!(server.end(), Some(0));
+    assert_eq!(next(), "STOPPING=1");
+}
