@@ -11,6 +11,7 @@ mod args;
 mod check_config;
 mod config;
 mod front;
+mod import_config;
 mod install_links;
 mod interrupt;
 mod local_path;
@@ -125,6 +126,7 @@ fn sven(mut argv: Vec<OsString>) -> ExitCode {
         }
         Some("serve") => return serve::run(Out::new("sven serve"), argv),
         Some("check-config") => return check_config::run(Out::new("sven check-config"), argv),
+        Some("import-config") => return import_config::run(Out::new("sven import-config"), argv),
         Some("install-links") => install_links::run(&mut out, &argv),
         _ => {
             let text = format!(
@@ -163,6 +165,10 @@ fn usage() -> String {
     row(
         "check-config FILE",
         "look for mistakes in a configuration file, and say what it would serve",
+    );
+    row(
+        "import-config",
+        "write a configuration file that serves what Apache or svnserve serves",
     );
     for tool in PERSONALITIES {
         let about = if tool.word == tool.name {

@@ -25,7 +25,8 @@ use server::{OperationLog, Server, Service, Signals, Stop, Stream, Tunnel};
 use crate::args::{self, Refusal};
 use crate::out::Out;
 use crate::version;
-use options::{Mode, Svnserve};
+use options::Mode;
+pub use options::Svnserve;
 
 /// Runs the tool with the words after its name.
 pub fn run(mut out: Out, argv: Vec<OsString>) -> ExitCode {

@@ -1,0 +1,149 @@
+//! `AuthLDAP…` as `[auth.ldap]`.
+
+use std::path::Path;
+
+use super::draft::Table;
+use super::hosts::Place;
+use super::location::located;
+use super::syntax::Directive;
+
+/// The directory that `place` asks.
+pub fn ldap(place: &Place<'_>, root: &Path) -> Table {
+    let mut table = Table::new("[auth.ldap]");
+    if let Some(directive) = place.last("AuthLDAPURL") {
+        url(directive, &mut table);
+    }
+    let password = place.last("AuthLDAPBindPassword");
+    if let Some(name) = place.last("AuthLDAPBindDN") {
+        match password {
+            Some(directive) if directive.arg(0).starts_with("exec:") => {
+                table.remark(format!(
+                    "{}: a program says the password: write it into a file and name that in 'bind-password-file', beside \
+                     bind-dn = \"{}\"",
+                    directive.at,
+                    name.arg(0)
+                ));
+            }
+            Some(directive) => {
+                table.text("bind-dn", name.arg(0));
+                table.text("bind-password", directive.arg(0));
+            }
+            None => table.remark(format!("{}: {}: there is no password", name.at, name.shown())),
+        }
+    }
+    let attributes: Vec<String> = place
+        .all(false)
+        .filter(|held| held.directive.is("AuthLDAPGroupAttribute"))
+        .map(|held| held.directive.arg(0).to_owned())
+        .collect();
+    if !attributes.is_empty() {
+        table.texts("group-attribute", &attributes);
+    }
+    if let Some(directive) = place.last("AuthLDAPGroupAttributeIsDN") {
+        table.flag("group-attribute-is-dn", directive.on());
+    }
+    let by_group = place
+        .requirements()
+        .into_iter()
+        .find(|held| held.directive.arg(0).eq_ignore_ascii_case("ldap-group"));
+    if let Some(held) = by_group {
+        // The group's parent is where its neighbours are.
+        let dn = held.directive.args[1..].join(" ");
+        let parent = dn.split_once(',').map_or("", |(_, parent)| parent).trim();
+        table.text("groups-base", parent);
+        let group = dn.split([',', '=']).nth(1).unwrap_or_default();
+        table.remark(format!(
+            "{}: {}: the directory's groups are known in access files as @NAME: say there what @{group} may do",
+            held.directive.at,
+            held.directive.shown()
+        ));
+    }
+    for name in ["LDAPTimeout", "LDAPConnectionTimeout"] {
+        if let Some(seconds) = place.last(name).and_then(|d| d.arg(0).parse::<u32>().ok()) {
+            table.text("timeout", format!("{seconds}s"));
+        }
+    }
+    if let Some(directive) = place.last("LDAPTrustedGlobalCert") {
+        match directive.arg(0).eq_ignore_ascii_case("CA_BASE64") {
+            true => table.text("ca", located(directive.arg(1), root)),
+            false => table.remark(format!(
+                "{}: {}: name a PEM file in 'ca'",
+                directive.at,
+                directive.shown()
+            )),
+        }
+    }
+    if let Some(directive) = place.last("LDAPVerifyServerCert").filter(|d| !d.on()) {
+        let why = "the directory's certificate is always verified; name its authority in 'ca'";
+        table.remark(format!("{}: {}: {why}", directive.at, directive.shown()));
+    }
+    table
+}
+
+/// `ldap://host:port/basedn?attribute?scope?filter`, and how the connection is encrypted.
+fn url(directive: &Directive, table: &mut Table) {
+    let text = directive.arg(0);
+    let (scheme, rest) = text.split_once("://").unwrap_or(("ldap", text));
+    let (hosts, query) = rest.split_once('/').unwrap_or((rest, ""));
+    let mut hosts = hosts.split_whitespace();
+    let host = hosts.next().unwrap_or("localhost");
+    if hosts.next().is_some() {
+        table.remark(format!(
+            "{}: only the first of several directories is asked here",
+            directive.at
+        ));
+    }
+    let mode = directive.arg(1).to_ascii_uppercase();
+    let scheme = match (scheme, mode.as_str()) {
+        (_, "SSL") => "ldaps",
+        (scheme, _) => scheme,
+    };
+    table.text("url", format!("{scheme}://{host}"));
+    let mut parts = query.split('?').map(decoded);
+    table.text("base", parts.next().unwrap_or_default());
+    let attributes = parts.next().unwrap_or_default();
+    // Apache's default is the same. Of several the first is what the user types.
+    if let Some(attribute) = attributes.split(',').next().filter(|name| !name.is_empty()) {
+        table.text("user-attribute", attribute);
+    }
+    if parts
+        .next()
+        .is_some_and(|scope| scope.eq_ignore_ascii_case("one"))
+    {
+        table.text("scope", "one");
+    }
+    if let Some(filter) = parts.next().filter(|filter| !filter.is_empty()) {
+        let bracketed = if filter.starts_with('(') {
+            filter
+        } else {
+            format!("({filter})")
+        };
+        table.text("filter", bracketed);
+    }
+    if mode == "TLS" || mode == "STARTTLS" {
+        table.flag("starttls", true);
+    }
+}
+
+/// A part of a URL without its percent-encoding.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let hex = |digits: &[u8]| {
+            let digits = std::str::from_utf8(digits).ok()?;
+            u8::from_str_radix(digits, 16).ok()
+        };
+        match (first, tail.get(..2).and_then(hex)) {
+            (b'%', Some(byte)) => {
+                bytes.push(byte);
+                rest = &tail[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}

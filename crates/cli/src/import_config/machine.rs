@@ -1,0 +1,262 @@
+//! What concerns the whole server: addresses, TLS, limits, the cache, logs.
+
+use std::path::Path;
+
+use super::draft::{Table, quoted};
+use super::hosts::{Host, Place, Server};
+use super::location::located;
+use super::syntax::Directive;
+use crate::config::value::Size;
+
+/// `[listen]`: the addresses on which Apache serves repositories, by whether they are encrypted.
+pub fn listen(server: &Server<'_>) -> Table {
+    let mut table = Table::new("[listen]");
+    let (mut http, mut https): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    let listens = server.global.settings.iter().filter(|d| d.is("Listen"));
+    let mut addresses: Vec<(String, bool)> = listens
+        .map(|d| (d.arg(0).to_owned(), d.arg(1).eq_ignore_ascii_case("https")))
+        .collect();
+    if addresses.is_empty() {
+        // A site's file alone: its hosts say on which ports they are.
+        let hosts = server.hosts.iter().flat_map(|host| &host.addresses);
+        addresses = hosts
+            .map(|address| {
+                (
+                    port_of(address).map_or(":80".to_owned(), |p| format!(":{p}")),
+                    false,
+                )
+            })
+            .collect();
+        if addresses.is_empty() {
+            addresses.push((":80".to_owned(), false));
+        }
+        table
+            .remark("Nothing says where Apache listens: these are the ports of its hosts, or the usual one.");
+    }
+    for (address, said) in addresses {
+        let port = port_of(&address).unwrap_or(80);
+        let hosts: Vec<&Host<'_>> = server.hosts.iter().filter(|host| host.is_at(port)).collect();
+        let served = hosts.iter().any(|host| server.serves_in(host));
+        let elsewhere =
+            !server.global.locations.is_empty() && hosts.is_empty() && server.serves_in(&server.global);
+        if !served && !elsewhere {
+            continue;
+        }
+        let encrypted = said || hosts.iter().any(|host| is_on(host.setting("SSLEngine")));
+        let address = match address.contains([':', '.']) {
+            true => address,
+            false => format!(":{address}"),
+        };
+        let list = if encrypted { &mut https } else { &mut http };
+        if !list.contains(&address) {
+            list.push(address);
+        }
+    }
+    if !http.is_empty() {
+        table.texts("http", &http);
+    }
+    if !https.is_empty() {
+        table.texts("https", &https);
+    }
+    table
+}
+
+/// `[tls]`, from the first host with repositories that is encrypted.
+pub fn tls(server: &Server<'_>, root: &Path) -> Table {
+    let mut table = Table::new("[tls]");
+    let all = || std::iter::once(&server.global).chain(&server.hosts);
+    let encrypted = |host: &&Host<'_>| is_on(host.setting("SSLEngine")) && server.serves_in(host);
+    let Some(host) = all().find(encrypted) else {
+        return table;
+    };
+    let setting = |name: &str| host.setting(name).or(server.global.setting(name));
+    let file = |directive: &Directive| located(directive.arg(0), root);
+    if let Some(certificate) = setting("SSLCertificateFile") {
+        table.text("certificate", file(certificate));
+        table.text(
+            "key",
+            setting("SSLCertificateKeyFile").map_or(file(certificate), file),
+        );
+    }
+    if let Some(authority) = setting("SSLCACertificateFile") {
+        table.text("client-ca", file(authority));
+        let asked = setting("SSLVerifyClient").map_or("none".to_owned(), |d| d.arg(0).to_ascii_lowercase());
+        let word = match asked.as_str() {
+            "require" => "required",
+            "optional" | "optional_no_ca" => "optional",
+            _ => "none",
+        };
+        table.text("client-auth", word);
+    }
+    if let Some(protocols) = setting("SSLProtocol") {
+        let words: Vec<String> = protocols
+            .args
+            .iter()
+            .map(|word| word.to_ascii_lowercase())
+            .collect();
+        let off = |name: &str| words.iter().any(|word| *word == format!("-{name}"));
+        let named: Vec<&str> = words.iter().map(|word| word.trim_start_matches('+')).collect();
+        let all = named.contains(&"all");
+        let only = !all && named.contains(&"tlsv1.3") && !named.contains(&"tlsv1.2");
+        if only || (all && off("tlsv1.2")) {
+            table.text("min-version", "1.3");
+        }
+    }
+    for other in all().filter(encrypted) {
+        if let (Some(theirs), Some(ours)) =
+            (other.setting("SSLCertificateFile"), setting("SSLCertificateFile"))
+            && theirs.args != ours.args
+        {
+            table.remark(format!(
+                "{}: {}: there is one certificate for all names here",
+                theirs.at,
+                theirs.shown()
+            ));
+        }
+    }
+    table
+}
+
+/// `[limits]`, where Apache's are above ours.
+pub fn limits(place: &Place<'_>) -> Table {
+    let mut table = Table::new("[limits]");
+    let ours = server::http::Limits::default();
+    let number = |name: &str| {
+        place
+            .last(name)
+            .and_then(|d| d.arg(0).parse::<u64>().ok().map(|n| (d, n)))
+    };
+    if let Some((directive, bytes)) = number("LimitXMLRequestBody") {
+        match bytes {
+            0 => table.set("xml-body", quoted("2 GiB")),
+            bytes if bytes > ours.xml_body => table.text("xml-body", Size(bytes).to_string()),
+            bytes => {
+                let value = quoted(&Size(bytes).to_string());
+                table.idle("xml-body", value, format!("{}; ours is larger", directive.at));
+            }
+        }
+    }
+    if let Some((_, bytes)) = number("LimitRequestBody").filter(|(_, bytes)| *bytes > 0) {
+        table.text("body", Size(bytes).to_string());
+    }
+    if let Some((_, count)) = number("LimitRequestFields").filter(|(_, n)| *n > ours.header_lines as u64) {
+        table.number("header-count", count);
+    }
+    if let Some((directive, seconds)) = number("KeepAliveTimeout") {
+        let why = format!(
+            "{}; the default lets clients keep their connections longer",
+            directive.at
+        );
+        table.idle("keep-alive-timeout", quoted(&format!("{seconds}s")), why);
+    }
+    table
+}
+
+/// `[cache]` and `[compression]`.
+pub fn performance(place: &Place<'_>) -> [Table; 2] {
+    let (mut cache, mut compression) = (Table::new("[cache]"), Table::new("[compression]"));
+    if let Some(directive) = place.last("SVNInMemoryCacheSize")
+        && let Ok(kilobytes) = directive.arg(0).parse::<u64>()
+    {
+        let bytes = Size(kilobytes.saturating_mul(1024));
+        let why = format!(
+            "{}, for each process; by default a quarter of the memory, at most 1 GiB, for all",
+            directive.at
+        );
+        cache.idle("memory", quoted(&bytes.to_string()), why);
+    }
+    if let Some(level) = place
+        .last("SVNCompressionLevel")
+        .and_then(|d| d.arg(0).parse::<u64>().ok())
+    {
+        compression.number("level", level.min(9));
+    }
+    [cache, compression]
+}
+
+/// `[log]`.
+pub fn logs(server: &Server<'_>, place: &Place<'_>, root: &Path) -> Table {
+    let mut table = Table::new("[log]");
+    let host = place.host.map_or(&server.global, |at| &server.hosts[at]);
+    let mut all: Vec<&Directive> = server.global.settings.clone();
+    all.extend(&host.settings);
+    for directive in all {
+        let log = directive.is("CustomLog") || directive.is("TransferLog");
+        let name = directive.arg(0);
+        if (log || directive.is("ErrorLog")) && (name.starts_with('|') || name.starts_with("syslog")) {
+            table.remark(format!(
+                "{}: {}: logs are files here",
+                directive.at,
+                directive.shown()
+            ));
+        } else if log && directive.args.iter().any(|word| word.contains("SVN-ACTION")) {
+            table.text("operational", located(name, root));
+        } else if log {
+            table.text("access", located(name, root));
+        } else if directive.is("ErrorLog") {
+            table.text("error", located(name, root));
+        } else if directive.is("LogLevel") {
+            let level = match directive.arg(0).to_ascii_lowercase().as_str() {
+                "emerg" | "alert" | "crit" | "error" => "error",
+                "warn" => "warn",
+                "notice" | "info" => "info",
+                _ => "debug",
+            };
+            table.text("level", level);
+        }
+    }
+    if table.has_keys() {
+        table.remark(
+            "These are Apache's files: give the server's user the right to write them, or name others.",
+        );
+    }
+    table
+}
+
+/// `special-uri` for `[serve]`.
+pub fn special_uri(place: &Place<'_>) -> Option<String> {
+    place
+        .last("SVNSpecialURI")
+        .map(|d| d.arg(0).trim_matches('/').to_owned())
+}
+
+fn is_on(setting: Option<&Directive>) -> bool {
+    setting.is_some_and(Directive::on)
+}
+
+impl Host<'_> {
+    /// True if it is among those on `port`.
+    fn is_at(&self, port: u16) -> bool {
+        let at = |address: &&str| port_of(address).is_none_or(|own| own == port);
+        self.addresses.iter().any(|address| at(&address))
+    }
+}
+
+/// The port of `80`, `*:80`, `[::1]:80`; `*` and a name alone have none.
+fn port_of(address: &str) -> Option<u16> {
+    match address.rsplit_once(':') {
+        Some((host, port)) if !host.contains(':') || host.ends_with(']') => port.parse().ok(),
+        _ => address.parse().ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports() {
+        for (address, port) in [
+            ("80", Some(80)),
+            ("*:443", Some(443)),
+            ("[::]:8080", Some(8080)),
+            ("_default_:443", Some(443)),
+            ("10.0.0.1:81", Some(81)),
+            ("*", None),
+            ("example.org", None),
+            ("*:*", None),
+        ] {
+            assert_eq!(port_of(address), port, "{address}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! `sven import-config`: writes a configuration file that serves what Apache or svnserve serves now.
+//!
+//! What can be carried over is; what cannot is said in the file, with the place where it stands. The result is to be read by
+//! a person, and then by `sven check-config`.
+//!
+//! [`syntax`] reads Apache's files, [`hosts`] finds what holds where, [`location`], [`ldap`], [`access`] and [`machine`] translate
+//! it, [`words`] knows which directives need no translation; [`svnserve`] does all that for svnserve; [`draft`] is the result.
+
+mod access;
+mod apache;
+mod draft;
+mod glob;
+mod hosts;
+mod ldap;
+mod location;
+mod machine;
+mod svnserve;
+mod syntax;
+mod words;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+
+use crate::args::help::option_line;
+use crate::args::{self, Refusal};
+use crate::out::Out;
+use draft::Table;
+
+/// Writes a configuration file for what Apache or svnserve serves.
+#[derive(Debug, Parser)]
+#[command(name = "import-config")]
+struct ImportConfig {
+    /// read Apache's configuration from file ARG: apache2.conf or httpd.conf with all that they include, or a site's alone. May be
+    /// given several times
+    #[arg(long, value_name = "FILE")]
+    apache: Vec<PathBuf>,
+    /// what relative names in Apache's files are relative to, unless ServerRoot says it; by default the folder of the first
+    #[arg(long, value_name = "DIR")]
+    server_root: Option<PathBuf>,
+    /// define NAME or NAME=VALUE, as Apache's option -D does
+    #[arg(short = 'D', long, value_name = "NAME")]
+    define: Vec<String>,
+    /// read an svnserve.conf from file ARG. May be given several times
+    #[arg(long, value_name = "FILE")]
+    svnserve: Vec<PathBuf>,
+    /// explain this command
+    #[arg(id = "help", short = 'h', short_alias = '?', long = "help")]
+    help: bool,
+    #[arg(hide = true)]
+    options: Vec<OsString>,
+}
+
+const HINT: &str = "Type 'sven import-config --help' for usage.\n";
+
+/// Runs the command with the words after its name.
+pub fn run(mut out: Out, argv: Vec<OsString>) -> ExitCode {
+    let given = args::parse_flat(ImportConfig::command(), argv)
+        .and_then(|matches| Ok(ImportConfig::from_arg_matches(&matches).map_err(args::unreadable)?));
+    let outcome = given.and_then(|given| given.run(&mut out));
+    match outcome {
+        Ok(()) => out.finish(Ok(ExitCode::SUCCESS)),
+        Err(Refusal::Failed(error)) => out.finish(Err(error)),
+        Err(refusal) => {
+            let program = out.program().to_owned();
+            out.complain(&format!("{program}: {refusal}\n{HINT}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+impl ImportConfig {
+    fn run(&self, out: &mut Out) -> Result<(), Refusal> {
+        if self.help {
+            return Ok(out.print(&help())?);
+        }
+        let from_svnserve = !self.svnserve.is_empty() || !self.options.is_empty();
+        if self.apache.is_empty() && !from_svnserve {
+            return Err(Refusal::Plain(
+                "Give --apache FILE, --svnserve FILE, or both.".to_owned(),
+            ));
+        }
+        let mut tables = apache::translated(&self.apache, &self.define, self.server_root.as_deref())?;
+        if from_svnserve {
+            tables.extend(svnserve::translated(&self.svnserve, &self.options)?);
+        }
+        let text = composed(tables);
+        Ok(out.print(&text)?)
+    }
+}
+
+/// The file: each table once, those that may come again (and all that hang on them) last.
+fn composed(tables: Vec<(Table, bool)>) -> String {
+    let mut once: Vec<(Table, bool)> = Vec::new();
+    let mut locations: Vec<(Table, bool)> = Vec::new();
+    for (table, in_force) in tables {
+        if table.head.contains("location") {
+            locations.push((table, in_force));
+            continue;
+        }
+        match once.iter_mut().find(|(known, _)| known.head == table.head) {
+            Some((known, _)) => known.join(table),
+            None => once.push((table, in_force)),
+        }
+    }
+    let mut text =
+        String::from("# Written by sven import-config. See what 'sven check-config' says of it.\n");
+    for (table, in_force) in once.into_iter().chain(locations) {
+        let shown = table.shown(in_force);
+        if !shown.is_empty() {
+            text.push('\n');
+            text.push_str(&shown);
+        }
+    }
+    text
+}
+
+fn help() -> String {
+    let mut text = String::from(
+        "usage: sven import-config --apache FILE... [--svnserve FILE...] [-- SVNSERVE-OPTIONS]\n\
+         Writes to standard output a configuration file for 'sven serve' that serves what\n\
+         Apache or svnserve serve now. What could not be carried over is said in it, with\n\
+         the place where it stands. The options with which svnserve is started come\n\
+         after '--': sven import-config -- -d -r /srv/svn\n\nValid options:\n",
+    );
+    let command = ImportConfig::command();
+    for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {
+        text.push_str(&option_line(arg));
+    }
+    text.push('\n');
+    text
+}

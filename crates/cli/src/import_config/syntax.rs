@@ -1,0 +1,479 @@
+//! Apache's configuration files as a tree of directives: quoting, continued lines, `${VARIABLES}`, `Include`, and the
+//! sections that decide while a file is read (`<IfDefine>`, `<IfModule>`, `<IfFile>`).
+//!
+//! Which modules are loaded is not looked up: a section for a module is taken, one for its absence is not. Who asks
+//! for a translation has the modules in use.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use base::{Code, Error, Result};
+
+use super::glob;
+
+/// One directive, or a section with what is in it.
+#[derive(Clone, Debug)]
+pub struct Directive {
+    /// As written; compare with [`Directive::is`].
+    pub name: String,
+    pub args: Vec<String>,
+    pub at: At,
+    /// What a section holds; `None` for a plain directive.
+    pub inner: Option<Vec<Directive>>,
+}
+
+/// Where something stands.
+#[derive(Clone, Debug)]
+pub struct At {
+    pub file: Rc<PathBuf>,
+    pub line: usize,
+}
+
+impl Directive {
+    /// Names are the same in capitals and small letters.
+    pub fn is(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name)
+    }
+
+    /// The argument at `index`, or nothing.
+    pub fn arg(&self, index: usize) -> &str {
+        self.args.get(index).map_or("", String::as_str)
+    }
+
+    /// `On` and its like.
+    pub fn on(&self) -> bool {
+        self.arg(0).eq_ignore_ascii_case("on")
+    }
+
+    /// The directive as it could be written, on one line.
+    pub fn shown(&self) -> String {
+        let args: Vec<&str> = self.args.iter().map(String::as_str).collect();
+        match self.inner {
+            Some(_) => format!("<{} {}>", self.name, args.join(" ")),
+            None => format!("{} {}", self.name, args.join(" ")).trim_end().to_owned(),
+        }
+    }
+}
+
+impl std::fmt::Display for At {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.file.display(), self.line)
+    }
+}
+
+/// Reads files one after the other, as Apache would.
+#[derive(Debug, Default)]
+pub struct Reader {
+    /// `ServerRoot`: what relative names are relative to.
+    pub root: PathBuf,
+    /// `Define`d names, and variables of the environment.
+    pub defines: BTreeMap<String, String>,
+    /// What was passed over, with its place.
+    pub passed_over: Vec<(At, String)>,
+    files: usize,
+}
+
+/// How deep files include each other, and sections lie within each other.
+const DEEPEST: usize = 32;
+/// How many files there may be.
+const MOST_FILES: usize = 4096;
+/// How large one may be.
+const LARGEST: u64 = 4 << 20;
+
+impl Reader {
+    /// Has read nothing yet; relative names are relative to `root` until a file says otherwise.
+    pub fn new(root: PathBuf) -> Reader {
+        Reader {
+            root,
+            ..Reader::default()
+        }
+    }
+
+    /// Reads the file at `path` and everything that it includes.
+    ///
+    /// # Errors
+    /// The system's, and `MALFORMED_FILE` for sections that do not close.
+    pub fn read(&mut self, path: &Path) -> Result<Vec<Directive>> {
+        self.file(path, 0)
+    }
+
+    /// Takes `export NAME=VALUE` of the file in which Debian keeps variables for Apache, if it is there.
+    pub fn read_variables(&mut self, path: &Path) {
+        let Ok(text) = read(path) else { return };
+        for line in text.lines() {
+            let Some((name, value)) = line
+                .trim()
+                .strip_prefix("export ")
+                .and_then(|rest| rest.split_once('='))
+            else {
+                continue;
+            };
+            // A suffix for second instances: there is none for the first.
+            let value = value.trim_matches(['"', '\'']).replace("$SUFFIX", "");
+            if !value.contains(['$', '`']) {
+                self.defines.entry(name.trim().to_owned()).or_insert(value);
+            }
+        }
+    }
+
+    fn file(&mut self, path: &Path, depth: usize) -> Result<Vec<Directive>> {
+        self.files += 1;
+        if depth > DEEPEST || self.files > MOST_FILES {
+            let text = format!("Too many files are included, the last is '{}'", path.display());
+            return Err(Error::new(Code::MALFORMED_FILE, text));
+        }
+        let text = read(path)?;
+        let file = Rc::new(path.to_owned());
+        // Sections that are open, the file itself first, each with whether it counts.
+        let mut open: Vec<Open> = vec![Open::default()];
+        for (line, text) in logical_lines(&text) {
+            let at = At {
+                file: file.clone(),
+                line,
+            };
+            let text = text.trim();
+            if let Some(name) = text.strip_prefix("</") {
+                let name = name.trim_end_matches('>').trim();
+                self.close(&mut open, name, &at)?;
+                continue;
+            }
+            let taken = open.last().is_some_and(|section| section.taken);
+            if let Some(rest) = text.strip_prefix('<') {
+                if open.len() > DEEPEST {
+                    return Err(malformed(&at, "sections lie too deep within each other"));
+                }
+                let rest = rest.strip_suffix('>').unwrap_or(rest);
+                let mut args = words(&self.substituted(rest, &at, taken));
+                let name = if args.is_empty() {
+                    String::new()
+                } else {
+                    args.remove(0)
+                };
+                open.push(self.open(name, args, at, taken));
+                continue;
+            }
+            if !taken {
+                continue;
+            }
+            let mut args = words(&self.substituted(text, &at, true));
+            if args.is_empty() {
+                continue;
+            }
+            let name = args.remove(0);
+            let directive = Directive {
+                name,
+                args,
+                at,
+                inner: None,
+            };
+            let more = self.directive(directive, depth)?;
+            if let Some(section) = open.last_mut() {
+                section.children.extend(more);
+            }
+        }
+        match open.pop() {
+            Some(top) if open.is_empty() => Ok(top.children),
+            section => {
+                let section = section.and_then(|section| section.head);
+                let (name, at) =
+                    section.map_or((String::new(), At { file, line: 0 }), |head| (head.name, head.at));
+                Err(malformed(&at, &format!("<{name}> is not closed")))
+            }
+        }
+    }
+
+    /// What a plain directive comes to: itself, the directives of included files, or nothing.
+    fn directive(&mut self, directive: Directive, depth: usize) -> Result<Vec<Directive>> {
+        if directive.is("Include") || directive.is("IncludeOptional") {
+            let pattern = self.root.join(directive.arg(0));
+            let paths = glob::expand(&pattern);
+            if paths.is_empty() && directive.is("Include") {
+                self.passed_over.push((
+                    directive.at.clone(),
+                    format!("{}: no such file", directive.shown()),
+                ));
+            }
+            let mut all = Vec::new();
+            for path in paths {
+                all.extend(self.file(&path, depth + 1)?);
+            }
+            return Ok(all);
+        }
+        if directive.is("ServerRoot") {
+            self.root = PathBuf::from(directive.arg(0));
+        } else if directive.is("Define") {
+            let value = directive.arg(1).to_owned();
+            self.defines.insert(directive.arg(0).to_owned(), value);
+        } else if directive.is("UnDefine") {
+            self.defines.remove(directive.arg(0));
+        } else if directive.is("Use") {
+            let text = format!("{}: macros are not expanded", directive.shown());
+            self.passed_over.push((directive.at.clone(), text));
+        } else {
+            return Ok(vec![directive]);
+        }
+        Ok(Vec::new())
+    }
+
+    fn open(&mut self, name: String, args: Vec<String>, at: At, taken: bool) -> Open {
+        let argument = args.first().map_or("", String::as_str);
+        let (negated, argument) = match argument.strip_prefix('!') {
+            Some(rest) => (true, rest),
+            None => (false, argument),
+        };
+        let decided = match name.to_ascii_lowercase().as_str() {
+            "ifdefine" => Some(self.defines.contains_key(argument) != negated),
+            "iffile" => Some(self.root.join(argument).exists() != negated),
+            "ifmodule" | "ifdirective" | "ifsection" => Some(!negated),
+            "ifversion" => Some(true),
+            "if" | "elseif" | "else" | "macro" if taken => {
+                let text = format!("<{name} {}>: what is in it was passed over", args.join(" "));
+                self.passed_over.push((at.clone(), text));
+                Some(false)
+            }
+            "macro" => Some(false),
+            _ => None,
+        };
+        let head = Directive {
+            name,
+            args,
+            at,
+            inner: None,
+        };
+        Open {
+            taken: taken && decided.unwrap_or(true),
+            transparent: decided.is_some(),
+            head: Some(head),
+            children: Vec::new(),
+        }
+    }
+
+    fn close(&mut self, open: &mut Vec<Open>, name: &str, at: &At) -> Result<()> {
+        let section = match open.len() {
+            0 | 1 => None,
+            _ => open.pop(),
+        };
+        let Some(Open {
+            head: Some(mut head),
+            children,
+            transparent,
+            taken,
+        }) = section
+        else {
+            return Err(malformed(at, &format!("</{name}> closes nothing")));
+        };
+        if !head.is(name) {
+            let text = format!("</{name}> closes <{}> of line {}", head.name, head.at.line);
+            return Err(malformed(at, &text));
+        }
+        let Some(outer) = open.last_mut() else {
+            return Ok(());
+        };
+        match (taken, transparent) {
+            (false, _) => {}
+            (true, true) => outer.children.extend(children),
+            (true, false) => {
+                head.inner = Some(children);
+                outer.children.push(head);
+            }
+        }
+        Ok(())
+    }
+
+    /// `text` with its `${VARIABLES}` filled in; unknown ones stay, and are told of.
+    fn substituted(&mut self, text: &str, at: &At, taken: bool) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(start) = rest.find("${") {
+            out.push_str(&rest[..start]);
+            let Some(end) = rest[start..].find('}') else { break };
+            let name = &rest[start + 2..start + end];
+            match self.defines.get(name) {
+                Some(value) => out.push_str(value),
+                None => {
+                    if taken {
+                        self.passed_over
+                            .push((at.clone(), format!("nobody says what ${{{name}}} is")));
+                    }
+                    out.push_str(&rest[start..=start + end]);
+                }
+            }
+            rest = &rest[start + end + 1..];
+        }
+        out.push_str(rest);
+        out
+    }
+}
+
+/// A section that is being read.
+#[derive(Debug)]
+struct Open {
+    head: Option<Directive>,
+    children: Vec<Directive>,
+    /// It counts.
+    taken: bool,
+    /// It decides, and leaves no trace.
+    transparent: bool,
+}
+
+impl Default for Open {
+    fn default() -> Self {
+        Open {
+            head: None,
+            children: Vec::new(),
+            taken: true,
+            transparent: false,
+        }
+    }
+}
+
+fn malformed(at: &At, text: &str) -> Error {
+    Error::new(Code::MALFORMED_FILE, format!("{at}: {text}"))
+}
+
+/// The text of the file at `path`; what is not UTF-8 in it (comments, mostly) is replaced.
+///
+/// # Errors
+/// The system's, and `MALFORMED_FILE` for a file that is too large.
+pub fn read(path: &Path) -> Result<String> {
+    let can_not = |e: std::io::Error| Error::io("Can't read file", path, &e);
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).map_err(can_not)?;
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(can_not)?;
+    if bytes.len() as u64 > LARGEST {
+        let text = format!("'{}' is too large for a configuration file", path.display());
+        return Err(Error::new(Code::MALFORMED_FILE, text));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Lines with those that they go on in, numbered by their first, without comments and empty ones.
+fn logical_lines(text: &str) -> Vec<(usize, String)> {
+    let mut lines = Vec::new();
+    let mut pending: Option<(usize, String)> = None;
+    for (at, line) in text.lines().enumerate() {
+        let (number, mut whole) = pending.take().unwrap_or((at + 1, String::new()));
+        match line.strip_suffix('\\') {
+            Some(begun) => {
+                whole.push_str(begun);
+                pending = Some((number, whole));
+            }
+            None => {
+                whole.push_str(line);
+                lines.push((number, whole));
+            }
+        }
+    }
+    lines.extend(pending);
+    lines.retain(|(_, line)| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
+    lines
+}
+
+/// The words of a line; quotes hold words together.
+pub fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut letters = line.chars().peekable();
+    loop {
+        while letters.next_if(|c| c.is_whitespace()).is_some() {}
+        let Some(first) = letters.peek().copied() else {
+            return words;
+        };
+        let mut word = String::new();
+        if let Some(quote) = letters.next_if(|c| *c == '"' || *c == '\'') {
+            while let Some(c) = letters.next() {
+                match c {
+                    c if c == quote => break,
+                    '\\' => match letters.next_if(|next| *next == quote || *next == '\\') {
+                        Some(escaped) => word.push(escaped),
+                        None => word.push('\\'),
+                    },
+                    c => word.push(c),
+                }
+            }
+            words.push(word);
+            continue;
+        }
+        debug_assert!(!first.is_whitespace());
+        while let Some(c) = letters.next_if(|c| !c.is_whitespace()) {
+            word.push(c);
+        }
+        words.push(word);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(files: &[(&str, &str)]) -> Result<(Vec<Directive>, Reader)> {
+        let folder = tempfile::tempdir().expect("because /tmp is there");
+        for (name, text) in files {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().expect("because it is in a folder"))
+                .expect("because it is ours");
+            fs::write(path, text).expect("because it is ours");
+        }
+        let mut reader = Reader::new(folder.path().to_owned());
+        let tree = reader.read(&folder.path().join(files[0].0))?;
+        Ok((tree, reader))
+    }
+
+    fn names(tree: &[Directive]) -> Vec<String> {
+        let shown = |d: &Directive| match &d.inner {
+            None => d.shown(),
+            Some(inner) => format!("{}{{{}}}", d.shown(), names(inner).join("; ")),
+        };
+        tree.iter().map(shown).collect()
+    }
+
+    #[test]
+    fn quotes_continued_lines_variables_and_sections() {
+        let text = "# a comment \\\nA 'b c' \"d \\\"e\\\"\" f\nDefine X /srv\nB ${X}/svn ${Y} \\\n  more\n\
+                    <Location \"/a b\">\n C\n <Limit GET>\n  D\n </limit>\n</Location>\n";
+        let (tree, reader) = parse(&[("x", text)]).expect("because it is well-formed");
+        // Apache takes the line end before it looks for comments: the comment went on.
+        assert_eq!(
+            names(&tree),
+            ["B /srv/svn ${Y} more", "<Location /a b>{C; <Limit GET>{D}}"]
+        );
+        assert_eq!(tree[0].at.line, 4);
+        assert_eq!(reader.passed_over.len(), 1);
+        assert_eq!(words("A 'b c' \"d \\\"e\\\"\" f"), ["A", "b c", "d \"e\"", "f"]);
+    }
+
+    #[test]
+    fn files_are_included_and_sections_decided() {
+        let files = [
+            (
+                "main",
+                "Include conf/*.conf\nIncludeOptional none/*\n<IfDefine S>\nY\n</IfDefine>\n<IfModule !a>\nN\n</IfModule>\n<IfModule a>\nZ\n</IfModule>",
+            ),
+            ("conf/b.conf", "B\n"),
+            ("conf/a.conf", "A\nDefine S\n"),
+            ("conf/a.bak", "NOT\n"),
+        ];
+        let (tree, _) = parse(&files).expect("because it is well-formed");
+        assert_eq!(names(&tree), ["A", "B", "Y", "Z"]);
+    }
+
+    #[test]
+    fn what_is_broken_is_told_with_its_place() {
+        for (text, said) in [
+            ("<Location /x>\nA\n", "/x:1: <Location> is not closed"),
+            ("A\n</Location>\n", "/x:2: </Location> closes nothing"),
+            ("<A>\n<B>\n</A>\n", "/x:3: </A> closes <B> of line 2"),
+        ] {
+            let error = parse(&[("x", text)]).expect_err("because it is broken");
+            assert!(error.message().ends_with(said), "{}", error.message());
+        }
+        let loops = parse(&[("x", "Include x\n")]).expect_err("because it never ends");
+        assert!(
+            loops.message().starts_with("Too many files"),
+            "{}",
+            loops.message()
+        );
+    }
+}

@@ -1,0 +1,330 @@
+//! `sven check-config` and `sven import-config`, on set-ups as administrators have them.
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+use testkit::{Output, Tool, scratch};
+
+/// A folder that stands for the root of a machine: `/` at the beginning of a name is it.
+struct Machine(TempDir);
+
+impl Machine {
+    fn new(files: &[(&str, &str)]) -> Machine {
+        let machine = Machine(scratch());
+        for (name, text) in files {
+            let path = machine.path(name);
+            fs::create_dir_all(Path::new(&path).parent().expect("because it has one"))
+                .expect("because it is ours");
+            fs::write(&path, text.replace("@/", &machine.path("/"))).expect("because it is ours");
+        }
+        machine
+    }
+
+    /// A name on the machine, as the system knows it.
+    fn path(&self, name: &str) -> String {
+        format!("{}{name}", self.0.path().display())
+    }
+
+    fn repository(&self, name: &str) {
+        Tool::new("svnadmin").args(["create", &self.path(name)]).ok();
+    }
+
+    /// What `sven` says to these words, with the machine's root as `@`.
+    fn sven(&self, words: &[&str]) -> (i32, String, String) {
+        let words = words.iter().map(|word| word.replace("@/", &self.path("/")));
+        let output: Output = Tool::new(testkit::tool::sven()).args(words).run();
+        let shown = |text: String| text.replace(&self.path("/"), "@/");
+        (output.code, shown(output.out()), shown(output.err()))
+    }
+
+    /// Writes what `import-config` says to `/sven.toml`, and answers it and what `check-config` says to that.
+    fn imported(&self, words: &[&str]) -> (String, (i32, String, String)) {
+        let mut all = vec!["import-config"];
+        all.extend(words);
+        let (code, text, err) = self.sven(&all);
+        assert_eq!((code, err.as_str()), (0, ""));
+        fs::write(self.path("/sven.toml"), text.replace("@/", &self.path("/"))).expect("because it is ours");
+        (text, self.sven(&["check-config", "@/sven.toml"]))
+    }
+}
+
+/// The text without lines that are comments, and without empty ones.
+fn in_force(text: &str) -> String {
+    let lines = text
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
+const ACCESS: &str = "[groups]\ndev = alice\n[/]\n* = r\n@dev = rw\n";
+
+#[test]
+fn a_file_is_checked_with_all_that_it_names() {
+    let machine = Machine::new(&[
+        ("/access", ACCESS),
+        ("/broken", "[/]\nalice = rx\n"),
+        ("/htpasswd", "alice:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M=\n"),
+        (
+            "/good.toml",
+            "[listen]\nsvn = '127.0.0.1'\nhttp = [':8080', '[::1]:81']\n[serve]\nroot = 'svn'\n[auth]\nhtpasswd-file = 'htpasswd'\n\
+             [[location]]\npath = '/svn'\nparent = 'svn'\nauthz = 'access'\n[[location]]\npath = '/one'\nrepository = 'svn/one'\n",
+        ),
+        (
+            "/bad.toml",
+            "[serve]\nroot = 'nowhere'\n\n[[location]]\npath = '/svn'\nrepository = 'svn'\nauthz = 'broken'\n\n[[location]]\n\
+             path = '/two'\nparent = 'svn'\nrepository-authz = 'authz2'\n[auth]\npasswd-file = 'htpasswd2'\n",
+        ),
+    ]);
+    fs::create_dir(machine.path("/svn")).expect("because it is ours");
+    machine.repository("/svn/one");
+    let good = machine.sven(&["check-config", "@/good.toml"]);
+    let said = "svn://127.0.0.1/ serves @/svn\n\
+                http://*:8080/svn/ serves the repositories below @/svn\n\
+                http://*:8080/one/ serves the repository @/svn/one\n\
+                http://[::1]:81/svn/ serves the repositories below @/svn\n\
+                http://[::1]:81/one/ serves the repository @/svn/one\n\
+                @/good.toml: no mistakes.\n";
+    assert_eq!(good, (0, said.to_owned(), String::new()));
+    assert_eq!(
+        machine.sven(&["check-config", "-q", "@/good.toml"]),
+        (0, String::new(), String::new())
+    );
+    let (code, out, err) = machine.sven(&["check-config", "@/bad.toml"]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    let lines: Vec<&str> = err.lines().collect();
+    let begins = [
+        "@/bad.toml:12: warning: '@/svn/one/conf/authz2' is not there: nobody may enter that repository",
+        "@/bad.toml:2: Can't open directory '@/nowhere': No such file or directory",
+        "@/bad.toml:6: ",
+        "@/bad.toml:7: '@/broken': ",
+        "@/bad.toml:14: Can't open file '@/htpasswd2': No such file or directory",
+    ];
+    assert_eq!(lines.len(), begins.len(), "{err}");
+    for (line, begin) in lines.iter().zip(begins) {
+        assert!(line.starts_with(begin), "{line}\n{begin}");
+    }
+}
+
+#[test]
+fn debians_own_file_is_imported() {
+    // As Debian ships it, with the signs taken away that its comments say.
+    let conf = "<Location /svn>\n  DAV svn\n  SVNParentPath @/var/lib/svn\n  AuthType Basic\n  AuthName \"Subversion Repository\"\n  \
+                AuthUserFile @/etc/apache2/dav_svn.passwd\n  <IfModule mod_authz_svn.c>\n    AuthzSVNAccessFile @/etc/apache2/dav_svn.authz\n  \
+                </IfModule>\n  <LimitExcept GET PROPFIND OPTIONS REPORT>\n    Require valid-user\n  </LimitExcept> \n\n</Location>\n";
+    let machine = Machine::new(&[
+        (
+            "/etc/apache2/apache2.conf",
+            "ServerRoot \"@/etc/apache2\"\nInclude ports.conf\nIncludeOptional mods-enabled/*.conf\nErrorLog ${APACHE_LOG_DIR}/error.log\nLogLevel warn\n",
+        ),
+        (
+            "/etc/apache2/envvars",
+            "export APACHE_LOG_DIR=@/var/log/apache2$SUFFIX\nexport LANG=C\n",
+        ),
+        (
+            "/etc/apache2/ports.conf",
+            "Listen 80\n<IfModule ssl_module>\n\tListen 443\n</IfModule>\n",
+        ),
+        ("/etc/apache2/mods-enabled/dav_svn.conf", conf),
+        (
+            "/etc/apache2/dav_svn.passwd",
+            "alice:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M=\n",
+        ),
+        ("/etc/apache2/dav_svn.authz", ACCESS),
+        ("/var/log/apache2/access.log", ""),
+    ]);
+    fs::create_dir_all(machine.path("/var/lib/svn")).expect("because it is ours");
+    let (text, checked) = machine.imported(&["--apache", "@/etc/apache2/apache2.conf"]);
+    let expected = "[listen]\nhttp = [\":80\", \":443\"]\n\
+                    [log]\nerror = \"@/var/log/apache2/error.log\"\nlevel = \"warn\"\n\
+                    [auth]\nrealm = \"Subversion Repository\"\nhtpasswd-file = \"@/etc/apache2/dav_svn.passwd\"\n\
+                    [[location]]\npath = \"/svn\"\nparent = \"@/var/lib/svn\"\nlist = false\nauthz = \"@/etc/apache2/dav_svn.authz\"\nanonymous = true\n";
+    assert_eq!(in_force(&text), expected, "{text}");
+    assert!(text.contains("who writes must log in there"), "{text}");
+    assert_eq!((checked.0, checked.2.as_str()), (0, ""), "{checked:?}");
+}
+
+#[test]
+fn many_repositories_with_a_directory_of_users_are_imported() {
+    let site = "<VirtualHost *:80>\n  ServerName svn.example.org\n  RewriteEngine On\n  RewriteRule ^ https://svn.example.org%{REQUEST_URI} [R]\n</VirtualHost>\n\
+        <VirtualHost *:443>\n  ServerName svn.example.org\n  SSLEngine on\n  SSLCertificateFile @/etc/ssl/svn.pem\n  SSLCertificateKeyFile @/etc/ssl/svn.key\n  \
+        SSLProtocol all -SSLv3 -TLSv1 -TLSv1.1\n  SSLCipherSuite HIGH:!aNULL\n  CustomLog @/log/access.log combined\n  \
+        CustomLog @/log/svn.log \"%t %u %{SVN-ACTION}e\" env=SVN-ACTION\n  \
+        SVNInMemoryCacheSize 524288\n  SVNCompressionLevel 1\n  SVNUseUTF8 On\n  LimitXMLRequestBody 8000000\n\
+        <Location />\n  AuthType Basic\n  AuthName \"Example\\\"s code\"\n  AuthBasicProvider ldap file\n  AuthUserFile robots\n  \
+        AuthLDAPURL \"ldap://ldap1.example.org:389 ldap2.example.org/ou=people,dc=example,dc=org?mail,uid?one?(active=1)\" STARTTLS\n  \
+        AuthLDAPBindDN cn=svn,dc=example,dc=org\n  AuthLDAPBindPassword 's3\"cret'\n  AuthLDAPGroupAttribute member\n</Location>\n\
+        <Location /repos/>\n  DAV svn\n  SVNParentPath @/srv/svn\n  SVNListParentPath On\n  SVNPathAuthz short_circuit\n  \
+        SVNAllowBulkUpdates Prefer\n  SVNCacheFullTexts on\n  SVNBlockRead on\n  SVNAdvertiseV2Protocol off\n  AuthzForceUsernameCase Lower\n  \
+        AuthzSVNReposRelativeAccessFile authz\n  Require ldap-group cn=dev,ou=groups,dc=example,dc=org\n  ExpiresActive on\n</Location>\n</VirtualHost>\n";
+    let machine = Machine::new(&[
+        (
+            "/etc/httpd/httpd.conf",
+            "ServerRoot @/etc/httpd\nListen 80\nListen [::]:443 https\nInclude sites/*.conf\n",
+        ),
+        ("/etc/httpd/sites/svn.conf", site),
+        ("/etc/httpd/robots", "ci:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M=\n"),
+        ("/log/access.log", ""),
+    ]);
+    fs::create_dir_all(machine.path("/srv/svn")).expect("because it is ours");
+    fs::create_dir_all(machine.path("/etc/ssl")).expect("because it is ours");
+    let shown = rcgen::generate_simple_self_signed(vec!["svn.example.org".to_owned()])
+        .expect("because the name is one");
+    fs::write(machine.path("/etc/ssl/svn.pem"), shown.cert.pem()).expect("because it is ours");
+    fs::write(
+        machine.path("/etc/ssl/svn.key"),
+        shown.signing_key.serialize_pem(),
+    )
+    .expect("because it is ours");
+    let (text, checked) = machine.imported(&["--apache", "@/etc/httpd/httpd.conf"]);
+    let expected = "[listen]\nhttps = \"[::]:443\"\n\
+        [tls]\ncertificate = \"@/etc/ssl/svn.pem\"\nkey = \"@/etc/ssl/svn.key\"\n\
+        [compression]\nlevel = 1\n\
+        [log]\naccess = \"@/log/access.log\"\noperational = \"@/log/svn.log\"\n\
+        [auth]\nrealm = \"Example\\\"s code\"\nhtpasswd-file = \"@/etc/httpd/robots\"\nproviders = [\"ldap\", \"htpasswd\"]\n\
+        [auth.ldap]\nurl = \"ldap://ldap1.example.org:389\"\nbase = \"ou=people,dc=example,dc=org\"\nuser-attribute = \"mail\"\nscope = \"one\"\n\
+        filter = \"(active=1)\"\nstarttls = true\nbind-dn = \"cn=svn,dc=example,dc=org\"\nbind-password = \"s3\\\"cret\"\ngroup-attribute = \"member\"\n\
+        groups-base = \"ou=groups,dc=example,dc=org\"\n\
+        [[location]]\npath = \"/repos\"\nparent = \"@/srv/svn\"\nlist = true\nadvertise-v2 = false\npath-authz = \"short-circuit\"\n\
+        bulk-updates = \"prefer\"\nforce-username-case = \"lower\"\nrepository-authz = \"authz\"\nanonymous = false\n";
+    assert_eq!(in_force(&text), expected, "{text}");
+    for remark in [
+        "@/etc/httpd/sites/svn.conf:13: SSLCipherSuite HIGH:!aNULL: ciphers are chosen",
+        "@/etc/httpd/sites/svn.conf:18: SVNUseUTF8 On: hooks always get UTF-8",
+        "only the first of several directories is asked",
+        "SVNCacheFullTexts on: there is one cache",
+        "SVNBlockRead on: how far is read ahead",
+        "ExpiresActive on: has no counterpart here",
+        "say there what @dev may do",
+        "# memory = \"512 MiB\"",
+    ] {
+        assert!(
+            text.replace("\n# ", " ")
+                .contains(remark.trim_start_matches("# ")),
+            "{remark}\n{text}"
+        );
+    }
+    // The host on port 80 serves nothing: what it rewrites does not matter.
+    assert!(!text.contains("RewriteRule"), "{text}");
+    assert_eq!((checked.0, checked.2.as_str()), (0, ""), "{checked:?}");
+}
+
+#[test]
+fn two_locations_with_rules_for_paths_are_imported() {
+    let site = "Define ROOT @/srv\n<IfDefine !TEST>\nListen 8080\n</IfDefine>\n<IfDefine TEST>\nListen 127.0.0.1:8081\n</IfDefine>\n\
+        <Location /open>\n DAV svn\n SVNPath ${ROOT}/open\n SVNReposName 'Open source'\n SVNIndexXSLT /svnindex.xsl\n SVNAutoversioning on\n \
+        AuthzSVNAccessFile access\n Satisfy Any\n Require valid-user\n AuthType Basic\n AuthName Open\n AuthUserFile users\n</Location>\n\
+        <Location /closed>\n DAV svn\n SVNPath ${ROOT}/closed\n SVNMasterURI http://master.example.org/closed\n SVNMasterVersion 1.9.7\n \
+        AuthzSVNAccessFile ^/conf/access\n AuthzSVNGroupsFile groups\n AuthzSVNAnonymous off\n Require valid-user\n Require ip 10.0.0.0/8\n \
+        AuthType Digest\n AuthName Closed\n AuthUserFile digests\n SVNHooksEnv hooks-env\n SVNActivitiesDB activities\n \
+        <If \"%{HTTP_HOST} == 'x'\">\n  Require all denied\n </If>\n</Location>\n\
+        <LocationMatch ^/x(.*)>\n DAV svn\n SVNPath /x\n</LocationMatch>\n\
+        <VirtualHost *:8081>\n <Location /open>\n  DAV svn\n  SVNPath ${ROOT}/other\n </Location>\n</VirtualHost>\n";
+    let machine = Machine::new(&[
+        ("/etc/site.conf", site),
+        ("/etc/access", ACCESS),
+        ("/etc/groups", "[groups]\ndev = alice\n"),
+        ("/etc/users", "alice:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M=\n"),
+        ("/etc/digests", "alice:Closed:939e7578ed9e3c518a452acee763bce9\n"),
+        ("/etc/hooks-env", "[default]\nLANG = C\n"),
+        ("/etc/activities/x", ""),
+        ("/access", "[/]\nalice = rw\n"),
+    ]);
+    fs::create_dir_all(machine.path("/srv")).expect("because it is ours");
+    machine.repository("/srv/open");
+    machine.repository("/srv/closed");
+    let url = format!("file://{}/conf/access", machine.path("/srv/closed"));
+    Tool::new("svn")
+        .args(["import", "-q", "-m", "rules", &machine.path("/access"), &url])
+        .ok();
+    let (text, checked) = machine.imported(&["--apache", "@/etc/site.conf", "-D", "TEST"]);
+    let expected = "[listen]\nhttp = \"127.0.0.1:8081\"\n\
+        [[location]]\npath = \"/open\"\nrepository = \"@/srv/open\"\nname = \"Open source\"\nindex-xslt = \"/svnindex.xsl\"\nautoversioning = true\n\
+        authz = \"@/etc/access\"\nanonymous = true\n\
+        [location.auth]\nrealm = \"Open\"\nhtpasswd-file = \"@/etc/users\"\n\
+        [[location]]\npath = \"/closed\"\nrepository = \"@/srv/closed\"\nmaster-uri = \"http://master.example.org/closed\"\nmaster-version = \"1.9.7\"\n\
+        activities-db = \"@/etc/activities\"\nhooks-env = \"@/etc/hooks-env\"\nauthz = \"^/conf/access\"\ngroups = \"@/etc/groups\"\nanonymous = false\n\
+        [location.auth]\nbasic = false\ndigest = true\nrealm = \"Closed\"\nhtpasswd-file = \"@/etc/digests\"\n";
+    assert_eq!(in_force(&text), expected, "{text}");
+    for remark in [
+        "<If %{HTTP_HOST} == 'x'>: what is in it was passed over",
+        "<LocationMatch ^/x(.*)>: patterns and folders are not translated",
+        "Require ip 10.0.0.0/8: addresses of clients are not looked at here",
+        "There is another location for /open above",
+    ] {
+        assert!(text.replace("\n# ", " ").contains(remark), "{remark}\n{text}");
+    }
+    assert_eq!((checked.0, checked.2.as_str()), (0, ""), "{checked:?}");
+}
+
+#[test]
+fn svnserves_set_up_is_imported() {
+    let machine = Machine::new(&[
+        (
+            "/etc/svnserve.conf",
+            "[general]\nanon-access = none\npassword-db = passwd\nauthz-db = access\nrealm = Ours\nforce-username-case = lower\n",
+        ),
+        ("/etc/passwd", "[users]\nalice = secret\n"),
+        ("/etc/access", ACCESS),
+        ("/log/svn.log", ""),
+    ]);
+    fs::create_dir_all(machine.path("/srv/svn")).expect("because it is ours");
+    let (text, checked) = machine.imported(&[
+        "--svnserve",
+        "@/etc/svnserve.conf",
+        "--",
+        "-d",
+        "-r",
+        "@/srv/svn",
+        "--listen-port=3691",
+        "-M",
+        "512",
+        "-c",
+        "0",
+        "--max-request-size",
+        "0",
+        "--log-file",
+        "@/log/svn.log",
+    ]);
+    let expected = "[listen]\nsvn = \":3691\"\n[serve]\nroot = \"@/srv/svn\"\nsvnserve-config = \"@/etc/svnserve.conf\"\n\
+        [cache]\nmemory = \"512 MiB\"\n[compression]\nlevel = 0\n[limits]\nrequest = 0\n[log]\noperational = \"@/log/svn.log\"\n";
+    assert_eq!(in_force(&text), expected, "{text}");
+    assert_eq!((checked.0, checked.2.as_str()), (0, ""), "{checked:?}");
+    // What it offers for http:// is right as well.
+    let all = text.lines().map(|line| match line.strip_prefix("# ") {
+        Some(rest) if rest.contains(" = ") && !rest.contains(": ") || rest.starts_with('[') => {
+            format!("{rest}\n")
+        }
+        _ => format!("{line}\n"),
+    });
+    let all: String = all.collect();
+    fs::write(machine.path("/all.toml"), all.replace("@/", &machine.path("/"))).expect("because it is ours");
+    let checked = machine.sven(&["check-config", "-q", "@/all.toml"]);
+    assert_eq!(checked, (0, String::new(), String::new()), "{all}");
+    assert!(
+        all.contains("passwd-file = \"@/etc/passwd\"") && all.contains("authz = \"@/etc/access\""),
+        "{all}"
+    );
+}
+
+#[test]
+fn what_is_not_there_is_said() {
+    let machine = Machine::new(&[
+        ("/x.conf", "<Location /svn>\nDAV svn\n"),
+        ("/y.conf", "Listen 80\n"),
+    ]);
+    let (code, _, err) = machine.sven(&["import-config", "--apache", "@/x.conf"]);
+    assert_eq!(code, 1);
+    assert!(err.contains("@/x.conf:1: <Location> is not closed"), "{err}");
+    let (code, out, _) = machine.sven(&["import-config", "--apache", "@/y.conf"]);
+    assert_eq!(code, 0);
+    assert!(out.contains("there is nothing to serve"), "{out}");
+    let (code, _, err) = machine.sven(&["import-config"]);
+    assert_eq!((code, err.contains("Give --apache FILE")), (1, true), "{err}");
+    let (code, _, err) = machine.sven(&["check-config"]);
+    assert_eq!(
+        (code, err.contains("Give the file to check.")),
+        (1, true),
+        "{err}"
+    );
+}
