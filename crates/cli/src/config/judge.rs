@@ -113,6 +113,14 @@ impl Judge<'_> {
                 "'groups' means something only beside 'authz' or 'repository-authz'",
             );
         }
+        if let (Some(groups), Some(_)) = (&location.groups, &location.repository_authz)
+            && (groups.starts_with("^/") || groups.contains("://"))
+        {
+            self.wrong(
+                &key("groups"),
+                "beside 'repository-authz', 'groups' must be a file",
+            );
+        }
         self.master(at, location);
         self.auth(&key("auth"), &location.auth);
         let anonymous = location.anonymous.unwrap_or(true);

@@ -137,7 +137,8 @@ impl Config {
 
     /// A file name from the file, as the system takes it.
     pub fn located(&self, name: &Path) -> PathBuf {
-        self.folder.join(name)
+        // `.` says nothing.
+        self.folder.join(name).components().collect()
     }
 
     /// A mistake that `key` (`location[1].authz`) makes.
@@ -225,5 +226,46 @@ mod tests {
         std::fs::write(&path, b"[serve]\nroot = '\xff'\n").expect("because it is ours");
         let odd = said(&path).expect_err("because it is not UTF-8");
         assert!(odd.ends_with("sven.toml:2: it is not UTF-8 here"), "{odd}");
+    }
+
+    const PACKAGED: &str = include_str!("../../../../packaging/sven.toml");
+    const UNIT: &str = include_str!("../../../../packaging/sven.service");
+    const MANIFEST: &str = include_str!("../../Cargo.toml");
+
+    #[test]
+    fn the_packaged_file_has_no_mistakes_whatever_is_uncommented() {
+        assert_eq!(complaints(PACKAGED), "");
+        let uncommented = PACKAGED.lines().map(|line| match line.strip_prefix("# ") {
+            Some(rest) if rest.starts_with('[') || rest.contains(" = ") => format!("{rest}\n"),
+            _ => format!("{line}\n"),
+        });
+        assert_eq!(complaints(&uncommented.collect::<String>()), "");
+    }
+
+    #[test]
+    fn what_the_unit_names_is_installed() {
+        let manifest: toml::Table = toml::from_str(MANIFEST).expect("because cargo reads it");
+        let assets = manifest["package"]["metadata"]["deb"]["assets"].as_array();
+        let mut installed: Vec<String> = Vec::new();
+        for asset in assets.expect("because it is a list") {
+            let (from, to) = (asset[0].as_str(), asset[1].as_str());
+            let (from, to) = (from.expect("because it is text"), to.expect("because it is text"));
+            let name = from.rsplit('/').next().unwrap_or_default();
+            installed.push(format!("/{to}{}", if to.ends_with('/') { name } else { "" }));
+        }
+        let commands = UNIT
+            .lines()
+            .filter(|line| line.starts_with("Exec") || line.starts_with("Condition"));
+        let words = commands.flat_map(|line| line.split([' ', '=']));
+        let ours: Vec<&str> = words
+            .filter(|word| word.starts_with('/') && word.contains("sven"))
+            .collect();
+        assert!(ours.len() >= 5, "{ours:?}");
+        for word in ours {
+            assert!(
+                installed.iter().any(|path| path == word),
+                "{word} is not in {installed:?}"
+            );
+        }
     }
 }

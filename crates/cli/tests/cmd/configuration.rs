@@ -179,7 +179,7 @@ fn many_repositories_with_a_directory_of_users_are_imported() {
     let (text, checked) = machine.imported(&["--apache", "@/etc/httpd/httpd.conf"]);
     let expected = "[listen]\nhttps = \"[::]:443\"\n\
         [tls]\ncertificate = \"@/etc/ssl/svn.pem\"\nkey = \"@/etc/ssl/svn.key\"\n\
-        [compression]\nlevel = 1\n\
+        [limits]\n[cache]\n[compression]\nlevel = 1\n\
         [log]\naccess = \"@/log/access.log\"\noperational = \"@/log/svn.log\"\n\
         [auth]\nrealm = \"Example\\\"s code\"\nhtpasswd-file = \"@/etc/httpd/robots\"\nproviders = [\"ldap\", \"htpasswd\"]\n\
         [auth.ldap]\nurl = \"ldap://ldap1.example.org:389\"\nbase = \"ou=people,dc=example,dc=org\"\nuser-attribute = \"mail\"\nscope = \"one\"\n\
@@ -292,7 +292,10 @@ fn svnserves_set_up_is_imported() {
     assert_eq!((checked.0, checked.2.as_str()), (0, ""), "{checked:?}");
     // What it offers for http:// is right as well.
     let all = text.lines().map(|line| match line.strip_prefix("# ") {
-        Some(rest) if rest.contains(" = ") && !rest.contains(": ") || rest.starts_with('[') => {
+        Some(rest)
+            if rest.contains(" = ") && !rest.contains(": ")
+                || rest.starts_with('[') && rest.ends_with(']') =>
+        {
             format!("{rest}\n")
         }
         _ => format!("{line}\n"),

@@ -1,7 +1,7 @@
 //! `sven serve --config`: what the file says is served, read again on SIGHUP, and told to whoever started the server.
 
-use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
@@ -231,4 +231,64 @@ fn whoever_wants_to_know_is_told() {
     assert!(next().starts_with("READY=1\n"));
     assert_eq!(server.end(), Some(0));
     assert_eq!(next(), "STOPPING=1");
+}
+
+/// The status line that answers a request without a body, with `more` header lines.
+fn status(port: u16, method: &str, path: &str, more: &str) -> String {
+    let mut socket = TcpStream::connect(("127.0.0.1", port)).expect("because it listens");
+    let request = format!("{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{more}\r\n");
+    socket.write_all(request.as_bytes()).expect("because it listens");
+    let mut answer = Vec::new();
+    socket.read_to_end(&mut answer).expect("because it answers");
+    let answer = String::from_utf8_lossy(&answer);
+    answer.lines().next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn locations_have_users_of_their_own_and_change_while_connections_stay() {
+    let folder = scratch();
+    place(folder.path());
+    let (file, log) = (folder.path().join("sven.toml"), folder.path().join("error.log"));
+    // alice's password is "password".
+    let users = "alice:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=\n";
+    std::fs::write(folder.path().join("users"), users).expect("because it is ours");
+    let write = |open: &str| {
+        let text = format!(
+            "[listen]\nhttp = '127.0.0.1:0'\n[log]\nerror = 'error.log'\naccess = 'access.log'\n\
+             [[location]]\npath = '/{open}'\nparent = '.'\n\
+             [[location]]\npath = '/closed'\nrepository = 'repos'\nanonymous = false\n[location.auth]\nhtpasswd-file = 'users'\n"
+        );
+        std::fs::write(&file, text).expect("because it is ours");
+    };
+    write("open");
+    let mut server = Serving::start(sven().args(["serve", "--config"]).arg(&file));
+    let url = server.url();
+    assert!(url.ends_with("/open/"), "{url}");
+    let port = url.rsplit(':').next().and_then(|rest| rest.split('/').next());
+    let port: u16 = port
+        .and_then(|port| port.parse().ok())
+        .expect("because it names its port");
+    let alice = "Authorization: Basic YWxpY2U6cGFzc3dvcmQ=\r\n";
+    let wrong = "Authorization: Basic YWxpY2U6eA==\r\n";
+    for (path, more, answer) in [
+        ("/open/repos", "", "HTTP/1.1 200 OK"),
+        ("/open/nothing", "", "HTTP/1.1 404 Not Found"),
+        ("/closed", "", "HTTP/1.1 401 Unauthorized"),
+        ("/closed", wrong, "HTTP/1.1 401 Unauthorized"),
+        ("/closed", alice, "HTTP/1.1 200 OK"),
+        ("/other", "", "HTTP/1.1 404 Not Found"),
+    ] {
+        assert_eq!(status(port, "OPTIONS", path, more), answer, "{path} {more}");
+    }
+    write("public");
+    server.signal("-HUP");
+    await_line(&log, "The configuration was read anew", 1);
+    assert_eq!(status(port, "OPTIONS", "/public/repos", ""), "HTTP/1.1 200 OK");
+    assert_eq!(
+        status(port, "OPTIONS", "/open/repos", ""),
+        "HTTP/1.1 404 Not Found"
+    );
+    let access = std::fs::read_to_string(folder.path().join("access.log")).expect("because it is written");
+    assert!(access.contains("\"OPTIONS /closed HTTP/1.1\" 401"), "{access}");
+    assert_eq!(server.end(), Some(0));
 }
