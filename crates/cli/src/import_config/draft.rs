@@ -98,11 +98,10 @@ impl Table {
 
     /// The value of `key` as it stands in the file.
     pub fn value(&self, key: &str) -> Option<&str> {
-        let found = self.lines.iter().find_map(|line| match line {
+        self.lines.iter().find_map(|line| match line {
             Line::Key(name, value) if *name == key => Some(value.as_str()),
             _ => None,
-        });
-        found
+        })
     }
 
     /// The same keys with the same values, whatever is said beside them.

@@ -227,8 +227,8 @@ fn is_on(setting: Option<&Directive>) -> bool {
 impl Host<'_> {
     /// True if it is among those on `port`.
     fn is_at(&self, port: u16) -> bool {
-        let at = |address: &&str| port_of(address).is_none_or(|own| own == port);
-        self.addresses.iter().any(|address| at(&address))
+        let at = |address: &str| port_of(address).is_none_or(|own| own == port);
+        self.addresses.iter().any(|address| at(address))
     }
 }
 

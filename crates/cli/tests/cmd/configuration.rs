@@ -189,8 +189,8 @@ fn many_repositories_with_a_directory_of_users_are_imported() {
         bulk-updates = \"prefer\"\nforce-username-case = \"lower\"\nrepository-authz = \"authz\"\nanonymous = false\n";
     assert_eq!(in_force(&text), expected, "{text}");
     for remark in [
-        "@/etc/httpd/sites/svn.conf:13: SSLCipherSuite HIGH:!aNULL: ciphers are chosen",
-        "@/etc/httpd/sites/svn.conf:18: SVNUseUTF8 On: hooks always get UTF-8",
+        "@/etc/httpd/sites/svn.conf:12: SSLCipherSuite HIGH:!aNULL: ciphers are chosen",
+        "@/etc/httpd/sites/svn.conf:17: SVNUseUTF8 On: hooks always get UTF-8",
         "only the first of several directories is asked",
         "SVNCacheFullTexts on: there is one cache",
         "SVNBlockRead on: how far is read ahead",
