@@ -11,6 +11,7 @@ mod drained;
 mod history;
 mod hooks;
 mod hostile;
+mod http;
 mod listing;
 mod locking;
 mod mirror;

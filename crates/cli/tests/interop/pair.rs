@@ -87,8 +87,13 @@ impl Pair {
 impl Client {
     /// A client of the repository `name` at `port`.
     pub fn new(port: u16, name: &str) -> Client {
+        Client::over("svn", port, name)
+    }
+
+    /// A client of the repository `name` at `port`, over another protocol.
+    pub fn over(scheme: &str, port: u16, name: &str) -> Client {
         Client {
-            url: format!("svn://127.0.0.1:{port}/{name}"),
+            url: format!("{scheme}://127.0.0.1:{port}/{name}"),
             port,
             dir: scratch(),
             transcript: String::new(),

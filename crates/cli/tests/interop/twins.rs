@@ -11,7 +11,7 @@ use std::thread;
 
 use tempfile::TempDir;
 use testkit::normalize::{mask_dates, mask_uuids, sorted_lines};
-use testkit::server::Server;
+use testkit::server::{Server, http};
 use testkit::{Repo, Side, Tool, greek, scratch};
 
 use crate::pair::{Client, compare};
@@ -31,7 +31,9 @@ pub struct Twin {
     pub path: PathBuf,
     /// Its server.
     pub server: Server,
-    log: PathBuf,
+    scheme: &'static str,
+    /// Where it logs, if what it logs is compared.
+    log: Option<PathBuf>,
 }
 
 /// Nobody reads more than anonymously; alice and bob write.
@@ -57,19 +59,38 @@ impl Twins {
 
     /// As [`Twins::greek`], with these files in `conf/` and more arguments for the servers.
     pub fn with(conf: &[(&str, &str)], args: &[&str]) -> Twins {
-        let repo = Repo::create("1.14");
-        let tree = scratch();
-        greek::write(tree.path());
-        Tool::new("svn")
-            .args(["import", "-q", "-m", "The Greek tree"])
-            .arg(tree.path())
-            .arg(repo.url())
-            .ok();
-        Twins::of(&repo, conf, args)
+        Twins::of(&greek_repo(), conf, args)
+    }
+
+    /// As [`Twins::greek`], over HTTP: with Apache and with ours.
+    pub fn greek_over_http() -> Twins {
+        Twins::over_http(&greek_repo(), &[("svnserve.conf", CONF)], http::READ_FREELY)
+    }
+
+    /// Two copies of `repo`, served over HTTP. The files are ours in `conf/`, `location` is Apache's configuration.
+    pub fn over_http(repo: &Repo, conf: &[(&str, &str)], location: &str) -> Twins {
+        Twins::served(repo, conf, "http", |side, folder| {
+            (Server::http(side, folder, location, &[]), None)
+        })
     }
 
     /// Two copies of `repo`.
     pub fn of(repo: &Repo, conf: &[(&str, &str)], args: &[&str]) -> Twins {
+        Twins::served(repo, conf, "svn", |side, folder| {
+            let log = folder.join("log");
+            let logged = log.display().to_string();
+            let threads = if side == Side::Theirs { &["-T"][..] } else { &[] };
+            let args = [args, threads, &["--log-file", &logged]].concat();
+            (Server::svnserve(side, folder, &args), Some(log))
+        })
+    }
+
+    fn served(
+        repo: &Repo,
+        conf: &[(&str, &str)],
+        scheme: &'static str,
+        serve: impl Fn(Side, &Path) -> (Server, Option<PathBuf>),
+    ) -> Twins {
         let root = scratch();
         let sides = Side::BOTH.map(|side| {
             let folder = root.path().join(format!("{side:?}"));
@@ -84,14 +105,12 @@ impl Twins {
             for (name, text) in conf {
                 fs::write(path.join("conf").join(name), text).expect("because it is a copy");
             }
-            let log = folder.join("log");
-            let logged = log.display().to_string();
-            let threads = if side == Side::Theirs { &["-T"][..] } else { &[] };
-            let server = Server::svnserve(side, &folder, &[args, threads, &["--log-file", &logged]].concat());
+            let (server, log) = serve(side, &folder);
             Twin {
                 side,
                 path,
                 server,
+                scheme,
                 log,
             }
         });
@@ -116,7 +135,7 @@ impl Twins {
     /// Runs `scenario` on both sides at once, compares the transcripts and what is left behind.
     pub fn same(&self, scenario: impl Fn(&mut Client) + Sync) {
         let run = |twin: &Twin| {
-            let mut client = Client::new(twin.server.port(), "repo");
+            let mut client = Client::over(twin.scheme, twin.server.port(), "repo");
             client.mask(twin.path.display().to_string(), "REPO");
             client.lines("svn checkout -q $U wc");
             scenario(&mut client);
@@ -171,7 +190,10 @@ impl Twin {
 
     /// The lines of its log.
     fn logged(&self) -> String {
-        let text = fs::read_to_string(&self.log).expect("because it logs");
+        let Some(log) = &self.log else {
+            return String::new();
+        };
+        let text = fs::read_to_string(log).expect("because it logs");
         let mut lines: Vec<String> = text.lines().map(without_place).collect();
         // Closed connections come when they come.
         lines.retain(|line| !line.contains(" 210002 ") && !line.contains(" ERR 104 "));
@@ -202,6 +224,19 @@ impl Client {
             self.note(&format!("$ {line}\n{out}~{err}=> {}", output.code));
         }
     }
+}
+
+/// A repository with the Greek tree as revision 1.
+pub fn greek_repo() -> Repo {
+    let repo = Repo::create("1.14");
+    let tree = scratch();
+    greek::write(tree.path());
+    Tool::new("svn")
+        .args(["import", "-q", "-m", "The Greek tree"])
+        .arg(tree.path())
+        .arg(repo.url())
+        .ok();
+    repo
 }
 
 /// Puts the paths of a lock request in order.

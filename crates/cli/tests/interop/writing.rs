@@ -2,123 +2,133 @@
 
 use testkit::Spec;
 
+use crate::pair::Client;
 use crate::twins::{CONF, Twins};
 
 #[test]
 fn edits_of_every_kind() {
-    Twins::greek().same(|c| {
-        c.lines(
-            r"
-            echo more >> wc/iota; svn commit -m 'Edit a file' wc
-            printf 'a\0b\377c' > wc/binary; svn add wc/binary; : > wc/empty; svn add wc/empty; svn commit -m 'Binary and empty' wc
-            head -c 300000 /dev/zero > wc/zeros; svn add wc/zeros; seq 1 60000 > wc/numbers; svn add wc/numbers; svn commit -m 'Large' wc
-            echo middle > wc/new; sed -i 's/^30000$/changed/' wc/numbers; svn add wc/new; svn commit -m 'In the middle' wc
-            printf 'no line end' > wc/empty; : > wc/new; svn commit -m 'From and to empty' wc
-            svn propset svn:eol-style native wc/iota; svn propset colour 'light blue' wc/A; svn propset -R p v wc/A/D; svn commit -m Props wc
-            svn propdel p wc/A/D/gamma; svn propset colour '' wc/A; echo x >> wc/A/D/gamma; svn commit -m 'Props and text' wc
-            svn propset big -F wc/numbers wc/A/B; svn commit -m 'A large property' wc
-            svn propset svn:executable on wc/A/mu; svn propset svn:ignore x wc; svn commit -m 'On the root' wc
-            svn update -q wc; svn rm wc/A/D/G/pi wc/A/B; svn commit -m Delete wc
-            svn mkdir wc/X; svn mkdir wc/X/Y; echo z > wc/X/Y/z; svn add wc/X/Y/z; svn commit -m 'A tree' wc
-            svn update -q wc; svn cp wc/A wc/A2; svn commit -m 'Copy a tree' wc
-            svn update -q wc; svn cp wc/A wc/A3; echo edited >> wc/A3/mu; svn rm wc/A3/D/H; echo n > wc/A3/n; svn add wc/A3/n; svn commit -m 'Copy and change' wc
-            svn update -q wc; svn mv wc/iota wc/X/iota; svn mv wc/A2 wc/X/A2; svn commit -m Moves wc
-            svn update -q wc; svn rm wc/A/mu; echo another > wc/A/mu; svn add wc/A/mu; svn commit -m 'Replace a file' wc
-            svn update -q wc; svn rm wc/A3; svn cp wc/X wc/A3; svn commit -m 'Replace a folder by a copy' wc
-            svn update -q wc; svn rm wc/empty; mkdir wc/empty; svn add wc/empty; svn commit -m 'A folder for a file' wc
-            echo 1 >> wc/numbers; echo 1 >> wc/A/mu; svn commit -m 'Only one of both' wc/numbers
-            svn update -q -r 5 wc/X/Y; svn cp wc/A/D wc/mixed; svn commit -m 'Mixed revisions' wc
-            svn commit -m 'Nothing at all' wc
-            svn update -q wc; svn mv wc/A/D/gamma wc/A/D/delta; svn mv wc/A/D wc/D; svn commit -m 'Moves in moves' wc
-            ln -s target wc/link; svn add wc/link; svn commit -m 'A link' wc
-            printf 'sp ace' > 'wc/with space &amp; %41'; svn add 'wc/with space &amp; %41'; printf u > wc/äöü; svn add wc/äöü; svn commit -m Names wc
-            svn status wc; svn update wc; svn log -v $U
-            svnversion wc
-            ",
-        );
-        c.lines("svn log -v -r0:HEAD --with-all-revprops $U; svn ls -R $U; svn info $U");
-    });
+    Twins::greek().same(edits);
+}
+
+pub fn edits(c: &mut Client) {
+    c.lines(
+        r"
+        echo more >> wc/iota; svn commit -m 'Edit a file' wc
+        printf 'a\0b\377c' > wc/binary; svn add wc/binary; : > wc/empty; svn add wc/empty; svn commit -m 'Binary and empty' wc
+        head -c 300000 /dev/zero > wc/zeros; svn add wc/zeros; seq 1 60000 > wc/numbers; svn add wc/numbers; svn commit -m 'Large' wc
+        echo middle > wc/new; sed -i 's/^30000$/changed/' wc/numbers; svn add wc/new; svn commit -m 'In the middle' wc
+        printf 'no line end' > wc/empty; : > wc/new; svn commit -m 'From and to empty' wc
+        svn propset svn:eol-style native wc/iota; svn propset colour 'light blue' wc/A; svn propset -R p v wc/A/D; svn commit -m Props wc
+        svn propdel p wc/A/D/gamma; svn propset colour '' wc/A; echo x >> wc/A/D/gamma; svn commit -m 'Props and text' wc
+        svn propset big -F wc/numbers wc/A/B; svn commit -m 'A large property' wc
+        svn propset svn:executable on wc/A/mu; svn propset svn:ignore x wc; svn commit -m 'On the root' wc
+        svn update -q wc; svn rm wc/A/D/G/pi wc/A/B; svn commit -m Delete wc
+        svn mkdir wc/X; svn mkdir wc/X/Y; echo z > wc/X/Y/z; svn add wc/X/Y/z; svn commit -m 'A tree' wc
+        svn update -q wc; svn cp wc/A wc/A2; svn commit -m 'Copy a tree' wc
+        svn update -q wc; svn cp wc/A wc/A3; echo edited >> wc/A3/mu; svn rm wc/A3/D/H; echo n > wc/A3/n; svn add wc/A3/n; svn commit -m 'Copy and change' wc
+        svn update -q wc; svn mv wc/iota wc/X/iota; svn mv wc/A2 wc/X/A2; svn commit -m Moves wc
+        svn update -q wc; svn rm wc/A/mu; echo another > wc/A/mu; svn add wc/A/mu; svn commit -m 'Replace a file' wc
+        svn update -q wc; svn rm wc/A3; svn cp wc/X wc/A3; svn commit -m 'Replace a folder by a copy' wc
+        svn update -q wc; svn rm wc/empty; mkdir wc/empty; svn add wc/empty; svn commit -m 'A folder for a file' wc
+        echo 1 >> wc/numbers; echo 1 >> wc/A/mu; svn commit -m 'Only one of both' wc/numbers
+        svn update -q -r 5 wc/X/Y; svn cp wc/A/D wc/mixed; svn commit -m 'Mixed revisions' wc
+        svn commit -m 'Nothing at all' wc
+        svn update -q wc; svn mv wc/A/D/gamma wc/A/D/delta; svn mv wc/A/D wc/D; svn commit -m 'Moves in moves' wc
+        ln -s target wc/link; svn add wc/link; svn commit -m 'A link' wc
+        printf 'sp ace' > 'wc/with space &amp; %41'; svn add 'wc/with space &amp; %41'; printf u > wc/äöü; svn add wc/äöü; svn commit -m Names wc
+        svn status wc; svn update wc; svn log -v $U
+        svnversion wc
+        ",
+    );
+    c.lines("svn log -v -r0:HEAD --with-all-revprops $U; svn ls -R $U; svn info $U");
 }
 
 #[test]
 fn urls_alone() {
-    Twins::greek().same(|c| {
-        c.lines(
-            r"
-            svn mkdir -m 'One' $U/one
-            svn mkdir -m 'Again' $U/one
-            svn mkdir -m 'File there' $U/iota
-            svn mkdir -m 'No parent' $U/no/parent
-            svn mkdir --parents -m 'Parents' $U/no/parent $U/no/other
-            svn mkdir -m 'Two' $U/two $U/three
-            svn cp -m 'Copy' $U/A $U/B
-            svn cp -m 'Copy again, into' $U/A $U/B
-            svn cp -m 'Old' -r 1 $U/A/mu $U/mu
-            svn cp -m 'Pegs' $U/A/mu@1 $U/A/D@HEAD $U/one
-            svn cp -m 'Nothing there' $U/nope $U/x
-            svn cp -m 'No such revision' $U/A@99 $U/x
-            svn cp -m 'Into itself' $U/A $U/A/A
-            svn cp -m 'The whole' $U $U/whole
-            echo local >> wc/A/mu; svn mkdir wc/A/new; svn cp -m 'From the working copy' wc/A $U/wcA
-            svn cp -m 'With parents' --parents $U/iota $U/p/q/iota
-            svn mv -m 'Move' $U/B $U/C
-            svn mv -m 'Move away' $U/C $U/nope/C
-            svn mv -m 'Onto a folder' $U/C $U/two
-            svn mv -m 'Rename a file' $U/iota $U/jota
-            svn rm -m 'Delete' $U/two $U/three
-            svn rm -m 'Delete nothing' $U/nope
-            svn rm -m 'Delete with others' $U/A/mu $U/nope
-            svn rm -m 'Delete below' $U/A/B $U/A/B/E
-            svn rm -m 'Delete the root' $U
-            printf imported > file; svn import -m 'A file' file $U/imported
-            mkdir -p t/u/v; echo a > t/a; echo b > t/u/b; printf '\0\1' > t/u/v/c; svn import -m 'A tree' t $U/tree/below
-            svn import -m 'Over it' t $U/tree/below
-            svn import -m 'File over it' file $U/imported
-            svn propset -m 'x' p v $U/A
-            svn cp -m 'Spaces' $U/jota $U/a%20b
-            svn mv -m 'Properties too' $U/a%20b $U/%C3%A4
-            svn log -v $U
-            svn ls -R $U
-            ",
-        );
-    });
+    Twins::greek().same(urls);
+}
+
+pub fn urls(c: &mut Client) {
+    c.lines(
+        r"
+        svn mkdir -m 'One' $U/one
+        svn mkdir -m 'Again' $U/one
+        svn mkdir -m 'File there' $U/iota
+        svn mkdir -m 'No parent' $U/no/parent
+        svn mkdir --parents -m 'Parents' $U/no/parent $U/no/other
+        svn mkdir -m 'Two' $U/two $U/three
+        svn cp -m 'Copy' $U/A $U/B
+        svn cp -m 'Copy again, into' $U/A $U/B
+        svn cp -m 'Old' -r 1 $U/A/mu $U/mu
+        svn cp -m 'Pegs' $U/A/mu@1 $U/A/D@HEAD $U/one
+        svn cp -m 'Nothing there' $U/nope $U/x
+        svn cp -m 'No such revision' $U/A@99 $U/x
+        svn cp -m 'Into itself' $U/A $U/A/A
+        svn cp -m 'The whole' $U $U/whole
+        echo local >> wc/A/mu; svn mkdir wc/A/new; svn cp -m 'From the working copy' wc/A $U/wcA
+        svn cp -m 'With parents' --parents $U/iota $U/p/q/iota
+        svn mv -m 'Move' $U/B $U/C
+        svn mv -m 'Move away' $U/C $U/nope/C
+        svn mv -m 'Onto a folder' $U/C $U/two
+        svn mv -m 'Rename a file' $U/iota $U/jota
+        svn rm -m 'Delete' $U/two $U/three
+        svn rm -m 'Delete nothing' $U/nope
+        svn rm -m 'Delete with others' $U/A/mu $U/nope
+        svn rm -m 'Delete below' $U/A/B $U/A/B/E
+        svn rm -m 'Delete the root' $U
+        printf imported > file; svn import -m 'A file' file $U/imported
+        mkdir -p t/u/v; echo a > t/a; echo b > t/u/b; printf '\0\1' > t/u/v/c; svn import -m 'A tree' t $U/tree/below
+        svn import -m 'Over it' t $U/tree/below
+        svn import -m 'File over it' file $U/imported
+        svn propset -m 'x' p v $U/A
+        svn cp -m 'Spaces' $U/jota $U/a%20b
+        svn mv -m 'Properties too' $U/a%20b $U/%C3%A4
+        svn log -v $U
+        svn ls -R $U
+        ",
+    );
 }
 
 #[test]
 fn refused_commits() {
-    Twins::greek().same(|c| {
-        c.lines(
-            r"
-            cp -r wc other; echo 1 >> wc/iota; svn commit -m 'First' wc
-            echo 2 >> other/iota; svn commit -m 'Out of date' other
-            svn rm -q wc/A/B; svn commit -m 'Delete a folder' wc
-            echo 2 >> other/A/B/lambda; svn commit -m 'In a deleted folder' other/A/B
-            echo n > other/A/B/E/n; svn add -q other/A/B/E/n; svn commit -m 'Add in a deleted folder' other/A/B/E
-            svn rm -q other/A/B/F; svn commit -m 'Delete in a deleted folder' other/A/B/F
-            svn propset -q p v other/A/B; svn commit -m 'Props of a deleted folder' other/A/B
-            svn rm -q other/A/D/H/chi; echo 3 >> wc/A/D/H/chi; svn commit -m 'Edit' wc; svn commit -m 'Delete what was edited' other/A/D/H
-            svn mkdir -q wc/new; svn commit -m 'Folder' wc; svn mkdir -q other/new; svn commit -m 'Same folder' other/new
-            echo f > wc/f; svn add -q wc/f; svn commit -m 'File' wc; echo g > other/f; svn add -q other/f; svn commit -m 'Same file' other/f
-            svn propset -q p 1 wc/A/D; svn commit -m 'Props' wc; svn propset -q p 2 other/A/D; svn commit -m 'Old props' other/A/D
-            svn rm -q --force other/A/D/G; echo 9 >> wc/A/D/G/tau; svn commit -m 'Deep edit' wc; svn commit -m 'Delete above it' other/A/D/G
-            svn cp -q wc/A/D wc/A/E; svn commit -m 'Copied' wc; svn cp -q other/A/mu other/A/E; svn commit -m 'File over a folder' other/A/E
-            svn rm -q wc/A/mu; svn commit -m 'Gone' wc; svn rm -q --force other/A/mu; svn commit -m 'Gone twice' other/A/mu
-            svn propset -q svn:mergeinfo '/A:1-3' wc/A/D; svn commit -m 'Mergeinfo' wc
-            svn propset -q svn:mergeinfo '/A/D:2,4*' wc; svn commit -m 'Mergeinfo on the root' wc
-            svn propset -q --force svn:mergeinfo 'junk' wc/A; svn commit -m 'Bad mergeinfo' wc
-            svn mergeinfo --show-revs merged $U/A $U/A/D
-            anon commit -m 'Nobody' wc/A
-            anon mkdir -m 'Nobody' $U/nobody
-            command svn mkdir -m 'Wrong password' --username alice --password nope --non-interactive --no-auth-cache $U/nobody
-            svn log -v $U
-            ",
-        );
-    });
+    Twins::greek().same(refusals);
+}
+
+pub fn refusals(c: &mut Client) {
+    c.lines(
+        r"
+        cp -r wc other; echo 1 >> wc/iota; svn commit -m 'First' wc
+        echo 2 >> other/iota; svn commit -m 'Out of date' other
+        svn rm -q wc/A/B; svn commit -m 'Delete a folder' wc
+        echo 2 >> other/A/B/lambda; svn commit -m 'In a deleted folder' other/A/B
+        echo n > other/A/B/E/n; svn add -q other/A/B/E/n; svn commit -m 'Add in a deleted folder' other/A/B/E
+        svn rm -q other/A/B/F; svn commit -m 'Delete in a deleted folder' other/A/B/F
+        svn propset -q p v other/A/B; svn commit -m 'Props of a deleted folder' other/A/B
+        svn rm -q other/A/D/H/chi; echo 3 >> wc/A/D/H/chi; svn commit -m 'Edit' wc; svn commit -m 'Delete what was edited' other/A/D/H
+        svn mkdir -q wc/new; svn commit -m 'Folder' wc; svn mkdir -q other/new; svn commit -m 'Same folder' other/new
+        echo f > wc/f; svn add -q wc/f; svn commit -m 'File' wc; echo g > other/f; svn add -q other/f; svn commit -m 'Same file' other/f
+        svn propset -q p 1 wc/A/D; svn commit -m 'Props' wc; svn propset -q p 2 other/A/D; svn commit -m 'Old props' other/A/D
+        svn rm -q --force other/A/D/G; echo 9 >> wc/A/D/G/tau; svn commit -m 'Deep edit' wc; svn commit -m 'Delete above it' other/A/D/G
+        svn cp -q wc/A/D wc/A/E; svn commit -m 'Copied' wc; svn cp -q other/A/mu other/A/E; svn commit -m 'File over a folder' other/A/E
+        svn rm -q wc/A/mu; svn commit -m 'Gone' wc; svn rm -q --force other/A/mu; svn commit -m 'Gone twice' other/A/mu
+        svn propset -q svn:mergeinfo '/A:1-3' wc/A/D; svn commit -m 'Mergeinfo' wc
+        svn propset -q svn:mergeinfo '/A/D:2,4*' wc; svn commit -m 'Mergeinfo on the root' wc
+        svn propset -q --force svn:mergeinfo 'junk' wc/A; svn commit -m 'Bad mergeinfo' wc
+        svn mergeinfo --show-revs merged $U/A $U/A/D
+        anon commit -m 'Nobody' wc/A
+        anon mkdir -m 'Nobody' $U/nobody
+        command svn mkdir -m 'Wrong password' --username alice --password nope --non-interactive --no-auth-cache $U/nobody
+        svn log -v $U
+        ",
+    );
 }
 
 #[test]
 fn revision_properties_and_messages() {
-    let twins = Twins::greek();
+    revision_properties(&Twins::greek());
+}
+
+pub fn revision_properties(twins: &Twins) {
     twins.same(|c| {
         c.lines(
             r"

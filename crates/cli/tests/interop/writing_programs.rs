@@ -4,39 +4,45 @@ use std::fs;
 
 use testkit::{Repo, Spec, Tool};
 
+use crate::pair::Client;
 use crate::twins::{CONF, Twins, write_program};
 
 #[test]
 fn svnmucc() {
-    Twins::greek().same(|c| {
-        c.lines(
-            r"
-            printf 'new text' > f; printf 'other' > g
-            mucc -m 'Sequence' mkdir x put f x/f cp HEAD A x/A rm iota propset p v x/A/mu
-            mucc -m 'Same path twice' put f x/h put g x/f
-            mucc -m 'Move and edit' mv x/A y put g y/mu propset -- colour red y
-            mucc -m 'Replace' rm y cp HEAD A y
-            mucc -m 'Replace a file' rm x/f put g x/f
-            mucc -m 'Props' propsetf text f y propdel colour y
-            mucc -m 'Nothing there' rm nope
-            mucc -m 'Exists' mkdir x
-            mucc -m 'Old copy' cp 1 iota iota cp 1 A/mu A/old
-            mucc -m 'Root' propset top yes .
-            mucc -r 1 -m 'Out of date' put g x/f
-            mucc -r 1 -m 'Out of date props' propset a b A
-            mucc --with-revprop k=v -m 'Revprop' mkdir z
-            mucc -m 'No such revision' cp 99 A B
-            mucc -m 'Folder as a file' put f A
-            svn log -v $U
-            ",
-        );
-    });
+    Twins::greek().same(sequences);
+}
+
+pub fn sequences(c: &mut Client) {
+    c.lines(
+        r"
+        printf 'new text' > f; printf 'other' > g
+        mucc -m 'Sequence' mkdir x put f x/f cp HEAD A x/A rm iota propset p v x/A/mu
+        mucc -m 'Same path twice' put f x/h put g x/f
+        mucc -m 'Move and edit' mv x/A y put g y/mu propset -- colour red y
+        mucc -m 'Replace' rm y cp HEAD A y
+        mucc -m 'Replace a file' rm x/f put g x/f
+        mucc -m 'Props' propsetf text f y propdel colour y
+        mucc -m 'Nothing there' rm nope
+        mucc -m 'Exists' mkdir x
+        mucc -m 'Old copy' cp 1 iota iota cp 1 A/mu A/old
+        mucc -m 'Root' propset top yes .
+        mucc -r 1 -m 'Out of date' put g x/f
+        mucc -r 1 -m 'Out of date props' propset a b A
+        mucc --with-revprop k=v -m 'Revprop' mkdir z
+        mucc -m 'No such revision' cp 99 A B
+        mucc -m 'Folder as a file' put f A
+        svn log -v $U
+        ",
+    );
 }
 
 #[test]
 fn svnsync_into_it() {
+    sync_into(&Twins::of(&Repo::create("1.14"), &[("svnserve.conf", CONF)], &[]));
+}
+
+pub fn sync_into(twins: &Twins) {
     let source = testkit::build(&Spec::new("1.14").busy().named("f8"));
-    let twins = Twins::of(&Repo::create("1.14"), &[("svnserve.conf", CONF)], &[]);
     twins.hook("pre-revprop-change", "exit 0");
     twins.same(|c| {
         c.mask(source.url(), "SOURCE");
@@ -49,6 +55,10 @@ fn svnsync_into_it() {
 
 #[test]
 fn svnrdump_load_into_it() {
+    rdump_into(&Twins::of(&Repo::create("1.14"), &[("svnserve.conf", CONF)], &[]));
+}
+
+pub fn rdump_into(twins: &Twins) {
     let source = testkit::build(&Spec::new("1.14").busy().named("f8"));
     let dump = Tool::new("svnadmin")
         .args(["dump", "-q", "--deltas"])
@@ -57,7 +67,6 @@ fn svnrdump_load_into_it() {
     let folder = testkit::scratch();
     let path = folder.path().join("dump");
     fs::write(&path, dump.stdout).expect("because the folder is ours");
-    let twins = Twins::of(&Repo::create("1.14"), &[("svnserve.conf", CONF)], &[]);
     twins.hook("pre-revprop-change", "exit 0");
     twins.same(|c| {
         c.mask(path.display().to_string(), "DUMP");
@@ -70,7 +79,13 @@ fn svnrdump_load_into_it() {
 
 #[test]
 fn git_svn_dcommit() {
-    let twins = Twins::with(&[("svnserve.conf", "[general]\nanon-access = write\n")], &[]);
+    dcommit(&Twins::with(
+        &[("svnserve.conf", "[general]\nanon-access = write\n")],
+        &[],
+    ));
+}
+
+pub fn dcommit(twins: &Twins) {
     let home = testkit::scratch();
     let config = home.path().join("gitconfig");
     write_program(&config, "[user]\n name = A\n email = a@b\n");

@@ -9,86 +9,109 @@ use super::Outcome;
 use super::created::{created, created_at};
 use super::fault::Fault;
 use super::post;
+use super::target::Target;
 use super::visit::Visit;
 use crate::http::Reply;
 
 pub(super) fn mkactivity(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
-    let Resource::Activity(id) = &visit.resource else {
-        return Err(Fault::html(StatusCode::METHOD_NOT_ALLOWED));
+    let Resource::Activity(id) = visit.resource.clone() else {
+        return Err(visit.refusal(|target| match target {
+            Target::Regular { exists: false } | Target::Version { exists: false } => StatusCode::FORBIDDEN,
+            _ => StatusCode::CONFLICT,
+        }));
     };
     let activities = visit.activities();
-    if activities.find(id)?.is_some() {
+    if activities.find(&id)?.is_some() {
         return Err(Fault::html(StatusCode::CONFLICT));
     }
     let name = post::begin(visit, Props::new())?;
-    activities.store(id, &name)?;
+    activities.store(&id, &name)?;
     reply.header("cache-control", "no-cache");
     created(visit, reply);
     Ok(())
 }
 
 pub(super) fn checkout(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
-    let (root, _) = visit.required_xml()?;
-    let bad = || Fault::html(StatusCode::BAD_REQUEST);
-    let asked = Checkout::parse(&root).ok_or_else(bad)?;
-    if asked.unreserved {
-        return Err(conflict(
-            Code::UNSUPPORTED_FEATURE,
-            "Unreserved checkouts are not yet available. A version history may not be checked out more than once, into \
-             a specific activity.",
-        ));
-    }
-    let id = match (&asked.activities[..], asked.new_activity) {
-        ([url], false) => match visit.place.resource_of_url(url) {
-            Some(Resource::Activity(id)) => id,
-            _ => {
-                return Err(conflict(
-                    Code::INCORRECT_PARAMS,
-                    "The provided href is not an activity URI.",
-                ));
-            }
-        },
-        _ => {
-            return Err(conflict(
-                Code::INCORRECT_PARAMS,
-                "Only one activity may be specified within the CHECKOUT.",
+    let root = visit.xml()?.map(|(root, _)| root);
+    let asked = match &root {
+        Some(root) => Checkout::parse(root).ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))?,
+        None => Checkout::default(),
+    };
+    match visit.target()? {
+        Target::Regular { exists: false }
+        | Target::Version { exists: false }
+        | Target::Activity { exists: false } => return Err(Fault::html(StatusCode::NOT_FOUND)),
+        Target::Version { .. } | Target::Baseline => {}
+        Target::Private if visit.resource == Resource::Vcc => {}
+        Target::Regular { .. } => {
+            let text = "CHECKOUT can only be performed on a version resource";
+            return Err(refusal(
+                StatusCode::METHOD_NOT_ALLOWED,
+                Code::UNSUPPORTED_FEATURE,
+                text,
             ));
         }
+        _ => return Err(Fault::html(StatusCode::CONFLICT)),
+    }
+    let id = activity(visit, &asked)?;
+    let Some(name) = visit.activities().find(&id)? else {
+        let text = "The specified activity does not exist";
+        return Err(conflict(Code::APMOD_ACTIVITY_NOT_FOUND, text));
     };
-    let name = visit.activities().find(&id)?.filter(|name| !name.is_empty());
-    let name = name.ok_or_else(|| {
-        conflict(
-            Code::APMOD_ACTIVITY_NOT_FOUND,
-            "The specified activity does not exist.",
-        )
-    })?;
     let url = match visit.resource.clone() {
         Resource::Version(rev, path) => {
             check_version(visit, &name, rev, &path)?;
             visit.base().working("wrk", &id, &path)
         }
-        Resource::Vcc => {
-            let rev = visit.youngest()?;
-            check_baseline(visit, &name, rev)?;
-            visit.base().named("wbl", &format!("{id}/{rev}"))
-        }
-        Resource::Baseline(rev) => {
+        Resource::Baseline(rev) | Resource::Revision(rev) => {
             check_baseline(visit, &name, rev)?;
             visit.base().named("wbl", &format!("{id}/{rev}"))
         }
         _ => {
-            return Err(Fault::new(
-                StatusCode::METHOD_NOT_ALLOWED,
-                Error::new(
-                    Code::UNSUPPORTED_FEATURE,
-                    "CHECKOUT can only be performed on a version resource.",
-                ),
-            ));
+            let rev = visit.youngest()?;
+            check_baseline(visit, &name, rev)?;
+            visit.base().named("wbl", &format!("{id}/{rev}"))
         }
     };
     reply.header("cache-control", "no-cache");
     created_at(visit, reply, &url);
     Ok(())
+}
+
+/// The activity that a request names.
+fn activity(visit: &Visit<'_>, asked: &Checkout) -> Result<String, Fault> {
+    let unsupported = |text: &str| refusal(StatusCode::NOT_IMPLEMENTED, Code::UNSUPPORTED_FEATURE, text);
+    if asked.unreserved {
+        return Err(unsupported(
+            "Unreserved checkouts are not yet available. A version history may not be checked out more than once, into \
+             a specific activity",
+        ));
+    }
+    if asked.new_activity {
+        return Err(unsupported(
+            "CHECKOUT cannot create an activity at this time. Use MKACTIVITY first",
+        ));
+    }
+    match &asked.activities[..] {
+        [] => Err(conflict(
+            Code::INCOMPLETE_DATA,
+            "An activity must be provided for checkout",
+        )),
+        [url] => match visit.place.resource_of_url(url) {
+            Some(Resource::Activity(id)) => Ok(id),
+            Some(Resource::Txn(_) | Resource::TxnRoot(..) | Resource::Me | Resource::Revision(_)) => {
+                Err(unsupported("Unsupported URI form"))
+            }
+            _ => Err(conflict(
+                Code::INCORRECT_PARAMS,
+                "The provided href is not an activity URI",
+            )),
+        },
+        _ => Err(conflict(
+            Code::INCORRECT_PARAMS,
+            "Only one activity may be specified within the CHECKOUT",
+        )),
+    }
 }
 
 /// Old clients change a revision's properties-to-be through the baseline that their transaction is based on.
@@ -97,7 +120,7 @@ fn check_baseline(visit: &mut Visit<'_>, name: &str, rev: Revnum) -> Outcome {
         if rev > visit.youngest()? || rev != in_use.transaction.base_revision() {
             return Err(conflict(
                 Code::APMOD_BAD_BASELINE,
-                "The specified baseline is not the latest baseline, so it may not be checked out.",
+                "The specified baseline is not the latest baseline, so it may not be checked out",
             ));
         }
         Ok(())
@@ -136,7 +159,12 @@ fn check_version(visit: &mut Visit<'_>, name: &str, rev: Revnum, path: &FsPath) 
 }
 
 fn conflict(code: Code, text: &str) -> Fault {
-    let mut fault = Fault::new(StatusCode::CONFLICT, Error::new(code, text));
-    fault.status = StatusCode::CONFLICT;
+    refusal(StatusCode::CONFLICT, code, text)
+}
+
+/// A status that the number does not change.
+fn refusal(status: StatusCode, code: Code, text: &str) -> Fault {
+    let mut fault = Fault::new(status, Error::new(code, text));
+    fault.status = status;
     fault
 }

@@ -4,7 +4,6 @@ use http::StatusCode;
 use wire::dav::uri::Resource;
 use wire::dav::xml;
 
-use super::fault::Fault;
 use super::visit::Visit;
 use crate::http::Reply;
 
@@ -36,32 +35,5 @@ pub(super) fn url_of(visit: &Visit<'_>, resource: &Resource) -> String {
         Resource::Working(name, path) => base.working("wrk", name, path),
         Resource::Activity(name) => base.named("act", name),
         _ => visit.request.path.clone(),
-    }
-}
-
-impl Visit<'_> {
-    /// Why a resource cannot be written that is in no transaction.
-    ///
-    /// # Errors
-    /// Those of looking.
-    pub(super) fn not_writable(&self) -> Result<Fault, Fault> {
-        Ok(match &self.resource {
-            Resource::Public(_) => Fault::html(StatusCode::CONFLICT),
-            _ => Fault::html(StatusCode::METHOD_NOT_ALLOWED),
-        })
-    }
-
-    /// Refuses to change a locked node whose token the request does not bring.
-    ///
-    /// # Errors
-    /// 423, 412.
-    pub(super) fn check_locked(&self, path: &base::FsPath) -> Result<(), Fault> {
-        let Some(lock) = self.repository().get_lock(path)? else {
-            return Ok(());
-        };
-        match self.held_tokens().contains(&lock.token) {
-            true => Ok(()),
-            false => Err(Fault::html(StatusCode::LOCKED)),
-        }
     }
 }

@@ -65,6 +65,11 @@ impl Fault {
         }
     }
 
+    /// The client hears of the status alone.
+    pub(crate) fn hide(&mut self) {
+        self.hidden = true;
+    }
+
     /// Adds a header line.
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Fault {
         self.headers.push((name, value.into()));

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use base::{Code, FsPath, NodeKind, Revnum};
+use base::{Code, Error, FsPath, NodeKind, Revnum};
 use http::StatusCode;
 use repos::ChangeKind;
 use repos::commit::CommitInfo;
@@ -23,25 +23,38 @@ pub(super) fn merge(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     let asked = Merge::parse(&root).ok_or_else(bad)?;
     let source = visit.place.resource_of_url(&asked.source).ok_or_else(bad)?;
     let base_path = visit.resource.path().cloned().unwrap_or_else(FsPath::root);
-    let activity = match &source {
-        Resource::Txn(_) | Resource::Vtxn(_) => None,
-        Resource::Activity(id) => Some(id.clone()),
-        _ => {
-            let text = "MERGE can only be performed using an activity or transaction resource as the source";
-            let error = base::Error::new(Code::INCORRECT_PARAMS, text);
-            return Err(Fault::new(StatusCode::METHOD_NOT_ALLOWED, error));
-        }
-    };
-    visit.resource = source;
-    let name = visit.txn_name()?;
+    visit.resource = source.clone();
+    let name = source_name(visit)?;
     let lock_tokens = lock_tokens(&base_path, &asked.locks)?;
     let info = commit(visit, &name, &base_path, &lock_tokens)?;
-    if let Some(id) = activity {
-        // It stays known, for the client that will remove it. If it cannot be marked, that fails later, which does no harm.
-        _ = visit.activities().store(&id, "");
+    // Names that cannot be changed now lead nowhere later, which does no harm.
+    match &source {
+        // It stays known, for the client that will remove it.
+        Resource::Activity(id) => _ = visit.activities().store(id, ""),
+        Resource::Vtxn(id) => _ = visit.activities().remove(id),
+        _ => {}
     }
     visit.log_operation(|| format!("commit r{}", info.rev));
     answer(visit, reply, &info)
+}
+
+/// The transaction that the request means.
+fn source_name(visit: &mut Visit<'_>) -> Result<String, Fault> {
+    let refused = |text: &str| {
+        let error = Error::new(Code::INCORRECT_PARAMS, text);
+        Err(Fault::new(StatusCode::METHOD_NOT_ALLOWED, error).with("cache-control", "no-cache"))
+    };
+    match &visit.resource {
+        Resource::Activity(id) => match visit.activities().find(id)? {
+            Some(name) => Ok(name),
+            None => refused("MERGE activity or transaction resource does not exist"),
+        },
+        Resource::Txn(_) | Resource::Vtxn(_) => visit.txn_name(),
+        _ => {
+            visit.target()?;
+            refused("MERGE can only be performed using an activity or transaction resource as the source")
+        }
+    }
 }
 
 fn commit(

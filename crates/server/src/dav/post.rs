@@ -1,6 +1,6 @@
 //! `POST`: a new transaction. That is all it is for.
 
-use base::Props;
+use base::{Code, Error, Props};
 use http::StatusCode;
 use repos::transaction::{Beginning, Transaction};
 use wire::dav::post::{Post, SKEL_TYPE};
@@ -18,12 +18,14 @@ const VTXN_NAME: &str = "svn-vtxn-name";
 const MOST: u64 = 64 << 20;
 
 pub(super) fn post(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
-    let bad = || Fault::html(StatusCode::BAD_REQUEST);
     if visit.resource != Resource::Me || visit.request.header("content-type") != Some(SKEL_TYPE) {
-        return Err(bad());
+        // What is wrong with the URL is said without Subversion's number here.
+        let mut fault = visit.refusal(|_| StatusCode::BAD_REQUEST);
+        fault.hide();
+        return Err(fault);
     }
     let body = visit.request.body.read_all(MOST)?;
-    let revprops = match Post::parse(&body).ok_or_else(bad)? {
+    let revprops = match Post::parse(&body).ok_or_else(|| malformed(&body))? {
         Post::CreateTxn => Props::new(),
         Post::CreateTxnWithProps(list) => list,
     };
@@ -38,6 +40,18 @@ pub(super) fn post(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     }
     reply.content_length(0);
     Ok(())
+}
+
+/// What is said about a body that cannot be read: of a list of properties more than of others.
+fn malformed(body: &[u8]) -> Fault {
+    let status = StatusCode::BAD_REQUEST;
+    match body.trim_ascii_start().starts_with(b"(create-txn-with-props") {
+        true => Fault::new(
+            status,
+            Error::new(Code::FS_MALFORMED_SKEL, "Malformed proplist skeleton"),
+        ),
+        false => Fault::html(status),
+    }
 }
 
 /// Begins a transaction for the request's user; answers its name.

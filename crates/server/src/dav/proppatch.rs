@@ -3,7 +3,7 @@
 //! All changes of a request are done, or none is: what was done before one fails is taken back, and each is told what became
 //! of it. The answer is 207 whenever the request was understood.
 
-use base::{Code, Error, NodeKind, Revnum};
+use base::{Error, NodeKind, Revnum};
 use http::StatusCode;
 use repos::change_revprop::RevpropChange;
 use repos::transaction::Transaction;
@@ -17,6 +17,7 @@ use super::Outcome;
 use super::created::url_of;
 use super::fault::{Fault, status_of};
 use super::steps::refused;
+use super::target::Target;
 use super::visit::Visit;
 use crate::http::Reply;
 
@@ -39,7 +40,7 @@ pub(super) fn proppatch(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
                     if transaction.kind(&path)? == NodeKind::None {
                         return Err(Fault::html(StatusCode::NOT_FOUND));
                     }
-                    visit.check_locked(&path)?;
+                    visit.check_locked(&path, &[])?;
                     let based_on = visit.version_name();
                     transaction.check_base(&path, based_on).map_err(refused)?;
                     Ok(node_props(transaction, &path, &changes))
@@ -56,36 +57,23 @@ pub(super) fn proppatch(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     Ok(())
 }
 
-/// Refuses resources that have no properties to change.
-fn check_target(visit: &Visit<'_>) -> Outcome {
+/// Refuses resources that have no properties to change. Whether a transaction has the node is seen there.
+fn check_target(visit: &mut Visit<'_>) -> Outcome {
     match &visit.resource {
-        Resource::Revision(rev) | Resource::Baseline(rev) => {
-            if *rev > visit.youngest()? {
-                let text = format!("No such revision {rev}");
-                return Err(Error::new(Code::FS_NO_SUCH_REVISION, text).into());
-            }
-            Ok(())
-        }
         Resource::Txn(_)
         | Resource::Vtxn(_)
         | Resource::TxnRoot(..)
         | Resource::VtxnRoot(..)
         | Resource::Working(..)
         | Resource::WorkingBaseline(..) => Ok(()),
-        Resource::Public(path) if visit.autoversion.is_some() => {
-            match visit.repository().check_path(visit.youngest()?, path)? {
-                NodeKind::None => Err(Fault::html(StatusCode::NOT_FOUND)),
-                _ => Ok(()),
-            }
-        }
-        Resource::Public(path) => {
-            let youngest = visit.youngest()?;
-            match visit.repository().check_path(youngest, path)? {
-                NodeKind::None => Err(Fault::html(StatusCode::NOT_FOUND)),
-                _ => Err(Fault::html(StatusCode::CONFLICT)),
-            }
-        }
-        _ => Err(Fault::html(StatusCode::CONFLICT)),
+        _ => match visit.target()? {
+            Target::Baseline => Ok(()),
+            Target::Regular { exists: true } if visit.autoversion.is_some() => Ok(()),
+            Target::Regular { exists: false }
+            | Target::Version { exists: false }
+            | Target::Activity { exists: false } => Err(Fault::html(StatusCode::NOT_FOUND)),
+            _ => Err(Fault::html(StatusCode::CONFLICT)),
+        },
     }
 }
 

@@ -17,7 +17,7 @@ const SVNDIFF_TYPE: &str = "application/vnd.svn-svndiff";
 
 pub(super) fn put(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     let Some(path) = visit.working_path() else {
-        return Err(visit.not_writable()?);
+        return Err(visit.not_writable());
     };
     if visit.request.headers.contains_key("content-range") {
         return Err(Fault::html(StatusCode::NOT_IMPLEMENTED));
@@ -27,7 +27,7 @@ pub(super) fn put(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         if transaction.kind(&path)? == NodeKind::Dir {
             return Err(Fault::html(StatusCode::CONFLICT));
         }
-        visit.check_locked(&path)?;
+        visit.check_locked(&path, &[])?;
         let put = Put {
             path: &path,
             based_on: visit.version_name(),

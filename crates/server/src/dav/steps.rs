@@ -48,10 +48,7 @@ impl Visit<'_> {
     }
 
     pub(crate) fn txn_of_activity(&self, id: &str, unknown: StatusCode) -> Result<String, Fault> {
-        self.activities()
-            .find(id)?
-            .filter(|name| !name.is_empty())
-            .ok_or_else(|| Fault::html(unknown))
+        self.activities().find(id)?.ok_or_else(|| Fault::html(unknown))
     }
 
     /// The node of a transaction that the request is about.
@@ -95,7 +92,7 @@ impl Visit<'_> {
             if !in_use.transaction.claim(user)? {
                 return Err(Fault::html(StatusCode::NOT_IMPLEMENTED));
             }
-            let tokens = self.held_tokens();
+            let tokens = self.held_tokens()?;
             if !tokens.is_empty() && user.is_none() {
                 return Err(Error::new(
                     Code::FS_LOCK_OWNER_MISMATCH,
@@ -109,10 +106,13 @@ impl Visit<'_> {
     }
 
     /// The lock tokens that the request brings in its header.
-    pub(crate) fn held_tokens(&self) -> Vec<String> {
-        let header = self.request.header_utf8("if").and_then(If::parse);
+    ///
+    /// # Errors
+    /// 400 for a header that is none.
+    pub(crate) fn held_tokens(&self) -> Result<Vec<String>, Fault> {
+        let header = self.if_header()?;
         let tokens = header.iter().flat_map(If::tokens);
-        tokens.map(str::to_owned).collect()
+        Ok(tokens.map(str::to_owned).collect())
     }
 
     /// The revision of a node that the client has, if it says so.

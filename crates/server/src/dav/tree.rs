@@ -9,6 +9,7 @@ use super::Outcome;
 use super::created::{created, created_at, url_of};
 use super::fault::Fault;
 use super::steps::refused;
+use super::target::Target;
 use super::visit::Visit;
 use crate::http::Reply;
 
@@ -17,13 +18,14 @@ pub(super) fn mkcol(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         return Err(Fault::html(StatusCode::UNSUPPORTED_MEDIA_TYPE));
     }
     let Some(path) = visit.working_path() else {
-        return Err(visit.not_writable()?);
+        return Err(visit.not_writable());
     };
     visit.step(|visit, in_use| {
         let transaction = in_use.transaction;
         if transaction.kind(&path)? != NodeKind::None {
             return Err(already_exists(visit, &path));
         }
+        visit.check_locked(&path, &[])?;
         transaction.make_dir(&path).map_err(refused)
     })?;
     created(visit, reply);
@@ -47,7 +49,12 @@ fn already_exists(visit: &Visit<'_>, path: &FsPath) -> Fault {
 
 pub(super) fn delete(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     match &visit.resource {
-        Resource::Txn(_) | Resource::Vtxn(_) => abort(visit)?,
+        Resource::Txn(_) => abort(visit)?,
+        Resource::Vtxn(id) => {
+            let id = id.clone();
+            abort(visit)?;
+            visit.activities().remove(&id)?;
+        }
         Resource::Activity(id) => {
             let id = id.clone();
             abort_activity(visit, &id)?;
@@ -60,7 +67,12 @@ pub(super) fn delete(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
 
 fn delete_node(visit: &mut Visit<'_>) -> Outcome {
     let Some(path) = visit.working_path() else {
-        return Err(visit.not_writable()?);
+        return Err(visit.refusal(|target| match target {
+            Target::Regular { exists: false } | Target::Version { exists: false } => StatusCode::NOT_FOUND,
+            Target::Regular { exists: true } => StatusCode::CONFLICT,
+            Target::WorkingBaseline => StatusCode::METHOD_NOT_ALLOWED,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        }));
     };
     // Too many tokens for a header come in the body.
     let body = visit.xml()?;
@@ -70,13 +82,10 @@ fn delete_node(visit: &mut Visit<'_>) -> Outcome {
         if transaction.kind(&path)? == NodeKind::None {
             return Err(Fault::html(StatusCode::NOT_FOUND));
         }
-        let mut tokens = visit.held_tokens();
-        tokens.extend(listed.into_iter().map(|held| held.token));
-        if let Some(lock) = visit.repository().get_lock(&path)?
-            && !tokens.contains(&lock.token)
-        {
-            return Err(Fault::html(StatusCode::LOCKED));
-        }
+        let listed: Vec<String> = listed.into_iter().map(|held| held.token).collect();
+        visit.check_locked(&path, &listed)?;
+        let mut tokens = visit.held_tokens()?;
+        tokens.extend(listed);
         transaction.set_access(visit.user.as_deref(), tokens);
         transaction.delete(&path, visit.version_name()).map_err(refused)
     })
@@ -109,24 +118,25 @@ fn abort_activity(visit: &Visit<'_>, id: &str) -> Outcome {
 
 pub(super) fn copy(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     let (rev, from) = source(visit)?;
-    let url = visit.request.header_utf8("destination");
+    let bad = || Fault::html(StatusCode::BAD_REQUEST);
     // As everywhere in WebDAV it must be a whole URL.
-    let url = url.filter(|url| url.contains("://"));
-    let url = url.ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))?;
-    let to = visit.place.resource_of_url(url);
-    let to = to.ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))?;
+    let url = visit.request.header_utf8("destination");
+    let url = url.filter(|url| url.contains("://")).ok_or_else(bad)?;
+    let to = visit.place.resource_of_url(url).ok_or_else(bad)?;
     let overwrite = match visit.request.header("overwrite").map(str::trim) {
         None => true,
         Some(word) if word.eq_ignore_ascii_case("t") => true,
         Some(word) if word.eq_ignore_ascii_case("f") => false,
-        Some(_) => return Err(Fault::html(StatusCode::BAD_REQUEST)),
+        Some(_) => return Err(bad()),
     };
-    if visit.repository().check_path(rev, &from)? == NodeKind::None {
-        return Err(Fault::html(StatusCode::NOT_FOUND));
-    }
     let copied = std::mem::replace(&mut visit.resource, to.clone());
     let Some(path) = visit.working_path() else {
-        return Err(Fault::html(StatusCode::CONFLICT));
+        return Err(visit.refusal(|target| match target {
+            Target::Regular { exists: false } | Target::Version { exists: false } => StatusCode::CONFLICT,
+            Target::Activity { exists: false } => StatusCode::CONFLICT,
+            _ if !overwrite => StatusCode::PRECONDITION_FAILED,
+            _ => StatusCode::CONFLICT,
+        }));
     };
     // Into itself, or onto what holds it: neither can be.
     if let Resource::Public(source) = &copied
@@ -141,7 +151,7 @@ pub(super) fn copy(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         if exists && !overwrite {
             return Err(Fault::html(StatusCode::PRECONDITION_FAILED));
         }
-        visit.check_locked(&path)?;
+        visit.check_locked(&path, &[])?;
         if exists {
             transaction.delete(&path, None)?;
         }
@@ -155,14 +165,23 @@ pub(super) fn copy(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     Ok(())
 }
 
-/// What is copied: a node of a revision.
-fn source(visit: &Visit<'_>) -> Result<(Revnum, FsPath), Fault> {
-    match &visit.resource {
-        Resource::Public(path) => Ok((visit.youngest()?, path.clone())),
-        Resource::BaselineCollection(rev, path)
-        | Resource::RevisionRoot(rev, path)
-        | Resource::Version(rev, path) => Ok((*rev, path.clone())),
-        _ => Err(Fault::html(StatusCode::METHOD_NOT_ALLOWED)),
+/// What is copied: a node of a revision, which must be there.
+fn source(visit: &mut Visit<'_>) -> Result<(Revnum, FsPath), Fault> {
+    let (rev, path) = match &visit.resource {
+        Resource::Public(path) => (visit.youngest()?, path.clone()),
+        Resource::BaselineCollection(rev, path) | Resource::RevisionRoot(rev, path) => (*rev, path.clone()),
+        _ => {
+            return Err(visit.refusal(|target| match target {
+                Target::Version { exists: false } | Target::Activity { exists: false } => {
+                    StatusCode::NOT_FOUND
+                }
+                _ => StatusCode::METHOD_NOT_ALLOWED,
+            }));
+        }
+    };
+    match visit.repository().check_path(rev, &path)? {
+        NodeKind::None => Err(Fault::html(StatusCode::NOT_FOUND)),
+        _ => Ok((rev, path)),
     }
 }
 
@@ -176,13 +195,18 @@ fn place_of(visit: &Visit<'_>, to: &Resource) -> String {
 
 /// A copy, and the end of what was copied: only for programs whose every write is a revision.
 pub(super) fn move_(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
-    let Resource::Public(from) = visit.resource.clone() else {
-        return Err(visit.not_writable()?);
+    let from = match &visit.resource {
+        Resource::Public(from) if visit.autoversion.is_some() => from.clone(),
+        _ => {
+            return Err(visit.refusal(|target| match target {
+                Target::Regular { exists: false } | Target::Version { exists: false } => StatusCode::NOT_FOUND,
+                Target::Activity { exists: false } => StatusCode::NOT_FOUND,
+                Target::Regular { exists: true } => StatusCode::CONFLICT,
+                _ => StatusCode::METHOD_NOT_ALLOWED,
+            }));
+        }
     };
-    if visit.autoversion.is_none() {
-        return Err(visit.not_writable()?);
-    }
-    visit.check_locked(&from)?;
+    visit.check_locked(&from, &[])?;
     copy(visit, reply)?;
     visit.step(|_, in_use| in_use.transaction.delete(&from, None).map_err(refused))
 }

@@ -1,6 +1,6 @@
 //! A server in the background, theirs or ours, on a port of its own; dropped means stopped.
 
-mod http;
+pub mod http;
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;

