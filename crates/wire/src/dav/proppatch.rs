@@ -153,8 +153,8 @@ pub fn write_proppatch(
 
 fn empty_element(name: &Name, namespaces: &[String], out: &mut String) {
     match namespaces.iter().position(|space| *space == name.space) {
-        Some(number) => _ = writeln!(out, "<ns{number}:{}/>", name.local),
-        None => _ = writeln!(out, "<{}/>", name.local),
+        Some(number) => _ = write!(out, "<ns{number}:{}/>\r\n", name.local),
+        None => _ = write!(out, "<{}/>\r\n", name.local),
     }
 }
 
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(
             out,
             format!(
-                "{head}<D:prop>\n<ns1:log/>\n<ns2:my:p/>\n</D:prop>\n<D:status>HTTP/1.1 200 OK</D:status>\n{tail}"
+                "{head}<D:prop>\n<ns1:log/>\r\n<ns2:my:p/>\r\n</D:prop>\n<D:status>HTTP/1.1 200 OK</D:status>\n{tail}"
             )
         );
         let mut out = String::new();
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!(
             out,
             format!(
-                "{head}<D:prop><ns1:log/>\n</D:prop>\n<D:status>HTTP/1.1 500 (status)</D:status>\n\
+                "{head}<D:prop><ns1:log/>\r\n</D:prop>\n<D:status>HTTP/1.1 500 (status)</D:status>\n\
                  <D:responsedescription>\nCould not execute PROPPATCH.</D:responsedescription>\n{tail}"
             )
         );
