@@ -92,7 +92,7 @@ fn begin(visit: &Visit<'_>, path: &FsPath) -> Result<String, Fault> {
 
 fn commit(visit: &Visit<'_>, name: &str) -> Outcome {
     let transaction = visit.service.transactions.take(visit.repository(), name)?;
-    let held = visit.held_tokens();
+    let held = visit.held_tokens()?;
     let tokens: Vec<(FsPath, String)> = held.into_iter().map(|token| (FsPath::root(), token)).collect();
     let ending = Ending {
         base_path: &FsPath::root(),

@@ -4,11 +4,13 @@
 //! only which refusal a client hears: Subversion's name the public URL that a token is for, others mean the resource of
 //! the request.
 
-use base::{FsPath, Lock};
+use base::{FsPath, Lock, NodeKind};
 use http::StatusCode;
 use wire::dav::if_header::{If, List, What};
+use wire::dav::uri::Resource;
 
 use super::fault::Fault;
+use super::propfind::etag;
 use super::visit::Visit;
 
 impl Visit<'_> {
@@ -36,7 +38,12 @@ impl Visit<'_> {
         let lock = self.repository().get_lock(path)?;
         let untagged: Vec<&List> = header.lists.iter().filter(|l| l.resource.is_none()).collect();
         let refuse = |status| Err(Fault::html(status));
-        if !untagged.is_empty() && !untagged.iter().any(|list| holds(list, lock.as_ref())) {
+        let etag = match untagged.is_empty() {
+            true => None,
+            false => self.public_etag(path)?,
+        };
+        let holds = |list: &&List| holds(list, lock.as_ref(), etag.as_deref());
+        if !untagged.is_empty() && !untagged.iter().any(holds) {
             return refuse(StatusCode::PRECONDITION_FAILED);
         }
         let Some(lock) = lock else { return Ok(()) };
@@ -49,14 +56,23 @@ impl Visit<'_> {
             (false, false) => refuse(StatusCode::PRECONDITION_FAILED),
         }
     }
+
+    /// The entity tag of what everybody sees; nodes of transactions have none.
+    fn public_etag(&self, path: &FsPath) -> Result<Option<String>, Fault> {
+        if !matches!(self.resource, Resource::Public(_)) {
+            return Ok(None);
+        }
+        let found = self.repository().stat(self.youngest()?, path)?;
+        Ok(found.map(|node| etag(node.kind == NodeKind::Dir, node.created_rev, path.as_str())))
+    }
 }
 
-/// True if everything in a list is so. Nodes of transactions have no entity tags.
-fn holds(list: &List, lock: Option<&Lock>) -> bool {
+/// True if everything in a list is so.
+fn holds(list: &List, lock: Option<&Lock>, etag: Option<&str>) -> bool {
     list.conditions.iter().all(|condition| {
         let is_so = match &condition.what {
             What::Token(token) => lock.is_some_and(|lock| lock.token == *token),
-            What::Etag(_) => false,
+            What::Etag(tag) => etag == Some(tag),
         };
         is_so != condition.not
     })

@@ -199,7 +199,9 @@ pub(super) fn move_(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         Resource::Public(from) if visit.autoversion.is_some() => from.clone(),
         _ => {
             return Err(visit.refusal(|target| match target {
-                Target::Regular { exists: false } | Target::Version { exists: false } => StatusCode::NOT_FOUND,
+                Target::Regular { exists: false } | Target::Version { exists: false } => {
+                    StatusCode::NOT_FOUND
+                }
                 Target::Activity { exists: false } => StatusCode::NOT_FOUND,
                 Target::Regular { exists: true } => StatusCode::CONFLICT,
                 _ => StatusCode::METHOD_NOT_ALLOWED,
