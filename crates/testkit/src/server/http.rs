@@ -24,7 +24,6 @@ const LOADED: &[&str] = &[
     "dir",
     "mime",
     "env",
-    "log_config",
 ];
 
 /// alice (secret), bob (pw) and carol (pw), as `htpasswd -s` writes them.
