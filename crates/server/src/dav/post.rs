@@ -3,7 +3,7 @@
 use base::{Code, Error, Props};
 use http::StatusCode;
 use repos::transaction::{Beginning, Transaction};
-use wire::dav::post::{Post, SKEL_TYPE};
+use wire::dav::post::{Post, SKEL_TYPE, is_skel};
 use wire::dav::uri::Resource;
 
 use super::Outcome;
@@ -45,7 +45,7 @@ pub(super) fn post(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
 /// What is said about a body that cannot be read: of a list of properties more than of others.
 fn malformed(body: &[u8]) -> Fault {
     let status = StatusCode::BAD_REQUEST;
-    match body.trim_ascii_start().starts_with(b"(create-txn-with-props") {
+    match is_skel(body) && body.trim_ascii_start().starts_with(b"(create-txn-with-props") {
         true => Fault::new(
             status,
             Error::new(Code::FS_MALFORMED_SKEL, "Malformed proplist skeleton"),

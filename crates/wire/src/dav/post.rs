@@ -39,6 +39,32 @@ impl Post {
     }
 }
 
+/// True if a body is a skel at all, whatever it says.
+pub fn is_skel(body: &[u8]) -> bool {
+    let mut skel = Skel(body);
+    let mut depth = 0_usize;
+    loop {
+        let is_item = match (skel.open(), depth) {
+            (Some(()), _) => {
+                depth += 1;
+                true
+            }
+            (None, 0) => return false,
+            (None, _) if skel.close() => {
+                depth -= 1;
+                true
+            }
+            (None, _) => skel.atom().is_some(),
+        };
+        if !is_item {
+            return false;
+        }
+        if depth == 0 {
+            return skel.at_end();
+        }
+    }
+}
+
 /// What is left to read.
 struct Skel<'a>(&'a [u8]);
 
@@ -146,6 +172,10 @@ mod tests {
             b"(drop-txn)",
         ] {
             assert_eq!(Post::parse(bad), None, "{}", bad.escape_ascii());
+        }
+        assert!(is_skel(b"(create-txn-with-props (a (b 1 )) )"));
+        for bad in [&b""[..], b"a", b"(a", b"(a))", b"(a) b", b"(1a)", b"(\xff)"] {
+            assert!(!is_skel(bad), "{}", bad.escape_ascii());
         }
     }
 }
