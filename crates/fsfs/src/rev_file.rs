@@ -160,7 +160,10 @@ impl Fs {
     /// Opens the file of an unpacked revision.
     fn open_single(&self, rev: Revnum, path: PathBuf, tail: u64) -> Result<OpenFile> {
         let shard = self.layout().shard(rev).unwrap_or_default();
-        if let Some(dir) = self.dirs().get(self.disk(), ShardKind::Revs, shard, &path) {
+        if let Some(dir) = self
+            .dirs()
+            .get(self.disk(), ShardKind::Revs, shard, || path.clone())
+        {
             match dir.open(&rev.to_string()) {
                 Ok(file) => return OpenFile::of(file, path, tail),
                 // Perhaps the directory is not the one at this path any more.

@@ -91,20 +91,20 @@ impl Fs {
     }
 
     fn unpacked(&self, rev: Revnum) -> Result<Arc<Props>> {
-        let path = self.layout().revprops(rev);
+        let path = || self.layout().revprops(rev);
         let key = Key::new::<KeptList>(self.instance(), rev.0, 0);
         let parse = |bytes: &[u8]| Ok(Arc::new(parse(bytes, rev)?));
         let shard = self.layout().shard(rev).unwrap_or_default();
-        let dir = self.dirs().get(self.disk(), ShardKind::Revprops, shard, &path);
+        let dir = self.dirs().get(self.disk(), ShardKind::Revprops, shard, path);
         let kept = match dir {
-            None => self.current(key, &path, parse)?,
+            None => self.current(key, &path(), parse)?,
             Some(dir) => match self.current_in(key, &*dir, &rev.to_string()) {
                 Ok(Ok(kept)) => kept,
                 Ok(Err((bytes, meta))) => self.keep(key, &bytes, meta, parse)?,
                 // Perhaps the directory is not the one at this path any more.
                 Err(_) => {
                     self.dirs().forget(ShardKind::Revprops, shard);
-                    self.current(key, &path, parse)?
+                    self.current(key, &path(), parse)?
                 }
             },
         };

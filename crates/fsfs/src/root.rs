@@ -414,7 +414,11 @@ impl Fs {
         if let Some(list) = self.cache().get(&key) {
             return Ok(list);
         }
-        let list: Arc<[ChangedPath]> = changes::normalize(self.stored_changes(rev)?).into();
+        let stored = match self.changes_in_tail(rev) {
+            Some(stored) => stored,
+            None => self.stored_changes(rev)?,
+        };
+        let list: Arc<[ChangedPath]> = changes::normalize(stored).into();
         self.cache().insert(key, list.clone());
         Ok(list)
     }

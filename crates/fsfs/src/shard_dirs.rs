@@ -5,7 +5,7 @@
 //! remains what it was when another one takes its place, so none is kept for longer than a second, and whoever finds a
 //! file missing or stale asks again by its path.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -41,13 +41,13 @@ const PATIENCE: u32 = 2;
 const BELIEVED: Duration = Duration::from_secs(1);
 
 impl ShardDirs {
-    /// The open directory, if a walk goes on in it. `path` is that of one of its files.
+    /// The open directory, if a walk goes on in it. `path` makes that of one of its files.
     pub(crate) fn get(
         &self,
         disk: &dyn Disk,
         kind: ShardKind,
         shard: u64,
-        path: &Path,
+        path: impl FnOnce() -> PathBuf,
     ) -> Option<Arc<dyn DiskDir>> {
         {
             let mut kept = self.0.lock();
@@ -84,10 +84,7 @@ impl ShardDirs {
                 }
             }
         }
-        let dir = path
-            .parent()
-            .map(PathBuf::from)
-            .and_then(|dir| disk.open_dir(&dir).ok().flatten());
+        let dir = path().parent().and_then(|dir| disk.open_dir(dir).ok().flatten());
         let mut all = self.0.lock();
         if let Some(kept) = all
             .iter_mut()

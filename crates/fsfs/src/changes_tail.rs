@@ -1,0 +1,87 @@
+//! The changed-path list out of the end of a revision's file, for walks over many revisions.
+//!
+//! A log needs nothing else of a revision. With logical addressing the list is the last item, right before the indexes, so
+//! one short read at the end of the file mostly has it all: footer, index, list. The file is not kept open and nothing of it
+//! is remembered but the list. Whatever is out of the ordinary (no such file, a list that is longer, damage) is left to
+//! the long way ([`Fs::stored_changes`]), which also knows what to say about it.
+
+use std::cell::RefCell;
+
+use base::Revnum;
+
+use crate::disk::DiskFile;
+use crate::format::changes::{self, RawChange};
+use crate::format::footer::Footer;
+use crate::format::l2p::{self, L2pHeader};
+use crate::fs::Fs;
+use crate::shard_dirs::ShardKind;
+
+/// Bytes read of the end of a file: enough for the indexes and the list of some ten changes.
+const TAIL: usize = 2 << 10;
+
+/// A longer list goes the long way, bytes.
+const LONGEST: usize = 64 << 10;
+
+/// Item of the changed-path list.
+const CHANGES: u64 = 1;
+
+impl Fs {
+    /// The stored list of a revision, if its file is one of a directory in which a walk is going on; `None` where it takes
+    /// the long way.
+    pub(crate) fn changes_in_tail(&self, rev: Revnum) -> Option<Vec<RawChange>> {
+        if !self.format().logical || self.is_packed(rev) {
+            return None;
+        }
+        let shard = self.layout().shard(rev)?;
+        let path = || self.rev_path(rev);
+        let dir = self.dirs().get(self.disk(), ShardKind::Revs, shard, path)?;
+        if self.cache().file(&(self.instance(), rev.0, false)).is_some() {
+            return None;
+        }
+        let file = dir.open(&rev.to_string()).ok()?;
+        thread_local! {
+            static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+        }
+        BUFFER.with(|buffer| list(&*file, rev, &mut buffer.borrow_mut()))
+    }
+}
+
+fn list(file: &dyn DiskFile, rev: Revnum, tail: &mut Vec<u8>) -> Option<Vec<RawChange>> {
+    let file_len = file.len().ok()?;
+    let tail_len = file_len.min(TAIL as u64);
+    let tail_start = file_len - tail_len;
+    tail.clear();
+    tail.reserve_exact(TAIL);
+    if file.append_at(tail, tail_len as usize, tail_start).ok()? as u64 != tail_len {
+        return None;
+    }
+    let footer = Footer::parse(tail, file_len).ok()?;
+    let within = |offset: u64| usize::try_from(offset.checked_sub(tail_start)?).ok();
+    let index = tail.get(within(footer.l2p_offset)?..within(footer.p2l_offset)?)?;
+    let expect = l2p::Expect {
+        first_rev: rev,
+        rev_count: 1,
+        index_len: index.len() as u64,
+    };
+    let header = L2pHeader::parse(index, expect).ok()??;
+    let (page, entry) = header.page_of(rev, CHANGES).ok()?;
+    let place = header.pages.get(page as usize)?;
+    let data = index.get(usize::try_from(place.offset).ok()?..)?;
+    let offsets = l2p::parse_page(data.get(..place.length as usize)?, place.entries).ok()?;
+    let start = (*offsets.get(entry)?)?;
+    let length = usize::try_from(footer.l2p_offset.checked_sub(start)?).ok()?;
+    if let Some(start) = within(start) {
+        return changes::parse(tail.get(start..start + length)?, false).ok();
+    }
+    if length > LONGEST {
+        return None;
+    }
+    let mut text = Vec::with_capacity(length);
+    while text.len() < length {
+        let (done, left) = (text.len(), length - text.len());
+        if file.append_at(&mut text, left, start + done as u64).ok()? == 0 {
+            return None;
+        }
+    }
+    changes::parse(&text, false).ok()
+}
