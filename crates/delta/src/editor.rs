@@ -71,12 +71,21 @@ pub struct WindowForm {
 }
 
 impl WindowForm {
-    /// svndiff `version` 0, 1 or 2; zlib's `level`, which concerns version 1 only.
+    /// svndiff `version` 0, 1 or 2; zlib's `level`, of which version 2 knows no more than that 0 is none.
     pub fn new(version: u8, level: u8) -> Self {
         WindowForm {
             version,
-            level: if version == 1 { level } else { 0 },
+            level: match version {
+                0 => 0,
+                1 => level,
+                _ => level.min(1),
+            },
         }
+    }
+
+    /// The same without compressing: what is stored compressed still passes as it is.
+    pub fn unpacked(self) -> Self {
+        WindowForm { level: 0, ..self }
     }
 
     /// svndiff version of what is made; what is stored in this or an earlier version passes as it is.
@@ -84,7 +93,7 @@ impl WindowForm {
         self.version
     }
 
-    /// zlib's level, 0 unless it matters.
+    /// zlib's level, or 1 for a version that has none; 0 leaves sections as they are.
     pub fn level(self) -> u8 {
         self.level
     }

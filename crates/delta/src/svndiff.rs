@@ -16,6 +16,7 @@ mod encode;
 mod encoded;
 mod fault;
 mod instructions;
+mod lz4_block;
 mod stream;
 pub mod varint;
 

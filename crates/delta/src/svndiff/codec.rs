@@ -89,7 +89,7 @@ impl Codec {
         Ok(out)
     }
 
-    /// Appends a section in the form of `version`, with its length prefix if it has one.
+    /// Appends a section in the form of `version`, with its length prefix if it has one; raw if `level` is 0.
     pub(super) fn write_section(&mut self, version: u8, level: u8, bytes: &[u8], out: &mut Vec<u8>) {
         if version == 0 {
             out.extend_from_slice(bytes);
@@ -98,7 +98,8 @@ impl Codec {
         varint::write(bytes.len() as u64, out);
         let start = out.len();
         let packed_len = match version {
-            1 if bytes.len() < MIN_ZLIB || level == 0 => None,
+            _ if level == 0 => None,
+            1 if bytes.len() < MIN_ZLIB => None,
             1 => self.deflate(bytes, level, out),
             _ => self.lz4(bytes, out),
         };

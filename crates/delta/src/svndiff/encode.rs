@@ -2,7 +2,8 @@
 //! that takes another version.
 
 use super::codec::{Codec, Section};
-use super::{EncodedWindow, SvndiffError, instructions, varint};
+use super::instructions::Instructions;
+use super::{EncodedWindow, SvndiffError, instructions, lz4_block, varint};
 use crate::window::{Op, WINDOW_SIZE, Window};
 
 /// Appends the four bytes that a document of `version` (0, 1 or 2) starts with.
@@ -12,7 +13,8 @@ pub fn write_header(version: u8, out: &mut Vec<u8>) {
     out.push(version);
 }
 
-/// Appends `window` in the form of `version` (0, 1 or 2). `level` is zlib's, 0 to 9, and concerns version 1 only.
+/// Appends `window` in the form of `version` (0, 1 or 2). `level` is zlib's, 1 to 9, and concerns version 1 only; with 0
+/// sections are written as they are, which every reader of the version takes.
 ///
 /// The window is written as it is: one that would not pass [`Window::validate`] makes a document that no one
 /// reads.
@@ -53,14 +55,9 @@ pub fn write_insertion(text: &[u8], version: u8, level: u8, codec: &mut Codec, o
     let mut packed = std::mem::take(&mut codec.packed);
     packed.clear();
     codec.write_section(version, level, &ops, &mut packed);
-    if version == 2 {
+    if version == 2 && level > 0 {
         // From the compressor's buffer right to where it belongs.
-        let (block, mut prefix) = (codec.lz4_block(text).unwrap_or(text), Vec::new());
-        varint::write(text.len() as u64, &mut prefix);
-        write_head((0, 0, len), packed.len(), prefix.len() + block.len(), out);
-        out.extend_from_slice(&packed);
-        out.extend_from_slice(&prefix);
-        out.extend_from_slice(block);
+        write_block(len, &packed, codec.lz4_block(text).unwrap_or(text), out);
     } else {
         let split = packed.len();
         if version > 0 {
@@ -73,7 +70,40 @@ pub fn write_insertion(text: &[u8], version: u8, level: u8, codec: &mut Codec, o
     codec.packed = packed;
 }
 
+/// Appends a window of version 2 that inserts `block`, which expands to `len` bytes, by the instruction section `packed`.
+fn write_block(len: u32, packed: &[u8], block: &[u8], out: &mut Vec<u8>) {
+    let mut prefix = Vec::new();
+    varint::write(len.into(), &mut prefix);
+    write_head((0, 0, len), packed.len(), prefix.len() + block.len(), out);
+    out.extend_from_slice(packed);
+    out.extend_from_slice(&prefix);
+    out.extend_from_slice(block);
+}
+
 impl EncodedWindow<'_> {
+    /// Appends the window of one insertion that makes what this one makes, if this one is such a window and its text is
+    /// compressed as version 2 does it and as every reader takes it: then nothing is compressed anew. What differs from
+    /// [`write_insertion`] is at most how well it is compressed. Its block must have been expanded before
+    /// ([`EncodedWindow::apply`]). False, and nothing appended, for any other window.
+    pub fn write_packed_insertion(&self, codec: &mut Codec, out: &mut Vec<u8>) -> bool {
+        let Ok((Section::Raw(ops), Section::Packed { len, payload })) = self.sections() else {
+            return false;
+        };
+        let inserts = Instructions::single_insertion(ops) == Some(self.target_len);
+        let fits = len == self.target_len as usize && payload.len() < len;
+        if self.version != 2 || !inserts || !fits || !lz4_block::is_strict(payload, len) {
+            return false;
+        }
+        let mut packed = std::mem::take(&mut codec.packed);
+        packed.clear();
+        let mut op = Vec::new();
+        instructions::write(Op::New { len: self.target_len }, &mut op);
+        codec.write_section(2, 1, &op, &mut packed);
+        write_block(self.target_len, &packed, payload, out);
+        codec.packed = packed;
+        true
+    }
+
     /// Appends this window in the form of `version` (0, 1 or 2), decoding only what must be: nothing for the same
     /// version, and no section that is stored raw.
     ///

@@ -133,12 +133,15 @@ impl Chain {
                 view = self.levels[depth].plain(offset, WINDOW_SIZE as u64)?.to_vec();
             }
         }
+        // Two buffers take turns, however long the chain is.
+        let mut target = Vec::new();
         for level in self.levels[..depth].iter_mut().rev() {
             let window = level.window(at)?;
-            let mut target = Vec::with_capacity(window.target_len as usize);
+            target.clear();
             let source: &[u8] = shared.as_ref().map_or(&view, |chunk: &Arc<Vec<u8>>| chunk);
             with_codec(|codec| window.apply(source, &mut target, codec))?;
-            (view, shared) = (target, None);
+            std::mem::swap(&mut view, &mut target);
+            shared = None;
         }
         Ok(view)
     }
@@ -177,8 +180,12 @@ pub(super) fn cached_chunk(fs: &Fs, address: RepAddress, at: u64) -> Option<Chun
     if let Some(chunk) = fs.cache().get(&chunk_key(fs, address, at)?) {
         return Some(chunk);
     }
-    let key = window_key(fs, address, at, WindowForm::new(2, 0))?;
-    let kept: Arc<KeptWindow> = fs.cache().get(&key)?;
+    let kept = [WindowForm::new(2, 0), WindowForm::new(2, 1)]
+        .into_iter()
+        .find_map(|form| {
+            fs.cache()
+                .get::<Arc<KeptWindow>>(&window_key(fs, address, at, form)?)
+        })?;
     let window = kept.window().ok()?;
     let mut text = Vec::with_capacity(window.target_len as usize);
     // A stored window may be damaged: then whoever reads the chain says so.

@@ -84,9 +84,7 @@ impl Content {
     fn next_window(&mut self) -> Result<Option<Arc<KeptWindow>>> {
         let at = self.next;
         let key = window_key(&self.fs, self.address, at, self.form).filter(|_| self.keep);
-        let cached = key
-            .as_ref()
-            .and_then(|key| self.fs.cache().get::<Arc<KeptWindow>>(key));
+        let cached = key.as_ref().and_then(|key| self.cached(at, key));
         let window = match (cached, key) {
             (Some(window), _) => {
                 self.fs.cache().tallies.kept_windows.add();
@@ -104,6 +102,17 @@ impl Content {
         self.next += 1;
         self.made += u64::from(window.window()?.target_len);
         Ok(Some(window))
+    }
+
+    /// Window `at`, if somebody was sent it already; one that was compressed for another is as good as one that is not.
+    fn cached(&self, at: u64, key: &Key) -> Option<Arc<KeptWindow>> {
+        let cache = self.fs.cache();
+        cache
+            .get(key)
+            .or_else(|| match self.form == WindowForm::new(2, 0) {
+                true => cache.get(&window_key(&self.fs, self.address, at, WindowForm::new(2, 1))?),
+                false => None,
+            })
     }
 
     fn load(&mut self, at: u64) -> Result<Arc<KeptWindow>> {

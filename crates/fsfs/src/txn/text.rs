@@ -54,6 +54,7 @@ impl TextWriter {
                 TextChunk::Encoded(window) => {
                     let view = source.view(window.source_offset, window.source_len)?;
                     with_codec(|codec| window.apply(view, &mut this.made, codec))?;
+                    return this.rep.write_made(window, &this.made);
                 }
             }
             this.rep.write(&this.made)

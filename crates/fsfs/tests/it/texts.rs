@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use base::checksum::Md5;
 use base::{Code, Date, FsPath, Revnum};
+use delta::editor::{TextChunk, WindowForm};
+use delta::svndiff::{self, Codec, EncodedWindow, Parsed};
 use fsfs::disk::UnsyncedDisk;
 use fsfs::{Cache, Fs, TextWriter, Txn, TxnOptions};
 use proptest::prelude::*;
@@ -45,6 +47,113 @@ fn read(fs: &Fs, file: &str) -> Vec<u8> {
         .unwrap()
         .read_all()
         .unwrap()
+}
+
+/// The windows of a text in a form, and the text that they make.
+fn sent(fs: &Fs, file: &str, form: WindowForm) -> (usize, Vec<u8>) {
+    let root = fs.root(fs.youngest().unwrap()).unwrap();
+    let mut windows = fs.encoded_text(&root.node(&path(file)).unwrap(), form).unwrap();
+    let (mut bytes, mut text) = (0, Vec::new());
+    while let Some(window) = windows.next_window().unwrap() {
+        bytes += window.len();
+        let window = window.window().unwrap();
+        window.apply(&[], &mut text, &mut Codec::new()).unwrap();
+    }
+    (bytes, text)
+}
+
+/// Who is sent a text may want it compressed or not, and somebody else may have wanted it the other way before.
+#[test]
+fn a_text_is_sent_compressed_or_not_whoever_came_before() {
+    let repo = Repo::create("1.14");
+    let text = |word: &str| format!("{word} and the same again\n").repeat(20_000).into_bytes();
+    for word in ["first", "second", "third"] {
+        let fs = open(&repo);
+        let mut txn = begin(&fs);
+        put(&mut txn, "/file", &text(word));
+        txn.commit(&|| Date(0)).unwrap();
+    }
+    let (long, packed, raw) = (text("third").len(), WindowForm::new(2, 5), WindowForm::new(2, 0));
+    for (first, then) in [(packed, raw), (raw, packed)] {
+        let fs = open(&repo);
+        let before = sent(&fs, "/file", first);
+        let after = sent(&fs, "/file", then);
+        assert!(before.1 == text("third") && after.1 == text("third"));
+        let packed_len = if first == packed { before.0 } else { after.0 };
+        assert!(packed_len < long / 2, "{packed_len} of {long}");
+        // What was compressed already is as good for whoever does not mind; nothing is compressed for them.
+        let raw_len = if first == packed { after.0 } else { before.0 };
+        assert_eq!(raw_len < long, first == packed, "{raw_len} of {long}");
+        assert_eq!(read(&fs, "/file"), text("third"));
+    }
+}
+
+/// Puts a text as a client would send it: `piece` bytes a window, compressed or not.
+fn put_windows(fs: &Fs, text: &[u8], piece: usize, level: u8) {
+    let mut txn = begin(fs);
+    if txn.root().unwrap().try_node(&path("/sent")).unwrap().is_some() {
+        txn.delete(&path("/sent")).unwrap();
+    }
+    txn.make_file(&path("/sent")).unwrap();
+    let md5 = Md5::of(text);
+    let mut writer = txn.apply_textdelta(&path("/sent"), None, Some(&md5)).unwrap();
+    let (mut codec, mut bytes) = (Codec::new(), Vec::new());
+    for piece in text.chunks(piece) {
+        bytes.clear();
+        svndiff::write_insertion(piece, 2, level, &mut codec, &mut bytes);
+        match EncodedWindow::parse(2, &bytes).unwrap() {
+            Parsed::Complete(window) => writer.chunk(TextChunk::Encoded(&window)).unwrap(),
+            Parsed::Incomplete { .. } => panic!("it is whole"),
+        }
+    }
+    assert_eq!(writer.finish(&mut txn).unwrap(), md5);
+    txn.commit(&|| Date(0)).unwrap();
+}
+
+/// Windows that come as they would be stored are stored as they came; all others are made anew. Either way the same is there
+/// to be read, of the same length, by us and by Subversion.
+#[test]
+fn windows_of_a_client_are_stored_as_they_come_or_made_anew() {
+    let window = 102_400;
+    for length in [
+        1usize,
+        500,
+        window - 1,
+        window,
+        window + 1,
+        3 * window,
+        12 * window + 77,
+    ] {
+        let repo = Repo::create("1.14");
+        let mut stored = Vec::new();
+        for (piece, level) in [
+            (window, 5),
+            (window, 0),
+            (window / 2, 5),
+            (window / 2 + 1, 5),
+            (7_000, 0),
+        ] {
+            let text: Vec<u8> = (0..length)
+                .map(|at| ((at / 5 % 23 + at / 4_000) % 90) as u8 + 33)
+                .collect();
+            // Each a text of its own, or they would be shared.
+            let text = [&text[..], &[piece as u8, (piece >> 8) as u8, level]].concat();
+            let fs = open(&repo);
+            put_windows(&fs, &text, piece, level);
+            let fs = open(&repo);
+            assert_eq!(read(&fs, "/sent"), text);
+            stored.push(sent(&fs, "/sent", WindowForm::new(2, 5)));
+        }
+        verify(&repo);
+        let out = Tool::new("svn")
+            .arg("cat")
+            .arg(format!("{}/sent", repo.url()))
+            .ok();
+        assert_eq!(out.stdout, stored[4].1);
+        let lengths: Vec<usize> = stored.iter().map(|(length, _)| *length).collect();
+        let spread = lengths.iter().max().unwrap() - lengths.iter().min().unwrap();
+        assert!(spread < 64 + length / 1000, "{lengths:?}");
+    }
 }
 
 fn verify(repo: &Repo) {

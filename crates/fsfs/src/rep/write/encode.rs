@@ -65,7 +65,7 @@ impl Encoder {
         let (version, level) = match fs.conf().compression {
             Compression::None => (0, 0),
             Compression::Zlib(level) => (1, level),
-            Compression::Lz4 => (2, 0),
+            Compression::Lz4 => (2, 1),
         };
         let encoder = Encoder {
             source,
@@ -75,6 +75,11 @@ impl Encoder {
             tools: Some(SPARE.lock().pop().unwrap_or_default()),
         };
         Ok((encoder, header))
+    }
+
+    /// True if windows of version 2 that insert compressed text are what is made here.
+    pub(super) fn is_packed_insertions(&self) -> bool {
+        self.source.is_none() && self.version == 2
     }
 
     /// What the delta starts with.

@@ -4,9 +4,12 @@
 //! writing it is a second thread's work once a text is long ([`Lane::Beside`]): the two halves take about equally long.
 //! Between them are a few windows and no more, so whoever is slower holds the other up, and memory does not grow
 //! with the text.
+//!
+//! A window that a client has encoded just as we would is stored as it came; only its digests are taken here.
 
 use std::thread::JoinHandle;
 
+use ::delta::svndiff::EncodedWindow;
 use ::delta::window::WINDOW_SIZE;
 use base::checksum::{Md5, Md5Stream, Sha1, Sha1Stream};
 use base::{Code, Error, Result};
@@ -18,6 +21,7 @@ use super::small::{END, append_header};
 use crate::format::p2l::ItemKind;
 use crate::format::rep_line::{Rep, RepPlace, Uniquifier};
 use crate::fs::Fs;
+use crate::rep::with_codec;
 use crate::txn::proto_rev::{ProtoRev, ProtoWriter};
 
 /// A text on its way into a proto-revision file, whose lock it holds. Dropping it takes the text back.
@@ -25,6 +29,10 @@ pub(crate) struct RepWriter {
     lane: Lane,
     /// The window that is being filled; after the end, the text if it is that short.
     window: Vec<u8>,
+    /// How the window is stored, if it came so; else empty.
+    packed: Vec<u8>,
+    /// Windows may be stored as they come.
+    takes_packed: bool,
     windows: u64,
     md5: Md5Stream,
     /// `None` in formats that do not record it.
@@ -45,7 +53,7 @@ enum Lane {
 
 /// A thread that writes a delta.
 struct Pipe {
-    full: Option<Sender<Vec<u8>>>,
+    full: Option<Sender<Piece>>,
     empty: Receiver<Vec<u8>>,
     thread: Option<JoinHandle<Result<Box<DeltaWriter>>>>,
 }
@@ -57,6 +65,14 @@ struct DeltaWriter {
     offset: u64,
     /// Bytes of the body.
     length: u64,
+}
+
+/// A window on its way to the file.
+enum Piece {
+    /// The text.
+    Text(Vec<u8>),
+    /// As it is stored.
+    Packed(Vec<u8>),
 }
 
 /// Texts with more windows than this get a second thread.
@@ -72,6 +88,7 @@ impl RepWriter {
     /// `FS_REP_BEING_WRITTEN`; those of reading the base; the system's.
     pub(crate) fn begin(fs: &Fs, proto: &ProtoRev, base: Option<Rep>) -> Result<RepWriter> {
         let (mut encoder, header) = Encoder::new(fs, base.as_ref())?;
+        let takes_packed = encoder.is_packed_insertions();
         let mut proto = proto.writer()?;
         let offset = proto.start_item();
         append_header(&mut proto, header)?;
@@ -86,6 +103,8 @@ impl RepWriter {
                 length,
             })),
             window: Vec::new(),
+            packed: Vec::new(),
+            takes_packed,
             windows: 0,
             md5: Md5Stream::new(),
             sha1: fs.format().has_rep_sharing().then(Sha1Stream::new),
@@ -103,10 +122,28 @@ impl RepWriter {
             if self.window.len() == WINDOW_SIZE {
                 self.pass_on()?;
             }
+            self.packed.clear();
             let length = bytes.len().min(WINDOW_SIZE - self.window.len());
             let (now, later) = bytes.split_at(length);
             self.window.extend_from_slice(now);
             bytes = later;
+        }
+        Ok(())
+    }
+
+    /// The next bytes of the text, which `window` made.
+    ///
+    /// # Errors
+    /// As [`RepWriter::write`].
+    pub(crate) fn write_made(&mut self, window: &EncodedWindow<'_>, made: &[u8]) -> Result<()> {
+        if self.window.len() == WINDOW_SIZE {
+            self.pass_on()?;
+        }
+        let is_new = self.takes_packed && self.window.is_empty();
+        self.write(made)?;
+        // Whatever is written behind it fills the window up, and then it is not what came.
+        if is_new && self.window.len() == made.len() {
+            with_codec(|codec| window.write_packed_insertion(codec, &mut self.packed));
         }
         Ok(())
     }
@@ -125,7 +162,8 @@ impl RepWriter {
             self.digest();
             match &mut self.lane {
                 Lane::Here(_) if self.window.is_empty() => {}
-                Lane::Here(writer) => writer.window(&self.window)?,
+                Lane::Here(writer) if self.packed.is_empty() => writer.window(&self.window)?,
+                Lane::Here(writer) => writer.packed(&self.packed)?,
                 Lane::Beside(_) | Lane::Gone => return Err(failed_before()),
             }
         } else {
@@ -198,10 +236,15 @@ impl RepWriter {
         self.windows += 1;
         self.digest();
         let result = match &mut self.lane {
-            Lane::Here(writer) => writer.window(&self.window),
+            Lane::Here(writer) if self.packed.is_empty() => writer.window(&self.window),
+            Lane::Here(writer) => writer.packed(&self.packed),
             Lane::Beside(pipe) => {
-                let window = std::mem::replace(&mut self.window, pipe.empty.try_recv().unwrap_or_default());
-                match pipe.send(window) {
+                let empty = pipe.empty.try_recv().unwrap_or_default();
+                let piece = match self.packed.is_empty() {
+                    true => Piece::Text(std::mem::replace(&mut self.window, empty)),
+                    false => Piece::Packed(std::mem::replace(&mut self.packed, empty)),
+                };
+                match pipe.send(piece) {
                     Ok(()) => Ok(()),
                     // It ended before its time: it says why.
                     Err(()) => pipe.join().and_then(|_| Err(failed_before())),
@@ -210,6 +253,7 @@ impl RepWriter {
             Lane::Gone => Err(failed_before()),
         };
         self.window.clear();
+        self.packed.clear();
         if result.is_err() {
             self.lane = Lane::Gone;
         }
@@ -223,20 +267,35 @@ impl DeltaWriter {
         self.length += window.len() as u64;
         self.proto.append(window)
     }
+
+    fn packed(&mut self, window: &[u8]) -> Result<()> {
+        self.length += window.len() as u64;
+        self.proto.append(window)
+    }
 }
 
 impl Pipe {
     /// Lets another thread go on; this one, if there cannot be another.
     fn start(writer: Box<DeltaWriter>) -> Lane {
-        let (full, windows) = bounded::<Vec<u8>>(QUEUE);
+        let (full, windows) = bounded::<Piece>(QUEUE);
         let (used, empty) = bounded(QUEUE + 1);
         // The thread gets the writer when it is there: one that cannot be started would take it along.
         let (hand_over, handed) = bounded::<Box<DeltaWriter>>(1);
         let run = move || -> Result<Box<DeltaWriter>> {
             let mut writer = handed.recv().map_err(|_| failed_before())?;
-            for window in windows {
-                writer.window(&window)?;
-                _ = used.try_send(window);
+            for piece in windows {
+                let mut buffer = match piece {
+                    Piece::Text(text) => {
+                        writer.window(&text)?;
+                        text
+                    }
+                    Piece::Packed(window) => {
+                        writer.packed(&window)?;
+                        window
+                    }
+                };
+                buffer.clear();
+                _ = used.try_send(buffer);
             }
             Ok(writer)
         };
@@ -253,9 +312,9 @@ impl Pipe {
         }
     }
 
-    fn send(&self, window: Vec<u8>) -> Result<(), ()> {
+    fn send(&self, piece: Piece) -> Result<(), ()> {
         match &self.full {
-            Some(full) => full.send(window).map_err(drop),
+            Some(full) => full.send(piece).map_err(drop),
             None => Err(()),
         }
     }
