@@ -16,6 +16,8 @@ pub struct Options {
     pub virtual_host: bool,
     /// Compression on the wire, 0 to 9; 0 also means svndiff version 0.
     pub compression: u8,
+    /// Compress also for a peer that takes bytes as fast as they are made.
+    pub always_compress: bool,
     /// Most bytes in one message of a client; 0 is no limit.
     pub max_request: u64,
     /// Most bytes in one answer; 0 is no limit.
@@ -41,6 +43,7 @@ impl Default for Options {
             config_file: None,
             virtual_host: false,
             compression: 5,
+            always_compress: false,
             max_request: 16 << 20,
             max_response: 0,
             stall_timeout: Some(Duration::from_secs(30 * 60)),

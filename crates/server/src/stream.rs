@@ -12,7 +12,7 @@ use std::io::{self, Read, Write};
 use std::net::{IpAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -104,8 +104,14 @@ impl Stream {
         }
     }
 
-    /// Writes all bytes, as long as the peer takes some now and then.
-    pub(crate) fn write_all(&self, mut buf: &[u8]) -> io::Result<()> {
+    /// True for a connection of the peer's own, not one that a tunnel hands on.
+    pub(crate) fn is_tcp(&self) -> bool {
+        matches!(self, Stream::Tcp(_))
+    }
+
+    /// Writes all bytes, as long as the peer takes some now and then. Answers how long the peer was waited for.
+    pub(crate) fn write_all(&self, mut buf: &[u8]) -> io::Result<Duration> {
+        let mut waited = Duration::ZERO;
         while !buf.is_empty() {
             let result = match self {
                 Stream::Tcp(tcp) => (&tcp.socket).write(buf),
@@ -116,12 +122,14 @@ impl Stream {
                 (Ok(len), _) => buf = &buf[len..],
                 (Err(e), _) if e.kind() == io::ErrorKind::Interrupted => {}
                 (Err(e), Stream::Tcp(tcp)) if e.kind() == io::ErrorKind::WouldBlock => {
+                    let begun = Instant::now();
                     tcp.wait_until_it_takes()?;
+                    waited += begun.elapsed();
                 }
                 (Err(e), _) => return Err(e),
             }
         }
-        Ok(())
+        Ok(waited)
     }
 
     /// True if something can be read (or the end) within `timeout`.

@@ -58,7 +58,7 @@ pub struct Svnserve {
     /// choose IPv6 where a name has addresses of both kinds
     #[arg(short = '6', long = "prefer-ipv6")]
     prefer_ipv6: bool,
-    /// how hard to compress what is sent, 0 (not at all) to 9; 5 by default
+    /// how hard to compress what is sent, 0 (not at all) to 9; by default 5, as soon as the client is slower than we are
     #[arg(short = 'c', long, value_parser = count)]
     compression: Option<i64>,
     #[command(flatten)]
@@ -192,6 +192,7 @@ impl Svnserve {
                 Some(level) => u8::try_from(level.clamp(0, 9)).unwrap_or(0),
                 None => defaults.compression,
             },
+            always_compress: self.compression.is_some(),
             max_request: megabytes(self.max_request_size, defaults.max_request),
             max_response: megabytes(self.max_response_size, defaults.max_response),
             stall_timeout: match self.stall_timeout {

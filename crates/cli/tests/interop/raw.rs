@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use testkit::server::Server;
-use testkit::{Side, Spec};
+use testkit::{Repo, Side, Spec, Tool};
 
 use crate::pair::Pair;
 
@@ -170,6 +170,59 @@ fn without_compression_only_svndiff_0_is_sent() {
         assert!(heard.contains("SVN\0") && !heard.contains("SVN\u{1}") && !heard.contains("SVN\u{2}"));
         assert!(!heard.contains("svndiff"), "{heard}");
     }
+}
+
+/// Bytes of the answer to a checkout of a repository with one text of so many megabytes, read with a pause of `pause`
+/// after each 64 KiB.
+fn checked_out(megabytes: usize, pause: Duration, options: &[&str]) -> usize {
+    let repo = Repo::create("1.14");
+    let folder = tempfile::tempdir().expect("because there is room");
+    // Against the version before, so that it must be rebuilt and nothing that is stored goes out as it is.
+    for word in ["old", "new"] {
+        for number in 0..megabytes {
+            let text = format!("the {word} line of file {number} among many lines\n").repeat((1 << 20) / 42);
+            std::fs::write(folder.path().join(number.to_string()), text).expect("because there is room");
+        }
+        let mut put = Tool::new("svnmucc");
+        let mut put = put.args(["-m", "", "-U"]).arg(repo.url());
+        for number in 0..megabytes {
+            put = put
+                .arg("put")
+                .arg(folder.path().join(number.to_string()))
+                .arg(number.to_string());
+        }
+        put.ok();
+    }
+    let server = Server::svnserve(Side::Ours, repo.path(), options);
+    let mut stream = connect(server.port());
+    let url = format!("svn://127.0.0.1:{}", server.port());
+    let says =
+        "( update ( ( 2 ) 0: true infinity false ) ) ( set-path ( 0: 2 true ) ) ( finish-report ( ) ) ";
+    stream
+        .write_all((hello(&url) + says).as_bytes())
+        .expect("because it listens");
+    let (mut heard, mut end) = (0, Vec::new());
+    let mut piece = vec![0; 64 << 10];
+    while !end.ends_with(b"( close-edit ( ) ) ") {
+        let length = stream.read(&mut piece).expect("because it answers");
+        assert!(length > 0, "it has gone");
+        heard += length;
+        end.extend_from_slice(&piece[..length]);
+        end.drain(..end.len().saturating_sub(64));
+        std::thread::sleep(pause);
+    }
+    heard
+}
+
+/// See docs/decisions/adaptive-compression.md.
+#[test]
+fn slow_clients_get_texts_compressed_and_the_first_of_everybody_s_are_not() {
+    let none = Duration::ZERO;
+    assert!(checked_out(1, none, &[]) > 1 << 20);
+    assert!(checked_out(1, none, &["-c", "5"]) < 1 << 18);
+    let megabytes = 24;
+    let slow = checked_out(megabytes, Duration::from_millis(5), &[]);
+    assert!(slow < megabytes << 19, "{slow}");
 }
 
 #[test]

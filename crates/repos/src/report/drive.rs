@@ -415,15 +415,15 @@ impl Walk<'_> {
             if self.told < PATIENCE || !frame.is_all_new() || self.cursor.has_below(&frame.path) {
                 return Ok(None);
             }
-            let form = self.editor.window_form().filter(|_| self.options.text_deltas);
-            self.prefetch = Prefetch::start(&frame.target, &frame.new, frame.new_at - 1, form);
+            self.prefetch = Prefetch::start(&frame.target, &frame.new, frame.new_at - 1);
         }
         let Some(prefetch) = &mut self.prefetch else {
             // Nobody there to help: do not ask again soon.
             self.told = 0;
             return Ok(None);
         };
-        match prefetch.next(entry)? {
+        let form = self.editor.window_form().filter(|_| self.options.text_deltas);
+        match prefetch.next(entry, form)? {
             Some(ready) => Ok(ready),
             None => {
                 self.prefetch = None;

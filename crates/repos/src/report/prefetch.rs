@@ -29,6 +29,7 @@ pub(super) struct Ready {
 /// The walk before the walk.
 pub(super) struct Prefetch {
     line: Line<(NodeRevId, Option<Ready>)>,
+    /// That of texts, if they are wanted.
     form: Option<WindowForm>,
     open: Vec<Open>,
     /// Revisions whose properties were asked for.
@@ -48,12 +49,11 @@ const LONGEST: u64 = 1 << 20;
 const REMEMBERED: usize = 4096;
 
 impl Prefetch {
-    /// Starts before entry `at` of `dir`, to the end of what is below it. `form` is that of texts, if they are wanted.
-    /// `None` where nothing is gained by it.
-    pub fn start(dir: &Node, entries: &Arc<[DirEntry]>, at: usize, form: Option<WindowForm>) -> Option<Self> {
+    /// Starts before entry `at` of `dir`, to the end of what is below it. `None` where nothing is gained by it.
+    pub fn start(dir: &Node, entries: &Arc<[DirEntry]>, at: usize) -> Option<Self> {
         Some(Prefetch {
             line: Line::new()?,
-            form,
+            form: None,
             open: vec![Open {
                 dir: dir.clone(),
                 entries: entries.clone(),
@@ -63,11 +63,13 @@ impl Prefetch {
         })
     }
 
-    /// What is ready of the next entry. The outer `None` is the end: no entry follows that belongs here.
+    /// What is ready of the next entry. The outer `None` is the end: no entry follows that belongs here. Texts that are begun
+    /// from now on are made in this form.
     ///
     /// # Errors
     /// `ASSERTION_FAIL` if making it ready panicked.
-    pub fn next(&mut self, entry: &DirEntry) -> Result<Option<Option<Ready>>> {
+    pub fn next(&mut self, entry: &DirEntry, form: Option<WindowForm>) -> Result<Option<Option<Ready>>> {
+        self.form = form;
         while self.line.has_room() && self.advance() {}
         let Some((id, ready)) = self.line.take().transpose()? else {
             return Ok(None);

@@ -14,7 +14,9 @@ use base::{Code, Error, Result};
 use wire::svn::response::Response;
 use wire::svn::{Item, Outlet, Scanner};
 
+use crate::options::Options;
 use crate::stream::Stream;
+use crate::svn::pace::Pace;
 
 /// Output of this size is sent.
 const FLUSH_AT: usize = 64 << 10;
@@ -27,6 +29,7 @@ const UNSEEN: usize = 128 << 10;
 
 pub(crate) struct Conn {
     stream: Stream,
+    pace: Pace,
     /// Bytes received; those before `start` are done with.
     input: Vec<u8>,
     start: usize,
@@ -46,11 +49,14 @@ pub(crate) struct Conn {
 }
 
 impl Conn {
-    /// Limits are in bytes, 0 is none.
-    pub(crate) fn new(stream: Stream, max_request: u64, max_response: u64) -> Conn {
+    pub(crate) fn new(stream: Stream, options: &Options) -> Conn {
         let limit = |bytes| if bytes == 0 { u64::MAX } else { bytes };
+        let (max_request, max_response) = (options.max_request, options.max_response);
+        // What is behind a tunnel is a network, whatever our end of it takes.
+        let is_slow = options.always_compress || !stream.is_tcp();
         Conn {
             stream,
+            pace: Pace::new(is_slow),
             input: Vec::new(),
             start: 0,
             scanner: Scanner::default(),
@@ -99,6 +105,7 @@ impl Conn {
     pub(crate) fn end_command(&mut self) -> Result<()> {
         self.flush()?;
         self.sent = 0;
+        self.pace.pause();
         if self.output.capacity() > KEEP {
             self.output = Vec::new();
         }
@@ -158,9 +165,16 @@ impl Conn {
         if self.sent > self.max_response {
             return Err(self.lose(Error::bare(Code::RA_SVN_RESPONSE_SIZE)));
         }
+        self.pace.begin();
         let result = self.stream.write_all(&self.output);
+        if let Ok(waited) = result {
+            self.pace.sent(self.output.len(), waited);
+        }
         self.output.clear();
-        result.map_err(|e| self.lose(io_error(&e, "Can't write to connection")))
+        match result {
+            Ok(_) => Ok(()),
+            Err(e) => Err(self.lose(io_error(&e, "Can't write to connection"))),
+        }
     }
 
     /// Sends what has gathered if it is enough.
@@ -290,6 +304,10 @@ impl Outlet for Conn {
         self.stream
             .wait_readable(Duration::ZERO)
             .map_err(|e| self.lose(io_error(&e, "Can't poll connection")))
+    }
+
+    fn is_slow(&self) -> bool {
+        self.pace.is_slow()
     }
 
     fn answer(&mut self) -> Result<Result<()>> {

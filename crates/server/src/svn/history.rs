@@ -5,9 +5,9 @@ use delta::editor::{EncodedVersions, TextChunk};
 use delta::svndiff::{self, Codec};
 use repos::file_revs::{self, FileRev};
 use repos::{ChangeKind, history, log};
-use wire::svn::Writer;
 use wire::svn::command::{Log, LogRevprops};
 use wire::svn::response::{LogChange, LogEntry};
+use wire::svn::{Outlet as _, Writer};
 
 use crate::oplog::{self, STANDARD};
 use crate::svn::conn::Conn;
@@ -195,6 +195,11 @@ struct FileRevs<'a> {
 }
 
 impl FileRevs<'_> {
+    /// How hard to compress what is encoded now.
+    fn level(&self) -> u8 {
+        if self.conn.is_slow() { self.level } else { 0 }
+    }
+
     fn begin(&mut self, version: u8) -> u8 {
         *self.document.get_or_insert_with(|| {
             Writer(self.conn.out()).string([b'S', b'V', b'N', version]);
@@ -234,12 +239,14 @@ impl file_revs::Sink for FileRevs<'_> {
             }
             TextChunk::Encoded(window) => {
                 self.window.clear();
-                window.write_as(version, self.level, self.codec, &mut self.window)?;
+                let level = self.level();
+                window.write_as(version, level, self.codec, &mut self.window)?;
                 Writer(self.conn.out()).string(&self.window);
             }
             TextChunk::Decoded(window) => {
                 self.window.clear();
-                svndiff::write_window(window, version, self.level, self.codec, &mut self.window);
+                let level = self.level();
+                svndiff::write_window(window, version, level, self.codec, &mut self.window);
                 Writer(self.conn.out()).string(&self.window);
             }
         }

@@ -70,7 +70,7 @@ impl Session {
     pub(crate) fn new(service: Arc<Service>, stream: Stream) -> Session {
         let options = service.options();
         let peer = stream.peer();
-        let mut conn = Conn::new(stream, options.max_request, options.max_response);
+        let mut conn = Conn::new(stream, &options);
         conn.limit_next_message(LONGEST_HELLO);
         let counted = service.metrics.connected(Protocol::Svn);
         Session {

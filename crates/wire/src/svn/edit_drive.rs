@@ -27,6 +27,11 @@ pub trait Outlet {
     /// If the connection is gone.
     fn checkpoint(&mut self) -> Result<bool>;
 
+    /// True if the peer takes bytes more slowly than they could be made, so that compressing them gains time.
+    fn is_slow(&self) -> bool {
+        true
+    }
+
     /// Sends everything and reads the peer's response: `Ok(Err(…))` is its failure.
     ///
     /// # Errors
@@ -119,6 +124,11 @@ impl<'a, O: Outlet> EditDriver<'a, O> {
         }
     }
 
+    /// How hard to compress what is encoded now.
+    fn level(&self) -> u8 {
+        if self.outlet.is_slow() { self.level } else { 0 }
+    }
+
     fn text(&mut self, file: FileToken) -> &mut Option<u8> {
         let at = match self.texts.iter().position(|(token, _)| *token == file) {
             Some(at) => at,
@@ -146,13 +156,14 @@ impl<'a, O: Outlet> EditDriver<'a, O> {
 
     fn encode(&mut self, file: FileToken, chunk: TextChunk<'_>, version: u8) -> Result<()> {
         // A string's length stands before its bytes but is known after them, hence the buffer between.
+        let level = self.level();
         let window = &mut self.window;
         window.clear();
         match chunk {
             TextChunk::Decoded(decoded) => {
-                svndiff::write_window(decoded, version, self.level, self.codec, window);
+                svndiff::write_window(decoded, version, level, self.codec, window);
             }
-            TextChunk::Encoded(encoded) => encoded.write_as(version, self.level, self.codec, window)?,
+            TextChunk::Encoded(encoded) => encoded.write_as(version, level, self.codec, window)?,
         }
         let mut name = [0; TOKEN_LEN];
         let token = file_token(file, &mut name);
@@ -276,7 +287,7 @@ impl<O: Outlet> Editor for EditDriver<'_, O> {
     }
 
     fn window_form(&self) -> Option<WindowForm> {
-        Some(WindowForm::new(self.version, self.level))
+        Some(WindowForm::new(self.version, self.level()))
     }
 
     fn text_chunk(&mut self, file: FileToken, chunk: TextChunk<'_>) -> Result<()> {
