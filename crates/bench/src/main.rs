@@ -10,6 +10,7 @@
 mod cells;
 mod crowd;
 mod http;
+mod huge;
 mod load;
 mod measure;
 mod plot;

@@ -8,6 +8,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,7 +30,16 @@ pub struct Cost {
 /// # Errors
 /// If it cannot start or fails.
 pub fn tool(command: &mut Command) -> Result<Cost, String> {
-    tool_with(command, Stdio::null())
+    tool_with(command, Stdio::null(), Stdio::null())
+}
+
+/// As [`tool`], with its output in a file.
+///
+/// # Errors
+/// If the file can't be made, or the command cannot start or fails.
+pub fn tool_writing(command: &mut Command, output: &Path) -> Result<Cost, String> {
+    let file = fs::File::create(output).map_err(|e| format!("{}: {e}", output.display()))?;
+    tool_with(command, Stdio::null(), file.into())
 }
 
 /// As [`tool`], with a file as its standard input.
@@ -38,19 +48,20 @@ pub fn tool(command: &mut Command) -> Result<Cost, String> {
 /// If the file can't be opened, or the command cannot start or fails.
 pub fn tool_reading(command: &mut Command, input: &Path) -> Result<Cost, String> {
     let file = fs::File::open(input).map_err(|e| format!("{}: {e}", input.display()))?;
-    tool_with(command, file.into())
+    tool_with(command, file.into(), Stdio::null())
 }
 
-fn tool_with(command: &mut Command, input: Stdio) -> Result<Cost, String> {
+fn tool_with(command: &mut Command, input: Stdio, output: Stdio) -> Result<Cost, String> {
     let started = Instant::now();
     let mut child = command
         .stdin(input)
-        .stdout(Stdio::null())
+        .stdout(output)
         .stderr(Stdio::null())
         .spawn()
         .map_err(|e| format!("{command:?}: {e}"))?;
-    let memory = watch(&child)?;
-    let wall = started.elapsed().as_secs_f64();
+    let mut memory = 0.0_f64;
+    let ended = watch(&child, || memory = memory.max(high_water(child.id())))?;
+    let wall = (ended - started).as_secs_f64();
     let cpu = cpu_of(child.id()).own;
     let status = child.wait().map_err(|e| e.to_string())?;
     if status.success() {
@@ -60,22 +71,28 @@ fn tool_with(command: &mut Command, input: Stdio) -> Result<Cost, String> {
     }
 }
 
-/// Waits for the end of a child without reaping it; returns its peak memory in MiB.
-fn watch(child: &Child) -> Result<f64, String> {
+/// Waits for the end of a child without reaping it, and tells when that was; calls `look` now and then meanwhile.
+fn watch(child: &Child, mut look: impl FnMut()) -> Result<Instant, String> {
     let pid = Pid::from_child(child);
-    let mut peak = 0.0_f64;
-    let mut pause = Duration::from_micros(200);
-    loop {
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
-        match waitid(WaitId::Pid(pid), options) {
-            Ok(Some(_)) => return Ok(peak),
-            Ok(None) => {}
-            Err(error) => return Err(format!("waitid: {error}")),
+    let (tell, told) = mpsc::channel();
+    // Looking takes time and sleeps between: the end is noticed by somebody who does nothing else.
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let ended = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+            let ended = ended.map(|_| Instant::now()).map_err(|e| format!("waitid: {e}"));
+            // Nobody stops listening before.
+            _ = tell.send(ended);
+        });
+        let mut pause = Duration::from_micros(500);
+        loop {
+            look();
+            match told.recv_timeout(pause) {
+                Ok(ended) => return ended,
+                Err(mpsc::RecvTimeoutError::Timeout) => pause = (pause * 2).min(Duration::from_millis(5)),
+                Err(error) => return Err(error.to_string()),
+            }
         }
-        peak = peak.max(high_water(child.id()));
-        thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(5));
-    }
+    })
 }
 
 /// A server process that is being measured.
@@ -102,21 +119,14 @@ impl Server {
             .stderr(Stdio::null())
             .spawn()
             .map_err(|e| format!("{client:?}: {e}"))?;
-        let pid = Pid::from_child(&child);
         let mut memory = 0.0_f64;
         let mut living = 0.0_f64;
-        let mut pause = Duration::from_micros(200);
-        while let Ok(None) = waitid(
-            WaitId::Pid(pid),
-            WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG,
-        ) {
+        let ended = watch(&child, || {
             let (rss, cpu) = self.children();
             memory = memory.max(high_water(self.child.id()) + rss);
             living = living.max(cpu);
-            thread::sleep(pause);
-            pause = (pause * 2).min(Duration::from_millis(5));
-        }
-        let wall = started.elapsed().as_secs_f64();
+        })?;
+        let wall = (ended - started).as_secs_f64();
         let status = child.wait().map_err(|e| e.to_string())?;
         if !status.success() {
             return Err(format!("{client:?}: {status}"));

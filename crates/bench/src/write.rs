@@ -16,7 +16,7 @@ use crate::rivals::servers::{Kind, start};
 use crate::rivals::{Sven, subversion_version};
 use crate::sizes::{Size, of_repository};
 use crate::workload::{self, large, run};
-use crate::{plot, sizes, table};
+use crate::{huge, plot, sizes, table};
 
 const RIVAL: &str = "1.14.2";
 const SERVER: &str = "1.14 -T -M 1024";
@@ -36,6 +36,9 @@ pub struct Options {
     /// How many files of the Linux sources to import (0: none; Debian's linux-source-6.1)
     #[arg(long, default_value_t = 100_000)]
     files: usize,
+    /// Adds a text of 4 GiB that goes in and out, and the memory that takes
+    #[arg(long)]
+    huge: bool,
     /// Only cells whose name contains this
     #[arg(long)]
     only: Option<String>,
@@ -76,6 +79,7 @@ pub fn main(mut options: Options) -> Result<(), String> {
         place: place.path(),
         cells: Vec::new(),
         sizes: Vec::new(),
+        huge: String::new(),
         failed: Vec::new(),
     };
     for revisions in &options.revisions {
@@ -84,6 +88,10 @@ pub fn main(mut options: Options) -> Result<(), String> {
     bench.import()?;
     for compressible in [false, true] {
         bench.large_file(compressible)?;
+    }
+    if options.huge {
+        let megabytes = if options.quick { 8 } else { 4096 };
+        bench.huge = huge::rows(&bench.sven, bench.place, megabytes, options.seed)?;
     }
     bench.publish()
 }
@@ -97,6 +105,7 @@ struct Bench<'a> {
     place: &'a Path,
     cells: Vec<Cell>,
     sizes: Vec<Size>,
+    huge: String,
     failed: Vec<String>,
 }
 
@@ -285,9 +294,10 @@ impl Bench<'_> {
             load.split(' ').take(3).collect::<Vec<_>>().join(" ")
         );
         let text = format!(
-            "{}\n{}",
+            "{}\n{}{}",
             table::markdown(&self.cells, &heading),
-            sizes::markdown(&self.sizes)
+            sizes::markdown(&self.sizes),
+            self.huge
         );
         print!("{text}");
         let store = |name: &str, bytes: &[u8]| {

@@ -14,11 +14,16 @@ use crate::measure::Server;
 pub enum Kind {
     /// Ours, with a cache of 1024 MiB.
     Sven,
+    /// Ours, with a cache of [`LEAN`] MiB.
+    SvenLean,
     /// Subversion's with threads and a cache of 1024 MiB.
     SubversionTuned,
     /// Subversion's as installed: a process for each connection, 16 MiB of cache.
     SubversionInstalled,
 }
+
+/// MiB of cache of a server that is to show how little memory it needs.
+pub const LEAN: u32 = 64;
 
 /// A running server and the URL of its root.
 pub struct Running {
@@ -35,7 +40,7 @@ pub struct Running {
 pub fn start(kind: Kind, sven: &Sven, root: &Path) -> Result<Running, String> {
     let port = free_port()?;
     let mut command = match kind {
-        Kind::Sven => sven.command("svnserve"),
+        Kind::Sven | Kind::SvenLean => sven.command("svnserve"),
         Kind::SubversionTuned | Kind::SubversionInstalled => Command::new("svnserve"),
     };
     command.args([
@@ -46,8 +51,10 @@ pub fn start(kind: Kind, sven: &Sven, root: &Path) -> Result<Running, String> {
         "--listen-port",
     ]);
     command.arg(port.to_string()).arg("-r").arg(root);
-    if kind != Kind::SubversionInstalled {
-        command.args(["-T", "-M", "1024"]);
+    match kind {
+        Kind::Sven | Kind::SubversionTuned => _ = command.args(["-T", "-M", "1024"]),
+        Kind::SvenLean => _ = command.args(["-T", "-M", &LEAN.to_string()]),
+        Kind::SubversionInstalled => {}
     }
     let child = command
         .stdin(Stdio::null())
