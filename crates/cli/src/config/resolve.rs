@@ -77,6 +77,7 @@ impl Config {
             config_file: self.optional(&file.serve.svnserve_config),
             virtual_host: file.serve.virtual_host.unwrap_or(false),
             compression: file.compression.level.unwrap_or(Options::default().compression),
+            always_compress: file.compression.level.is_some(),
             max_request: file
                 .limits
                 .request
