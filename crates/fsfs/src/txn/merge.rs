@@ -28,29 +28,36 @@ struct Plan {
 /// What a name stands for.
 type Entry = Option<(NodeKind, NodeRevId)>;
 
-/// Three states of one directory.
+/// Three states of one directory, and how far they are compared.
 struct Trio {
     ancestor: Arc<NodeRev>,
     source: Arc<NodeRev>,
     target: NodeKey,
     path: FsPath,
+    old: Arc<[DirEntry]>,
+    theirs: Arc<[DirEntry]>,
+    /// The entry of `old` that comes next.
+    next: usize,
 }
 
 impl State {
     /// Merges revision `to` into the transaction, whose base it becomes.
     ///
     /// # Errors
-    /// `FS_CONFLICT` with the path; those of reading the revisions.
+    /// `FS_CONFLICT` with the path, of several the one that the incumbent meets first; those of reading the revisions.
     pub(super) fn merge(&mut self, fs: &Fs, to: Revnum) -> Result<()> {
         let mut plan = Plan::default();
-        let mut trios = vec![Trio {
-            ancestor: fs.root_noderev(self.base())?,
-            source: fs.root_noderev(to)?,
-            target: ROOT,
-            path: FsPath::root(),
-        }];
-        while let Some(trio) = trios.pop() {
-            self.plan(fs, &trio, &mut plan, &mut trios)?;
+        let (ancestor, source) = (fs.root_noderev(self.base())?, fs.root_noderev(to)?);
+        let mut trios = vec![self.trio(fs, ancestor, source, ROOT, FsPath::root())?];
+        while let Some(trio) = trios.last_mut() {
+            match self.plan_entries(fs, trio, &mut plan)? {
+                // Depth first, in the order of names.
+                Some(below) => trios.push(below),
+                None => {
+                    self.plan_new_entries(fs, trio, &mut plan)?;
+                    trios.pop();
+                }
+            }
         }
         for (dir, name, entry) in plan.entries {
             self.set_entry(fs, dir, &name, entry)?;
@@ -74,20 +81,39 @@ impl State {
         Ok(())
     }
 
-    /// Plans the merge of one directory; those below that need one go to `trios`.
-    fn plan(&mut self, fs: &Fs, trio: &Trio, plan: &mut Plan, trios: &mut Vec<Trio>) -> Result<()> {
-        let old = fs.dir_entries(&trio.ancestor)?;
-        let theirs = fs.dir_entries(&trio.source)?;
-        if !same_props(fs, &trio.ancestor, &trio.source)? {
-            return Err(conflict(&trio.path));
+    /// Begins to compare a directory.
+    fn trio(
+        &self,
+        fs: &Fs,
+        ancestor: Arc<NodeRev>,
+        source: Arc<NodeRev>,
+        target: NodeKey,
+        path: FsPath,
+    ) -> Result<Trio> {
+        let (old, theirs) = (fs.dir_entries(&ancestor)?, fs.dir_entries(&source)?);
+        if !same_props(fs, &ancestor, &source)?
+            || (self.changed_props(fs, &ancestor, target)? && !same_lines(&old, &theirs))
+        {
+            return Err(conflict(&path));
         }
-        if self.changed_props(fs, &trio.ancestor, trio.target)? && !same_lines(&old, &theirs) {
-            return Err(conflict(&trio.path));
-        }
+        Ok(Trio {
+            ancestor,
+            source,
+            target,
+            path,
+            old,
+            theirs,
+            next: 0,
+        })
+    }
+
+    /// Plans what becomes of the entries that the ancestor has, up to the next that is to be compared inside.
+    fn plan_entries(&mut self, fs: &Fs, trio: &mut Trio, plan: &mut Plan) -> Result<Option<Trio>> {
         let target = self.node(trio.target)?.noderev.clone();
-        for before in old.iter() {
+        while let Some(before) = trio.old.get(trio.next) {
+            trio.next += 1;
             let name = &*before.name;
-            let now = dir::find(&theirs, name).map(|entry| (entry.kind, entry.id));
+            let now = dir::find(&trio.theirs, name).map(|entry| (entry.kind, entry.id));
             if now.is_some_and(|(_, id)| id == before.id) {
                 continue;
             }
@@ -105,18 +131,20 @@ impl State {
                 .all(|kind| *kind == NodeKind::Dir);
             let line = |id: &NodeRevId| (id.node, id.copy);
             let one_line = line(&before.id) == line(&now.1) && line(&before.id) == line(&ours.1);
-            match self.key_of(&ours.1) {
-                Some(target) if all_dirs && one_line => trios.push(Trio {
-                    ancestor: fs.noderev(&before.id)?,
-                    source: fs.noderev(&now.1)?,
-                    target,
-                    path,
-                }),
-                _ => return Err(conflict(&path)),
-            }
+            let Some(key) = self.key_of(&ours.1).filter(|_| all_dirs && one_line) else {
+                return Err(conflict(&path));
+            };
+            let (ancestor, source) = (fs.noderev(&before.id)?, fs.noderev(&now.1)?);
+            return self.trio(fs, ancestor, source, key, path).map(Some);
         }
-        for new in theirs.iter() {
-            if dir::find(&old, &new.name).is_some() {
+        Ok(None)
+    }
+
+    /// Plans what becomes of the entries that the ancestor does not have.
+    fn plan_new_entries(&mut self, fs: &Fs, trio: &Trio, plan: &mut Plan) -> Result<()> {
+        let target = self.node(trio.target)?.noderev.clone();
+        for new in trio.theirs.iter() {
+            if dir::find(&trio.old, &new.name).is_some() {
                 continue;
             }
             if self.find(fs, &target, &new.name)?.is_some() {

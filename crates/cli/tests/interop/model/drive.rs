@@ -94,7 +94,7 @@ pub fn svnmucc(url: &str, edit: &Edit) -> Outcome {
         std::fs::write(&path, bytes).expect("because the folder is ours");
         path
     };
-    for (number, step) in edit.steps.iter().enumerate() {
+    for (number, step) in edit.steps().iter().enumerate() {
         tool = match step {
             Step::Mkdir(path) => tool.arg("mkdir").arg(escape(path)),
             Step::Put(path, text) => tool.arg("put").arg(file(number, text)).arg(escape(path)),
@@ -125,15 +125,11 @@ pub fn svnmucc(url: &str, edit: &Edit) -> Outcome {
 
 /// A path as part of a URL; the root is `.`, so that `svnmucc` gets something.
 fn escape(path: &str) -> String {
-    if path.is_empty() {
-        return ".".to_owned();
+    // There are no peg revisions here: an @ is one of the name.
+    match path {
+        "" => ".".to_owned(),
+        path => encoded(path),
     }
-    let mut out = encoded(path);
-    // A trailing @ keeps the tool from looking for a peg revision.
-    if path.contains('@') {
-        out.push('@');
-    }
-    out
 }
 
 fn encoded(path: &str) -> String {
@@ -159,8 +155,6 @@ fn refusal(item: &Item) -> Outcome {
     }
     let errors = item.items().get(1).map(Item::items).unwrap_or_default();
     let error = |error: &Item| match error.items() {
-        // Of several conflicts either side names the one that it meets first.
-        [Item::Number(160_024), ..] => (160_024, "Conflict".to_owned()),
         [Item::Number(code), Item::Text(text), ..] => (*code, String::from_utf8_lossy(text).into_owned()),
         other => panic!("no error: {other:?}"),
     };

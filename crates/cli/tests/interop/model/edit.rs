@@ -1,10 +1,11 @@
 //! Random trees of edits: what the repository should hold, and commits that are made up from it.
 //!
-//! An [`Edit`] is kept twice: as a tree of changes, the way an editor is driven, and as the list of steps that `svnmucc` takes.
+//! An [`Edit`] is a tree of changes, the way an editor is driven; [`Edit::steps`] makes of it what `svnmucc` takes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use base::checksum::Md5;
 use testkit::history::Random;
 
 /// A file's contents.
@@ -61,8 +62,52 @@ pub struct Edit {
     pub log: String,
     /// The change of the root.
     pub root: Change,
-    /// The same as steps.
-    pub steps: Vec<Step>,
+}
+
+impl Edit {
+    /// Takes out what `svnmucc` itself refuses; false if nothing is left.
+    pub fn fit_for_svnmucc(&mut self) -> bool {
+        self.root.fit_for_svnmucc();
+        !self.steps().is_empty()
+    }
+
+    /// The edit as steps: every path is named once for each thing that happens to it.
+    pub fn steps(&self) -> Vec<Step> {
+        let mut steps = Vec::new();
+        self.root.steps("", &mut steps);
+        steps
+    }
+}
+
+impl Change {
+    fn fit_for_svnmucc(&mut self) {
+        let is_dir = self.is_dir;
+        self.props.retain(|(name, _)| {
+            let elsewhere = if is_dir { "svn:executable" } else { "svn:ignore" };
+            name.is_ascii() && name != elsewhere
+        });
+        self.children.values_mut().for_each(Change::fit_for_svnmucc);
+    }
+
+    fn steps(&self, path: &str, steps: &mut Vec<Step>) {
+        let at = || path.to_owned();
+        if self.delete {
+            steps.push(Step::Remove(at()));
+        }
+        match &self.add {
+            Some(Some((from, rev))) => steps.push(Step::Copy(*rev, from.clone(), at())),
+            Some(None) if self.is_dir => steps.push(Step::Mkdir(at())),
+            Some(None) | None => {}
+        }
+        if let Some((_, text)) = &self.text {
+            steps.push(Step::Put(at(), text.clone()));
+        }
+        let props = self.props.iter().cloned();
+        steps.extend(props.map(|prop| Step::Prop(at(), prop)));
+        for (name, child) in &self.children {
+            child.steps(&join(path, name), steps);
+        }
+    }
 }
 
 /// Makes edits.
@@ -115,7 +160,6 @@ impl Maker {
                 is_dir: true,
                 ..Change::default()
             },
-            steps: Vec::new(),
         };
         let many = if self.one_in(6) { 12 } else { 4 };
         let wanted = 1 + self.random.below(many);
@@ -126,7 +170,6 @@ impl Maker {
             base,
             log: format!("{} {} of {base}", self.prefix, self.serial),
             root: work.root,
-            steps: work.steps,
         }
     }
 
@@ -135,6 +178,20 @@ impl Maker {
         let mut tree = self.trees.last().expect("because there is revision 0").clone();
         self.apply(&edit.root, "", &mut tree);
         self.trees.push(tree);
+    }
+
+    /// Panics unless these are just the paths of the youngest tree (`None` for a directory, the MD5 of a file).
+    pub fn check(&self, found: &BTreeMap<String, Option<String>>, what: &str) {
+        let tree = self.trees.last().expect("because there is revision 0");
+        let md5 = |node: &Node| node.text.as_ref().map(|text| Md5::of(text).to_string());
+        let expected: BTreeMap<String, Option<String>> = tree
+            .iter()
+            .map(|(path, node)| (path.clone(), md5(node)))
+            .collect();
+        for path in expected.keys().chain(found.keys()) {
+            let (expected, found) = (expected.get(path), found.get(path));
+            assert_eq!(expected, found, "{what}: expected and found at '{path}'");
+        }
     }
 
     fn apply(&self, change: &Change, path: &str, tree: &mut Tree) {
@@ -169,13 +226,12 @@ impl Maker {
                 if let Some(path) = self.free(work) {
                     work.add(&path, None, true);
                     work.tree.insert(
-                        path.clone(),
+                        path,
                         Node {
                             text: None,
                             props: Vec::new(),
                         },
                     );
-                    work.steps.push(Step::Mkdir(path));
                 }
             }
             3..=5 => {
@@ -255,7 +311,6 @@ impl Maker {
         let is_dir = old[source].text.is_none();
         work.add(&path, Some((source.to_owned(), rev)), is_dir);
         copy(old, source, &mut work.tree, &path);
-        work.steps.push(Step::Copy(rev, source.to_owned(), path.clone()));
         // Often the copy is changed at once, at itself or below.
         if self.one_in(2) {
             let inside: Vec<String> = work
@@ -311,8 +366,7 @@ impl Maker {
         }
         let change = work.slot(&path);
         change.props.retain(|(name, _)| *name != prop.0);
-        change.props.push(prop.clone());
-        work.steps.push(Step::Prop(path, prop));
+        change.props.push(prop);
     }
 
     /// A text for a file: lines, noise, much of both, nothing; or a change of what was there.
@@ -386,7 +440,6 @@ struct Work {
     base: u64,
     tree: Tree,
     root: Change,
-    steps: Vec<Step>,
 }
 
 impl Work {
@@ -417,9 +470,8 @@ impl Work {
         let before = change.text.take().map_or(before, |(first, _)| first);
         change.text = Some((before, after.clone()));
         let props = self.tree.get(path).map(|n| n.props.clone()).unwrap_or_default();
-        let text = Some(after.clone());
+        let text = Some(after);
         self.tree.insert(path.to_owned(), Node { text, props });
-        self.steps.push(Step::Put(path.to_owned(), after));
     }
 
     fn remove(&mut self, path: &str) {
@@ -439,7 +491,6 @@ impl Work {
             parent.children.insert(name.to_owned(), delete);
         }
         remove(&mut self.tree, path);
-        self.steps.push(Step::Remove(path.to_owned()));
     }
 }
 

@@ -8,6 +8,7 @@ mod edit;
 mod shared;
 mod twins;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -123,6 +124,27 @@ fn examine(repository: &Path) -> Vec<u8> {
     let [theirs, ours] = Side::BOTH.map(|side| admin(side, &["dump", "-q"], repository).expect_ok().stdout);
     same(&theirs, &ours, "dumps of one repository");
     theirs
+}
+
+/// The paths of a revision: `None` for a directory, the MD5 of a file.
+fn paths(repository: &Path, rev: u64) -> BTreeMap<String, Option<String>> {
+    let rev = rev.to_string();
+    let dump = admin(Side::Theirs, &["dump", "-q", "-r", &rev], repository)
+        .expect_ok()
+        .stdout;
+    let mut found = BTreeMap::from([(String::new(), None)]);
+    let mut path = String::new();
+    for line in dump.split(|b| *b == b'\n') {
+        let line = String::from_utf8_lossy(line);
+        if let Some(name) = line.strip_prefix("Node-path: ") {
+            path = name.to_owned();
+            found.insert(path.clone(), None);
+        }
+        if let Some(md5) = line.strip_prefix("Text-content-md5: ") {
+            found.insert(path.clone(), Some(md5.to_owned()));
+        }
+    }
+    found
 }
 
 /// Panics with the neighbourhood of the first difference.

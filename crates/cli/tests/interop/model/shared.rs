@@ -12,7 +12,7 @@ use testkit::{Side, Tool, scratch};
 
 use super::drive::{Manner, Outcome, commit, svnmucc};
 use super::edit::Maker;
-use super::{admin, create, examine, hotcopy, seeds, serve, steps};
+use super::{admin, create, examine, hotcopy, paths, seeds, serve, steps};
 
 const MANNER: Manner = Manner {
     texts_late: true,
@@ -43,23 +43,24 @@ fn in_turns(seed: u64) {
             administer(&mut maker.random, root.path(), &repository, server, youngest);
             continue;
         }
-        let edit = maker.edit(youngest);
+        let mut edit = maker.edit(youngest);
         let outcome = if maker.one_in(10) {
+            if !edit.fit_for_svnmucc() {
+                continue;
+            }
             svnmucc(&server.url("repo"), &edit)
         } else {
             commit(server, "repo", &edit, MANNER)
         };
-        match outcome {
-            Outcome::Committed(rev) => {
-                maker.committed(&edit);
-                assert_eq!(rev, maker.youngest());
-                acknowledged.insert(rev, edit.log.clone());
-            }
-            // The model is not always right about what the repository holds; dumps and verification are.
-            Outcome::Refused(_) => {}
-            Outcome::Gone => panic!("{}: the server went away", edit.log),
-        }
+        let Outcome::Committed(rev) = outcome else {
+            panic!("{}: {outcome:?}\n{edit:?}", edit.log);
+        };
+        maker.committed(&edit);
+        assert_eq!(rev, maker.youngest());
+        acknowledged.insert(rev, edit.log.clone());
     }
+    let found = paths(&repository, maker.youngest());
+    maker.check(&found, &repository.display().to_string());
     nothing_lost(&repository, &acknowledged);
 }
 

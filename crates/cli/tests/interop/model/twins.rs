@@ -10,7 +10,7 @@ use testkit::{Side, Tool, scratch};
 
 use super::drive::{Commit, Manner, Outcome, commit, svnmucc};
 use super::edit::{Edit, Maker};
-use super::{admin, create, examine, hotcopy, same, seeds, serve, steps, without_dates};
+use super::{admin, create, examine, hotcopy, paths, same, seeds, serve, steps, without_dates};
 
 /// One of the two.
 struct Twin {
@@ -96,12 +96,15 @@ fn run(seed: u64, rounds: usize) {
             0..=9 => {
                 let edit = maker.edit(youngest);
                 let outcome = both(&twins, |twin| commit(&twin.server, "repo", &edit, manner));
-                note(&mut maker, &edit, &outcome);
+                note_at_head(&mut maker, &edit, &outcome);
             }
             10 | 11 => {
-                let edit = maker.edit(youngest);
+                let mut edit = maker.edit(youngest);
+                if !edit.fit_for_svnmucc() {
+                    continue;
+                }
                 let outcome = both(&twins, |twin| svnmucc(&twin.url(), &edit));
-                note(&mut maker, &edit, &outcome);
+                note_at_head(&mut maker, &edit, &outcome);
             }
             12 | 13 => {
                 // Made up from an older revision: out of date, or merged while it is driven.
@@ -114,11 +117,25 @@ fn run(seed: u64, rounds: usize) {
             _ => administer(&twins, &mut maker),
         }
     }
+    for twin in &twins {
+        let found = paths(&twin.repository, maker.youngest());
+        maker.check(&found, &format!("{:?}", twin.side));
+    }
     let [theirs, ours] = twins
         .each_ref()
         .map(|twin| without_dates(examine(&twin.repository)));
     same(&theirs, &ours, "dumps of both");
     load(&twins);
+}
+
+/// A commit of what was made up from the youngest revision cannot be refused.
+fn note_at_head(maker: &mut Maker, edit: &Edit, outcome: &Outcome) {
+    assert!(
+        matches!(outcome, Outcome::Committed(_)),
+        "{}: {outcome:?}\n{edit:?}",
+        edit.log
+    );
+    note(maker, edit, outcome);
 }
 
 fn note(maker: &mut Maker, edit: &Edit, outcome: &Outcome) {
