@@ -7,7 +7,8 @@
 //! see the revisions of a group before; to all others of this process and any other they do not exist.
 //!
 //! The group holds the write lock from its first commit to its flush: others commit between the groups, so they should be short
-//! (a second, a thousand revisions).
+//! (a second, a thousand revisions). A transaction may begin in one group and be committed in a later one; then it is merged with
+//! what others have committed.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -70,13 +71,17 @@ impl Batch {
         &self.view
     }
 
-    /// Begins a transaction on the youngest revision of the group. It must end before the next one begins.
+    /// Begins a transaction on the youngest revision of the group, or of all where there is none. It must end before the next
+    /// one begins.
     ///
     /// # Errors
     /// As [`Fs::begin_txn`].
     pub fn begin_txn(&mut self, options: TxnOptions, now: Date) -> Result<Txn> {
         self.unless_failed(|this| {
-            this.acquire()?;
+            if this.lock.is_none() {
+                let youngest = this.outer.youngest()?;
+                this.follow(youngest)?;
+            }
             let base = this.view.youngest_seen();
             if !this.view.format().has_protorevs_dir() {
                 return this.view.begin_txn(base, options, now);
@@ -88,7 +93,6 @@ impl Batch {
             let mut name = format!("{base}-");
             push_base36(&mut name, this.numbers.start);
             this.numbers.start += 1;
-            this.view.make_txn_dir(&name)?;
             this.view.begin_named(&name, base, options, now)
         })
     }
@@ -96,11 +100,12 @@ impl Batch {
     /// Makes a transaction the next revision of the group.
     ///
     /// # Errors
-    /// As [`Txn::commit`]; without conflicts, because nobody else can commit. After any, the group takes no more commits.
+    /// As [`Txn::commit`]. After any, the group takes no more commits.
     pub fn commit(&mut self, mut txn: Txn, now: &dyn Fn() -> Date) -> Result<Committed> {
         self.unless_failed(|this| {
             this.acquire()?;
             let lock = this.lock.as_ref().expect("because it was acquired");
+            txn.merge_with(this.view.youngest_seen())?;
             let when = When::Later(&this.current);
             let prepared = txn.prepare(when)?;
             let finished = txn.finalise(lock, prepared, now, when)?;
@@ -197,13 +202,18 @@ impl Batch {
                 self.clear()?;
                 self.is_first = false;
             }
-            self.view.set_youngest(lock.youngest());
-            self.view.set_named(lock.youngest());
-            self.view.refresh_min_unpacked_rev()?;
+            self.follow(lock.youngest())?;
             self.lock = Some(lock);
             self.current.clear();
         }
         Ok(())
+    }
+
+    /// Sees what others have committed. There are no revisions of a group.
+    fn follow(&self, youngest: Revnum) -> Result<()> {
+        self.view.set_youngest(youngest);
+        self.view.set_named(youngest);
+        self.view.refresh_min_unpacked_rev().map(drop)
     }
 
     /// Fails once, stays failed.

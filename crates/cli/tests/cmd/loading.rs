@@ -276,34 +276,36 @@ fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
 
 #[test]
 fn others_commit_while_the_stream_is_slow() {
-    let scratch = testkit::scratch();
-    let repo = scratch.path().join("r");
-    create(&repo, "1.14");
     let mut history = Stream::new("694022bd-e2dc-46c0-8d31-6eccbe7cc197");
     history.rev("a").file("a", "a");
-    history.rev("b").file("b", "b");
+    history.rev("b").file("b", &"b".repeat(1000));
     let bytes = history.bytes();
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    let half = text.find("Revision-number: 2").expect("because it is there");
-    // The first revision's transaction is open then.
-    let mut slow = Slow::start(&repo, &bytes[..half + 30]);
-    wait_for("a transaction", || {
-        !Tool::new("svnadmin")
-            .arg("lstxns")
-            .arg(&repo)
-            .ok()
-            .out()
-            .is_empty()
-    });
-    let url = format!("file://{}/other", repo.display());
-    Tool::new("svn").args(["mkdir", "-q", "-m", "x", &url]).ok();
-    assert_eq!(youngest(&repo), "1\n");
-    let mut input = slow.input.take().expect("because it is open");
-    input.write_all(&bytes[half + 30..]).expect("because it reads");
-    drop(input);
-    assert!(slow.child.wait().expect("because it runs").success());
-    assert_eq!(youngest(&repo), "3\n");
-    Tool::new("svnadmin").args(["verify", "-q"]).arg(&repo).ok();
+    let second = text.find("Revision-number: 2").expect("because it is there");
+    // In the first revision, whose transaction is open then, and in the midst of the second one's text.
+    for (cut, complete) in [(second + 30, 0), (bytes.len() - 500, 1)] {
+        let scratch = testkit::scratch();
+        let repo = scratch.path().join("r");
+        create(&repo, "1.14");
+        let mut slow = Slow::start(&repo, &bytes[..cut]);
+        wait_for("a transaction on what is complete", || {
+            let list = Tool::new("svnadmin").arg("lstxns").arg(&repo).ok().out();
+            list.starts_with(&format!("{complete}-")) && youngest(&repo) == format!("{complete}\n")
+        });
+        let url = format!("file://{}/other", repo.display());
+        Tool::new("svn").args(["mkdir", "-q", "-m", "x", &url]).ok();
+        assert_eq!(youngest(&repo), format!("{}\n", complete + 1));
+        let mut input = slow.input.take().expect("because it is open");
+        input.write_all(&bytes[cut..]).expect("because it reads");
+        drop(input);
+        assert!(slow.child.wait().expect("because it runs").success());
+        assert_eq!(youngest(&repo), "3\n");
+        Tool::new("svnadmin").args(["verify", "-q"]).arg(&repo).ok();
+        let tree = Tool::new("svnlook").arg("tree").arg(&repo).ok().out();
+        let mut lines: Vec<&str> = tree.lines().collect();
+        lines.sort_unstable();
+        assert_eq!(lines, [" a", " b", " other/", "/"]);
+    }
 }
 
 #[test]
@@ -321,10 +323,10 @@ fn an_interrupted_load_keeps_what_was_complete() {
     Tool::new("kill")
         .args(["-INT", &slow.child.id().to_string()])
         .ok();
-    // It may wait for its stream: theirs does, until something comes.
-    let mut input = slow.input.take().expect("because it is open");
-    _ = input.write_all(&bytes[bytes.len() / 2..]);
-    drop(input);
+    // It does not wait for its stream, which stays open (theirs does, until something comes).
+    wait_for("its end", || {
+        slow.child.try_wait().is_ok_and(|status| status.is_some())
+    });
     let output = slow.child.wait_with_output().expect("because it runs");
     assert_eq!(output.status.signal(), Some(2), "{output:?}");
     assert_eq!(

@@ -51,6 +51,8 @@ pub fn run_on(db: &Path, disk: Arc<dyn Disk>, cancel: &Cancel) -> Result<Revnum>
     }
     let path = fs.layout().file("current");
     write_atomic(fs.disk(), &path, text.as_bytes(), &path)?;
+    // Leftovers of crashes, in nobody's way if they stay.
+    _ = fs.remove_unnamed_txns();
     Ok(youngest)
 }
 

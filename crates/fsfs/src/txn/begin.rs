@@ -1,11 +1,15 @@
 //! Beginning a transaction, opening one that is on disk, and removing one.
 //!
-//! A new transaction has its directory and its prototype revision from the start, so whatever happens to this process,
+//! A new transaction has its directory, its root and its prototype revision from the start, so whatever happens to this process,
 //! `lstxns` lists it and `rmtxns` removes it. The rest of its files is written by `lay_down`, if somebody else is to read them.
+//!
+//! The directory gets its name when the root is in it: one without a root is listed by the incumbent's tools, and cannot be
+//! removed by them. (In formats 1 and 2 the name is taken by making the directory, so that moment stays.)
 
 use std::collections::HashSet;
 use std::io;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use base::{Code, Date, Error, NodeKind, Props, Result, Revnum, hashdump, props};
@@ -42,16 +46,14 @@ impl Fs {
         let name = if self.format().has_protorevs_dir() {
             let mut number = String::new();
             push_base36(&mut number, self.take_txn_numbers(1)?);
-            let name = format!("{base}-{number}");
-            self.make_txn_dir(&name)?;
-            name
+            format!("{base}-{number}")
         } else {
             self.make_numbered_txn_dir(base)?
         };
         self.begin_named(&name, base, options, now)
     }
 
-    /// Fills the directory of a new transaction.
+    /// Makes the directory of a new transaction, where its name has not been taken by that, and what is in it.
     pub(crate) fn begin_named(
         &self,
         name: &str,
@@ -59,19 +61,23 @@ impl Fs {
         options: TxnOptions,
         now: Date,
     ) -> Result<Txn> {
+        let id = TxnId::parse(name.as_bytes())?;
+        let mut list = Props::from([(props::DATE.to_owned(), now.to_string().into_bytes())]);
+        if options.check_locks {
+            list.insert(CHECK_LOCKS.to_owned(), b"true".to_vec());
+        }
+        if options.client_date {
+            list.insert(CLIENT_DATE.to_owned(), b"0".to_vec());
+        }
+        let mut state = State::new(id, name.to_owned(), self.fresh_root(id, base)?, list);
+        let has_name = !self.format().has_protorevs_dir();
+        if !has_name {
+            self.make_txn_dir(name, &mut state)?;
+        }
         let begin = || -> Result<Txn> {
-            let id = TxnId::parse(name.as_bytes())?;
-            let mut list = Props::from([(props::DATE.to_owned(), now.to_string().into_bytes())]);
-            if options.check_locks {
-                list.insert(CHECK_LOCKS.to_owned(), b"true".to_vec());
+            if has_name {
+                state.lay_root(self, &self.layout().txn(name))?;
             }
-            if options.client_date {
-                list.insert(CLIENT_DATE.to_owned(), b"0".to_vec());
-            }
-            let root = self.fresh_root(id, base)?;
-            let mut state = State::new(id, name.to_owned(), root, list);
-            // The root first: `rmtxns` of others removes what a crash leaves if that is there, and needs nothing else.
-            state.lay_root(self)?;
             let proto = ProtoRev::create(self, id)?;
             self.live_txn(state, proto, false)
         };
@@ -79,6 +85,37 @@ impl Fs {
             // It never began. What cannot be removed now can be later, by its name.
             _ = self.purge_txn(name);
         })
+    }
+
+    /// Makes the directory of a transaction with its root, under another name first. A crash leaves a directory of that other
+    /// name, which is no transaction; `recover` removes it.
+    fn make_txn_dir(&self, name: &str, state: &mut State) -> Result<()> {
+        let new = self.layout().transactions().join(format!("{name}{NEW}"));
+        let path = self.layout().txn(name);
+        let mut make = || -> Result<()> {
+            match self.disk().create_dir(&new) {
+                // A crash left it, and the number was given out again.
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+                made => made.map_err(|e| Error::io("Can't create directory", &new, &e))?,
+            }
+            state.lay_root(self, &new)?;
+            let renamed = self.disk().rename(&new, &path);
+            renamed.map_err(|e| Error::io("Can't create directory", &path, &e))
+        };
+        make().inspect_err(|_| {
+            _ = self.remove_files_and_dir(&new);
+        })
+    }
+
+    /// Removes the directories that transactions had before they had a name, which crashes have left.
+    pub(crate) fn remove_unnamed_txns(&self) -> Result<()> {
+        let dir = self.layout().transactions();
+        let names = self.disk().list(&dir);
+        let names = names.map_err(|e| Error::io("Can't open directory", &dir, &e))?;
+        let mut left = names
+            .iter()
+            .filter(|name| name.to_str().is_some_and(|name| name.ends_with(NEW)));
+        left.try_for_each(|name| self.remove_files_and_dir(&dir.join(name)))
     }
 
     /// The root of a transaction in which nothing has happened yet.
@@ -135,13 +172,6 @@ impl Fs {
         push_base36(&mut line, number);
         line.push('\n');
         write_atomic(self.disk(), &path, line.as_bytes(), &path)
-    }
-
-    /// Makes the directory of a transaction; its name is taken from then on.
-    pub(crate) fn make_txn_dir(&self, name: &str) -> Result<()> {
-        let path = self.layout().txn(name);
-        let made = self.disk().create_dir(&path);
-        made.map_err(|e| Error::io("Can't create directory", &path, &e))
     }
 
     /// Formats 1 and 2 have no counter: the first number that is free.
@@ -292,23 +322,26 @@ impl Fs {
 
     /// Removes a transaction's directory with all files in it.
     pub(crate) fn remove_txn_dir(&self, name: &str) -> Result<()> {
-        let dir = self.layout().txn(name);
-        let ignore_missing = |result: io::Result<()>, what: &str, path: &std::path::Path| match result {
+        self.remove_files_and_dir(&self.layout().txn(name))
+    }
+
+    fn remove_files_and_dir(&self, dir: &Path) -> Result<()> {
+        let ignore_missing = |result: io::Result<()>, what: &str, path: &Path| match result {
             Ok(()) => Ok(()),
             Err(e) => match Error::io(what, path, &e) {
                 e if is_missing(&e) => Ok(()),
                 e => Err(e),
             },
         };
-        let files = match self.disk().list(&dir) {
+        let files = match self.disk().list(dir) {
             Ok(files) => files,
-            Err(e) => return ignore_missing(Err(e), "Can't open directory", &dir),
+            Err(e) => return ignore_missing(Err(e), "Can't open directory", dir),
         };
         for file in files {
             let path = dir.join(file);
             ignore_missing(self.disk().remove_file(&path), "Can't remove file", &path)?;
         }
-        ignore_missing(self.disk().remove_dir(&dir), "Can't remove directory", &dir)
+        ignore_missing(self.disk().remove_dir(dir), "Can't remove directory", dir)
     }
 }
 
@@ -318,3 +351,6 @@ impl State {
         self.props.contains_key(CHECK_LOCKS)
     }
 }
+
+/// Ends the name of a directory that is to become a transaction's.
+const NEW: &str = ".new";

@@ -102,7 +102,8 @@ impl Txn {
         })
     }
 
-    fn merge_with(&mut self, youngest: Revnum) -> Result<()> {
+    /// Brings in what was committed since the transaction began.
+    pub(crate) fn merge_with(&mut self, youngest: Revnum) -> Result<()> {
         let mut state = self.state.write();
         match state.base() == youngest {
             true => Ok(()),

@@ -18,10 +18,11 @@ use crate::format::number::push_base36;
 use crate::fs::Fs;
 
 impl State {
-    /// Writes the root's node-revision: enough for the incumbent to find the transaction, and to remove it.
-    pub(super) fn lay_root(&mut self, fs: &Fs) -> Result<()> {
+    /// Writes the root's node-revision into `dir`: enough for the incumbent to open the transaction, and to remove it.
+    pub(super) fn lay_root(&mut self, fs: &Fs, dir: &Path) -> Result<()> {
         let [path, ..] = files_of(fs, self.id, ROOT);
-        lay_noderev(fs, &path, self.node_mut(ROOT)?)
+        let name = path.file_name().unwrap_or_default();
+        lay_noderev(fs, &dir.join(name), self.node_mut(ROOT)?)
     }
 
     /// Writes what is not on disk yet.

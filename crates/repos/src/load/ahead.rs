@@ -1,67 +1,44 @@
-//! Reading the stream ahead, on a thread of its own: whoever applies records need not wait for the disk, and can ask whether
-//! more is there without waiting for it.
+//! Reading the stream ahead, on a thread of its own: whoever applies records need not wait for the disk, and learns when the
+//! stream makes it wait for longer.
 
 use std::io::{self, BufRead, Read};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use base::{Error, Result};
-use crossbeam_channel::{Receiver, Sender, bounded};
+use base::{Cancel, Error, Result};
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
 /// The stream, in pieces that another thread reads.
-pub(super) struct Pieces {
+pub(super) struct Pieces<'a> {
     pieces: Receiver<io::Result<Vec<u8>>>,
     piece: Vec<u8>,
     at: usize,
-    state: Arc<State>,
+    cancel: Cancel,
+    stalled: Box<dyn FnMut() -> Result<()> + 'a>,
 }
 
-/// Tells whether the stream goes on.
-pub(super) struct More {
-    pieces: Receiver<io::Result<Vec<u8>>>,
-    state: Arc<State>,
-    /// Somebody has waited in vain, and nothing has come since: no need to wait again.
-    is_stalled: bool,
-}
-
-/// What both sides know of the stream.
-#[derive(Default)]
-struct State {
-    /// Bytes of the current piece that were not consumed.
-    left: AtomicUsize,
-    /// Everything was read and is in the channel.
-    ended: AtomicBool,
-}
-
-/// Starts to read.
+/// Starts to read. Whenever nothing comes for a while, `stalled` is called, and `cancel` is looked at: either can end the
+/// reading, with an error that holds theirs.
 ///
 /// # Errors
 /// `errno` if there can be no other thread.
-pub(super) fn read(input: impl Read + Send + 'static) -> Result<(Pieces, More)> {
+pub(super) fn read<'a>(
+    input: impl Read + Send + 'static,
+    cancel: &Cancel,
+    stalled: impl FnMut() -> Result<()> + 'a,
+) -> Result<Pieces<'a>> {
     let (sender, pieces) = bounded(PIECES);
-    let state = Arc::new(State::default());
-    let theirs = state.clone();
     thread::Builder::new()
         .name("load: read".into())
-        .spawn(move || {
-            pass_on(input, &sender);
-            theirs.ended.store(true, Ordering::Release);
-        })
+        .spawn(move || pass_on(input, &sender))
         .map_err(|e| Error::os(&e, "Can't start a thread"))?;
-    let more = More {
-        pieces: pieces.clone(),
-        state: state.clone(),
-        is_stalled: false,
-    };
-    let pieces = Pieces {
+    Ok(Pieces {
         pieces,
         piece: Vec::new(),
         at: 0,
-        state,
-    };
-    Ok((pieces, more))
+        cancel: cancel.clone(),
+        stalled: Box::new(stalled),
+    })
 }
 
 /// Reads until the end, a failure, or until nobody wants more.
@@ -84,27 +61,7 @@ fn pass_on(mut input: impl Read, pieces: &Sender<io::Result<Vec<u8>>>) {
     }
 }
 
-impl More {
-    /// False if little more has come than was asked for, and nothing else does for a while: what is there may end within a record.
-    /// At the end of the stream nobody waits.
-    pub(super) fn comes_soon(&mut self) -> bool {
-        let start = Instant::now();
-        while self.state.left.load(Ordering::Relaxed) < PLENTY && self.pieces.is_empty() {
-            if self.state.ended.load(Ordering::Acquire) {
-                break;
-            }
-            if self.is_stalled || start.elapsed() >= SOON {
-                self.is_stalled = true;
-                return false;
-            }
-            thread::sleep(SOON / 50);
-        }
-        self.is_stalled = false;
-        true
-    }
-}
-
-impl Read for Pieces {
+impl Read for Pieces<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.fill_buf()?.read(buffer)?;
         self.consume(length);
@@ -112,17 +69,20 @@ impl Read for Pieces {
     }
 }
 
-impl BufRead for Pieces {
+impl BufRead for Pieces<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.at == self.piece.len() {
-            match self.pieces.recv() {
+        while self.at == self.piece.len() {
+            match self.pieces.recv_timeout(SOON) {
                 Ok(piece) => {
                     self.piece = piece?;
                     self.at = 0;
-                    self.state.left.store(self.piece.len(), Ordering::Relaxed);
                 }
                 // The other thread has ended: so has the stream.
-                Err(_) => return Ok(&[]),
+                Err(RecvTimeoutError::Disconnected) => return Ok(&[]),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.cancel.check().map_err(io::Error::other)?;
+                    (self.stalled)().map_err(io::Error::other)?;
+                }
             }
         }
         Ok(&self.piece[self.at..])
@@ -130,37 +90,34 @@ impl BufRead for Pieces {
 
     fn consume(&mut self, length: usize) {
         self.at = (self.at + length).min(self.piece.len());
-        self.state
-            .left
-            .store(self.piece.len() - self.at, Ordering::Relaxed);
     }
 }
 
 /// Bytes that are read at once.
 const PIECE: usize = 256 << 10;
 
-/// Bytes that hold the next revision, most likely.
-const PLENTY: usize = 64 << 10;
-
 /// Pieces that are read ahead.
 const PIECES: usize = 16;
 
-/// How long the next bytes may take until a group of revisions does not wait for them.
+/// How long the next bytes may take until something is done about it.
 const SOON: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
+    use base::Code;
+
     use super::*;
 
     #[test]
-    fn what_is_read_is_what_was_there_and_the_end_is_known() {
+    fn what_is_read_is_what_was_there() {
         let text: Vec<u8> = (0..3 * PIECE + 17).map(|at| at as u8).collect();
-        let (mut pieces, mut more) = read(io::Cursor::new(text.clone())).expect("works");
-        assert!(more.comes_soon());
+        let never = || panic!("nothing is slow");
+        let mut pieces = read(io::Cursor::new(text.clone()), &Cancel::new(), never).expect("works");
         let mut all = Vec::new();
         pieces.read_to_end(&mut all).expect("works");
         assert!(all == text);
-        assert!(more.comes_soon());
     }
 
     /// Gives one piece, then nothing until it is told to end.
@@ -180,13 +137,32 @@ mod tests {
     #[test]
     fn a_stream_that_stalls_is_noticed() {
         let (end, ended) = std::sync::mpsc::channel();
-        let (mut pieces, mut more) = read(Stalled(ended, false)).expect("works");
-        // What is there may be half of a record.
+        let end = Cell::new(Some(end));
+        let calls = Cell::new(0);
+        let stalled = || {
+            calls.set(calls.get() + 1);
+            drop(end.take().filter(|_| calls.get() == 2));
+            Ok(())
+        };
+        let mut pieces = read(Stalled(ended, false), &Cancel::new(), stalled).expect("works");
         assert_eq!(pieces.fill_buf().expect("works"), b"x");
-        assert!(!more.comes_soon());
+        assert_eq!(calls.get(), 0);
         pieces.consume(1);
-        assert!(!more.comes_soon());
-        drop(end);
         assert_eq!(pieces.fill_buf().expect("works"), b"");
+        assert!(calls.get() >= 1);
+    }
+
+    #[test]
+    fn waiting_can_be_cancelled_and_can_fail() {
+        let cancel = Cancel::new();
+        for cancelled in [true, false] {
+            let (_end, ended) = std::sync::mpsc::channel();
+            let failing = || Err(Error::bare(Code::FS_CORRUPT));
+            let mut pieces = read(Stalled(ended, true), &cancel, failing).expect("works");
+            if cancelled {
+                cancel.cancel();
+            }
+            pieces.fill_buf().expect_err("nothing comes");
+        }
     }
 }

@@ -32,6 +32,7 @@ impl Loader<'_> {
                 return Err(error);
             }
         };
+        self.flush_if_due()?;
         let path = absolute(&shown);
         self.tell(Event::Editing(shown.to_string()))?;
         match action {
@@ -74,7 +75,7 @@ impl Loader<'_> {
             )
         })?;
         let source = self.path(source)?;
-        let from = self.commits.fs().root(rev)?;
+        let from = self.group.borrow().commits.fs().root(rev)?;
         if let Some(expected) = &node.copy_source_md5 {
             let actual = from.node(&absolute(&source))?.md5()?;
             if !expected.matches(&actual) {
@@ -109,7 +110,10 @@ impl Loader<'_> {
                 None => return Ok(()),
                 Some((name, None)) => self.txn()?.change_prop(path, &name, None)?,
                 Some((name, Some(value))) => {
-                    let value = prop::translate(&name, value, self.options, &self.numbers, &mut self.told)?;
+                    let value = {
+                        let told = &mut self.group.borrow_mut().told;
+                        prop::translate(&name, value, self.options, &self.numbers, told)?
+                    };
                     self.txn()?.change_prop(path, &name, Some(&value))?;
                 }
             }

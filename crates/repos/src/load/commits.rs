@@ -1,4 +1,5 @@
-//! How revisions become durable: in groups, or one by one where hooks want to see each.
+//! How revisions become durable: in groups, or one by one where hooks want to see each. Nobody else can commit between the first
+//! commit of a group and its flush, so a group waits for nothing.
 
 use std::mem;
 use std::time::{Duration, Instant};
@@ -15,10 +16,6 @@ pub(super) enum Commits {
     Single(Fs),
     /// In groups.
     Group {
-        /// The filesystem as others see it.
-        outer: Fs,
-        /// The open transaction is none of the group's: nobody is kept from committing while its records are waited for.
-        is_alone: bool,
         /// Those since the last flush, and the way to more.
         batch: Box<Batch>,
         /// How many there are.
@@ -35,8 +32,6 @@ impl Commits {
             return Ok(Commits::Single(fs.clone()));
         }
         Ok(Commits::Group {
-            outer: fs.clone(),
-            is_alone: false,
             batch: Box::new(fs.batch()?),
             count: 0,
             since: Instant::now(),
@@ -47,47 +42,29 @@ impl Commits {
     pub(super) fn fs(&self) -> &Fs {
         match self {
             Commits::Single(fs) => fs,
-            Commits::Group {
-                outer,
-                is_alone: true,
-                ..
-            } => outer,
             Commits::Group { batch, .. } => batch.fs(),
         }
     }
 
-    /// Begins a transaction on the youngest revision; `alone` is for one whose records may be long in coming, and follows a
-    /// flush.
-    pub(super) fn begin(&mut self, now: Date, alone: bool) -> Result<Txn> {
+    /// Begins a transaction on the youngest revision.
+    pub(super) fn begin(&mut self, now: Date) -> Result<Txn> {
         let options = TxnOptions {
             check_locks: false,
             client_date: true,
         };
         match self {
             Commits::Single(fs) => fs.begin_txn(fs.youngest()?, options, now),
-            Commits::Group {
-                batch,
-                count,
-                since,
-                outer,
-                is_alone,
-            } => {
-                *is_alone = alone;
-                if alone {
-                    return outer.begin_txn(outer.youngest()?, options, now);
-                }
-                if *count == 0 {
-                    *since = Instant::now();
-                }
-                batch.begin_txn(options, now)
-            }
+            Commits::Group { batch, .. } => batch.begin_txn(options, now),
         }
     }
 
     pub(super) fn commit(&mut self, mut txn: Txn, clock: &Clock) -> Result<Revnum> {
         let committed = match self {
-            Commits::Single(_) | Commits::Group { is_alone: true, .. } => txn.commit(&**clock)?,
-            Commits::Group { batch, count, .. } => {
+            Commits::Single(_) => txn.commit(&**clock)?,
+            Commits::Group { batch, count, since } => {
+                if *count == 0 {
+                    *since = Instant::now();
+                }
                 *count += 1;
                 batch.commit(txn, &**clock)?
             }
@@ -101,12 +78,14 @@ impl Commits {
     /// True if the group is large or old enough.
     pub(super) fn is_due(&self) -> bool {
         match self {
-            Commits::Single(_) | Commits::Group { is_alone: true, .. } => true,
-            Commits::Group { count, since, .. } => *count >= MOST || since.elapsed() >= LONGEST,
+            Commits::Single(_) => false,
+            Commits::Group { count, since, .. } => {
+                *count >= MOST || (*count > 0 && since.elapsed() >= LONGEST)
+            }
         }
     }
 
-    /// Makes the group durable and visible.
+    /// Makes the group durable and visible; others can commit from then on, until the next revision is complete.
     pub(super) fn flush(&mut self) -> Result<()> {
         match self {
             Commits::Single(_) => Ok(()),
@@ -115,6 +94,20 @@ impl Commits {
                 batch.flush().map(drop)
             }
         }
+    }
+}
+
+/// The revisions that are complete, and what is to be told of them. Shared with whoever waits for the stream.
+pub(super) struct Group<'a> {
+    pub(super) commits: Commits,
+    pub(super) told: Told<'a>,
+}
+
+impl Group<'_> {
+    /// Makes durable what is complete, and tells so.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        self.commits.flush()?;
+        self.told.release()
     }
 }
 

@@ -6,7 +6,8 @@
 //! copies and mergeinfo point to the right ones.
 //!
 //! Revisions are committed in groups (`commits`): a group becomes durable and visible at once, and only then its revisions are
-//! told. Hooks want to see single revisions, so with hooks each one is a group.
+//! told. Hooks want to see single revisions, so with hooks each one is a group. While a group is open nobody else can commit, so it
+//! is closed whenever the stream makes us wait (`ahead`), and when it is a second old, also in the midst of a revision.
 //!
 //! What goes wrong leaves all revisions before it, and the transaction in which it went wrong, for the administrator
 //! to look at.
@@ -18,7 +19,9 @@ mod prop;
 mod renumber;
 mod revprops;
 
+use std::cell::RefCell;
 use std::io::{BufRead, Read};
+use std::rc::Rc;
 
 use base::{Cancel, Code, Error, FsPath, Props, RelPath, Result, Revnum, props};
 use fsfs::Txn;
@@ -27,8 +30,7 @@ use crate::dumpfile::{Reader, Record, RevisionHeaders};
 use crate::hooks::Hooks;
 use crate::props_rules;
 use crate::repo::Repository;
-use ahead::More;
-use commits::{Commits, Told};
+use commits::{Commits, Group, Told};
 use renumber::Renumbering;
 
 pub use crate::commit::Clock;
@@ -137,32 +139,39 @@ pub fn run(
     cancel: &Cancel,
     clock: &Clock,
 ) -> Result<()> {
-    let (input, more) = ahead::read(input)?;
+    let group = Rc::new(RefCell::new(Group {
+        commits: Commits::new(repository, options)?,
+        told: Told::new(observer),
+    }));
+    let waiting = group.clone();
+    let input = ahead::read(input, cancel, move || waiting.borrow_mut().flush())?;
     let mut loader = Loader {
         repository,
         options,
-        told: Told::new(observer),
         clock,
         numbers: Renumbering::default(),
-        commits: Commits::new(repository, options)?,
-        more,
+        group,
         open: None,
         buffer: Vec::new(),
     };
     let outcome = loader.load(input, cancel);
     // The transaction in which it went wrong is left for the administrator, what was complete is kept.
     loader.open = None;
-    outcome.and(loader.flush())
+    let flushed = loader.flush();
+    if outcome.is_err() {
+        // Perhaps it only says that waiting for the stream came to nothing: then this is why.
+        cancel.check()?;
+    }
+    flushed.and(outcome)
 }
 
 struct Loader<'a> {
     repository: &'a Repository,
     options: &'a Options,
-    told: Told<'a>,
     clock: &'a Clock,
     numbers: Renumbering,
-    commits: Commits,
-    more: More,
+    /// Never borrowed while the stream is read.
+    group: Rc<RefCell<Group<'a>>>,
     open: Option<Open>,
     /// For texts on their way; kept for the next one.
     buffer: Vec<u8>,
@@ -209,13 +218,21 @@ impl Loader<'_> {
     }
 
     fn tell(&mut self, event: Event) -> Result<()> {
-        self.told.tell(event)
+        self.group.borrow_mut().told.tell(event)
     }
 
     /// Makes durable what is complete, and tells so.
     fn flush(&mut self) -> Result<()> {
-        self.commits.flush()?;
-        self.told.release()
+        self.group.borrow_mut().flush()
+    }
+
+    /// Does so if it has waited for long.
+    fn flush_if_due(&mut self) -> Result<()> {
+        let mut group = self.group.borrow_mut();
+        match group.commits.is_due() {
+            true => group.flush(),
+            false => Ok(()),
+        }
     }
 
     fn uuid(&mut self, uuid: &str) -> Result<()> {
@@ -258,11 +275,7 @@ impl Loader<'_> {
             self.open = Some(Open::Zero(props));
             return Ok(());
         }
-        let alone = !self.more.comes_soon();
-        if alone {
-            self.flush()?;
-        }
-        let txn = self.commits.begin((self.clock)(), alone)?;
+        let txn = self.group.borrow_mut().commits.begin((self.clock)())?;
         self.numbers.begin(original, txn.base_revision());
         self.open = Some(Open::Loading(Box::new(Revision { original, props, txn })));
         self.tell(Event::Started { original })
@@ -282,13 +295,9 @@ impl Loader<'_> {
             Some(Open::Loading(revision)) => {
                 let (rev, original) = self.commit(*revision)?;
                 self.numbers.committed(original, rev);
-                self.told.hold();
+                self.group.borrow_mut().told.hold();
                 self.tell(Event::Committed { rev, original })?;
-                // Nobody else can commit before the flush: no waiting for a stream that does not come.
-                match self.commits.is_due() || !self.more.comes_soon() {
-                    true => self.flush(),
-                    false => Ok(()),
-                }
+                self.flush_if_due()
             }
         }
     }
@@ -315,7 +324,7 @@ impl Loader<'_> {
             hooks.pre_commit(txn.name(), &FsPath::root(), &[])?;
         }
         let name = txn.name().to_owned();
-        let rev = self.commits.commit(txn, self.clock)?;
+        let rev = self.group.borrow_mut().commits.commit(txn, self.clock)?;
         if let Some(hooks) = &self.options.post_commit {
             hooks.post_commit(rev, &name)?;
         }

@@ -40,6 +40,26 @@ struct Image {
 }
 
 impl Machine {
+    /// What is in a directory goes with it; nothing in a transaction's is durable.
+    fn rename_dir(&mut self, from: &Path, to: &Path) {
+        for dir in &mut self.dirs {
+            if dir == from {
+                *dir = to.to_owned();
+            }
+        }
+        let inside: Vec<PathBuf> = self
+            .names
+            .keys()
+            .filter(|path| path.starts_with(from))
+            .cloned()
+            .collect();
+        for path in inside {
+            if let (Ok(rest), Some(number)) = (path.strip_prefix(from), self.names.remove(&path)) {
+                self.names.insert(to.join(rest), number);
+            }
+        }
+    }
+
     /// A machine on which everything is durable.
     fn at_rest(root: &Path) -> Machine {
         let mut machine = Machine {
@@ -171,6 +191,7 @@ impl Disk for Noting {
             if let Some(number) = machine.names.remove(from) {
                 machine.names.insert(to.to_owned(), number);
             }
+            machine.rename_dir(from, to);
             machine.cut(&format!("after {what}"));
         });
         RealDisk.rename(from, to)
