@@ -44,7 +44,7 @@ impl RepCache {
     /// Opens the database for reading; `None` if there is no file.
     ///
     /// # Errors
-    /// `SQLITE_ERROR` and its kin below `ATOMIC_INIT_FAILURE`; `SQLITE_UNSUPPORTED_SCHEMA` for a newer schema.
+    /// `SQLITE_ERROR` and its kin below `ATOMIC_INIT_FAILURE`. The number of the schema may be any, as for the incumbent.
     pub(crate) fn open(path: &Path) -> Result<Option<RepCache>> {
         let _turn = OPENING.lock();
         // SQLite tells "is missing" and "can't be opened" apart by the same number.
@@ -78,10 +78,6 @@ impl RepCache {
         let version: i64 = connection
             .query_row("PRAGMA user_version", [], |row| row.get(0))
             .map_err(sqlite)?;
-        if version > NEWEST_SCHEMA {
-            let message = format!("Schema {version} of '{}' is not supported", path.display());
-            return Err(Error::new(Code::SQLITE_UNSUPPORTED_SCHEMA, message));
-        }
         // Reads the schema: a database without one cannot be opened.
         connection
             .query_row("SELECT COUNT(*) FROM sqlite_master", [], |_| Ok(()))
@@ -375,8 +371,6 @@ const SCHEMA: &str = "CREATE TABLE rep_cache (hash TEXT NOT NULL PRIMARY KEY, re
 /// Its name in `db/`.
 pub(crate) const FILE: &str = "rep-cache.db";
 
-const NEWEST_SCHEMA: i64 = 2;
-
 /// Held while a database may be open outside of SQLite: closing it then would take the locks away that SQLite has on it.
 static OPENING: Mutex<()> = Mutex::new(());
 
@@ -463,12 +457,6 @@ mod tests {
             let cache = RepCache::open(&path).expect("opens").expect("is there");
             assert_eq!(rows(&cache).expect_err(row).code(), code);
         }
-        let (_dir, path) = database("PRAGMA user_version=3; CREATE TABLE x(y);");
-        assert!(
-            RepCache::open(&path)
-                .expect_err("too new")
-                .has(Code::SQLITE_UNSUPPORTED_SCHEMA)
-        );
         let (_dir, path) = database("PRAGMA user_version=2; CREATE TABLE x(y);");
         let cache = RepCache::open(&path).expect("opens").expect("is there");
         assert_eq!(

@@ -278,7 +278,7 @@ fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
 fn others_commit_while_the_stream_is_slow() {
     let mut history = Stream::new("694022bd-e2dc-46c0-8d31-6eccbe7cc197");
     history.rev("a").file("a", "a");
-    history.rev("b").file("b", &"b".repeat(1000));
+    history.rev("b").file("b", "b".repeat(1000));
     let bytes = history.bytes();
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let second = text.find("Revision-number: 2").expect("because it is there");

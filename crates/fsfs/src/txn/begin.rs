@@ -296,7 +296,7 @@ impl Fs {
             let text = text.map_err(|e| Error::io("Can't open file", &path, &e))?;
             let mut children = Children::new(dir::parse_children(&text)?.into());
             children.file = Some(Vec::new());
-            node.children = Some(children);
+            node.children = Some(Box::new(children));
         }
         if is_mutable(&noderev.props) {
             let path = self.layout().txn_node_props(txn, key.0, key.1);

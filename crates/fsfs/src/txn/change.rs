@@ -267,6 +267,9 @@ impl State {
         copyfrom: Option<(Revnum, FsPath)>,
     ) {
         let format = fs.format();
+        if change == ChangeKind::Modify && self.add_to_last_note(id, about, path) {
+            return;
+        }
         self.changes.push(RawChange {
             id,
             is_reset: false,
@@ -284,6 +287,23 @@ impl State {
                 copyfrom,
             },
         });
+    }
+
+    /// What happens to a node right after something else did, and is not on disk yet, needs no line of its own: a new file and
+    /// its text are one.
+    fn add_to_last_note(&mut self, id: NodeRevId, about: About, path: &FsPath) -> bool {
+        let is_laid = self.laid.changes == self.changes.len();
+        let Some(last) = self.changes.last_mut().filter(|last| {
+            !is_laid && last.id == id && last.info.path == *path && last.info.change != ChangeKind::Delete
+        }) else {
+            return false;
+        };
+        last.info.text_mod |= about.text;
+        last.info.prop_mod |= about.props;
+        if let Some(mergeinfo) = &mut last.info.mergeinfo_mod {
+            *mergeinfo |= about.mergeinfo;
+        }
+        true
     }
 
     fn already_exists(&self, fs: &Fs, path: &FsPath) -> Error {

@@ -246,7 +246,8 @@ impl Txn {
     pub fn lay_down(&mut self) -> Result<()> {
         self.check_open()?;
         self.state.write().lay_down(&self.fs)?;
-        self.proto.lay_down()
+        self.proto.lay_down()?;
+        self.sharing.lay_down()
     }
 
     /// Removes the transaction.

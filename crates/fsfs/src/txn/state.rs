@@ -66,7 +66,7 @@ pub(crate) struct Laid {
 pub(crate) struct TxnNode {
     pub(crate) noderev: Arc<NodeRev>,
     /// The directory, if it was changed: then `text` is [`Rep::MUTABLE`].
-    pub(crate) children: Option<Children>,
+    pub(crate) children: Option<Box<Children>>,
     /// The property list, if it was changed: then `props` is [`Rep::MUTABLE`].
     pub(crate) props: Option<Arc<Props>>,
     /// The node-revision's file is as `noderev` is now.
@@ -312,7 +312,7 @@ impl State {
         if node.children.is_none() {
             let base = fs.dir_entries(&node.noderev)?;
             let node = self.node_mut(dir)?;
-            node.children = Some(Children::new(base));
+            node.children = Some(Box::new(Children::new(base)));
             node.change().text = Some(Rep::MUTABLE);
             // Subversion takes a uniquifier for the list, and loses it.
             if fs.format().has_rep_sharing() {

@@ -42,7 +42,8 @@ pub(super) struct Written {
     noderevs: Vec<Arc<NodeRev>>,
     dirs: Vec<(u64, Arc<[DirEntry]>, Vec<u8>)>,
     props: Vec<(u64, Arc<Props>)>,
-    changed_paths: Arc<[ChangedPath]>,
+    /// Unless there are very many.
+    changed_paths: Option<Arc<[ChangedPath]>>,
 }
 
 /// Writes one revision's tree.
@@ -78,28 +79,25 @@ impl TreeWriter<'_> {
             noderevs: Vec::new(),
             dirs: Vec::new(),
             props: Vec::new(),
-            changed_paths: log.iter().map(|change| change.info.clone()).collect(),
+            changed_paths: (log.len() <= FED).then(|| log.iter().map(|change| change.info.clone()).collect()),
         };
         let mut next_number = self.state.next_node;
+        // Of those whose parents are not written yet.
         let mut ids: HashMap<NodeKey, NodeRevId> = HashMap::new();
         let mut stack = vec![self.frame(ROOT)?];
-        // A transaction may come from files that anybody can have written.
-        let mut seen = HashSet::from([ROOT]);
+        // A transaction may come from files that anybody can have written, and be no tree.
+        let mut seen = self.sharing.reads_disk().then(|| HashSet::from([ROOT]));
         while let Some(top) = stack.last_mut() {
             if let Some(child) = top.children.pop() {
-                if !seen.insert(child) {
-                    let id = self.state.node_id(child);
-                    return Err(Error::new(
-                        Code::FS_CORRUPT,
-                        format!("Node-revision '{id}' is in the tree twice"),
-                    ));
+                if seen.as_mut().is_some_and(|seen| !seen.insert(child)) {
+                    return Err(twice(&self.state.node_id(child)));
                 }
                 stack.push(self.frame(child)?);
                 continue;
             }
             let key = top.key;
             stack.pop();
-            let id = self.write_node(key, &ids, &mut next_number, &mut written)?;
+            let id = self.write_node(key, &mut ids, &mut next_number, &mut written)?;
             ids.insert(key, id);
         }
         if let Some(NodeRevId {
@@ -129,7 +127,7 @@ impl TreeWriter<'_> {
     fn write_node(
         &mut self,
         key: NodeKey,
-        ids: &HashMap<NodeKey, NodeRevId>,
+        ids: &mut HashMap<NodeKey, NodeRevId>,
         next_number: &mut u64,
         written: &mut Written,
     ) -> Result<NodeRevId> {
@@ -138,19 +136,17 @@ impl TreeWriter<'_> {
         let mut noderev = NodeRev::clone(&node.noderev);
         if let Some(children) = &node.children {
             let entries = children.iter().map(|(name, kind, id)| {
-                let id = self
-                    .state
-                    .key_of(&id)
-                    .and_then(|key| ids.get(&key))
-                    .copied()
-                    .unwrap_or(id);
-                DirEntry {
+                let id = match self.state.key_of(&id) {
+                    Some(key) => ids.remove(&key).ok_or_else(|| twice(&id))?,
+                    None => id,
+                };
+                Ok(DirEntry {
                     name: name.into(),
                     kind,
                     id,
-                }
+                })
             });
-            let entries: Arc<[DirEntry]> = entries.collect();
+            let entries = entries.collect::<Result<Arc<[DirEntry]>>>()?;
             let mut content = Vec::new();
             dir::encode(&mut content, &entries);
             let rep = self.write_small(SmallRep::Dir, &content, &noderev)?;
@@ -286,8 +282,9 @@ impl Written {
         for (item, list) in self.props {
             cache.insert(Key::new::<Arc<Props>>(instance, rev, item), list);
         }
-        let key = Key::new::<Arc<[ChangedPath]>>(instance, rev, 0);
-        cache.insert(key, self.changed_paths);
+        if let Some(list) = self.changed_paths {
+            cache.insert(Key::new::<Arc<[ChangedPath]>>(instance, rev, 0), list);
+        }
     }
 }
 
@@ -296,6 +293,13 @@ fn push_some<T>(kept: &mut Vec<T>, thing: T) {
     if kept.len() < FED {
         kept.push(thing);
     }
+}
+
+fn twice(id: &NodeRevId) -> Error {
+    Error::new(
+        Code::FS_CORRUPT,
+        format!("Node-revision '{id}' is in the tree twice"),
+    )
 }
 
 fn unfinished(noderev: &NodeRev) -> Error {

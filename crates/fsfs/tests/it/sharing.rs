@@ -163,3 +163,129 @@ fn long_texts_are_shared() {
         .arg(repo.path())
         .run();
 }
+
+/// What a commit of a new text becomes: whether there is a revision, and whether something is told beside it.
+fn outcomes(repo: &Repo, fs: &Fs, sick: &dyn Fn(&std::path::Path)) -> [(bool, bool); 2] {
+    sick(&repo.db().join("rep-cache.db"));
+    let put = Tool::new("svnmucc").args(["-m", "", "put", "/dev/stdin"]);
+    let put = put.arg(format!("{}/theirs", repo.url())).stdin("theirs").run();
+    let said = put.out() + &put.err();
+    let theirs = (
+        put.code == 0,
+        said.contains("post commit FS processing had error"),
+    );
+    sick(&repo.db().join("rep-cache.db"));
+    let path = FsPath::parse("/ours").unwrap();
+    let commit = || {
+        let mut txn = fs.begin_txn(fs.youngest()?, TxnOptions::default(), Date(0))?;
+        txn.make_file(&path)?;
+        let mut writer = txn.apply_text(&path, None)?;
+        writer.write(b"ours")?;
+        writer.finish(&mut txn)?;
+        txn.commit(&|| Date(0))
+    };
+    let ours = match commit() {
+        Ok(done) => (true, done.post_commit_error.is_some()),
+        Err(_) => (false, false),
+    };
+    [theirs, ours]
+}
+
+#[test]
+fn a_sick_database_is_met_as_the_incumbent_meets_it() {
+    use std::fs::{File, remove_dir_all, remove_file, write};
+    let sql = |path: &std::path::Path, sql: &str| {
+        rusqlite::Connection::open(path)
+            .unwrap()
+            .execute_batch(sql)
+            .unwrap();
+    };
+    let sicknesses: [(&str, (bool, bool), &dyn Fn(&std::path::Path)); 9] = [
+        ("none", (true, false), &|path| remove_file(path).unwrap()),
+        ("empty", (true, false), &|path| write(path, b"").unwrap()),
+        ("garbage", (true, true), &|path| {
+            write(path, "garbage".repeat(999)).unwrap()
+        }),
+        ("cut", (true, true), &|path| {
+            let file = File::options().write(true).open(path).unwrap();
+            file.set_len(4096).unwrap();
+        }),
+        ("no table", (true, true), &|path| {
+            sql(path, "DROP TABLE IF EXISTS rep_cache;")
+        }),
+        ("newer schema", (true, false), &|path| {
+            sql(path, "PRAGMA user_version = 99;")
+        }),
+        ("read-only", (true, true), &|path| {
+            sql(
+                path,
+                "CREATE TRIGGER IF NOT EXISTS no BEFORE INSERT ON rep_cache BEGIN SELECT RAISE(ABORT, 'no'); END;",
+            );
+        }),
+        ("a column is missing", (true, true), &|path| {
+            sql(path, "DROP TABLE rep_cache; CREATE TABLE rep_cache (hash TEXT);");
+        }),
+        ("folder", (true, true), &|path| {
+            _ = remove_file(path);
+            _ = std::fs::create_dir(path);
+        }),
+    ];
+    for (name, expected, sick) in sicknesses {
+        let repo = Repo::create("1.14");
+        let fs = open(&repo);
+        put(&fs, "first", b"first").unwrap();
+        let both = outcomes(&repo, &fs, sick);
+        assert_eq!(both, [expected; 2], "{name}");
+        let path = repo.db().join("rep-cache.db");
+        _ = remove_file(&path);
+        _ = remove_dir_all(&path);
+        Tool::new("svnadmin").args(["verify", "-q"]).arg(repo.path()).ok();
+    }
+}
+
+#[test]
+fn a_database_that_somebody_keeps_locked_does_not_undo_a_commit() {
+    let repo = Repo::create("1.14");
+    let fs = open(&repo);
+    put(&fs, "first", b"first").unwrap();
+    let holder = rusqlite::Connection::open(repo.db().join("rep-cache.db")).unwrap();
+    // Readers wait for nobody; who writes gives up in the end.
+    holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let both = outcomes(&repo, &fs, &|_| {});
+    holder.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(both, [(true, true); 2]);
+    Tool::new("svnadmin").args(["verify", "-q"]).arg(repo.path()).ok();
+}
+
+#[test]
+fn who_goes_on_with_a_transaction_shares_its_texts() {
+    let repo = Repo::create("1.14");
+    let add = |fs: &Fs, txn: &mut fsfs::Txn, file: &str| -> Result<()> {
+        let path = FsPath::parse(file)?;
+        txn.make_file(&path)?;
+        let mut writer = txn.apply_text(&path, None)?;
+        writer.write(b"a text that comes twice")?;
+        writer.finish(txn)?;
+        txn.lay_down()?;
+        fs.list_txns().map(drop)
+    };
+    let fs = open(&repo);
+    let mut txn = fs.begin_txn(Revnum(0), TxnOptions::default(), Date(0)).unwrap();
+    add(&fs, &mut txn, "/a").unwrap();
+    let name = txn.name().to_owned();
+    drop(txn);
+    // The line that the node has, in a file with the digest for its name, as the incumbent has it.
+    let dir = repo.db().join(format!("transactions/{name}.txn"));
+    let line = std::fs::read_to_string(dir.join(Sha1::of(b"a text that comes twice").to_string())).unwrap();
+    let node = std::fs::read_to_string(dir.join("node._0.0")).unwrap();
+    assert!(node.contains(&format!("\ntext: {line}\n")), "{node} {line}");
+    // Another process goes on.
+    let fs = open(&repo);
+    let mut txn = fs.open_txn(&name).unwrap();
+    add(&fs, &mut txn, "/b").unwrap();
+    txn.commit(&|| Date(0)).unwrap();
+    let bytes = std::fs::read(repo.db().join("revs/0/1")).unwrap();
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    assert_eq!(text.matches("a text that comes twice").count(), 1);
+    Tool::new("svnadmin").args(["verify", "-q"]).arg(repo.path()).ok();
+}

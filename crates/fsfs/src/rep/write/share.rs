@@ -11,6 +11,7 @@ use base::checksum::{Md5, Sha1};
 use base::{Code, Error, Result, ResultExt as _, Revnum};
 use parking_lot::Mutex;
 
+use crate::disk::Create;
 use crate::format::id::TxnId;
 use crate::format::rep_line::{Rep, RepPlace, RepSize};
 use crate::fs::Fs;
@@ -29,6 +30,8 @@ pub(crate) struct Sharing {
     txn: TxnId,
     /// File texts of the transaction.
     texts: HashMap<Sha1, Rep>,
+    /// Those of them that have no file in the transaction's directory yet.
+    unlaid: Vec<Sha1>,
     /// Other processes wrote to the transaction: what they wrote is found in its directory.
     reads_disk: bool,
     /// Property lists of the commit that is going on, and at which offset they start.
@@ -54,6 +57,7 @@ impl Sharing {
             fs: fs.clone(),
             txn,
             texts: HashMap::new(),
+            unlaid: Vec::new(),
             reads_disk,
             props: HashMap::new(),
             rows: Vec::new(),
@@ -114,7 +118,34 @@ impl Sharing {
     pub(super) fn add_text(&mut self, rep: Rep) {
         if let Some(sha1) = rep.sha1.filter(|_| self.fs.conf().rep_sharing) {
             self.texts.insert(sha1, rep);
+            self.unlaid.push(sha1);
         }
+    }
+
+    /// Writes a file for each new text, by which others who go on with the transaction find it.
+    ///
+    /// # Errors
+    /// The system's; the files that are missing then are written the next time.
+    pub(crate) fn lay_down(&mut self) -> Result<()> {
+        let dir = self.fs.layout().txn(&self.txn.to_string());
+        while let Some(sha1) = self.unlaid.last() {
+            if let Some(rep) = self.texts.get(sha1) {
+                let mut line = String::new();
+                rep.encode(&mut line, self.fs.format().has_placeholders());
+                let path = dir.join(sha1.to_string());
+                let file = self.fs.disk().write(&path, Create::Replace);
+                let mut file = file.map_err(|e| Error::io("Can't open file", &path, &e))?;
+                let wrote = file.append(line.as_bytes());
+                wrote.map_err(|e| Error::io("Can't write to file", &path, &e))?;
+            }
+            self.unlaid.pop();
+        }
+        Ok(())
+    }
+
+    /// True if others may have written to the transaction.
+    pub(crate) fn reads_disk(&self) -> bool {
+        self.reads_disk
     }
 
     /// Notes a new property list of the commit, whose item starts at `offset`.
