@@ -17,10 +17,12 @@ mod running;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use base::{Error, Result};
+use base::{Cancel, Date, Error, Result};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
-use repos::{Repository, image};
+use repos::{Cache, CreateOptions, Repository, load};
 use server::Listener;
 use server::http::Source;
 
@@ -66,8 +68,8 @@ struct Serve {
     root: Vec<PathBuf>,
 }
 
-/// The demonstration, as `cargo xtask golden` made it.
-const DEMO: &[u8] = include_bytes!("../data/demo.image");
+/// The history of the demonstration.
+const DEMO: &[u8] = include_bytes!("../data/demo.dump");
 
 /// Runs the command with the words after its name.
 pub fn run(mut out: Out, argv: Vec<OsString>) -> ExitCode {
@@ -265,8 +267,32 @@ const HTTPS_PORT: u16 = 8443;
 /// The system's.
 fn lay_out(folder: &Path) -> Result<PathBuf> {
     let repository = folder.join("demo");
-    image::lay_out(DEMO, &repository)?;
+    repos::create(&repository, &CreateOptions::default(), now())?;
+    let made = Repository::open(&repository, &Cache::new(1 << 20))?;
+    let clock: load::Clock = Arc::new(now);
+    load::run(
+        &made,
+        DEMO,
+        &load::Options::default(),
+        &mut Silent,
+        &Cancel::new(),
+        &clock,
+    )?;
     Ok(repository)
+}
+
+fn now() -> Date {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Date(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}
+
+/// Nobody wants to hear how the demonstration is made.
+struct Silent;
+
+impl load::Observer for Silent {
+    fn event(&mut self, _event: load::Event) -> Result<()> {
+        Ok(())
+    }
 }
 
 fn what_to_try(svn: &str, web: &str) -> String {

@@ -24,7 +24,6 @@ pub mod file_revs;
 mod get;
 pub mod history;
 pub mod hooks;
-pub mod image;
 pub mod keywords;
 pub mod list;
 pub mod load;

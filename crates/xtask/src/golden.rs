@@ -1,7 +1,7 @@
 //! Makes the committed repositories anew with the real tools, or checks that they are what those tools make.
 //!
 //! The source is one dump stream, `crates/cli/data/demo.dump`. Loaded by the real `svnadmin` into each format, packed
-//! or not, it gives an image (see `repos::image`): the demonstration's own and one for each golden test. Loading
+//! or not, it gives an image (see `testkit::image`) for each golden test; the demonstration loads it itself. Loading
 //! is repeatable: ids, offsets and dates come from the stream; only the instance id is random and is fixed here.
 
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ struct Image {
     file: &'static str,
     /// `--compatible-version` of `svnadmin create`.
     version: &'static str,
-    /// Shard size instead of the default; `None` for the linear layout's formats and the demonstration.
+    /// Shard size instead of the default; `None` for the linear layout's formats.
     shard: Option<u32>,
     packed: bool,
 }
@@ -150,12 +150,6 @@ const INSTANCE: &str = "5e7e9000-7ea0-4000-8000-000000000002";
 const LEFT_OUT: &[&str] = &[".tmpl", "rep-cache.db", "conf/", "README.txt", "fsfs.conf"];
 
 const IMAGES: &[Image] = &[
-    Image {
-        file: "crates/cli/data/demo.image",
-        version: "1.14",
-        shard: None,
-        packed: false,
-    },
     Image {
         file: "crates/testkit/data/golden/f1.image",
         version: "1.3",

@@ -104,6 +104,43 @@ fn below_a_directory() {
     assert!(ours == theirs);
 }
 
+/// The first version of the format has no UUID; all else is as in the second.
+#[test]
+fn streams_of_version_1() {
+    let twin = Twin::new();
+    let mut names = String::new();
+    for (at, spec) in [Spec::small("1.14"), Spec::new("1.14"), Spec::small("1.3")]
+        .iter()
+        .enumerate()
+    {
+        let stream = dump(Side::Theirs, build(spec).path(), &[]);
+        let end = stream
+            .windows(17)
+            .position(|w| w == b"\nRevision-number:")
+            .expect("because there is one");
+        let old = [b"SVN-fs-dump-format-version: 1\n", &stream[end..]].concat();
+        // With a UUID nevertheless, and with what only later versions have.
+        let with_uuid = [b"SVN-fs-dump-format-version: 1", &stream[29..]].concat();
+        let deltas = dump(Side::Theirs, build(spec).path(), &["--deltas"]);
+        let with_deltas = [b"SVN-fs-dump-format-version: 1", &deltas[29..]].concat();
+        for (kind, bytes) in [("old", old), ("uuid", with_uuid), ("deltas", with_deltas)] {
+            twin.file(&format!("{kind}{at}"), bytes);
+            names.push_str(&format!(
+                "create {kind}r{at}\n{kind}{at} | load -q {kind}r{at}\n$ svnadmin dump -q {kind}r{at}\n"
+            ));
+        }
+    }
+    for version in ["0", "4"] {
+        let name = format!("v{version}");
+        twin.file(
+            &name,
+            format!("SVN-fs-dump-format-version: {version}\n\n").into_bytes(),
+        );
+        names.push_str(&format!("create r{name}\n{name} | load r{name}\n"));
+    }
+    twin.run(&names);
+}
+
 const HEAD: &str = "SVN-fs-dump-format-version: 2\n\n";
 
 fn revision(number: u64, log: &str) -> String {

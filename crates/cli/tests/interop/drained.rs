@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
@@ -212,4 +213,34 @@ fn commit(port: u16, name: &str) -> String {
     let mut heard = Vec::new();
     _ = stream.read_to_end(&mut heard);
     String::from_utf8_lossy(&heard).into_owned()
+}
+
+/// As many as the stock client starts at once, each a process of its own.
+#[test]
+fn two_hundred_clients_commit_at_once() {
+    let twins = Twins::with(&[("svnserve.conf", OPEN_TO_ALL)], &[]);
+    let ours = &twins.both()[1];
+    let url = ours.server.url("repo");
+    let commits: Vec<_> = (0..200)
+        .map(|number| {
+            let target = format!("{url}/p{number:03}");
+            let svn = Tool::new("svn").args(["mkdir", "-m", &format!("number {number}"), &target]);
+            let mut command = svn.args(["--non-interactive", "--no-auth-cache"]).command();
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            command.spawn().expect("because svn is installed")
+        })
+        .collect();
+    let mut revs = Vec::new();
+    for commit in commits {
+        let output = commit.wait_with_output().expect("because it runs");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let rev = said.rsplit("Committed revision ").next();
+        let rev = rev.and_then(|rest| rest.trim().trim_end_matches('.').parse::<u64>().ok());
+        revs.push(rev.unwrap_or_else(|| panic!("refused: {output:?}")));
+    }
+    revs.sort_unstable();
+    assert_eq!(revs, (2..202).collect::<Vec<_>>());
+    Tool::new("svnadmin").args(["verify", "-q"]).arg(&ours.path).ok();
+    let left = fs::read_dir(ours.path.join("db/transactions")).expect("because it is a repository");
+    assert_eq!(left.count(), 0);
 }

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use testkit::Side;
 use testkit::normalize::sorted_lines;
+use testkit::{Side, Tool};
 
 use crate::pair::{Client, compare};
 use crate::twins::{CONF, Twins, write_program};
@@ -275,4 +275,63 @@ fn hooks_that_change_the_repository() {
         );
     });
     assert_eq!(twins.both()[0].side, Side::Theirs);
+}
+
+#[test]
+fn several_paths_at_once() {
+    let twins = Twins::greek();
+    for hook in [
+        "pre-lock",
+        "post-lock",
+        "pre-unlock",
+        "post-unlock",
+        "pre-commit",
+        "post-commit",
+    ] {
+        twins.hook(hook, RECORDER);
+    }
+    recorded(&twins, |c| {
+        c.lines(
+            r"
+            svn lock -m 'Three' wc/iota wc/A/mu wc/A/B/lambda
+            svn unlock wc/iota wc/A/mu wc/A/B/lambda
+            svn lock -q $U/A/D/gamma $U/A/D/G/pi $U/A/D/G/rho
+            bob lock --force -m 'Stolen' $U/A/D/gamma $U/A/D/G/pi
+            bob unlock $U/A/D/gamma $U/A/D/G/pi
+            bob unlock --force $U/A/D/G/rho
+            svn lock -q wc/A/D/H/chi wc/A/D/H/psi wc/A/D/H/omega; for f in chi psi omega; do echo x >> wc/A/D/H/$f; done; svn commit -m 'Three tokens' wc
+            ",
+        );
+    });
+    // The hook gives the tokens. Of several paths the incumbent gives one the other's now and then, so that is ours alone.
+    let twins = Twins::greek();
+    twins.hook(
+        "pre-lock",
+        "printf 'opaquelocktoken:of-%s' \"$(/usr/bin/basename \"$2\")\"",
+    );
+    twins.same(|c| {
+        for file in ["iota", "A/mu", "A/B/lambda"] {
+            c.lines(&format!(
+                "svn lock $U/{file}\nsvn info $U/{file}\nsvn unlock --force $U/{file}"
+            ));
+        }
+    });
+    let ours = &twins.both()[1];
+    let url = ours.server.url("repo");
+    let paths = ["iota", "A/mu", "A/B/lambda"].map(|path| format!("{url}/{path}"));
+    let login = [
+        "--username",
+        "alice",
+        "--password",
+        "secret",
+        "--non-interactive",
+        "--no-auth-cache",
+    ];
+    Tool::new("svn").arg("lock").args(&paths).args(login).ok();
+    let locks = Tool::new("svnadmin").arg("lslocks").arg(&ours.path).ok().out();
+    for name in ["iota", "A/mu", "A/B/lambda"] {
+        let file = name.rsplit('/').next().unwrap_or(name);
+        let wanted = format!("Path: /{name}\nUUID Token: opaquelocktoken:of-{file}\n");
+        assert!(locks.contains(&wanted), "{locks}");
+    }
 }

@@ -20,6 +20,7 @@ mod pair;
 mod program;
 mod random;
 mod raw;
+mod raw_writing;
 mod serve;
 mod stopping;
 mod twins;

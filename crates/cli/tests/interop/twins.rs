@@ -240,7 +240,7 @@ pub fn greek_repo() -> Repo {
 }
 
 /// Puts the paths of a lock request in order.
-fn sort_paths(line: &mut String) {
+pub fn sort_paths(line: &mut String) {
     let Some((before, rest)) = line.split_once("lock (") else {
         return;
     };

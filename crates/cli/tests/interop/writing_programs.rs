@@ -102,3 +102,44 @@ pub fn dcommit(twins: &Twins) {
         c.lines("svn log -v $U");
     });
 }
+
+#[test]
+fn into_subfolders() {
+    let source = testkit::build(&Spec::small("1.14").named("small-f8"));
+    let folder = testkit::scratch();
+    let file = |name: &str, args: &[&str]| {
+        let dump = Tool::new("svnrdump")
+            .args(["dump", "-q", "--non-interactive"])
+            .args(args)
+            .ok();
+        let path = folder.path().join(name);
+        fs::write(&path, dump.stdout).expect("because the folder is ours");
+        path.display().to_string()
+    };
+    let whole = file("whole", &[&source.url()]);
+    let part = file("part", &[&format!("{}/A", source.url()), "-r1:4"]);
+    let twins = Twins::greek();
+    twins.hook("pre-revprop-change", "exit 0");
+    twins.same(|c| {
+        for (path, shown) in [(&whole, "WHOLE"), (&part, "PART")] {
+            c.mask(path.clone(), shown);
+        }
+        c.mask(source.url(), "SOURCE");
+        let login = "--username alice --password secret --non-interactive --no-auth-cache";
+        let from = source.url();
+        c.lines(&format!(
+            "svn mkdir -q -m 'A place' $U/place $U/other
+             svnrdump load -q $U/place {login} < {whole}
+             svnrdump load -q $U/other {login} < {part}
+             svnrdump load -q $U/nope {login} < {part}
+             svn ls -R $U
+             svn log -q -v $U
+             svnrdump dump -q $U/place {login} | grep -a '^Node-path\\|^Node-copyfrom' | sort | uniq -c
+             sync init $U/place {from}
+             sync init --allow-non-empty $U/place {from}
+             sync init --allow-non-empty $U {from}/A
+             sync sync $U
+             sync info $U"
+        ));
+    });
+}

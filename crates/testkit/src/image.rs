@@ -1,4 +1,4 @@
-//! A whole small repository as one value: what the demonstration ships and the golden tests read.
+//! A whole small repository as one value: what the golden tests read.
 //!
 //! An image is a hash dump ([`base::hashdump`]): keys are paths relative to the repository, values the files'
 //! contents; a key that ends in `/` is an empty directory. It carries no modes or times. Images are made by

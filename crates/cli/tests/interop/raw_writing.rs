@@ -1,0 +1,172 @@
+//! Locks in the protocol's own words by somebody with a name, and the lines of the log in their order.
+
+use std::sync::Arc;
+
+use testkit::normalize::{mask_dates, mask_uuids};
+use testkit::probe::{Item, Probe, flag, list, optional, text, word};
+use testkit::server::Server;
+use testkit::{Side, Tool, greek, scratch};
+
+use crate::serve::without_place;
+use crate::twins::sort_paths;
+
+/// What was heard and logged on one side.
+fn conversation(side: Side) -> (String, Vec<String>) {
+    let root = scratch();
+    let repo = root.path().join("repo");
+    Tool::new("svnadmin").arg("create").arg(&repo).ok();
+    let tree = scratch();
+    greek::write(tree.path());
+    let import = Tool::new("svn").args(["import", "-q", "-m", "The Greek tree"]);
+    import
+        .arg(tree.path())
+        .arg(format!("file://{}", repo.display()))
+        .ok();
+    let write = |name: &str, text: &str| {
+        std::fs::write(repo.join("conf").join(name), text).expect("because it was just made");
+    };
+    write("svnserve.conf", crate::twins::CONF);
+    write("passwd", "[users]\nalice = secret\nbob = pw\n");
+    let log = root.path().join("log").display().to_string();
+    let threads = if side == Side::Theirs { &["-T"][..] } else { &[] };
+    let args = [&["--log-file", &log], threads].concat();
+    let server = Arc::new(Server::svnserve(side, root.path(), &args));
+    let login = |name, password| {
+        let url = server.url("repo");
+        Probe::connect_as(Arc::clone(&server), url, Some((name, password)))
+    };
+    let mut heard = String::new();
+    talk(login("alice", "secret"), login("bob", "pw"), &mut heard);
+    let logged = std::fs::read_to_string(&log).expect("because it logs");
+    let port = format!(":{}", server.port());
+    let tidied = |line: &str| {
+        let line = without_place(line).replace(&port, ":PORT");
+        mask_dates(&mask_uuids(&line)).replace(&repo.display().to_string(), "REPO")
+    };
+    let lines = logged.lines().map(tidied);
+    // Closed connections come when they come.
+    let lines = lines.filter(|line| !line.contains(" 210002 ") && !line.contains(" ERR 104 "));
+    let heard = mask_dates(&mask_uuids(&heard)).replace(&port, ":PORT");
+    (
+        heard.replace(&repo.display().to_string(), "REPO"),
+        lines.collect(),
+    )
+}
+
+/// The token that a lock has: it stands for itself in what follows.
+fn token(answer: &Item) -> Item {
+    fn find(item: &Item) -> Option<Item> {
+        match item {
+            Item::Text(bytes) if bytes.starts_with(b"opaquelocktoken:") => Some(item.clone()),
+            item => item.items().iter().find_map(find),
+        }
+    }
+    find(answer).unwrap_or_else(|| text("opaquelocktoken:none"))
+}
+
+fn talk(mut alice: Probe, mut bob: Probe, heard: &mut String) {
+    let mut hear =
+        |what: &str, answer: &dyn std::fmt::Debug| heard.push_str(&format!("{what}: {answer:?}\n"));
+    let comment = || optional(Some(text("why <not>")));
+    let none = || list([]);
+    let lock = |path: &str, force: bool| vec![text(path), comment(), flag(force), none()];
+    let many = |paths: &[&str], force: bool| {
+        let targets = paths.iter().map(|path| list([text(path), none()]));
+        vec![comment(), flag(force), list(targets)]
+    };
+
+    let taken = alice.ask("lock", lock("iota", false));
+    hear("lock", &taken);
+    hear("again", &alice.ask("lock", lock("iota", false)));
+    hear("by another", &bob.ask("lock", lock("iota", false)));
+    hear("get-lock", &bob.ask("get-lock", vec![text("iota")]));
+    hear("nothing there", &alice.ask("lock", lock("nope", false)));
+    hear("a folder", &alice.ask("lock", lock("A", false)));
+    let old = vec![text("A/mu"), none(), flag(false), list([Item::Number(0)])];
+    hear("out of date", &alice.ask("lock", old));
+    let unlock =
+        |path: &str, token: Option<Item>, force: bool| vec![text(path), optional(token), flag(force)];
+    hear(
+        "wrong token",
+        &alice.ask("unlock", unlock("iota", Some(text("opaquelocktoken:x")), false)),
+    );
+    hear("no token", &alice.ask("unlock", unlock("iota", None, false)));
+    hear(
+        "another's",
+        &bob.ask("unlock", unlock("iota", Some(token(&taken)), false)),
+    );
+    let stolen = bob.ask("lock", lock("iota", true));
+    hear("stolen", &stolen);
+    hear(
+        "gone",
+        &alice.ask("unlock", unlock("iota", Some(token(&taken)), false)),
+    );
+    hear(
+        "unlock",
+        &bob.ask("unlock", unlock("iota", Some(token(&stolen)), false)),
+    );
+    hear("not locked", &bob.ask("unlock", unlock("iota", None, true)));
+
+    let several = alice.stream("lock-many", many(&["A/B/lambda", "A/mu", "A/nope", "A/D"], false));
+    hear("lock-many", &several);
+    hear(
+        "by another",
+        &bob.stream("lock-many", many(&["A/B/lambda", "A/mu", "iota"], false)),
+    );
+    let tokens: Vec<Item> = several.0.iter().map(token).collect();
+    let targets = [
+        ("A/mu", &tokens[1]),
+        ("A/B/lambda", &tokens[1]),
+        ("A/D/gamma", &tokens[0]),
+    ];
+    let targets = targets.map(|(path, token)| list([text(path), optional(Some(token.clone()))]));
+    hear(
+        "unlock-many",
+        &alice.stream("unlock-many", vec![flag(false), list(targets)]),
+    );
+    let targets = ["A/B/lambda", "iota"].map(|path| list([text(path), none()]));
+    hear(
+        "broken",
+        &alice.stream("unlock-many", vec![flag(true), list(targets)]),
+    );
+    hear("get-locks", &bob.ask("get-locks", vec![text("")]));
+
+    // Of one connection all is in order, also commits, those that are refused too.
+    for (name, is_new) in [("new", true), ("new", false), ("newer", true)] {
+        let props = list([list([text("svn:log"), text(name)])]);
+        hear(
+            "commit",
+            &alice.ask("commit", vec![text(name), none(), word("false"), props]),
+        );
+        alice.say(&format!(
+            "( open-root ( ( ) 1:r ) ) ( add-dir ( {}:{name} 1:r 1:a ( ) ) ) ( close-dir ( 1:a ) ) ( close-dir ( 1:r ) ) ( close-edit ( ) ) ",
+            name.len()
+        ));
+        hear("edit", &alice.read());
+        if is_new {
+            hear("auth", &alice.read());
+            hear("news", &alice.read());
+        } else {
+            alice.say("( abort-edit ( ) ) ");
+            hear("abort", &alice.read());
+        }
+        hear("youngest", &alice.ask("get-latest-rev", vec![]));
+        hear("stat", &alice.ask("check-path", vec![text(name), none()]));
+    }
+    let change = vec![Item::Number(1), text("svn:log"), optional(Some(text("x")))];
+    hear("no hook", &alice.ask("change-rev-prop", change));
+}
+
+#[test]
+fn by_name_and_in_order() {
+    let [theirs, ours] = Side::BOTH.map(conversation);
+    crate::pair::compare(&theirs.0, &ours.0);
+    assert!(ours.1.len() > 20, "{:?}", ours.1);
+    let [theirs, ours] = [theirs.1, ours.1].map(|mut lines| {
+        lines.iter_mut().for_each(sort_paths);
+        // Each conversation in its order: of two that wait for each other, either may be written down first.
+        lines.sort_by_key(|line| line.split(' ').nth(1).map(str::to_owned));
+        lines.join("\n")
+    });
+    crate::pair::compare(&theirs, &ours);
+}
