@@ -1,6 +1,7 @@
 //! Locks in the protocol's own words by somebody with a name, and the lines of the log in their order.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use testkit::normalize::{mask_dates, mask_uuids};
 use testkit::probe::{Item, Probe, flag, list, optional, text, word};
@@ -37,7 +38,16 @@ fn conversation(side: Side) -> (String, Vec<String>) {
     };
     let mut heard = String::new();
     talk(login("alice", "secret"), login("bob", "pw"), &mut heard);
-    let logged = std::fs::read_to_string(&log).expect("because it logs");
+    // A line may be written behind the answer.
+    let read = || std::fs::read_to_string(&log).expect("because it logs");
+    let mut logged = read();
+    for _ in 0..20 {
+        std::thread::sleep(Duration::from_millis(150));
+        let before = std::mem::replace(&mut logged, read());
+        if before == logged {
+            break;
+        }
+    }
     let port = format!(":{}", server.port());
     let tidied = |line: &str| {
         let line = without_place(line).replace(&port, ":PORT");

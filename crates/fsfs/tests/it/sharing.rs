@@ -202,7 +202,8 @@ fn a_sick_database_is_met_as_the_incumbent_meets_it() {
             .execute_batch(sql)
             .unwrap();
     };
-    let sicknesses: [(&str, &dyn Fn(&std::path::Path)); 9] = [
+    type Sickness<'a> = (&'a str, &'a dyn Fn(&std::path::Path));
+    let sicknesses: [Sickness<'_>; 9] = [
         ("none", &|path| remove_file(path).unwrap()),
         ("empty", &|path| write(path, b"").unwrap()),
         ("garbage", &|path| write(path, "garbage".repeat(999)).unwrap()),
