@@ -234,7 +234,14 @@ impl Probe {
     }
 
     fn byte(&mut self) -> Option<u8> {
-        let byte = self.from.fill_buf().ok()?.first().copied()?;
+        let byte = loop {
+            match self.from.fill_buf() {
+                Ok(bytes) => break bytes.first().copied()?,
+                // A process that was stopped and goes on.
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(_) => return None,
+            }
+        };
         self.from.consume(1);
         Some(byte)
     }
