@@ -92,7 +92,7 @@ impl Running {
         }
     }
 
-    fn take(&mut self, settings: Settings) {
+    fn take(&mut self, mut settings: Settings) {
         if let Err(error) = self.error_log.change(&settings.log, self.least) {
             tracing::error!("The error log stays where it was: {}", error.message());
         }
@@ -101,7 +101,10 @@ impl Running {
         if self.settings.log.access != settings.log.access {
             match settings.log.access.as_deref().map(AccessLog::open).transpose() {
                 Ok(log) => self.service.set_access_log(log),
-                Err(error) => tracing::error!("The access log stays where it was: {}", error.message()),
+                Err(error) => {
+                    tracing::error!("The access log stays where it was: {}", error.message());
+                    settings.log.access = self.settings.log.access.clone();
+                }
             }
         }
         if let Some(tls) = settings
@@ -111,6 +114,8 @@ impl Running {
             && let Err(error) = self.service.set_tls(tls.clone())
         {
             tracing::error!("Certificates stay as they were: {}", error.message());
+            // So that the next time they are tried again.
+            settings.tls = self.settings.tls.clone();
         }
         for what in self.fixed(&settings) {
             tracing::warn!("{what} cannot change while the server runs: restart it");
