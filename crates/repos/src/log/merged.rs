@@ -1,7 +1,7 @@
 //! What one revision merged: the change of mergeinfo on some paths.
 
 use base::mergeinfo::{Inheritance as Match, Mergeinfo};
-use base::{FsPath, NodeKind, Result, Revnum, props};
+use base::{FsPath, NodeKind, RelPath, Result, Revnum, props};
 use fsfs::{ChangeKind, ChangedPath, Fs, Node, Root};
 
 use crate::history::previous_location;
@@ -32,22 +32,25 @@ impl MergedChanges {
 /// some node's mergeinfo, wherever that is, and only where something else was inherited before: copying a file below
 /// a directory with mergeinfo merges nothing.
 pub(crate) fn changes(fs: &Fs, rev: Revnum, paths: &[FsPath]) -> Result<MergedChanges> {
-    changes_where(fs, rev, paths, &|_| Ok(true))
+    changes_where(fs, rev, paths, &|node, before| {
+        inherited_change(node, before, false)
+    })
 }
 
 /// What `rev` merged into the file `path`: as [`changes`], but what a file inherits does not count in the revision that
-/// copied it, or a folder above it, to where it is.
+/// copied it, or a folder above it, to where it is; elsewhere it counts even if nothing was inherited before.
 pub(crate) fn changes_of_file(fs: &Fs, rev: Revnum, path: &FsPath) -> Result<MergedChanges> {
-    let stayed = |node: &Node| Ok(previous_location(node)?.is_none_or(|copy| copy.appeared != rev));
-    changes_where(fs, rev, std::slice::from_ref(path), &stayed)
+    let inherited = |node: &Node, before| match previous_location(node)? {
+        Some(copy) if copy.appeared == rev => Ok(None),
+        _ => inherited_change(node, before, true),
+    };
+    changes_where(fs, rev, std::slice::from_ref(path), &inherited)
 }
 
-fn changes_where(
-    fs: &Fs,
-    rev: Revnum,
-    paths: &[FsPath],
-    inherits: &dyn Fn(&Node) -> Result<bool>,
-) -> Result<MergedChanges> {
+/// How the mergeinfo that a node inherits changed since a revision; `None` if that does not count.
+type Inherited<'a> = dyn Fn(&Node, Revnum) -> Result<Option<(Mergeinfo, Mergeinfo)>> + 'a;
+
+fn changes_where(fs: &Fs, rev: Revnum, paths: &[FsPath], inherited: &Inherited<'_>) -> Result<MergedChanges> {
     let mut merged = MergedChanges::default();
     let Some(before) = rev.prev() else {
         return Ok(merged);
@@ -71,9 +74,7 @@ fn changes_where(
         let Some(node) = root.try_node(path)? else {
             continue;
         };
-        if inherits(&node)?
-            && let Some((old, new)) = inherited_change(&node, before)?
-        {
+        if let Some((old, new)) = inherited(&node, before)? {
             merged.take(&old, &new);
         }
     }
@@ -130,13 +131,15 @@ fn explicit_change(
     Ok(Some((old, new)))
 }
 
-/// The mergeinfo that counts for a node before and after.
-fn inherited_change(node: &Node, before: Revnum) -> Result<Option<(Mergeinfo, Mergeinfo)>> {
+/// The mergeinfo that counts for a node before and after; the `first` that it ever inherits counts or does not.
+fn inherited_change(node: &Node, before: Revnum, first: bool) -> Result<Option<(Mergeinfo, Mergeinfo)>> {
     let Some(old_node) = earlier(node, before)? else {
         return Ok(None);
     };
-    let Some((old, old_below)) = mergeinfo::bearer(&old_node)? else {
-        return Ok(None);
+    let (old, old_below) = match mergeinfo::bearer(&old_node)? {
+        Some(borne) => borne,
+        None if first => (Mergeinfo::new(), RelPath::empty()),
+        None => return Ok(None),
     };
     let new = mergeinfo::bearer(node)?;
     if new.as_ref().is_some_and(|(new, _)| *new == old) {

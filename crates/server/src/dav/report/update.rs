@@ -61,6 +61,11 @@ fn read(visit: &Visit<'_>, mut body: Body) -> Result<(UpdateRequest, Report), Fa
             None => report.insert(begin(visit, &request)?),
         };
         match item {
+            UpdateItem::Entry(entry) if entry.rev > visit.youngest()? => {
+                let rev = entry.rev;
+                let message = format!("No such reported revision '{rev}' found in the repository.");
+                return Err(Error::new(Code::FS_NO_SUCH_REVISION, message).into());
+            }
             UpdateItem::Entry(entry) => take(report, entry)?,
             UpdateItem::Missing(path) => report.delete_path(&path)?,
             UpdateItem::Option => {}

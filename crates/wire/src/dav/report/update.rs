@@ -129,6 +129,12 @@ fn url_path(text: &str, element: &str) -> Result<String, Refusal> {
     }
 }
 
+/// What the incumbent says to an entry at no revision.
+fn invalid_top() -> Refusal {
+    let message = "Invalid report for top level of working copy";
+    Refusal::Failed(Error::new(Code::REPOS_BAD_REVISION_REPORT, message))
+}
+
 fn entry(element: &Element) -> Result<Entry, Refusal> {
     let Some(rev) = element.attribute("rev") else {
         let error = Error::new(Code::XML_ATTRIB_NOT_FOUND, "Missing XML attribute: rev");
@@ -137,7 +143,7 @@ fn entry(element: &Element) -> Result<Entry, Refusal> {
     let depth = element.attribute("depth");
     Ok(Entry {
         path: path_of(&element.text)?,
-        rev: revision(rev).unwrap_or(Revnum(u64::MAX)),
+        rev: revision(rev).ok_or_else(invalid_top)?,
         depth: depth.map_or(Depth::Infinity, |word| Depth::from_word(word.as_bytes())),
         start_empty: element.attribute("start-empty").is_some(),
         link: element.attribute("linkpath").map(str::to_owned),
