@@ -1,10 +1,13 @@
 //! The update report: checkout, export, update, switch, status and diff are all this.
 
-use base::{Code, Error, FsPath, RelPath, Revnum};
+use base::{Code, Depth, Error, FsPath, RelPath, Revnum};
+use delta::editor::Editor;
 use delta::svndiff::Codec;
 use http::StatusCode;
 use repos::report::{Options, Outcome as Reported, Report};
-use wire::dav::report::{Entry, Hrefs, Out, UpdateEditor, UpdateForm, UpdateItem, UpdateRequest};
+use wire::dav::report::{
+    Entry, Hrefs, Out, ResourceWalk, UpdateEditor, UpdateForm, UpdateItem, UpdateRequest,
+};
 use wire::dav::uri::Resource;
 
 use super::{Body, Outcome, svndiff};
@@ -38,10 +41,39 @@ pub(super) fn update(visit: &mut Visit<'_>, reply: &mut Reply, body: Body) -> Ou
     };
     let hrefs = Hrefs::new(&visit.base().special(), kind);
     let mut codec = Codec::default();
-    let mut editor = UpdateEditor::new(reply, hrefs, form, &mut codec);
+    let mut editor = UpdateEditor::new(reply, hrefs.clone(), form, &mut codec);
     let done = report.finish(&mut editor)?;
     visit.log_operation(|| asked.wording(&request, &done));
+    if let (true, Some(to)) = (request.resource_walk, &asked.options.switch_to) {
+        walk(
+            visit,
+            &asked.options,
+            to,
+            &mut ResourceWalk::new(reply, hrefs, request.target),
+        )?;
+    }
     Out(reply.buffer()).raw("</S:update-report>\n");
+    Ok(())
+}
+
+/// Tells very old clients where everything is that they have been switched to.
+fn walk(visit: &Visit<'_>, asked: &Options, to: &FsPath, editor: &mut dyn Editor) -> Outcome {
+    let options = Options {
+        anchor: to.clone(),
+        operand: String::new(),
+        switch_to: None,
+        text_deltas: false,
+        send_copyfrom: false,
+        depth: match asked.depth {
+            Depth::Infinity | Depth::Immediates => asked.depth,
+            _ => Depth::Files,
+        },
+        ..asked.clone()
+    };
+    let rev = options.target_rev;
+    let mut report = Report::begin(visit.repository(), options, visit.readable())?;
+    report.set_path(&RelPath::empty(), rev, Depth::Infinity, true, None)?;
+    report.finish(editor)?;
     Ok(())
 }
 

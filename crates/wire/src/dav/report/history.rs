@@ -199,3 +199,59 @@ pub fn write_file_rev(out: &mut Vec<u8>, head: &FileRevHead<'_>) {
 
 /// What ends a text in a file's revision, and the revision with it.
 pub const FILE_REV_END: &str = "</S:txdelta></S:file-rev>\n";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dav::xml::Limits;
+    use base::Props;
+
+    fn root(inner: &str) -> Element {
+        let text = format!("<S:r xmlns:S=\"svn:\">{inner}</S:r>");
+        Element::parse(text.as_bytes(), Limits::default()).expect("well-formed")
+    }
+
+    #[test]
+    fn questions_need_their_parts() {
+        let peg = "<S:peg-revision>4</S:peg-revision>";
+        let all = root(&format!(
+            "<S:path>a</S:path>{peg}<S:location-revision>2</S:location-revision>\
+             <S:end-revision>3</S:end-revision><S:include-merged-revisions/>"
+        ));
+        let asked = GetLocations::parse(&all).expect("complete");
+        assert_eq!((asked.peg, asked.revs), (Revnum(4), vec![Revnum(2)]));
+        assert_eq!(GetDeletedRev::parse(&all).expect("complete").end, Revnum(3));
+        assert_eq!(LocationSegments::parse(&all).expect("complete").start, None);
+        assert!(FileRevs::parse(&all).expect("complete").include_merged);
+        let pathless = root(peg);
+        assert!(GetLocations::parse(&pathless).is_err());
+        assert!(LocationSegments::parse(&pathless).is_err());
+        assert!(GetDeletedRev::parse(&pathless).is_err());
+        assert!(FileRevs::parse(&pathless).is_err());
+        assert!(GetLocations::parse(&root("<S:path>a</S:path>")).is_err());
+    }
+
+    #[test]
+    fn answers_are_the_incumbents() {
+        let mut out = Vec::new();
+        write_location(&mut out, Revnum(18), "/trunk/a.txt");
+        write_segment(&mut out, Some("branches/b1"), Revnum(4), Revnum(9));
+        write_segment(&mut out, None, Revnum(2), Revnum(3));
+        let head = FileRevHead {
+            path: "/trunk/a.txt",
+            rev: Revnum(3),
+            revprops: &Props::from([("svn:log".to_owned(), b"m".to_vec())]),
+            prop_changes: &[("bp".to_owned(), Some(vec![1])), ("c".to_owned(), None)],
+            merged: true,
+            has_text: true,
+        };
+        write_file_rev(&mut out, &head);
+        let expected = "<S:location rev=\"18\" path=\"/trunk/a.txt\"/>\n\
+             <S:location-segment path=\"branches/b1\" range-start=\"4\" range-end=\"9\"/>\n\
+             <S:location-segment range-start=\"2\" range-end=\"3\"/>\n\
+             <S:file-rev path=\"/trunk/a.txt\" rev=\"3\">\n<S:rev-prop name=\"svn:log\">m</S:rev-prop>\n\
+             <S:set-prop name=\"bp\" encoding=\"base64\">AQ==\n</S:set-prop>\n<S:remove-prop name=\"c\"/>\n\
+             <S:merged-revision/><S:txdelta>";
+        assert_eq!(String::from_utf8_lossy(&out), expected);
+    }
+}

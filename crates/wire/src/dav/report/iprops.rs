@@ -50,3 +50,25 @@ pub fn write_inherited(out: &mut Vec<u8>, path: &str, props: &Props) {
     }
     out.raw("</S:iprop-item>\n");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ancestor_is_written_as_the_incumbent_writes_it() {
+        let mut out = Vec::new();
+        let props = Props::from([
+            ("bp".to_owned(), b"a\x01b\nccc".to_vec()),
+            ("svn:ignore".to_owned(), b"*.o\n".to_vec()),
+        ]);
+        write_inherited(&mut out, "trunk/A", &props);
+        assert_eq!(
+            String::from_utf8_lossy(&out),
+            "<S:iprop-item>\n<S:iprop-path>trunk/A</S:iprop-path>\n<S:iprop-propname>bp</S:iprop-propname>\n\
+             <S:iprop-propval encoding=\"base64\">YQFiCmNjYw==\n</S:iprop-propval>\n\
+             <S:iprop-propname>svn:ignore</S:iprop-propname>\n<S:iprop-propval>*.o\n</S:iprop-propval>\n\
+             </S:iprop-item>\n"
+        );
+    }
+}

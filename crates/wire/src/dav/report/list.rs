@@ -114,3 +114,49 @@ pub fn write_item(out: &mut Vec<u8>, path: &str, dirent: &Dirent<'_>, fields: Fi
     }
     out.raw("</S:item>\n");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dav::xml::Limits;
+
+    fn parse(inner: &str) -> Result<ListReport, Refusal> {
+        let text = format!("<S:list-report xmlns:S=\"svn:\">{inner}</S:list-report>");
+        ListReport::parse(&Element::parse(text.as_bytes(), Limits::default()).expect("well-formed"))
+    }
+
+    #[test]
+    fn no_patterns_and_an_empty_list_of_them_are_different() {
+        let patterns = |inner: &str| {
+            let text = format!("<S:path>a</S:path>{inner}");
+            parse(&text).expect("complete").patterns
+        };
+        assert_eq!(patterns(""), None);
+        assert_eq!(patterns("<S:no-patterns/>"), Some(Vec::new()));
+        assert_eq!(
+            patterns("<S:pattern>a*</S:pattern><S:pattern>b</S:pattern>"),
+            Some(vec!["a*".to_owned(), "b".to_owned()])
+        );
+        assert!(parse("").is_err());
+    }
+
+    #[test]
+    fn items_show_what_was_asked_for() {
+        let asked = parse("<S:path/><S:prop>DAV:allprop</S:prop>").expect("complete");
+        let dirent = Dirent {
+            kind: NodeKind::File,
+            size: Some(33),
+            has_props: false,
+            created_rev: Revnum(3),
+            date: Some(b"2026-11-21T19:31:22.137689Z"),
+            author: Some(b"<u>"),
+        };
+        let mut out = Vec::new();
+        write_item(&mut out, "/trunk/a.txt", &dirent, asked.fields);
+        write_item(&mut out, "/b", &dirent, Fields::NONE);
+        let expected = "<S:item node-kind=\"file\" size=\"33\" has-props=\"false\" created-rev=\"3\" \
+             date=\"2026-11-21T19:31:22.137689Z\">/trunk/a.txt<D:creator-displayname>&lt;u&gt;\
+             </D:creator-displayname></S:item>\n<S:item node-kind=\"unknown\">/b</S:item>\n";
+        assert_eq!(String::from_utf8_lossy(&out), expected);
+    }
+}

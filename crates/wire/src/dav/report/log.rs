@@ -156,3 +156,68 @@ impl<'a> LogItem<'a> {
 fn word(is: bool) -> &'static str {
     if is { "true" } else { "false" }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dav::xml::Limits;
+
+    fn parse(inner: &str) -> Result<LogReport, Refusal> {
+        let text = format!("<S:log-report xmlns:S=\"svn:\">{inner}</S:log-report>");
+        LogReport::parse(&Element::parse(text.as_bytes(), Limits::default()).expect("well-formed"))
+    }
+
+    #[test]
+    fn a_question_is_understood() {
+        let asked = parse(
+            "<S:start-revision>3</S:start-revision><S:end-revision>-1</S:end-revision><S:limit>7</S:limit>\
+             <S:discover-changed-paths/><S:revprop>svn:author</S:revprop><S:revprop>x</S:revprop>\
+             <S:path></S:path><S:path>A/mu</S:path><S:encode-binary-props/>",
+        )
+        .expect("as a client sends it");
+        let log = asked.log;
+        assert_eq!((log.start, log.end, log.limit), (Some(Revnum(3)), None, 7));
+        assert!(log.changed_paths && !log.strict && !log.include_merged && asked.encode_binary);
+        assert_eq!(log.paths, ["", "A/mu"]);
+        assert_eq!(
+            log.revprops,
+            LogRevprops::Some(vec!["svn:author".into(), "x".into()])
+        );
+        let revprops = |inner| parse(inner).expect("well-formed").log.revprops;
+        assert_eq!(revprops(""), LogRevprops::Standard);
+        assert_eq!(revprops("<S:no-revprops/>"), LogRevprops::Some(Vec::new()));
+        assert_eq!(revprops("<S:all-revprops/>"), LogRevprops::All);
+        assert_eq!(parse("<S:limit>-2</S:limit>").expect("no limit").log.limit, 0);
+        assert!(parse("<S:limit>x</S:limit>").is_err());
+        assert!(parse("<S:path>a//b</S:path>").is_err());
+    }
+
+    #[test]
+    fn items_are_written_as_the_incumbent_writes_them() {
+        let mut out = Vec::new();
+        let mut item = LogItem::begin(&mut out);
+        item.change(&Change {
+            path: "/trunk/a & b",
+            what: "added",
+            copyfrom: Some(("/trunk/sub", Revnum(2))),
+            kind: NodeKind::Dir,
+            text_mods: false,
+            prop_mods: true,
+        });
+        item.revision(Some(Revnum(3)));
+        item.prop("svn:date", b"2026-11-21T19:31:22.137689Z", true);
+        item.prop("svn:log", b"a <b>\r\n", true);
+        item.prop("svn:author", b"\x01", true);
+        item.prop("x", b"\x01", false);
+        item.end(true, true);
+        LogItem::begin(&mut out).revision(None).end(false, false);
+        let expected = "<S:log-item>\n<S:added-path copyfrom-path=\"/trunk/sub\" copyfrom-rev=\"2\" \
+             node-kind=\"dir\" text-mods=\"false\" prop-mods=\"true\">/trunk/a &amp; b</S:added-path>\n\
+             <D:version-name>3</D:version-name>\n<S:date>2026-11-21T19:31:22.137689Z</S:date>\n\
+             <D:comment>a &lt;b&gt;&#13;\n</D:comment>\n\
+             <D:creator-displayname encoding=\"base64\">AQ==\n</D:creator-displayname>\n\
+             <S:revprop name=\"x\">?\\001</S:revprop>\n<S:has-children/><S:subtractive-merge/></S:log-item>\n\
+             <S:log-item>\n<D:version-name>-1</D:version-name>\n</S:log-item>\n";
+        assert_eq!(String::from_utf8_lossy(&out), expected);
+    }
+}

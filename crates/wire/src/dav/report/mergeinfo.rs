@@ -59,3 +59,33 @@ pub fn write_mergeinfo(out: &mut Vec<u8>, path: &str, mergeinfo: &str) {
         .text(mergeinfo)
         .raw("</S:mergeinfo-info>\n</S:mergeinfo-item>");
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dav::xml::Limits;
+
+    #[test]
+    fn what_is_not_known_means_explicit() {
+        let parse = |inner: &str| {
+            let text = format!("<S:r xmlns:S='svn:'>{inner}</S:r>");
+            let root = Element::parse(text.as_bytes(), Limits::default()).expect("well-formed");
+            MergeinfoReport::parse(&root).expect("nothing is wrong")
+        };
+        assert_eq!(parse("<S:inherit>bogus</S:inherit>").inherit, "explicit");
+        let asked = parse(
+            "<S:inherit>inherited</S:inherit><S:path/><S:include-descendants>yes</S:include-descendants>",
+        );
+        assert_eq!(
+            (asked.inherit, asked.descendants, asked.paths.len()),
+            ("inherited", true, 1)
+        );
+        let mut out = Vec::new();
+        write_mergeinfo(&mut out, "a&b", "/x:1-2");
+        assert_eq!(
+            String::from_utf8_lossy(&out),
+            "<S:mergeinfo-item>\n<S:mergeinfo-path>a&amp;b</S:mergeinfo-path>\n\
+             <S:mergeinfo-info>/x:1-2</S:mergeinfo-info>\n</S:mergeinfo-item>"
+        );
+    }
+}

@@ -16,6 +16,7 @@ mod mergeinfo;
 mod out;
 mod refusal;
 mod replay;
+mod resource_walk;
 mod revs;
 mod update;
 mod update_edit;
@@ -31,6 +32,7 @@ pub use mergeinfo::{MergeinfoReport, write_mergeinfo};
 pub use out::{DECLARATION, Out};
 pub use refusal::Refusal;
 pub use replay::{ReplayEditor, ReplayReport};
+pub use resource_walk::ResourceWalk;
 pub use revs::{FileRevHead, dated_rev, write_revision};
 pub use update::{Entry, UpdateItem, UpdateRequest};
 pub use update_edit::{Hrefs, UpdateEditor, UpdateForm};
@@ -105,5 +107,38 @@ impl ReportKind {
             "replay-report" => ReportKind::Replay,
             _ => return None,
         })
+    }
+}
+
+#[cfg(test)]
+impl Outlet for Vec<u8> {
+    fn buffer(&mut self) -> &mut Vec<u8> {
+        self
+    }
+
+    fn checkpoint(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dav::xml::{Element, Limits};
+
+    #[test]
+    fn reports_are_known_by_name_and_namespace() {
+        let kind = |text: &str| {
+            let root = Element::parse(text.as_bytes(), Limits::default()).expect("well-formed");
+            ReportKind::of(&root.name)
+        };
+        assert_eq!(kind("<a:log-report xmlns:a='svn:'/>"), Some(ReportKind::Log));
+        assert_eq!(
+            kind("<get-locations xmlns='svn:'/>"),
+            Some(ReportKind::GetLocations)
+        );
+        assert_eq!(kind("<log-report xmlns='DAV:'/>"), None);
+        assert_eq!(kind("<log-report/>"), None);
+        assert_eq!(kind("<x xmlns='svn:'/>"), None);
     }
 }

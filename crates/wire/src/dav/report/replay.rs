@@ -250,3 +250,84 @@ impl<O: Outlet> Editor for ReplayEditor<'_, O> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dav::xml::Limits;
+
+    fn parse(inner: &str, of: Option<Revnum>) -> std::result::Result<ReplayReport, Refusal> {
+        let text = format!("<S:replay-report xmlns:S=\"svn:\">{inner}</S:replay-report>");
+        ReplayReport::parse(
+            &Element::parse(text.as_bytes(), Limits::default()).expect("well-formed"),
+            of,
+        )
+    }
+
+    #[test]
+    fn the_revision_is_said_once() {
+        let mark = "<S:low-water-mark>0</S:low-water-mark>";
+        let four = format!("<S:revision>4</S:revision>{mark}");
+        assert_eq!(parse(mark, Some(Revnum(3))).expect("complete").rev, Revnum(3));
+        assert_eq!(parse(&four, None).expect("complete").rev, Revnum(4));
+        assert!(parse(&four, Some(Revnum(4))).is_err());
+        assert!(parse(mark, None).is_err());
+        assert!(parse("", Some(Revnum(4))).is_err());
+        let deltas = |word| format!("{mark}<S:send-deltas>{word}</S:send-deltas>");
+        assert!(
+            !parse(&deltas("0"), Some(Revnum(4)))
+                .expect("complete")
+                .send_deltas
+        );
+        assert!(parse(&deltas("x"), Some(Revnum(4))).is_err());
+    }
+
+    #[test]
+    fn a_revision_is_told_as_the_incumbent_tells_it() -> Result<()> {
+        let path = |text| RelPath::parse(text).expect("a path");
+        let (mut out, mut codec) = (Vec::new(), Codec::default());
+        let mut editor = ReplayEditor::new(&mut out, 0, 0, &mut codec);
+        editor.set_target_revision(Revnum(4))?;
+        let root = editor.open_root(None)?;
+        let trunk = editor.open_directory(&path("trunk"), root, None)?;
+        let from = CopyFrom {
+            path: "/trunk/A/B",
+            rev: Revnum(3),
+        };
+        let copy = editor.add_directory(&path("trunk/B2"), trunk, Some(from))?;
+        editor.change_dir_prop(copy, "x", Some(b"y"))?;
+        editor.close_directory(copy)?;
+        editor.delete_entry(&path("trunk/gamma"), None, trunk)?;
+        let file = editor.open_file(&path("trunk/mu"), trunk, None)?;
+        editor.change_file_prop(file, "color", None)?;
+        editor.apply_textdelta(file, Some(&Md5([0x11; 16])))?;
+        editor.text_end(file)?;
+        editor.close_file(file, Some(&Md5([0x22; 16])))?;
+        editor.close_directory(trunk)?;
+        editor.close_directory(root)?;
+        editor.close_edit()?;
+        let (ones, twos) = ("11".repeat(16), "22".repeat(16));
+        let expected = format!(
+            r#"<?xml version="1.0" encoding="utf-8"?>
+<S:editor-report xmlns:S="svn:">
+<S:target-revision rev="4"/>
+<S:open-root rev="-1"/>
+<S:open-directory name="trunk" rev="-1"/>
+<S:add-directory name="trunk/B2" copyfrom-path="/trunk/A/B" copyfrom-rev="3"/>
+<S:change-dir-prop name="x">eQ==
+</S:change-dir-prop>
+<S:close-directory/>
+<S:delete-entry name="trunk/gamma" rev="-1"/>
+<S:open-file name="trunk/mu" rev="-1"/>
+<S:change-file-prop name="color" del="true"/>
+<S:apply-textdelta checksum="{ones}">U1ZOAA==</S:apply-textdelta>
+<S:close-file checksum="{twos}"/>
+<S:close-directory/>
+<S:close-directory/>
+</S:editor-report>
+"#
+        );
+        assert_eq!(String::from_utf8_lossy(&out), expected);
+        Ok(())
+    }
+}

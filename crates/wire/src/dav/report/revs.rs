@@ -47,3 +47,30 @@ pub struct FileRevHead<'a> {
     /// A text follows.
     pub has_text: bool,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dav::xml::Limits;
+
+    #[test]
+    fn only_dates_in_full_are_taken() {
+        let date = |text: &str| {
+            let text =
+                format!("<S:r xmlns:S='svn:' xmlns:D='DAV:'><D:creationdate>{text}</D:creationdate></S:r>");
+            dated_rev(&Element::parse(text.as_bytes(), Limits::default()).expect("well-formed"))
+        };
+        assert!(date("2026-11-21T19:31:22.137689Z").is_ok());
+        for bad in [
+            "",
+            "2030-01-01T00:00:00Z",
+            "2030-01-01",
+            "2026-11-21T19:31:22.137689é",
+        ] {
+            assert!(date(bad).is_err(), "{bad}");
+        }
+        let mut out = Vec::new();
+        write_revision(&mut out, "S:x", None);
+        assert!(out.ends_with(b"xmlns:D=\"DAV:\">\n<D:version-name>-1</D:version-name></S:x>"));
+    }
+}

@@ -150,3 +150,87 @@ fn entry(element: &Element) -> Result<Entry, Refusal> {
         lock_token: element.attribute("lock-token").map(str::to_owned),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dav::xml::{Element, Limits};
+
+    fn read(text: &str) -> Result<(UpdateRequest, Vec<UpdateItem>), Refusal> {
+        let root = Element::parse(text.as_bytes(), Limits::default()).expect("well-formed");
+        let mut request = UpdateRequest::new(&root);
+        let items = root.children.into_iter().map(|child| request.take(child));
+        let items = items.collect::<Result<Vec<_>, _>>()?;
+        Ok((request, items))
+    }
+
+    #[test]
+    fn what_a_client_sends_is_understood() {
+        // As svn 1.14 writes it.
+        let (request, items) = read(
+            "<S:update-report\n   xmlns:S=\"svn:\">\n<S:include-props>yes</S:include-props>\n\
+             <S:src-path>/svn/main/trunk</S:src-path>\n<S:target-revision>2</S:target-revision>\n\
+             <S:dst-path>http://h/svn/main/b%20c</S:dst-path>\n<S:depth>unknown</S:depth>\n\
+             <S:entry\n   rev=\"2\"\n   depth=\"infinity\"\n   start-empty=\"true\"></S:entry>\n\
+             <S:entry rev=\"39\" linkpath=\"/x\" lock-token=\"t\">f2</S:entry>\n<S:missing>g</S:missing>\n\
+             </S:update-report>\n",
+        )
+        .expect("as a client sends it");
+        assert_eq!(request.source.as_deref(), Some("/svn/main/trunk"));
+        assert_eq!(request.destination.as_deref(), Some("/svn/main/b%20c"));
+        assert_eq!(
+            (request.target_rev, request.depth()),
+            (Some(Revnum(2)), Depth::Unknown)
+        );
+        assert!(request.include_props && !request.send_all);
+        let paths: Vec<_> = items
+            .into_iter()
+            .filter(|item| *item != UpdateItem::Option)
+            .collect();
+        let [
+            UpdateItem::Entry(top),
+            UpdateItem::Entry(f2),
+            UpdateItem::Missing(g),
+        ] = &paths[..]
+        else {
+            panic!("{paths:?}");
+        };
+        assert!(top.path.is_empty() && top.start_empty && top.rev == Revnum(2));
+        assert_eq!(
+            (f2.link.as_deref(), f2.lock_token.as_deref()),
+            (Some("/x"), Some("t"))
+        );
+        assert_eq!(g.as_str(), "g");
+    }
+
+    #[test]
+    fn old_clients_say_how_deep_by_one_word() {
+        let depth = |inner: &str| {
+            let text = format!("<S:update-report xmlns:S=\"svn:\">{inner}</S:update-report>");
+            read(&text).expect("well-formed").0.depth()
+        };
+        assert_eq!(depth(""), Depth::Infinity);
+        assert_eq!(depth("<S:recursive>no</S:recursive>"), Depth::Files);
+        assert_eq!(
+            depth("<S:depth>empty</S:depth><S:recursive>no</S:recursive>"),
+            Depth::Empty
+        );
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for bad in [
+            "<S:entry/>",
+            "<S:entry rev='-1'/>",
+            "<S:entry rev='1'>a//b</S:entry>",
+            "<S:missing>a/</S:missing>",
+            "<S:missing>../a</S:missing>",
+            "<S:src-path>trunk</S:src-path>",
+            "<S:dst-path/>",
+            "<S:update-target>a//b</S:update-target>",
+        ] {
+            let text = format!("<S:update-report xmlns:S=\"svn:\">{bad}</S:update-report>");
+            assert!(read(&text).is_err(), "{bad}");
+        }
+    }
+}

@@ -50,6 +50,22 @@ impl Hrefs {
             collection: begin("bc"),
         }
     }
+
+    /// What stands behind the kind in a node's URL: `REV/PATH`, as it stands in XML.
+    pub(super) fn location(facts: &NodeFacts<'_>) -> Vec<u8> {
+        let mut location = Vec::with_capacity(facts.path.as_str().len() + 12);
+        Out(&mut location)
+            .number(facts.rev.0)
+            .url_path(facts.path.as_str());
+        location
+    }
+
+    /// The element that says where a node can be fetched.
+    pub(super) fn write_checked_in(&self, location: &[u8], out: &mut Vec<u8>) {
+        Out(out).raw("<D:checked-in><D:href>").raw(&self.node);
+        out.extend_from_slice(location);
+        Out(out).raw("</D:href></D:checked-in>\n");
+    }
 }
 
 /// An Editor that writes the answer.
@@ -105,13 +121,9 @@ impl<'a, O: Outlet> UpdateEditor<'a, O> {
         Out(self.outlet.buffer())
     }
 
-    /// The element that says where a node can be fetched.
     fn checked_in(&mut self, facts: Option<&Facts>) {
         if let Some(facts) = facts {
-            let out = self.outlet.buffer();
-            Out(out).raw("<D:checked-in><D:href>").raw(&self.hrefs.node);
-            out.extend_from_slice(&facts.location);
-            Out(out).raw("</D:href></D:checked-in>\n");
+            self.hrefs.write_checked_in(&facts.location, self.outlet.buffer());
         }
     }
 
@@ -174,10 +186,7 @@ impl<O: Outlet> Editor for UpdateEditor<'_, O> {
     }
 
     fn facts(&mut self, facts: &NodeFacts<'_>) {
-        let mut location = Vec::with_capacity(facts.path.as_str().len() + 12);
-        Out(&mut location)
-            .number(facts.rev.0)
-            .url_path(facts.path.as_str());
+        let location = Hrefs::location(facts);
         self.facts = Some(Facts {
             location,
             sha1: facts.sha1,
@@ -382,5 +391,153 @@ pub(super) fn write_copyfrom(out: &mut Out<'_>, copyfrom: Option<CopyFrom<'_>>) 
     if let Some(from) = copyfrom {
         out.attribute("copyfrom-path", from.path)
             .rev_attribute("copyfrom-rev", Some(from.rev));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::FsPath;
+    use delta::window::Window;
+
+    fn path(text: &str) -> RelPath {
+        RelPath::parse(text).expect("a path")
+    }
+
+    /// Drives what a checkout and an update of a few nodes drive.
+    fn drive(form: UpdateForm) -> String {
+        let mut out = Vec::new();
+        let mut codec = Codec::default();
+        let hrefs = Hrefs::new("/svn/a&b/!svn", "rvr");
+        let mut editor = UpdateEditor::new(&mut out, hrefs, form, &mut codec);
+        let result = told(&mut editor);
+        result.expect("nothing fails in memory");
+        String::from_utf8(out).expect("XML is UTF-8")
+    }
+
+    fn told(editor: &mut dyn Editor) -> Result<()> {
+        let facts = |editor: &mut dyn Editor, at: &str, rev, sha1| {
+            let path = FsPath::parse(at).expect("a path");
+            let rev = Revnum(rev);
+            editor.facts(&NodeFacts {
+                path: &path,
+                rev,
+                sha1,
+            });
+        };
+        editor.set_target_revision(Revnum(3))?;
+        facts(editor, "/trunk", 3, None);
+        let root = editor.open_root(Some(Revnum(2)))?;
+        editor.change_dir_prop(root, "svn:ignore", Some(b"*.o\n"))?;
+        editor.delete_entry(&path("bin.dat"), Some(Revnum(3)), root)?;
+        facts(editor, "/trunk/a.txt", 3, Some(Sha1([1; 20])));
+        let file = editor.open_file(&path("a.txt"), root, Some(Revnum(2)))?;
+        editor.change_file_prop(file, "bp", Some(b"a\x01b"))?;
+        editor.change_file_prop(file, "gone", None)?;
+        editor.apply_textdelta(file, Some(&Md5([2; 16])))?;
+        editor.text_end(file)?;
+        editor.close_file(file, Some(&Md5([3; 16])))?;
+        facts(editor, "/trunk/d & é", 3, None);
+        let dir = editor.add_directory(&path("d & é"), root, None)?;
+        editor.change_dir_prop(dir, "p", Some(b"<v>"))?;
+        facts(editor, "/trunk/d & é/n", 3, None);
+        let from = CopyFrom {
+            path: "/x",
+            rev: Revnum(1),
+        };
+        let file = editor.add_file(&path("d & é/n"), dir, Some(from))?;
+        editor.change_file_prop(file, "old", None)?;
+        editor.apply_textdelta(file, None)?;
+        editor.text_chunk(file, TextChunk::Decoded(&Window::default()))?;
+        editor.text_end(file)?;
+        editor.close_file(file, Some(&Md5([4; 16])))?;
+        editor.close_directory(dir)?;
+        editor.absent_directory(&path("hidden"), root)?;
+        editor.absent_file(&path("secret"), root)?;
+        editor.close_directory(root)?;
+        editor.close_edit()
+    }
+
+    const HEAD: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<S:update-report xmlns:S=\"svn:\" \
+         xmlns:V=\"http://subversion.tigris.org/xmlns/dav/\" xmlns:D=\"DAV:\" ";
+
+    #[test]
+    fn clients_that_fetch_texts_hear_which_ones_changed() {
+        let form = UpdateForm {
+            send_all: false,
+            inline_props: true,
+            version: 1,
+            level: 5,
+        };
+        let (two, three, four) = ("02".repeat(16), "03".repeat(16), "04".repeat(16));
+        let sha1 = "01".repeat(20);
+        let expected = format!(
+            r#"{HEAD} inline-props="true">
+<S:target-revision rev="3"/>
+<S:open-directory rev="2">
+<D:checked-in><D:href>/svn/a&amp;b/!svn/rvr/3/trunk</D:href></D:checked-in>
+<S:set-prop name="svn:ignore">*.o
+</S:set-prop>
+<S:delete-entry name="bin.dat" rev="3"/>
+<S:open-file name="a.txt" rev="2">
+<D:checked-in><D:href>/svn/a&amp;b/!svn/rvr/3/trunk/a.txt</D:href></D:checked-in>
+<S:set-prop name="bp" encoding="base64">
+YQFi
+</S:set-prop>
+<S:remove-prop name="gone"/>
+<S:fetch-file base-checksum="{two}" sha1-checksum="{sha1}"/>
+<S:prop><V:md5-checksum>{three}</V:md5-checksum></S:prop></S:open-file>
+<S:add-directory name="d &amp; é" bc-url="/svn/a&amp;b/!svn/bc/3/trunk/d%20&amp;%20%C3%A9">
+<D:checked-in><D:href>/svn/a&amp;b/!svn/rvr/3/trunk/d%20&amp;%20%C3%A9</D:href></D:checked-in>
+<S:set-prop name="p">&lt;v&gt;</S:set-prop>
+<S:add-file name="n" copyfrom-path="/x" copyfrom-rev="1">
+<D:checked-in><D:href>/svn/a&amp;b/!svn/rvr/3/trunk/d%20&amp;%20%C3%A9/n</D:href></D:checked-in>
+<S:remove-prop name="old"/>
+<S:prop><V:md5-checksum>{four}</V:md5-checksum></S:prop></S:add-file>
+</S:add-directory>
+<S:absent-directory name="hidden"/>
+<S:absent-file name="secret"/>
+</S:open-directory>
+"#
+        );
+        assert_eq!(drive(form), expected);
+    }
+
+    #[test]
+    fn clients_that_want_all_get_texts() {
+        let form = UpdateForm {
+            send_all: true,
+            inline_props: true,
+            version: 1,
+            level: 5,
+        };
+        let told = drive(form);
+        assert!(told.starts_with(&format!("{HEAD}send-all=\"true\" inline-props=\"true\">\n")));
+        let two = "02".repeat(16);
+        // What is not sent is an empty document.
+        let text = format!("<S:txdelta base-checksum=\"{two}\">U1ZOAQ==</S:txdelta><S:prop>");
+        assert!(told.contains(&text), "{told}");
+        assert!(
+            told.contains("<S:txdelta>U1ZOAQ") && !told.contains("fetch-file"),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn old_clients_ask_for_properties_of_what_is_new() {
+        let form = UpdateForm {
+            send_all: false,
+            inline_props: false,
+            version: 0,
+            level: 0,
+        };
+        let told = drive(form);
+        assert!(told.starts_with(&format!("{HEAD} >\n")), "{told}");
+        assert!(
+            told.contains("svn:ignore") && !told.contains("name=\"p\""),
+            "{told}"
+        );
+        // Those of a copy that are gone come at its end.
+        assert!(told.contains("<S:remove-prop name=\"old\"/>\n<S:prop>"), "{told}");
     }
 }

@@ -1,0 +1,166 @@
+//! The second half of a switch for very old clients: the URL of everything in the tree that they get.
+//!
+//! They do not take URLs in while they update, so they ask for a walk over the whole target. It is told as a checkout whose
+//! consumer notes only where each node is.
+
+use base::checksum::Md5;
+use base::{RelPath, Result, Revnum};
+use delta::editor::{CopyFrom, DirToken, Editor, FileToken, NodeFacts, TextChunk};
+
+use super::Outlet;
+use super::out::Out;
+use super::update_edit::Hrefs;
+
+/// An Editor that writes the walk.
+pub struct ResourceWalk<'a, O> {
+    outlet: &'a mut O,
+    hrefs: Hrefs,
+    /// The entry that the report is about; paths begin with it.
+    target: String,
+    location: Option<Vec<u8>>,
+}
+
+impl<'a, O: Outlet> ResourceWalk<'a, O> {
+    /// Writes to `outlet` a walk over the `target` of a report.
+    pub fn new(outlet: &'a mut O, hrefs: Hrefs, target: String) -> Self {
+        ResourceWalk {
+            outlet,
+            hrefs,
+            target,
+            location: None,
+        }
+    }
+
+    fn resource(&mut self, path: &RelPath) -> Result<()> {
+        let path = match (self.target.as_str(), path.as_str()) {
+            (target, "") => target.to_owned(),
+            ("", path) => path.to_owned(),
+            (target, path) => format!("{target}/{path}"),
+        };
+        let location = self.location.take();
+        self.write(&path, location.as_deref())
+    }
+
+    fn write(&mut self, path: &str, location: Option<&[u8]>) -> Result<()> {
+        let out = self.outlet.buffer();
+        Out(out).raw("<S:resource").attribute("path", path).raw(">\n");
+        if let Some(location) = location {
+            self.hrefs.write_checked_in(location, out);
+        }
+        Out(out).raw("</S:resource>\n");
+        self.outlet.checkpoint()
+    }
+}
+
+impl<O: Outlet> Editor for ResourceWalk<'_, O> {
+    fn set_target_revision(&mut self, _rev: Revnum) -> Result<()> {
+        Out(self.outlet.buffer()).raw("<S:resource-walk>\n");
+        match self.target.is_empty() {
+            true => Ok(()),
+            // The directory of the entry, of which nothing is told.
+            false => self.write("", None),
+        }
+    }
+
+    fn wants_facts(&self) -> bool {
+        true
+    }
+
+    fn facts(&mut self, facts: &NodeFacts<'_>) {
+        self.location = Some(Hrefs::location(facts));
+    }
+
+    fn open_root(&mut self, _base: Option<Revnum>) -> Result<DirToken> {
+        self.resource(&RelPath::empty())?;
+        Ok(DirToken(0))
+    }
+
+    fn delete_entry(&mut self, _path: &RelPath, _rev: Option<Revnum>, _parent: DirToken) -> Result<()> {
+        Ok(())
+    }
+
+    fn add_directory(
+        &mut self,
+        path: &RelPath,
+        parent: DirToken,
+        _copyfrom: Option<CopyFrom<'_>>,
+    ) -> Result<DirToken> {
+        self.resource(path)?;
+        Ok(parent)
+    }
+
+    fn open_directory(
+        &mut self,
+        path: &RelPath,
+        parent: DirToken,
+        _base: Option<Revnum>,
+    ) -> Result<DirToken> {
+        self.resource(path)?;
+        Ok(parent)
+    }
+
+    fn change_dir_prop(&mut self, _dir: DirToken, _name: &str, _value: Option<&[u8]>) -> Result<()> {
+        Ok(())
+    }
+
+    fn close_directory(&mut self, _dir: DirToken) -> Result<()> {
+        Ok(())
+    }
+
+    fn absent_directory(&mut self, _path: &RelPath, _parent: DirToken) -> Result<()> {
+        Ok(())
+    }
+
+    fn add_file(
+        &mut self,
+        path: &RelPath,
+        _parent: DirToken,
+        _copyfrom: Option<CopyFrom<'_>>,
+    ) -> Result<FileToken> {
+        self.resource(path)?;
+        Ok(FileToken(0))
+    }
+
+    fn open_file(&mut self, path: &RelPath, parent: DirToken, _base: Option<Revnum>) -> Result<FileToken> {
+        self.add_file(path, parent, None)
+    }
+
+    fn apply_textdelta(&mut self, _file: FileToken, _base_md5: Option<&Md5>) -> Result<()> {
+        Ok(())
+    }
+
+    fn text_chunk(&mut self, _file: FileToken, _chunk: TextChunk<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    fn text_end(&mut self, _file: FileToken) -> Result<()> {
+        Ok(())
+    }
+
+    fn change_file_prop(&mut self, _file: FileToken, _name: &str, _value: Option<&[u8]>) -> Result<()> {
+        Ok(())
+    }
+
+    fn close_file(&mut self, _file: FileToken, text_md5: Option<&Md5>) -> Result<()> {
+        if let Some(md5) = text_md5 {
+            Out(self.outlet.buffer())
+                .raw("<S:prop><V:md5-checksum>")
+                .hex(&md5.0)
+                .raw("</V:md5-checksum></S:prop>");
+        }
+        Ok(())
+    }
+
+    fn absent_file(&mut self, _path: &RelPath, _parent: DirToken) -> Result<()> {
+        Ok(())
+    }
+
+    fn close_edit(&mut self) -> Result<()> {
+        Out(self.outlet.buffer()).raw("</S:resource-walk>\n");
+        Ok(())
+    }
+
+    fn abort_edit(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
