@@ -32,128 +32,143 @@ fn update_through_all_revisions() {
             .upgrade(repo::When::Halfway)
             .named("f2-to-f8-linear"),
     ] {
-        Pair::of(&spec).same(|c| {
-            c.svn(&["checkout", "-q", "-r", "1", "URL", "wc"]);
-            for rev in (2..60).chain([30, 5, 44, 12, 0, 90]) {
-                c.svn_sorted(&["update", "-r", &rev.to_string(), "wc"]);
-                if rev % 7 == 0 {
-                    note_copy(c, "wc");
-                }
-            }
-            note_copy(c, "wc");
-        });
+        Pair::of(&spec).same(updates);
     }
+}
+
+/// What [`update_through_all_revisions`] asks.
+pub fn updates(c: &mut Client) {
+    c.svn(&["checkout", "-q", "-r", "1", "URL", "wc"]);
+    for rev in (2..60).chain([30, 5, 44, 12, 0, 90]) {
+        c.svn_sorted(&["update", "-r", &rev.to_string(), "wc"]);
+        if rev % 7 == 0 {
+            note_copy(c, "wc");
+        }
+    }
+    note_copy(c, "wc");
 }
 
 #[test]
 fn switch() {
-    Pair::of(&Spec::new("1.14").busy().named("f8")).same(|c| {
-        for line in [
-            "checkout -q -r 30 URL/trunk wc",
-            "switch -r 30 URL/branches/b2 wc",
-            "switch -r 25 URL/branches/b1-moved wc",
-            "switch --ignore-ancestry URL/trunk wc",
-            "switch --ignore-ancestry URL/trunk/many wc/deep",
-            "status -u wc",
-            "update -r 80 wc",
-            "switch -r 60 URL/branches/b3 wc",
-            "switch URL/nosuch wc",
-            "switch URL/trunk/hello.txt wc",
-            "switch URL/trunk@9999 wc",
-            "switch URL/branches/merged wc",
-            "switch URL/trunk/c1.txt wc/c2.txt",
-            "status -u -v wc",
-            "info -R wc",
-        ] {
-            let args: Vec<&str> = line.split(' ').collect();
-            c.svn_sorted(&args);
-        }
-        note_copy(c, "wc");
-    });
+    Pair::of(&Spec::new("1.14").busy().named("f8")).same(switches);
+}
+
+/// What [`switch`] asks.
+pub fn switches(c: &mut Client) {
+    for line in [
+        "checkout -q -r 30 URL/trunk wc",
+        "switch -r 30 URL/branches/b2 wc",
+        "switch -r 25 URL/branches/b1-moved wc",
+        "switch --ignore-ancestry URL/trunk wc",
+        "switch --ignore-ancestry URL/trunk/many wc/deep",
+        "status -u wc",
+        "update -r 80 wc",
+        "switch -r 60 URL/branches/b3 wc",
+        "switch URL/nosuch wc",
+        "switch URL/trunk/hello.txt wc",
+        "switch URL/trunk@9999 wc",
+        "switch URL/branches/merged wc",
+        "switch URL/trunk/c1.txt wc/c2.txt",
+        "status -u -v wc",
+        "info -R wc",
+    ] {
+        let args: Vec<&str> = line.split(' ').collect();
+        c.svn_sorted(&args);
+    }
+    note_copy(c, "wc");
 }
 
 #[test]
 fn depths() {
-    Pair::of(&Spec::new("1.14").busy().named("f8")).same(|c| {
-        for line in [
-            "checkout --depth empty URL/trunk wc",
-            "update --set-depth files wc",
-            "update --set-depth empty wc/dirs",
-            "update --set-depth immediates wc",
-            "update --set-depth infinity wc/many",
-            "update --set-depth exclude wc/deep",
-            "update -r 30 wc",
-            "update wc",
-            "update --set-depth infinity wc/deep",
-            "status -u wc",
-            "status -u --depth files wc",
-            "update -r 12 wc",
-            "update --depth files wc",
-            "update --depth immediates wc",
-            "update --depth infinity wc",
-            "update --set-depth infinity wc",
-            "update wc/many/file-007.txt -r 46",
-            "update wc/nosuch",
-            "update -r 20 wc/hello-copy.txt",
-            "update -r 10 wc/hello-copy.txt",
-            "update wc/hello-copy.txt",
-            "checkout --depth immediates URL/trunk@40 wc2",
-            "update --parents --set-depth infinity wc2/many",
-            "status -u -v wc2",
-        ] {
-            let args: Vec<&str> = line.split(' ').collect();
-            c.svn_sorted(&args);
-        }
-        note_copy(c, "wc");
-        note_copy(c, "wc2");
-    });
+    Pair::of(&Spec::new("1.14").busy().named("f8")).same(every_depth);
+}
+
+/// What [`depths`] asks.
+pub fn every_depth(c: &mut Client) {
+    for line in [
+        "checkout --depth empty URL/trunk wc",
+        "update --set-depth files wc",
+        "update --set-depth empty wc/dirs",
+        "update --set-depth immediates wc",
+        "update --set-depth infinity wc/many",
+        "update --set-depth exclude wc/deep",
+        "update -r 30 wc",
+        "update wc",
+        "update --set-depth infinity wc/deep",
+        "status -u wc",
+        "status -u --depth files wc",
+        "update -r 12 wc",
+        "update --depth files wc",
+        "update --depth immediates wc",
+        "update --depth infinity wc",
+        "update --set-depth infinity wc",
+        "update wc/many/file-007.txt -r 46",
+        "update wc/nosuch",
+        "update -r 20 wc/hello-copy.txt",
+        "update -r 10 wc/hello-copy.txt",
+        "update wc/hello-copy.txt",
+        "checkout --depth immediates URL/trunk@40 wc2",
+        "update --parents --set-depth infinity wc2/many",
+        "status -u -v wc2",
+    ] {
+        let args: Vec<&str> = line.split(' ').collect();
+        c.svn_sorted(&args);
+    }
+    note_copy(c, "wc");
+    note_copy(c, "wc2");
 }
 
 #[test]
 fn status_with_local_changes() {
-    Pair::of(&Spec::new("1.14").busy().named("f8")).same(|c| {
-        c.svn(&["checkout", "-q", "-r", "40", "URL/trunk", "wc"]);
-        let wc = c.dir().join("wc");
-        std::fs::write(wc.join("hello.txt"), "mine\n").expect("because it is ours");
-        std::fs::write(wc.join("unversioned"), "x").expect("because it is ours");
-        std::fs::remove_file(wc.join("big.txt")).expect("because it is there");
-        for line in [
-            "delete wc/c1.txt",
-            "propset color pink wc/c2.txt",
-            "copy wc/hello.txt wc/copied.txt",
-            "status -u wc",
-            "status -u -v wc",
-            "update --accept postpone wc",
-            "status -u wc",
-            "info -R wc",
-            "revert -R wc",
-            "diff -r 20 wc",
-            "update -r 20 wc",
-            "status -u wc/many",
-        ] {
-            let args: Vec<&str> = line.split(' ').collect();
-            c.svn_sorted(&args);
-        }
-        note_copy(c, "wc");
-    });
+    Pair::of(&Spec::new("1.14").busy().named("f8")).same(local_changes);
+}
+
+/// What [`status_with_local_changes`] asks.
+pub fn local_changes(c: &mut Client) {
+    c.svn(&["checkout", "-q", "-r", "40", "URL/trunk", "wc"]);
+    let wc = c.dir().join("wc");
+    std::fs::write(wc.join("hello.txt"), "mine\n").expect("because it is ours");
+    std::fs::write(wc.join("unversioned"), "x").expect("because it is ours");
+    std::fs::remove_file(wc.join("big.txt")).expect("because it is there");
+    for line in [
+        "delete wc/c1.txt",
+        "propset color pink wc/c2.txt",
+        "copy wc/hello.txt wc/copied.txt",
+        "status -u wc",
+        "status -u -v wc",
+        "update --accept postpone wc",
+        "status -u wc",
+        "info -R wc",
+        "revert -R wc",
+        "diff -r 20 wc",
+        "update -r 20 wc",
+        "status -u wc/many",
+    ] {
+        let args: Vec<&str> = line.split(' ').collect();
+        c.svn_sorted(&args);
+    }
+    note_copy(c, "wc");
 }
 
 #[test]
 fn checkouts_that_cannot_be() {
-    Pair::of(&Spec::new("1.14").busy().named("f8")).same(|c| {
-        c.all(&[
-            "checkout URL/nosuch wc",
-            "checkout URL/trunk/hello.txt wc",
-            "checkout -r 9999 URL/trunk wc",
-            "checkout URL/trunk@1x wc",
-            "export URL/nosuch out",
-            "export -q URL/trunk/hello.txt hello",
-            "export -q -r 3 URL/trunk/moved.txt hello",
-            "export -r 9999 URL out",
-        ]);
-        for url in ["URLx", "URL/../repo", "URL2/trunk"] {
-            c.svn(&["info", url]);
-        }
-        c.note_tree("hello");
-    });
+    Pair::of(&Spec::new("1.14").busy().named("f8")).same(impossible);
+}
+
+/// What [`checkouts_that_cannot_be`] asks.
+pub fn impossible(c: &mut Client) {
+    c.all(&[
+        "checkout URL/nosuch wc",
+        "checkout URL/trunk/hello.txt wc",
+        "checkout -r 9999 URL/trunk wc",
+        "checkout URL/trunk@1x wc",
+        "export URL/nosuch out",
+        "export -q URL/trunk/hello.txt hello",
+        "export -q -r 3 URL/trunk/moved.txt hello",
+        "export -r 9999 URL out",
+    ]);
+    for url in ["URLx", "URL/../repo", "URL2/trunk"] {
+        c.svn(&["info", url]);
+    }
+    c.note_tree("hello");
 }

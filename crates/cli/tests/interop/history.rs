@@ -2,7 +2,7 @@
 
 use testkit::Spec;
 
-use crate::pair::Pair;
+use crate::pair::{Client, Pair};
 
 fn rich() -> Pair {
     Pair::of(
@@ -17,130 +17,142 @@ fn rich() -> Pair {
 
 #[test]
 fn log() {
-    rich().same(|c| {
-        c.all(&[
-            "log URL",
-            "log -v URL",
-            "log -q -r 1:HEAD URL",
-            "log -v -r 10:30 URL/trunk",
-            "log -v -r 30:10 URL/trunk",
-            "log -v -l 3 URL/branches",
-            "log -v -l 3 -r 0:HEAD URL/branches",
-            "log -v URL/trunk/hello.txt",
-            "log -v URL/trunk/moved.txt",
-            "log -v --stop-on-copy URL/trunk/moved.txt",
-            "log -v URL/branches/b1-moved",
-            "log -v --stop-on-copy URL/branches/b1-moved",
-            "log -v -g URL/trunk",
-            "log -v -g -r 1:HEAD URL/trunk",
-            "log -v -g -l 4 URL/trunk",
-            "log -v -g URL/trunk/moved.txt",
-            "log -v -g URL/branches/merged",
-            "log --xml -v --with-all-revprops -l 30 URL",
-            "log --xml --with-revprop custom:blob --with-revprop svn:author -l 30 URL",
-            "log --with-no-revprops -q -l 3 URL",
-            "log -v URL/branches/b2/inner/hello.txt@22",
-            "log -v URL/trunk/empty.txt",
-            "log -v URL trunk/big.txt branches/b3",
-            "log URL/nosuch",
-            "log -r 9999 URL",
-            "log -r 5:9999 URL",
-            "log -v -r 12 URL/trunk/hello.txt",
-            "log -r 0 URL",
-            "log --search alice -l 3 URL",
-            "log -v --diff -r 14:17 URL",
-            "log -v URL/trunk/deep@HEAD",
-            "log -v -c 17,20,25-27 URL",
-        ]);
-    });
+    rich().same(logs);
+}
+
+/// What [`log`] asks.
+pub fn logs(c: &mut Client) {
+    c.all(&[
+        "log URL",
+        "log -v URL",
+        "log -q -r 1:HEAD URL",
+        "log -v -r 10:30 URL/trunk",
+        "log -v -r 30:10 URL/trunk",
+        "log -v -l 3 URL/branches",
+        "log -v -l 3 -r 0:HEAD URL/branches",
+        "log -v URL/trunk/hello.txt",
+        "log -v URL/trunk/moved.txt",
+        "log -v --stop-on-copy URL/trunk/moved.txt",
+        "log -v URL/branches/b1-moved",
+        "log -v --stop-on-copy URL/branches/b1-moved",
+        "log -v -g URL/trunk",
+        "log -v -g -r 1:HEAD URL/trunk",
+        "log -v -g -l 4 URL/trunk",
+        "log -v -g URL/trunk/moved.txt",
+        "log -v -g URL/branches/merged",
+        "log --xml -v --with-all-revprops -l 30 URL",
+        "log --xml --with-revprop custom:blob --with-revprop svn:author -l 30 URL",
+        "log --with-no-revprops -q -l 3 URL",
+        "log -v URL/branches/b2/inner/hello.txt@22",
+        "log -v URL/trunk/empty.txt",
+        "log -v URL trunk/big.txt branches/b3",
+        "log URL/nosuch",
+        "log -r 9999 URL",
+        "log -r 5:9999 URL",
+        "log -v -r 12 URL/trunk/hello.txt",
+        "log -r 0 URL",
+        "log --search alice -l 3 URL",
+        "log -v --diff -r 14:17 URL",
+        "log -v URL/trunk/deep@HEAD",
+        "log -v -c 17,20,25-27 URL",
+    ]);
 }
 
 #[test]
 fn blame() {
-    rich().same(|c| {
-        c.all(&[
-            "blame URL/trunk/hello.txt",
-            "blame -v URL/trunk/hello.txt",
-            "blame URL/trunk/big.txt",
-            "blame -g URL/trunk/big.txt",
-            "blame -r 5:15 URL/trunk/big.txt@15",
-            "blame -r 15:5 URL/trunk/big.txt@15",
-            "blame --force URL/trunk/w-.bin",
-            "blame URL/trunk/logo.bin",
-            "blame URL/trunk/moved.txt",
-            "blame -g URL/trunk/moved.txt",
-            "blame URL/trunk/c11.txt",
-            "blame --xml URL/trunk/hello-copy.txt",
-            "blame URL/trunk",
-            "blame URL/nosuch",
-            "blame -r 1:9999 URL/trunk/hello.txt",
-            "blame URL/branches/b1-moved/hello.txt",
-            "blame URL/trunk/empty.txt",
-            "blame URL/trunk/a.b",
-        ]);
-    });
+    rich().same(blames);
+}
+
+/// What [`blame`] asks.
+pub fn blames(c: &mut Client) {
+    c.all(&[
+        "blame URL/trunk/hello.txt",
+        "blame -v URL/trunk/hello.txt",
+        "blame URL/trunk/big.txt",
+        "blame -g URL/trunk/big.txt",
+        "blame -r 5:15 URL/trunk/big.txt@15",
+        "blame -r 15:5 URL/trunk/big.txt@15",
+        "blame --force URL/trunk/w-.bin",
+        "blame URL/trunk/logo.bin",
+        "blame URL/trunk/moved.txt",
+        "blame -g URL/trunk/moved.txt",
+        "blame URL/trunk/c11.txt",
+        "blame --xml URL/trunk/hello-copy.txt",
+        "blame URL/trunk",
+        "blame URL/nosuch",
+        "blame -r 1:9999 URL/trunk/hello.txt",
+        "blame URL/branches/b1-moved/hello.txt",
+        "blame URL/trunk/empty.txt",
+        "blame URL/trunk/a.b",
+    ]);
 }
 
 #[test]
 fn diff() {
-    rich().same(|c| {
-        for rev in 1..95 {
-            c.svn_by_file(&["diff", "-c", &rev.to_string(), "URL"]);
-        }
-        for line in [
-            "diff -r 1:HEAD URL/trunk",
-            "diff -r HEAD:1 URL/trunk",
-            "diff -r 20:16 URL/branches",
-            "diff --notice-ancestry -r 20:30 URL",
-            "diff URL/trunk@30 URL/branches/b2@30",
-            "diff URL/trunk/hello.txt@3 URL/trunk/moved.txt@30",
-            "diff --old=URL/branches/b1@18 --new=URL/branches/b1-moved",
-            "diff --show-copies-as-adds -r 15:18 URL",
-            "diff --git -r 15:30 URL",
-            "diff --depth files -r 1:HEAD URL/trunk",
-            "diff --properties-only -r 1:40 URL",
-            "diff -r 5:6 URL/nosuch",
-            "diff -r 1:9999 URL/trunk",
-            "diff URL/trunk/hello.txt@3 URL/trunk@30",
-        ] {
-            let args: Vec<&str> = line.split(' ').collect();
-            c.svn_by_file(&args);
-        }
-        for line in [
-            "diff --summarize -r 1:HEAD URL/trunk",
-            "diff --summarize -r 40:20 URL",
-            "diff --summarize URL/trunk@30 URL/branches/b2@30",
-        ] {
-            let args: Vec<&str> = line.split(' ').collect();
-            c.svn_sorted(&args);
-        }
-    });
+    rich().same(diffs);
+}
+
+/// What [`diff`] asks.
+pub fn diffs(c: &mut Client) {
+    for rev in 1..95 {
+        c.svn_by_file(&["diff", "-c", &rev.to_string(), "URL"]);
+    }
+    for line in [
+        "diff -r 1:HEAD URL/trunk",
+        "diff -r HEAD:1 URL/trunk",
+        "diff -r 20:16 URL/branches",
+        "diff --notice-ancestry -r 20:30 URL",
+        "diff URL/trunk@30 URL/branches/b2@30",
+        "diff URL/trunk/hello.txt@3 URL/trunk/moved.txt@30",
+        "diff --old=URL/branches/b1@18 --new=URL/branches/b1-moved",
+        "diff --show-copies-as-adds -r 15:18 URL",
+        "diff --git -r 15:30 URL",
+        "diff --depth files -r 1:HEAD URL/trunk",
+        "diff --properties-only -r 1:40 URL",
+        "diff -r 5:6 URL/nosuch",
+        "diff -r 1:9999 URL/trunk",
+        "diff URL/trunk/hello.txt@3 URL/trunk@30",
+    ] {
+        let args: Vec<&str> = line.split(' ').collect();
+        c.svn_by_file(&args);
+    }
+    for line in [
+        "diff --summarize -r 1:HEAD URL/trunk",
+        "diff --summarize -r 40:20 URL",
+        "diff --summarize URL/trunk@30 URL/branches/b2@30",
+    ] {
+        let args: Vec<&str> = line.split(' ').collect();
+        c.svn_sorted(&args);
+    }
 }
 
 #[test]
 fn mergeinfo() {
-    rich().same(|c| {
-        c.all(&[
-            "mergeinfo --show-revs merged URL/branches/b1-moved URL/trunk",
-            "mergeinfo --show-revs eligible URL/branches/b1-moved URL/trunk",
-            "mergeinfo --show-revs merged URL/branches/b2 URL/trunk",
-            "mergeinfo --show-revs eligible URL/trunk URL/branches/b3",
-            "mergeinfo --show-revs eligible -R URL/trunk URL/branches/merged",
-            "mergeinfo URL/trunk URL/branches/b3",
-            "mergeinfo --log --show-revs eligible URL/trunk URL/branches/b3",
-            "mergeinfo --show-revs merged URL/nosuch URL/trunk",
-        ]);
-        c.svn(&["checkout", "-q", "URL/branches/b3", "wc"]);
-        c.svn_sorted(&[
-            "merge",
-            "--non-interactive",
-            "--accept",
-            "postpone",
-            "URL/trunk",
-            "wc",
-        ]);
-        c.svn_sorted(&["status", "wc"]);
-        c.svn_sorted(&["propget", "-R", "svn:mergeinfo", "wc"]);
-        c.note_tree("wc");
-    });
+    rich().same(merges);
+}
+
+/// What [`mergeinfo`] asks.
+pub fn merges(c: &mut Client) {
+    c.all(&[
+        "mergeinfo --show-revs merged URL/branches/b1-moved URL/trunk",
+        "mergeinfo --show-revs eligible URL/branches/b1-moved URL/trunk",
+        "mergeinfo --show-revs merged URL/branches/b2 URL/trunk",
+        "mergeinfo --show-revs eligible URL/trunk URL/branches/b3",
+        "mergeinfo --show-revs eligible -R URL/trunk URL/branches/merged",
+        "mergeinfo URL/trunk URL/branches/b3",
+        "mergeinfo --log --show-revs eligible URL/trunk URL/branches/b3",
+        "mergeinfo --show-revs merged URL/nosuch URL/trunk",
+    ]);
+    c.svn(&["checkout", "-q", "URL/branches/b3", "wc"]);
+    c.svn_sorted(&[
+        "merge",
+        "--non-interactive",
+        "--accept",
+        "postpone",
+        "URL/trunk",
+        "wc",
+    ]);
+    c.svn_sorted(&["status", "wc"]);
+    c.svn_sorted(&["propget", "-R", "svn:mergeinfo", "wc"]);
+    c.note_tree("wc");
 }

@@ -2,7 +2,7 @@
 
 use testkit::Spec;
 
-use crate::pair::Pair;
+use crate::pair::{Client, Pair};
 
 fn rich() -> Pair {
     Pair::of(&Spec::new("1.14").busy().named("f8"))
@@ -10,105 +10,117 @@ fn rich() -> Pair {
 
 #[test]
 fn list() {
-    rich().same(|c| {
-        c.all(&[
-            "list URL",
-            "list -R URL",
-            "list -v URL/trunk",
-            "list -vR -r 20 URL",
-            "list --depth empty URL/trunk",
-            "list --depth files URL/trunk",
-            "list --depth immediates URL/trunk",
-            "list --xml -R URL/branches",
-            "list -R --search *.TXT URL/trunk",
-            "list -R --search t* --search H?LL* URL",
-            "list -R --search gr* URL",
-            "list URL/trunk/hello.txt",
-            "list -v URL/trunk/big.txt@15",
-            "list URL/nosuch",
-            "list URL/trunk/hello.txt/below",
-            "list -r 9999 URL",
-            "list -r 0 URL",
-            "list URL/branches/b1@16",
-            "list URL/branches/b1",
-            "list -r 16 URL/branches/b1-moved",
-        ]);
-    });
+    rich().same(lists);
+}
+
+/// What [`list`] asks.
+pub fn lists(c: &mut Client) {
+    c.all(&[
+        "list URL",
+        "list -R URL",
+        "list -v URL/trunk",
+        "list -vR -r 20 URL",
+        "list --depth empty URL/trunk",
+        "list --depth files URL/trunk",
+        "list --depth immediates URL/trunk",
+        "list --xml -R URL/branches",
+        "list -R --search *.TXT URL/trunk",
+        "list -R --search t* --search H?LL* URL",
+        "list -R --search gr* URL",
+        "list URL/trunk/hello.txt",
+        "list -v URL/trunk/big.txt@15",
+        "list URL/nosuch",
+        "list URL/trunk/hello.txt/below",
+        "list -r 9999 URL",
+        "list -r 0 URL",
+        "list URL/branches/b1@16",
+        "list URL/branches/b1",
+        "list -r 16 URL/branches/b1-moved",
+    ]);
 }
 
 #[test]
 fn cat() {
-    rich().same(|c| {
-        c.all(&[
-            "cat URL/trunk/hello.txt",
-            "cat -r 3 URL/trunk/hello.txt",
-            "cat -r 3 URL/trunk/moved.txt",
-            "cat URL/trunk/hello.txt@3",
-            "cat URL/trunk/empty.txt@2",
-            "cat URL/trunk/never-a-text.txt@2",
-            "cat URL/trunk/logo.bin",
-            "cat URL/trunk/w-.bin@14",
-            "cat URL/trunk/w-.bin",
-            "cat URL/trunk",
-            "cat URL/nosuch",
-            "cat -r 3 URL/trunk/c1.txt",
-            "cat -r 99999 URL/trunk/c1.txt",
-        ]);
-        for rev in 2..16 {
-            c.svn(&["cat", "-r", &rev.to_string(), "URL/trunk/big.txt@15"]);
-        }
-        c.svn(&["cat", "URL/trunk/dir with spaces/a: b.txt"]);
-        c.svn(&["cat", "URL/trunk/at@sign.txt@"]);
-        c.svn(&["cat", "URL/trunk/100%25.txt"]);
-        c.svn(&["cat", "URL/trunk/日本語/テスト.txt"]);
-    });
+    rich().same(texts);
+}
+
+/// What [`cat`] asks.
+pub fn texts(c: &mut Client) {
+    c.all(&[
+        "cat URL/trunk/hello.txt",
+        "cat -r 3 URL/trunk/hello.txt",
+        "cat -r 3 URL/trunk/moved.txt",
+        "cat URL/trunk/hello.txt@3",
+        "cat URL/trunk/empty.txt@2",
+        "cat URL/trunk/never-a-text.txt@2",
+        "cat URL/trunk/logo.bin",
+        "cat URL/trunk/w-.bin@14",
+        "cat URL/trunk/w-.bin",
+        "cat URL/trunk",
+        "cat URL/nosuch",
+        "cat -r 3 URL/trunk/c1.txt",
+        "cat -r 99999 URL/trunk/c1.txt",
+    ]);
+    for rev in 2..16 {
+        c.svn(&["cat", "-r", &rev.to_string(), "URL/trunk/big.txt@15"]);
+    }
+    c.svn(&["cat", "URL/trunk/dir with spaces/a: b.txt"]);
+    c.svn(&["cat", "URL/trunk/at@sign.txt@"]);
+    c.svn(&["cat", "URL/trunk/100%25.txt"]);
+    c.svn(&["cat", "URL/trunk/日本語/テスト.txt"]);
 }
 
 #[test]
 fn info() {
-    rich().same(|c| {
-        c.all(&[
-            "info URL",
-            "info -r 5 URL/trunk/hello.txt",
-            "info URL/trunk/big.txt",
-            "info --xml URL/iota URL/trunk/big.txt URL/tags/c3.txt",
-            "info URL/nosuch",
-            "info --show-item last-changed-revision URL/branches",
-            "info -r {2020-01-20} URL",
-            "info -r {1999-01-01} URL",
-            "info -r {2099-01-01} URL",
-        ]);
-        c.svn_by_paragraph(&["info", "-R", "URL/trunk"]);
-        c.svn_by_paragraph(&["info", "--depth", "files", "URL/trunk"]);
-    });
+    rich().same(infos);
+}
+
+/// What [`info`] asks.
+pub fn infos(c: &mut Client) {
+    c.all(&[
+        "info URL",
+        "info -r 5 URL/trunk/hello.txt",
+        "info URL/trunk/big.txt",
+        "info --xml URL/iota URL/trunk/big.txt URL/tags/c3.txt",
+        "info URL/nosuch",
+        "info --show-item last-changed-revision URL/branches",
+        "info -r {2020-01-20} URL",
+        "info -r {1999-01-01} URL",
+        "info -r {2099-01-01} URL",
+    ]);
+    c.svn_by_paragraph(&["info", "-R", "URL/trunk"]);
+    c.svn_by_paragraph(&["info", "--depth", "files", "URL/trunk"]);
 }
 
 #[test]
 fn properties() {
-    rich().same(|c| {
-        for line in [
-            "proplist -v URL/trunk",
-            "proplist -v -R URL",
-            "proplist -v -R -r 20 URL",
-            "proplist -v URL/trunk/hello.txt@4",
-            "proplist -v --show-inherited-props URL/trunk/at@sign.txt@",
-            "proplist -v --show-inherited-props -r 9 URL/trunk/no-newline",
-            "propget -R svn:mergeinfo URL",
-            "propget --show-inherited-props svn:ignore URL/trunk/many/file-001.txt",
-            "proplist --revprop -v -r 1 URL",
-            "proplist --revprop -v -r 0 URL",
-            "proplist --revprop -v -r 9999 URL",
-            "propget --revprop svn:log -r HEAD URL",
-            "propget --revprop nosuch -r 1 URL",
-            "proplist -v URL/nosuch",
-        ] {
-            let args: Vec<&str> = line.split(' ').collect();
-            c.svn_sorted(&args);
-        }
-        for rev in 45..70 {
-            c.svn_sorted(&["proplist", "--revprop", "-v", "-r", &rev.to_string(), "URL"]);
-        }
-    });
+    rich().same(all_properties);
+}
+
+/// What [`properties`] asks.
+pub fn all_properties(c: &mut Client) {
+    for line in [
+        "proplist -v URL/trunk",
+        "proplist -v -R URL",
+        "proplist -v -R -r 20 URL",
+        "proplist -v URL/trunk/hello.txt@4",
+        "proplist -v --show-inherited-props URL/trunk/at@sign.txt@",
+        "proplist -v --show-inherited-props -r 9 URL/trunk/no-newline",
+        "propget -R svn:mergeinfo URL",
+        "propget --show-inherited-props svn:ignore URL/trunk/many/file-001.txt",
+        "proplist --revprop -v -r 1 URL",
+        "proplist --revprop -v -r 0 URL",
+        "proplist --revprop -v -r 9999 URL",
+        "propget --revprop svn:log -r HEAD URL",
+        "propget --revprop nosuch -r 1 URL",
+        "proplist -v URL/nosuch",
+    ] {
+        let args: Vec<&str> = line.split(' ').collect();
+        c.svn_sorted(&args);
+    }
+    for rev in 45..70 {
+        c.svn_sorted(&["proplist", "--revprop", "-v", "-r", &rev.to_string(), "URL"]);
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use testkit::{Repo, Spec, Tool, repo};
 
-use crate::pair::Pair;
+use crate::pair::{Client, Pair};
 
 fn specs() -> Vec<Spec> {
     let wanted = ["f1", "f4-packed", "f7", "f8", "f8-packed-zlib"];
@@ -17,88 +17,93 @@ fn specs() -> Vec<Spec> {
 #[test]
 fn svnsync_makes_the_same_mirror() {
     for spec in specs() {
-        Pair::of(&spec).same(|c| {
-            c.note(&spec.name);
-            let mirror = Repo::create("1.14");
-            let hook = mirror.path().join("hooks/pre-revprop-change");
-            std::fs::write(&hook, "#!/bin/sh\n").expect("because the repository is ours");
-            Tool::new("chmod").arg("+x").arg(&hook).ok();
-            let sync =
-                |args: &[&str]| c.tool(Tool::new("svnsync").args(args).args(["-q", "--non-interactive"]));
-            let ended = [
-                sync(&["init", &mirror.url(), &c.url]).code,
-                sync(&["sync", &mirror.url()]).code,
-            ];
-            let dump = Tool::new("svnadmin").args(["dump", "-q"]).arg(mirror.path()).ok();
-            // The mirror has an identity of its own, and remembers whose copy it is on revision 0.
-            let text = String::from_utf8_lossy(&dump.stdout);
-            let start = text.find("Revision-number: 1\n").unwrap_or(0);
-            c.note(&format!(
-                "{ended:?} {:?}",
-                base::checksum::Md5::of(&text.as_bytes()[start..])
-            ));
-        });
+        Pair::of(&spec).same(synchronized);
     }
+}
+
+/// What [`svnsync_makes_the_same_mirror`] does.
+pub fn synchronized(c: &mut Client) {
+    let mirror = Repo::create("1.14");
+    let hook = mirror.path().join("hooks/pre-revprop-change");
+    std::fs::write(&hook, "#!/bin/sh\n").expect("because the repository is ours");
+    Tool::new("chmod").arg("+x").arg(&hook).ok();
+    let sync = |args: &[&str]| c.tool(Tool::new("svnsync").args(args).args(["-q", "--non-interactive"]));
+    let ended = [
+        sync(&["init", &mirror.url(), &c.url]).code,
+        sync(&["sync", &mirror.url()]).code,
+    ];
+    let dump = Tool::new("svnadmin").args(["dump", "-q"]).arg(mirror.path()).ok();
+    // The mirror has an identity of its own, and remembers whose copy it is on revision 0.
+    let text = String::from_utf8_lossy(&dump.stdout);
+    let start = text.find("Revision-number: 1\n").unwrap_or(0);
+    c.note(&format!(
+        "{ended:?} {:?}",
+        base::checksum::Md5::of(&text.as_bytes()[start..])
+    ));
 }
 
 #[test]
 fn svnsync_of_a_folder() {
-    Pair::of(&Spec::new("1.14").busy().named("f8")).same(|c| {
-        for folder in ["trunk", "branches/b2", "trunk/many"] {
-            let mirror = Repo::create("1.14");
-            let hook = mirror.path().join("hooks/pre-revprop-change");
-            std::fs::write(&hook, "#!/bin/sh\n").expect("because the repository is ours");
-            Tool::new("chmod").arg("+x").arg(&hook).ok();
-            let from = format!("{}/{folder}", c.url);
-            let sync =
-                |args: &[&str]| c.tool(Tool::new("svnsync").args(args).args(["-q", "--non-interactive"]));
-            let ended = [
-                sync(&["init", &mirror.url(), &from]),
-                sync(&["sync", &mirror.url()]),
-            ]
-            .map(|output| (output.code, output.error_codes()));
-            let dump = Tool::new("svnadmin").args(["dump", "-q"]).arg(mirror.path()).ok();
-            let text = String::from_utf8_lossy(&dump.stdout);
-            let start = text.find("Revision-number: 1\n").unwrap_or(0);
-            c.note(&format!(
-                "{folder} {ended:?} {:?}",
-                base::checksum::Md5::of(&text.as_bytes()[start..])
-            ));
-        }
-    });
+    Pair::of(&Spec::new("1.14").busy().named("f8")).same(folders);
+}
+
+/// What [`svnsync_of_a_folder`] does.
+pub fn folders(c: &mut Client) {
+    for folder in ["trunk", "branches/b2", "trunk/many"] {
+        let mirror = Repo::create("1.14");
+        let hook = mirror.path().join("hooks/pre-revprop-change");
+        std::fs::write(&hook, "#!/bin/sh\n").expect("because the repository is ours");
+        Tool::new("chmod").arg("+x").arg(&hook).ok();
+        let from = format!("{}/{folder}", c.url);
+        let sync = |args: &[&str]| c.tool(Tool::new("svnsync").args(args).args(["-q", "--non-interactive"]));
+        let ended = [
+            sync(&["init", &mirror.url(), &from]),
+            sync(&["sync", &mirror.url()]),
+        ]
+        .map(|output| (output.code, output.error_codes()));
+        let dump = Tool::new("svnadmin").args(["dump", "-q"]).arg(mirror.path()).ok();
+        let text = String::from_utf8_lossy(&dump.stdout);
+        let start = text.find("Revision-number: 1\n").unwrap_or(0);
+        c.note(&format!(
+            "{folder} {ended:?} {:?}",
+            base::checksum::Md5::of(&text.as_bytes()[start..])
+        ));
+    }
 }
 
 #[test]
 fn svnrdump_dumps_the_same_history() {
     for spec in specs() {
-        Pair::of(&spec).same(|c| {
-            c.note(&spec.name);
-            let whole = c.url.clone();
-            let trunk = format!("{whole}/trunk");
-            for (url, revisions) in [
-                (&whole, &["-r0:HEAD"][..]),
-                (&whole, &["-r10:30"]),
-                (&whole, &["-r10:30", "--incremental"]),
-                (&whole, &["-r3"]),
-                (&trunk, &[]),
-            ] {
-                let dump = Tool::new("svnrdump")
-                    .args(["dump", "-q", "--non-interactive", url])
-                    .args(revisions);
-                let output = c.tool(dump);
-                c.note(&format!("{} {revisions:?}", output.code));
-                for line in headers(&output.stdout) {
-                    c.note(&line);
-                }
-            }
-            // Deltas may be made in many ways; what they make is one.
-            let output = c.tool(Tool::new("svnrdump").args(["dump", "-q", "--non-interactive", &whole]));
-            let copy = Repo::create("1.14");
-            copy.load(output.stdout);
-            let dump = Tool::new("svnadmin").args(["dump", "-q"]).arg(copy.path()).ok();
-            c.note(&format!("{:?}", base::checksum::Md5::of(&dump.stdout)));
-        });
+        Pair::of(&spec).same(dumped);
     }
+}
+
+/// What [`svnrdump_dumps_the_same_history`] does.
+pub fn dumped(c: &mut Client) {
+    let whole = c.url.clone();
+    let trunk = format!("{whole}/trunk");
+    for (url, revisions) in [
+        (&whole, &["-r0:HEAD"][..]),
+        (&whole, &["-r10:30"]),
+        (&whole, &["-r10:30", "--incremental"]),
+        (&whole, &["-r3"]),
+        (&trunk, &[]),
+    ] {
+        let dump = Tool::new("svnrdump")
+            .args(["dump", "-q", "--non-interactive", url])
+            .args(revisions);
+        let output = c.tool(dump);
+        c.note(&format!("{} {revisions:?}", output.code));
+        for line in headers(&output.stdout) {
+            c.note(&line);
+        }
+    }
+    // Deltas may be made in many ways; what they make is one.
+    let output = c.tool(Tool::new("svnrdump").args(["dump", "-q", "--non-interactive", &whole]));
+    let copy = Repo::create("1.14");
+    copy.load(output.stdout);
+    let dump = Tool::new("svnadmin").args(["dump", "-q"]).arg(copy.path()).ok();
+    c.note(&format!("{:?}", base::checksum::Md5::of(&dump.stdout)));
 }
 
 /// What a dump says was done to which node, without the lengths of deltas. Nodes of a revision that comes whole are in no
@@ -134,23 +139,25 @@ fn git_svn_clones_the_same_history() {
         Spec::small("1.14").named("small-f8"),
         Spec::new("1.9").shard(7).named("f7"),
     ] {
-        Pair::of(&spec).same(|c| {
-            let cloned = c.tool(
-                Tool::new("git")
-                    .args(["svn", "clone", "-q", &c.url, "clone"])
-                    .env("GIT_AUTHOR_NAME", "x")
-                    .env("GIT_COMMITTER_NAME", "x")
-                    .env("GIT_COMMITTER_EMAIL", "x@x"),
-            );
-            let said = cloned.err();
-            let said: Vec<&str> = said
-                .lines()
-                .filter(|line| !line.contains("Updating files"))
-                .collect();
-            c.note(&format!("{} {}", cloned.code, said.join("\n")));
-            let log =
-                c.tool(Tool::new("git").args(["-C", "clone", "log", "--format=%T %an %ad %s", "--date=iso"]));
-            c.note(&log.out());
-        });
+        Pair::of(&spec).same(cloned);
     }
+}
+
+/// What [`git_svn_clones_the_same_history`] does.
+pub fn cloned(c: &mut Client) {
+    let cloned = c.tool(
+        Tool::new("git")
+            .args(["svn", "clone", "-q", &c.url, "clone"])
+            .env("GIT_AUTHOR_NAME", "x")
+            .env("GIT_COMMITTER_NAME", "x")
+            .env("GIT_COMMITTER_EMAIL", "x@x"),
+    );
+    let said = cloned.err();
+    let said: Vec<&str> = said
+        .lines()
+        .filter(|line| !line.contains("Updating files"))
+        .collect();
+    c.note(&format!("{} {}", cloned.code, said.join("\n")));
+    let log = c.tool(Tool::new("git").args(["-C", "clone", "log", "--format=%T %an %ad %s", "--date=iso"]));
+    c.note(&log.out());
 }

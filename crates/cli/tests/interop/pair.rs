@@ -14,6 +14,7 @@ pub struct Pair {
     ours: Server,
     /// What the clients call the repository.
     name: String,
+    scheme: &'static str,
     _root: TempDir,
 }
 
@@ -48,6 +49,22 @@ impl Pair {
             theirs: start(Side::Theirs),
             ours: start(Side::Ours),
             name: "repo".to_owned(),
+            scheme: "svn",
+            _root: root,
+        }
+    }
+
+    /// Serves a repository made from `spec` over HTTP; theirs is Apache, with `location` inside of its `Location`.
+    pub fn over_http(spec: &Spec, location: &str) -> Pair {
+        let root = scratch();
+        std::os::unix::fs::symlink(testkit::build(spec).path(), root.path().join("repo"))
+            .expect("because the folder is empty");
+        let start = |side| Server::http(side, root.path(), location, &[]);
+        Pair {
+            theirs: start(Side::Theirs),
+            ours: start(Side::Ours),
+            name: "repo".to_owned(),
+            scheme: "http",
             _root: root,
         }
     }
@@ -80,7 +97,9 @@ impl Pair {
     }
 
     fn client(&self, side: Side) -> Client {
-        Client::new(self.port(side), &self.name)
+        let mut client = Client::new(self.port(side), &self.name);
+        client.url = client.url.replacen("svn", self.scheme, 1);
+        client
     }
 }
 

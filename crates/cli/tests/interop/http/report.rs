@@ -1,0 +1,75 @@
+//! Reports: what the stock clients ask over HTTP about history and working copies, in each of their ways to ask it.
+
+use testkit::Spec;
+
+use crate::pair::{Client, Pair};
+use crate::{checkout, history, listing, mirror};
+
+fn pair() -> Pair {
+    Pair::over_http(&Spec::new("1.14").busy().named("f8"), "")
+}
+
+/// Everything in one answer, as clients get it that ask for it.
+fn in_one_answer(c: &mut Client) {
+    c.set_options(&["--config-option", "servers:global:http-bulk-updates=yes"]);
+}
+
+#[test]
+fn updates() {
+    let pair = pair();
+    pair.same(checkout::updates);
+    pair.same(|c| {
+        in_one_answer(c);
+        checkout::updates(c);
+    });
+}
+
+#[test]
+fn switches() {
+    let pair = pair();
+    pair.same(checkout::switches);
+    pair.same(|c| {
+        in_one_answer(c);
+        checkout::switches(c);
+    });
+}
+
+#[test]
+fn depths_and_local_changes() {
+    let pair = pair();
+    pair.same(checkout::every_depth);
+    pair.same(checkout::local_changes);
+    pair.same(checkout::impossible);
+}
+
+#[test]
+fn logs_and_blames() {
+    let pair = pair();
+    pair.same(history::logs);
+    pair.same(history::blames);
+}
+
+#[test]
+fn diffs_and_merges() {
+    let pair = pair();
+    pair.same(history::diffs);
+    pair.same(history::merges);
+}
+
+#[test]
+fn listings_and_properties() {
+    let pair = pair();
+    pair.same(listing::lists);
+    pair.same(listing::texts);
+    pair.same(listing::infos);
+    pair.same(listing::all_properties);
+}
+
+#[test]
+fn mirrors() {
+    let pair = pair();
+    pair.same(mirror::synchronized);
+    pair.same(mirror::folders);
+    pair.same(mirror::dumped);
+    Pair::over_http(&Spec::small("1.14").named("small-f8"), "").same(mirror::cloned);
+}
