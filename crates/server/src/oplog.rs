@@ -60,10 +60,6 @@ pub(crate) fn iprops(path: &FsPath, at: Option<Revnum>) -> String {
     format!("get-inherited-props {} r{}", encoded(path), rev(at))
 }
 
-pub(crate) fn locks(path: &FsPath) -> String {
-    format!("get-locks {}", encoded(path))
-}
-
 pub(crate) fn list(path: &FsPath, at: Option<Revnum>, to: Depth, patterns: Option<&[String]>) -> String {
     let mut text = format!("list {} r{}{}", encoded(path), rev(at), depth(to));
     match patterns {

@@ -78,12 +78,7 @@ impl Report {
     /// # Errors
     /// `REPOS_BAD_ARGS` if the requested depth is `exclude`.
     pub fn begin(repo: &Repository, options: Options, readable: Arc<dyn Readable>) -> Result<Report> {
-        if options.depth == Depth::Exclude {
-            return Err(Error::new(
-                Code::REPOS_BAD_ARGS,
-                "Request depth 'exclude' not supported",
-            ));
-        }
+        check(&options)?;
         Ok(Report {
             repo: repo.clone(),
             options,
@@ -95,8 +90,13 @@ impl Report {
     }
 
     /// Replaces what is asked for: clients may say it behind the first of their paths.
-    pub fn set_options(&mut self, options: Options) {
+    ///
+    /// # Errors
+    /// As of [`Report::begin`].
+    pub fn set_options(&mut self, options: Options) -> Result<()> {
+        check(&options)?;
         self.options = options;
+        Ok(())
     }
 
     /// The client has `path` (relative to the operand) at `rev`, as deep as `depth`. With `start_empty` it
@@ -225,6 +225,16 @@ impl Report {
         }
         self.failed = Some(error.clone());
         Err(error)
+    }
+}
+
+fn check(options: &Options) -> Result<()> {
+    match options.depth {
+        Depth::Exclude => {
+            let message = "Request depth 'exclude' not supported";
+            Err(Error::new(Code::REPOS_BAD_ARGS, message))
+        }
+        _ => Ok(()),
     }
 }
 

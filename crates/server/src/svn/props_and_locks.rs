@@ -4,7 +4,6 @@ use base::{Code, Date, Depth, Error, Result, Revnum};
 use repos::config::Access;
 use wire::svn::response::write_lock;
 
-use crate::oplog;
 use crate::svn::session::Talk;
 use crate::svn::url::encoded;
 
@@ -62,7 +61,7 @@ impl Talk {
             self.log_error(&error);
             return Err(error);
         }
-        self.log_operation(|| oplog::locks(&path));
+        self.log_operation(|| format!("get-locks {}", encoded(&path)));
         self.trivial();
         let locks = self.place.repository.locks(&path, depth, &*self.readable())?;
         self.success(|w| {

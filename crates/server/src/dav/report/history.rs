@@ -1,4 +1,4 @@
-//! Reports on where a node was, and on dates.
+//! Reports on where a node was, and on dates. The incumbent does not log these.
 
 use base::FsPath;
 use http::StatusCode;
@@ -13,7 +13,6 @@ use super::{Outcome, bad_request, below};
 use crate::dav::fault::Fault;
 use crate::dav::visit::Visit;
 use crate::http::Reply;
-use crate::oplog;
 
 pub(super) fn dated_rev(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> Outcome {
     let date = parse_date(root)?;
@@ -25,7 +24,6 @@ pub(super) fn dated_rev(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element
 pub(super) fn locations(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> Outcome {
     let request = GetLocations::parse(root)?;
     let path = below(visit, &request.path)?;
-    visit.log_operation(|| oplog::locations(&path, request.peg, &request.revs));
     let (peg, revs) = (request.peg, &request.revs);
     let found = history::locations(visit.repository(), &path, peg, revs, &*visit.readable())?;
     begin(reply.buffer(), "S:get-locations-report");
@@ -62,7 +60,6 @@ pub(super) fn segments(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element)
             return Err(Fault::bad_request(error));
         }
     }
-    visit.log_operation(|| oplog::segments(&path, peg, start, last));
     begin(reply.buffer(), ROOT);
     let readable = visit.readable();
     let mut sink = |segment: history::Segment| {
@@ -83,7 +80,6 @@ pub(super) fn deleted_rev(visit: &mut Visit<'_>, reply: &mut Reply, root: &Eleme
     let path = below(visit, &path)?;
     let found = history::deleted_rev(visit.repository(), &path, peg, last)
         .map_err(|error| Fault::hidden(StatusCode::INTERNAL_SERVER_ERROR, error))?;
-    visit.log_operation(|| "get-deleted-rev".to_owned());
     write_revision(reply.buffer(), "S:get-deleted-rev-report", found);
     Ok(())
 }

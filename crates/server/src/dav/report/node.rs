@@ -20,7 +20,6 @@ use crate::svn::{dirent_fields, on_the_wire};
 pub(super) fn locks(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> Outcome {
     let path = base_path(visit)?.clone();
     let depth = locks_depth(root)?;
-    visit.log_operation(|| oplog::locks(&path));
     let found = visit.repository().locks(&path, depth, &*visit.readable())?;
     begin(reply.buffer(), "S:get-locks-report");
     for lock in &found {

@@ -28,9 +28,9 @@ pub(super) fn update(visit: &mut Visit<'_>, reply: &mut Reply, body: Body) -> Ou
             ));
         }
     };
-    let (request, mut report) = read(visit, body)?;
+    let (request, mut report, is_checkout) = read(visit, body)?;
     let asked = Asked::new(visit, &request)?;
-    report.set_options(asked.options.clone());
+    report.set_options(asked.options.clone())?;
     report.ready()?;
     let (version, level) = svndiff(visit);
     let form = UpdateForm {
@@ -43,7 +43,7 @@ pub(super) fn update(visit: &mut Visit<'_>, reply: &mut Reply, body: Body) -> Ou
     let mut codec = Codec::default();
     let mut editor = UpdateEditor::new(reply, hrefs.clone(), form, &mut codec);
     let done = report.finish(&mut editor)?;
-    visit.log_operation(|| asked.wording(&request, &done));
+    visit.log_operation(|| asked.wording(&request, is_checkout, &done));
     if let (true, Some(to)) = (request.resource_walk, &asked.options.switch_to) {
         walk(
             visit,
@@ -77,11 +77,12 @@ fn walk(visit: &Visit<'_>, asked: &Options, to: &FsPath, editor: &mut dyn Editor
     Ok(())
 }
 
-/// Reads the whole body: what is asked, and what the client has.
-fn read(visit: &Visit<'_>, mut body: Body) -> Result<(UpdateRequest, Report), Fault> {
+/// Reads the whole body: what is asked, what the client has, and whether that is nothing: one entry that starts empty.
+fn read(visit: &Visit<'_>, mut body: Body) -> Result<(UpdateRequest, Report, bool), Fault> {
     let root = body.root().ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))?;
     let mut request = UpdateRequest::new(root);
     let mut report = None;
+    let (mut entries, mut start_empty) = (0u64, false);
     while let Some(child) = body.next_child()? {
         let item = request.take(child)?;
         if item == UpdateItem::Option {
@@ -98,7 +99,11 @@ fn read(visit: &Visit<'_>, mut body: Body) -> Result<(UpdateRequest, Report), Fa
                 let message = format!("No such reported revision '{rev}' found in the repository.");
                 return Err(Error::new(Code::FS_NO_SUCH_REVISION, message).into());
             }
-            UpdateItem::Entry(entry) => take(report, entry)?,
+            UpdateItem::Entry(entry) => {
+                entries += 1;
+                start_empty = entry.start_empty;
+                take(report, entry)?;
+            }
             UpdateItem::Missing(path) => report.delete_path(&path)?,
             UpdateItem::Option => {}
         }
@@ -107,16 +112,22 @@ fn read(visit: &Visit<'_>, mut body: Body) -> Result<(UpdateRequest, Report), Fa
         Some(report) => report,
         None => begin(visit, &request)?,
     };
-    Ok((request, report))
+    Ok((request, report, entries == 1 && start_empty))
 }
 
+/// Begins with what is known of the request so far.
 fn begin(visit: &Visit<'_>, request: &UpdateRequest) -> Result<Report, Fault> {
-    let asked = Asked::new(visit, request)?;
-    Ok(Report::begin(
-        visit.repository(),
-        asked.options,
-        visit.readable(),
-    )?)
+    let options = Options {
+        target_rev: Revnum::ZERO,
+        anchor: FsPath::root(),
+        operand: request.target.clone(),
+        switch_to: None,
+        text_deltas: false,
+        depth: Depth::Unknown,
+        ignore_ancestry: false,
+        send_copyfrom: false,
+    };
+    Ok(Report::begin(visit.repository(), options, visit.readable())?)
 }
 
 fn take(report: &mut Report, entry: Entry) -> Result<(), Fault> {
@@ -185,7 +196,7 @@ impl Asked {
     }
 
     /// The line in the log. Which operation it was can only be guessed, and is guessed as the incumbent does.
-    fn wording(&self, request: &UpdateRequest, done: &Reported) -> String {
+    fn wording(&self, request: &UpdateRequest, is_checkout: bool, done: &Reported) -> String {
         let Options {
             target_rev, depth, ..
         } = self.options;
@@ -201,7 +212,7 @@ impl Asked {
                 false => oplog::status(&self.path, target_rev, depth),
             };
         };
-        match self.options.text_deltas {
+        match self.send_all {
             true => oplog::switch(&self.path, to, target_rev, depth),
             false => {
                 let from: (&FsPath, Option<Revnum>) = (&self.path, done.from_rev);
