@@ -136,10 +136,10 @@ fn of_location(visit: &Visit<'_>, access: &AccessRules) -> Result<Rules, Error> 
         authenticated: Access::Write,
         door: Door {
             providers: access.providers.clone(),
-            realm: access
-                .realm
-                .clone()
-                .unwrap_or_else(|| visit.place.repository.uuid()),
+            realm: match &access.realm {
+                Some(realm) => plain_realm(realm),
+                None => visit.place.repository.uuid(),
+            },
             basic: access.basic,
             digest: access.digest,
             remember: access.remember,
@@ -240,6 +240,8 @@ fn needs(visit: &Visit<'_>) -> Result<Vec<Need>, Fault> {
     };
     Ok(match visit.request.method.as_str() {
         "OPTIONS" | "GET" | "HEAD" | "PROPFIND" | "REPORT" => vec![need(false, false)],
+        // What has no path is never copied: as Apache, such a request is let through to be told so.
+        "COPY" | "MOVE" if path().is_none() => vec![need(visit.request.method == "MOVE", true)],
         "COPY" => [need(false, true)].into_iter().chain(destination()?).collect(),
         "MOVE" => [need(true, true)].into_iter().chain(destination()?).collect(),
         "MERGE" => vec![Need {

@@ -136,6 +136,8 @@ impl From<io::Error> for Fault {
     fn from(error: io::Error) -> Fault {
         match error.kind() {
             io::ErrorKind::FileTooLarge => Fault::html(StatusCode::PAYLOAD_TOO_LARGE),
+            // What was promised did not come.
+            io::ErrorKind::TimedOut => Fault::html(StatusCode::REQUEST_TIMEOUT).with("connection", "close"),
             _ => Fault {
                 gone: true,
                 ..Fault::html(StatusCode::BAD_REQUEST)

@@ -118,7 +118,7 @@ fn serve(mut socket: TcpStream, binds: &AtomicUsize) {
                 .any(|(dn, password)| has(&body, dn) && has(&body, password));
                 answers.push(result(0x61, if right { 0 } else { 49 }));
             }
-            0x63 if has(&body, "ou=people") => {
+            0x63 if !has(&body, "ou=groups") => {
                 assert!(has(&body, "objectClass"));
                 for user in ["alice", "bob"] {
                     if has(&body, user) {
