@@ -35,7 +35,7 @@ const WAYS: [Way; 5] = [
     ("nobody is asked", "", |rules| rules.providers = [].into()),
     (
         "anonymous is off",
-        "AuthzSVNAnonymous Off\nSatisfy Any\nRequire valid-user",
+        "AuthzSVNAnonymous Off\nRequire valid-user",
         |rules| {
             rules.anonymous = false;
         },
@@ -123,6 +123,10 @@ fn answers_are_those_of_apache() {
                             destination,
                             &header,
                         );
+                        // Where nobody is asked, Apache stumbles over who says a name anyway.
+                        if theirs == 500 && way.1.is_empty() && !header.is_empty() {
+                            continue;
+                        }
                         asked += 1;
                         if verdict(our) != verdict(theirs) {
                             _ = writeln!(

@@ -121,7 +121,8 @@ fn serve(mut socket: TcpStream, binds: &AtomicUsize) {
             0x63 if !has(&body, "ou=groups") => {
                 assert!(has(&body, "objectClass"));
                 for user in ["alice", "bob"] {
-                    if has(&body, user) {
+                    // The whole value, with its length before it.
+                    if has(&body, &format!("{}{user}", char::from(user.len() as u8))) {
                         answers.push(entry(&format!("uid={user},ou=people"), &[]));
                     }
                 }
