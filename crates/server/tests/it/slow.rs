@@ -99,15 +99,6 @@ fn a_thousand_idle_connections_cost_little() {
     assert!(idle_connections(1000) < 64 << 20);
 }
 
-/// The promise: ten thousand in less than a gigabyte. Needs as many descriptors twice.
-#[test]
-#[ignore = "takes twenty thousand descriptors"]
-fn ten_thousand_idle_connections_cost_little() {
-    let bytes = idle_connections(9_500);
-    println!("9500 idle connections: {} MiB", bytes >> 20);
-    assert!(bytes < 900 << 20);
-}
-
 /// Memory that so many connections take which have asked for something once.
 fn idle_connections(count: usize) -> u64 {
     let site = Site::plain();
