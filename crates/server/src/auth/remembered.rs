@@ -17,8 +17,11 @@ const MOST: usize = 10_000;
 /// Right answers of late. Wrong ones are not remembered: a mended password must count at once.
 pub(super) struct Remembered {
     salt: [u8; 32],
-    known: Mutex<HashMap<[u8; 32], (Instant, Arc<[String]>)>>,
+    known: Mutex<HashMap<[u8; 32], Known>>,
 }
+
+/// Since when an answer is known, and the user's groups.
+type Known = (Instant, Arc<[String]>);
 
 /// A question, hashed.
 #[derive(Clone, Copy)]
