@@ -54,8 +54,12 @@ fn conversation(side: Side) -> (String, Vec<String>) {
         mask_dates(&mask_uuids(&line)).replace(&repo.display().to_string(), "REPO")
     };
     let lines = logged.lines().map(tidied);
-    // Closed connections come when they come.
-    let lines = lines.filter(|line| !line.contains(" 210002 ") && !line.contains(" ERR 104 "));
+    // Closed connections come when they come, also those that only looked whether the server is there.
+    let lines = lines.filter(|line| {
+        [" 210002 ", " ERR 104 ", " - - ERR "]
+            .iter()
+            .all(|gone| !line.contains(gone))
+    });
     let heard = mask_dates(&mask_uuids(&heard)).replace(&port, ":PORT");
     (
         heard.replace(&repo.display().to_string(), "REPO"),
