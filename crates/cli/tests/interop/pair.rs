@@ -174,7 +174,8 @@ impl Client {
     /// As [`Client::svn`], for paragraphs with a blank line between them in no particular order.
     pub fn svn_by_paragraph(&mut self, args: &[&str]) {
         let (out, err, code) = self.run(args);
-        let mut paragraphs: Vec<&str> = out.split("\n\n").collect();
+        let paragraphs = out.split("\n\n").map(|text| text.trim_matches('\n'));
+        let mut paragraphs: Vec<&str> = paragraphs.collect();
         paragraphs.sort_unstable();
         self.write_down(args, &paragraphs.join("\n\n"), &err, code);
     }
