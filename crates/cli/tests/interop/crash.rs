@@ -117,12 +117,21 @@ fn remove_transactions(repository: &Path) -> usize {
 fn a_server_killed_under_load_loses_nothing() {
     let mut stale = 0;
     for (nth, version) in ["1.14", "1.9", "1.8", "1.4"].into_iter().enumerate() {
-        stale += killed_under_load(nth as u64 + 1, version, rounds(3));
+        stale += killed_under_load(nth as u64 + 1, version, rounds(3), "svn");
     }
     eprintln!("{stale} stale transactions");
 }
 
-fn killed_under_load(seed: u64, version: &str, rounds: usize) -> usize {
+#[test]
+fn a_server_killed_under_load_over_http_loses_nothing() {
+    let mut stale = 0;
+    for (nth, version) in ["1.14", "1.8", "1.4"].into_iter().enumerate() {
+        stale += killed_under_load(nth as u64 + 11, version, rounds(2), "http");
+    }
+    eprintln!("{stale} stale transactions");
+}
+
+fn killed_under_load(seed: u64, version: &str, rounds: usize, scheme: &str) -> usize {
     let mut random = Random::new(seed);
     random.next();
     let root = scratch();
@@ -130,8 +139,11 @@ fn killed_under_load(seed: u64, version: &str, rounds: usize) -> usize {
     let acknowledged = Mutex::new(BTreeMap::new());
     let mut stale = 0;
     for round in 0..rounds {
-        let server = Server::svnserve(Side::Ours, root.path(), &[]);
-        let url = server.url("repo");
+        let server = match scheme {
+            "http" => Server::http(Side::Ours, root.path(), "", &[]),
+            _ => Server::svnserve(Side::Ours, root.path(), &[]),
+        };
+        let url = format!("{scheme}://127.0.0.1:{}/repo", server.port());
         let over = AtomicBool::new(false);
         let pause = Duration::from_millis(100 + random.below(900) as u64);
         std::thread::scope(|scope| {

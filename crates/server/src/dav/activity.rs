@@ -38,9 +38,9 @@ pub(super) fn checkout(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         None => Checkout::default(),
     };
     match visit.target()? {
-        Target::Regular { exists: false }
-        | Target::Version { exists: false }
-        | Target::Activity { exists: false } => return Err(Fault::html(StatusCode::NOT_FOUND)),
+        Target::Regular { exists: false } | Target::Activity { exists: false } => {
+            return Err(Fault::html(StatusCode::NOT_FOUND));
+        }
         Target::Version { .. } | Target::Baseline => {}
         Target::Private if visit.resource == Resource::Vcc => {}
         Target::Regular { .. } => {

@@ -183,8 +183,11 @@ fn txn_props(transaction: &mut Transaction, changes: &[PropChange]) -> Outcomes 
     )
 }
 
-/// The property and the value that it is to get; `None` where there is nothing to do.
-fn wanted(change: &PropChange) -> Result<Option<(String, Option<&[u8]>)>, Failed> {
+/// A property and the value that it is to get.
+type Wanted<'a> = (String, Option<&'a [u8]>);
+
+/// What a change asks for; `None` where there is nothing to do.
+fn wanted(change: &PropChange) -> Result<Option<Wanted<'_>>, Failed> {
     let Some(name) = property_name(&change.name) else {
         return match change.action {
             Action::Remove => Ok(None),

@@ -3,7 +3,7 @@
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
-use base::{FsPath, Result, Revnum};
+use base::{Result, Revnum};
 use http::StatusCode;
 use repos::Repository;
 use repos::access::{Everything, Readable};
@@ -115,14 +115,6 @@ impl<'a> Visit<'a> {
     /// 413, 400.
     pub(crate) fn required_xml(&mut self) -> std::result::Result<(Element, Vec<u8>), Fault> {
         self.xml()?.ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))
-    }
-
-    /// The path in the repository that a URL (or the path of one) names.
-    pub(crate) fn path_of_url(&self, url: &str) -> Option<FsPath> {
-        match self.place.resource_of_url(url)? {
-            Resource::Public(path) => Some(path),
-            _ => None,
-        }
     }
 
     /// Logs what the client asked for, in Subversion's words. Of several for one request the last counts.

@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn as_svn_sends_it() {
         let body = br#"<?xml version="1.0" encoding="utf-8"?><D:checkout xmlns:D="DAV:"><D:activity-set><D:href>/v1/!svn/act/x</D:href></D:activity-set><D:apply-to-version/></D:checkout>"#;
-        let root = Element::parse(body, Limits::default()).unwrap();
+        let root = Element::parse(body, Limits::default()).expect("because it is well-formed");
         let expected = Checkout {
             activities: vec!["/v1/!svn/act/x".into()],
             new_activity: false,

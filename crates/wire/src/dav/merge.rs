@@ -115,8 +115,8 @@ mod tests {
     #[test]
     fn as_svn_asks() {
         let body = br#"<?xml version="1.0" encoding="utf-8"?><D:merge xmlns:D="DAV:"><D:source><D:href>/svn/main/!svn/txn/2-2</D:href></D:source><D:no-auto-merge/><D:no-checkout/><D:prop><D:checked-in/><D:version-name/><D:resourcetype/><D:creationdate/><D:creator-displayname/></D:prop><S:lock-token-list xmlns:S="svn:"><S:lock><lock-path>a.txt</lock-path><lock-token>opaquelocktoken:1</lock-token></S:lock></S:lock-token-list></D:merge>"#;
-        let root = Element::parse(body, Limits::default()).unwrap();
-        let merge = Merge::parse(&root).unwrap();
+        let root = Element::parse(body, Limits::default()).expect("because it is well-formed");
+        let merge = Merge::parse(&root).expect("because it is well-formed");
         assert_eq!(merge.source, "/svn/main/!svn/txn/2-2");
         assert_eq!(merge.locks.len(), 1);
     }
@@ -133,7 +133,7 @@ mod tests {
             post_commit_error: None,
         };
         write_merged(&base, &merged, &mut out);
-        let path = |text| FsPath::parse(text).unwrap();
+        let path = |text| FsPath::parse(text).expect("because it is well-formed");
         write_merged_node(&base, Revnum(4), &path("/trunk/b.txt"), false, &mut out);
         write_merged_node(&base, Revnum(4), &path("/trunk"), true, &mut out);
         write_merge_end(&mut out);

@@ -173,7 +173,7 @@ mod tests {
         ] {
             assert_eq!(Post::parse(bad), None, "{}", bad.escape_ascii());
         }
-        assert!(is_skel(b"(create-txn-with-props (a (b 1 )) )"));
+        assert!(is_skel(b"(create-txn-with-props (a (b 1 ))) )"));
         for bad in [&b""[..], b"a", b"(a", b"(a))", b"(a) b", b"(1a)", b"(\xff)"] {
             assert!(!is_skel(bad), "{}", bad.escape_ascii());
         }

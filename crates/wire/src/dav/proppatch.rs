@@ -184,8 +184,8 @@ mod tests {
         let text = format!(
             r#"<?xml version="1.0" encoding="utf-8" ?><D:propertyupdate xmlns:D="DAV:" xmlns:V="{SVN_DAV}" xmlns:C="{CUSTOM_PROP}" xmlns:S="{SVN_PROP}">{inside}</D:propertyupdate>"#
         );
-        let root = Element::parse(text.as_bytes(), Limits::default()).unwrap();
-        let changes = PropChange::parse_all(&root).unwrap();
+        let root = Element::parse(text.as_bytes(), Limits::default()).expect("because it is well-formed");
+        let changes = PropChange::parse_all(&root).expect("because it is well-formed");
         (root, changes)
     }
 
