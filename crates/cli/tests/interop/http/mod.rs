@@ -1,4 +1,5 @@
-
+//! The real clients over HTTP: against Apache with mod_dav_svn and against ours, on repositories that begin alike.
 
 mod report;
+mod turns;
 mod write;
