@@ -183,7 +183,7 @@ fn checked_out(megabytes: usize, pause: Duration, options: &[&str]) -> usize {
             let text = format!("the {word} line of file {number} among many lines\n").repeat((1 << 20) / 42);
             std::fs::write(folder.path().join(number.to_string()), text).expect("because there is room");
         }
-        let mut put = Tool::new("svnmucc");
+        let put = Tool::new("svnmucc");
         let mut put = put.args(["-m", "", "-U"]).arg(repo.url());
         for number in 0..megabytes {
             put = put

@@ -201,13 +201,13 @@ impl Asked {
             target_rev, depth, ..
         } = self.options;
         let Some(to) = &self.options.switch_to else {
-            return match done.is_checkout || self.options.text_deltas {
+            return match is_checkout || self.options.text_deltas {
                 true => oplog::update(
                     &self.path,
                     target_rev,
                     depth,
                     request.send_copyfrom,
-                    done.is_checkout,
+                    is_checkout,
                 ),
                 false => oplog::status(&self.path, target_rev, depth),
             };
