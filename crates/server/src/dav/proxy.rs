@@ -284,7 +284,7 @@ mod tests {
     fn urls_name_the_master() {
         let paths = Paths {
             is_tls: true,
-            authority: "m:1".parse().unwrap(),
+            authority: "m:1".parse().expect("because it is as it should be"),
             here: "/a".to_owned(),
             there: "/b".to_owned(),
         };

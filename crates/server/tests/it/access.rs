@@ -252,9 +252,10 @@ impl Apache {
             .stderr(Stdio::null())
             .spawn()
             .expect("Apache is installed");
+        let apache = Apache { child, address };
         for _ in 0..300 {
             if std::net::TcpStream::connect(address).is_ok() {
-                return Apache { child, address };
+                return apache;
             }
             std::thread::sleep(Duration::from_millis(50));
         }

@@ -139,7 +139,7 @@ mod tests {
 
     fn parse(text: &str) -> Option<LockInfo> {
         LockInfo::parse(
-            &Element::parse(text.as_bytes(), Limits::default()).unwrap(),
+            &Element::parse(text.as_bytes(), Limits::default()).expect("because it is as it should be"),
             text.as_bytes(),
         )
     }
@@ -147,9 +147,18 @@ mod tests {
     #[test]
     fn comments_of_svn_and_owners_of_others() {
         let svn = r#"<?xml version="1.0"?><lockinfo xmlns="DAV:"><lockscope><exclusive/></lockscope><locktype><write/></locktype><owner>a &lt;c&gt;</owner></lockinfo>"#;
-        assert_eq!(parse(svn).unwrap().owner_text.as_deref(), Some("a <c>"));
+        assert_eq!(
+            parse(svn)
+                .expect("because it is as it should be")
+                .owner_text
+                .as_deref(),
+            Some("a <c>")
+        );
         let other = r#"<D:lockinfo xmlns:D='DAV:' xmlns:x='u'><D:lockscope><D:exclusive/></D:lockscope><D:locktype><D:write/></D:locktype><D:owner><D:href x:y='1'>me</D:href></D:owner></D:lockinfo>"#;
-        let owner = parse(other).unwrap().owner_xml.unwrap();
+        let owner = parse(other)
+            .expect("because it is as it should be")
+            .owner_xml
+            .expect("because it is as it should be");
         assert_eq!(
             owner,
             r#"<D:owner xmlns:D="DAV:" xmlns:x="u"><D:href x:y='1'>me</D:href></D:owner>"#

@@ -202,13 +202,7 @@ impl Asked {
         } = self.options;
         let Some(to) = &self.options.switch_to else {
             return match is_checkout || self.options.text_deltas {
-                true => oplog::update(
-                    &self.path,
-                    target_rev,
-                    depth,
-                    request.send_copyfrom,
-                    is_checkout,
-                ),
+                true => oplog::update(&self.path, target_rev, depth, request.send_copyfrom, is_checkout),
                 false => oplog::status(&self.path, target_rev, depth),
             };
         };
