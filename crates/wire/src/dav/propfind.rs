@@ -37,7 +37,9 @@ impl Propfind {
         }
         let mut wanted = Vec::with_capacity(props.children.len());
         for child in &props.children {
-            if !is_element_name(&child.name.local) {
+            // Outside of any namespace a colon would be taken for the end of a prefix.
+            let bare = child.name.space.is_empty() && child.name.local.contains(':');
+            if bare || !is_element_name(&child.name.local) {
                 return Err(Malformed(format!("a property named '{}'", child.name.local)));
             }
             wanted.push(child.name.clone());
@@ -115,6 +117,7 @@ mod tests {
             "<D:propfind xmlns:D=\"DAV:\"><prop/></D:propfind>",
             "<D:lockinfo xmlns:D=\"DAV:\"><D:prop/></D:lockinfo>",
             "<D:propfind xmlns:D=\"DAV:\"><D:prop><a&b/></D:prop></D:propfind>",
+            "<D:propfind xmlns:D=\"DAV:\" xmlns:p=\"\"><D:prop><p:a:b/></D:prop></D:propfind>",
         ] {
             assert!(parse(body).is_err(), "{body}");
         }

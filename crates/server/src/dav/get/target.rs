@@ -90,8 +90,8 @@ fn queried(visit: &Visit<'_>, path: &FsPath, rev: Option<Revnum>) -> Result<Foun
     if wanted > peg {
         return Err(Fault::html(StatusCode::BAD_REQUEST));
     }
-    let node = at(&tree, path)?;
     if wanted < peg {
+        tree.node(path)?;
         let gone = |_: Error| Fault::html(StatusCode::NOT_FOUND);
         let before = history::locations(repository, path, peg, &[wanted], &*visit.readable());
         let before = before.map_err(gone)?;
@@ -108,7 +108,7 @@ fn queried(visit: &Visit<'_>, path: &FsPath, rev: Option<Revnum>) -> Result<Foun
         return Ok(Found::Elsewhere(status, url));
     }
     Ok(Found::Target(Target {
-        node,
+        node: at(&tree, path)?,
         public: rev.is_none(),
         immutable: rev.is_some() || query.peg.is_some(),
         working: false,

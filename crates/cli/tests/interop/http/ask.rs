@@ -1,0 +1,124 @@
+//! Requests by hand, and answers in a form in which both servers' can be compared.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use wire::dav::xml::{Element, Limits};
+
+/// What a server answered.
+#[derive(Debug)]
+pub struct Answer {
+    /// The number.
+    pub status: u16,
+    /// Header lines by name, in small letters.
+    pub headers: BTreeMap<String, Vec<String>>,
+    /// The body, without chunks around it.
+    pub body: Vec<u8>,
+}
+
+/// Sends one request over a connection of its own.
+pub fn ask(port: u16, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("because the server is there");
+    let mut request = format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: close\r\n");
+    for (name, value) in headers {
+        _ = write!(request, "{name}: {value}\r\n");
+    }
+    if !body.is_empty() {
+        _ = write!(request, "Content-Length: {}\r\n", body.len());
+    }
+    request += "\r\n";
+    request += body;
+    stream
+        .write_all(request.as_bytes())
+        .expect("because the server reads");
+    let mut all = Vec::new();
+    stream
+        .read_to_end(&mut all)
+        .expect("because the server ends its answer");
+    let end = all.windows(4).position(|four| four == b"\r\n\r\n");
+    let end = end.unwrap_or_else(|| panic!("no answer to {method} {path}"));
+    let head = String::from_utf8_lossy(&all[..end]).into_owned();
+    let mut lines = head.lines();
+    let status = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok());
+    let mut headers: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for line in lines {
+        let (name, value) = line.split_once(':').unwrap_or((line, ""));
+        let values = headers.entry(name.to_ascii_lowercase()).or_default();
+        values.push(value.trim().replace(&format!(":{port}"), ":PORT"));
+    }
+    let mut body = all[end + 4..].to_vec();
+    if headers.contains_key("transfer-encoding") {
+        body = unchunked(&body);
+    }
+    Answer {
+        status: status.unwrap_or(0),
+        headers,
+        body,
+    }
+}
+
+fn unchunked(mut rest: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    while let Some(end) = rest.windows(2).position(|two| two == b"\r\n") {
+        let size = String::from_utf8_lossy(&rest[..end]).into_owned();
+        let size = usize::from_str_radix(size.trim(), 16).unwrap_or(0);
+        rest = &rest[end + 2..];
+        if size == 0 || rest.len() < size {
+            break;
+        }
+        out.extend_from_slice(&rest[..size]);
+        rest = rest.get(size + 2..).unwrap_or_default();
+    }
+    out
+}
+
+impl Answer {
+    /// Everything that clients look at: status, these header lines, and the body; XML without regard to the order of
+    /// properties and to prefixes. Pages that only say what the status says are left out.
+    pub fn shown(&self, headers: &[&str]) -> String {
+        let mut out = format!("{}\n", self.status);
+        for name in headers {
+            if let Some(values) = self.headers.get(*name) {
+                _ = writeln!(out, "{name}: {}", values.join(" | "));
+            }
+        }
+        let kind = self
+            .headers
+            .get("content-type")
+            .map_or("", |kind| kind[0].as_str());
+        if kind.starts_with("text/xml; charset=") {
+            match Element::parse(&self.body, Limits::default()) {
+                Ok(root) => out += &tree(&root),
+                Err(error) => _ = writeln!(out, "{error:?}"),
+            }
+        } else if self.status < 300 {
+            out += &String::from_utf8_lossy(&self.body);
+        }
+        out
+    }
+}
+
+/// An element, with properties and responses in one order.
+fn tree(element: &Element) -> String {
+    let mut children: Vec<String> = element.children.iter().map(tree).collect();
+    if ["prop", "multistatus"].contains(&element.name.local.as_str()) {
+        children.retain(|child| !child.starts_with("(DAV: getcontenttype"));
+        children.sort();
+    }
+    let text = match element.children.is_empty() {
+        true => element.text.as_str(),
+        false => "",
+    };
+    let mut out = format!("({} {}", element.name.space, element.name.local);
+    for (name, value) in &element.attributes {
+        _ = write!(out, " {name}={value}");
+    }
+    _ = write!(out, " {text:?}");
+    for child in children {
+        out.push('\n');
+        out += &child;
+    }
+    out + ")"
+}

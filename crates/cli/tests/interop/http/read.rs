@@ -1,0 +1,388 @@
+//! Reading over HTTP: PROPFIND, GET, and what clients make of them.
+
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
+use std::thread;
+
+use tempfile::TempDir;
+use testkit::server::Server;
+use testkit::server::http::READ_FREELY;
+use testkit::{Repo, Side, Tool, scratch};
+
+use super::ask::{Answer, ask};
+use crate::pair::{Client, compare};
+
+/// Both servers on one repository with copies, deletions, odd names, properties of all kinds and locks.
+struct Both {
+    theirs: Server,
+    ours: Server,
+    _root: TempDir,
+}
+
+/// What fills the repository; `$U` is its URL.
+const SCRIPT: &str = r##"
+svn() { command svn --non-interactive --no-auth-cache "$@"; }
+svn mkdir -q -m start --username jrandom $U/trunk $U/branches
+svn co -q $U wc; cd wc/trunk
+echo hello > a.txt; printf 'a\0b\n' > bin.dat; mkdir -p sub/deep secret gone; echo one > 'sub/b file&é.txt'
+echo p > 'sub/100%;x.txt'; echo '<html><script>alert(1)</script></html>' > page.html; : > empty; echo x > noext; echo j > x.json
+printf '$Rev$ $URL$ $Id$ $Author:: x     $ $Date$\n' > kw.txt; echo s > secret/s.txt
+svn add -q --force .
+svn ps -q svn:mime-type application/octet-stream bin.dat; svn ps -q svn:mime-type text/html page.html
+svn ps -q svn:keywords 'Rev URL Id Author' kw.txt; svn ps -q my:prop 'colon <&> value' a.txt
+printf 'a\001b' > ../v; svn ps -q -F ../v binprop a.txt; printf 'line1\r\nline2\n\n' > ../v; svn ps -q -F ../v crprop a.txt
+svn ps -q empty '' a.txt; svn ps -q svn:ignore '*.o
+' .
+svn ci -q -m 'r2 <add> & é' --username 'jo <x>&' ..
+svn cp -q $U/trunk $U/branches/b1 -m branch --username alice; cd ..; svn up -q
+echo change >> branches/b1/a.txt; svn ci -q -m r4 --username bob
+echo more >> trunk/a.txt; svn ps -q color blue trunk/sub; svn ci -q -m r5 --username bob
+svn mv -q trunk/noext trunk/moved; svn rm -q trunk/gone; svn ci -q -m r6 --username bob
+svn up -q; echo again >> trunk/a.txt; svn ci -q -m r7 --username bob
+svn ps -q --revprop -r 7 custom:x 'y z' $U; svn pd -q --revprop -r 4 svn:author $U
+svn lock -q -m 'lock <c> & é' $U/trunk/a.txt --username alice; svn lock -q $U/trunk/bin.dat --username bob
+"##;
+
+static BOTH: LazyLock<Both> = LazyLock::new(|| {
+    let repo = Repo::create("1.14");
+    let hook = repo.path().join("hooks/pre-revprop-change");
+    fs::write(&hook, "#!/bin/sh\nexit 0\n").expect("because the repository is ours");
+    Tool::new("chmod").arg("+x").arg(&hook).ok();
+    let conf = "[general]\nanon-access = read\n";
+    fs::write(repo.path().join("conf/svnserve.conf"), conf).expect("because the repository is ours");
+    let script = format!("set -e\nU={}\n{SCRIPT}", repo.url());
+    let dir = scratch();
+    Tool::new("bash").args(["-c", &script]).dir(dir.path()).ok();
+    let root = scratch();
+    let copy = root.path().join("repo");
+    Tool::new("svnadmin")
+        .arg("hotcopy")
+        .arg(repo.path())
+        .arg(&copy)
+        .ok();
+    let start = |side| Server::http(side, root.path(), READ_FREELY, &[]);
+    Both {
+        theirs: start(Side::Theirs),
+        ours: start(Side::Ours),
+        _root: root,
+    }
+});
+
+/// Header lines that clients look at.
+const HEADERS: &[&str] = &[
+    "content-type",
+    "etag",
+    "cache-control",
+    "last-modified",
+    "location",
+    "vary",
+    "x-svn-vr-base",
+    "accept-ranges",
+    "x-svn-lock-owner",
+    "x-svn-creation-date",
+];
+
+impl Both {
+    fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> [Answer; 2] {
+        [&self.theirs, &self.ours].map(|server| ask(server.port(), method, path, headers, body))
+    }
+
+    fn same(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) {
+        let [theirs, ours] = self.ask(method, path, headers, body).map(|answer| {
+            // What a page of an error is typed does not matter.
+            let page = answer.status >= 300
+                && answer
+                    .headers
+                    .get("content-type")
+                    .is_some_and(|kind| kind[0].starts_with("text/html"));
+            let headers: Vec<&str> = HEADERS
+                .iter()
+                .copied()
+                .filter(|name| !(page && *name == "content-type"))
+                .collect();
+            answer.shown(&headers)
+        });
+        assert_eq!(theirs, ours, "{method} {path} {headers:?} {body}");
+    }
+
+    /// Runs `scenario` through both servers and compares the transcripts.
+    fn same_clients(&self, scenario: impl Fn(&mut Client) + Sync) {
+        let run = |server: &Server| {
+            let mut client = Client::new(server.port(), "repo");
+            client.url = format!("http://127.0.0.1:{}/repo", server.port());
+            scenario(&mut client);
+            client.into_transcript()
+        };
+        let (theirs, ours) = thread::scope(|scope| {
+            let theirs = scope.spawn(|| run(&self.theirs));
+            let ours = run(&self.ours);
+            (theirs.join().expect("because Apache serves it"), ours)
+        });
+        compare(&theirs, &ours);
+    }
+}
+
+const NODES: &[&str] = &[
+    "/",
+    "/trunk",
+    "/trunk/",
+    "/trunk/a.txt",
+    "/trunk/sub/",
+    "/trunk/sub/b%20file&%C3%A9.txt",
+    "/trunk/sub/100%25;x.txt",
+    "/trunk/page.html",
+    "/trunk/empty",
+    "/branches/b1",
+    "/branches/b1/a.txt",
+    "/branches/b1/sub/deep",
+    "/trunk/moved",
+    "/trunk/gone",
+    "/trunk/x.json",
+    "/nope",
+    "/trunk/x.json/below",
+];
+
+const SOME: &str = "<propfind xmlns=\"DAV:\"><prop><resourcetype/><getcontentlength/><nope xmlns=\"foo:\"/>\
+    <color xmlns=\"http://subversion.tigris.org/xmlns/custom/\"/>\
+    <deadprop-count xmlns=\"http://subversion.tigris.org/xmlns/dav/\"/>\
+    <C:my:prop xmlns:C=\"http://subversion.tigris.org/xmlns/custom/\"/><nons xmlns=\"\"/><checked-in/>\
+    <creator-displayname/><version-name/><creationdate/><getetag/></prop></propfind>";
+const NAMES: &str = "<propfind xmlns=\"DAV:\"><propname/></propfind>";
+
+#[test]
+fn propfind_says_what_apache_says() {
+    let both = &*BOTH;
+    for tree in ["", "/!svn/rvr/2", "/!svn/rvr/5", "/!svn/bc/7", "/!svn/rvr/99"] {
+        for node in NODES {
+            // A lock on a path makes Apache see a node there in revisions that have none.
+            let path = format!("/repo{tree}{node}");
+            for body in ["", SOME, NAMES] {
+                both.same("PROPFIND", &path, &[("Depth", "0")], body);
+            }
+            // Apache adds header lines about the lock of some entry, whichever comes last.
+            if !node.starts_with("/trunk") || node.len() > 7 {
+                both.same("PROPFIND", &path, &[("Depth", "1")], SOME);
+            }
+        }
+    }
+    for special in [
+        "vcc/default",
+        "me",
+        "bln/4",
+        "bln/7",
+        "rev/7",
+        "rev/99",
+        "act/x",
+        "wrk/x/y",
+        "nothing",
+    ] {
+        for body in ["", SOME, NAMES] {
+            both.same(
+                "PROPFIND",
+                &format!("/repo/!svn/{special}"),
+                &[("Depth", "0")],
+                body,
+            );
+        }
+    }
+    let baseline = "<propfind xmlns=\"DAV:\"><prop><baseline-collection/><version-name/></prop></propfind>";
+    for label in ["4", "x", "99"] {
+        let headers = [("Depth", "0"), ("Label", label)];
+        both.same("PROPFIND", "/repo/!svn/vcc/default", &headers, baseline);
+    }
+    for depth in ["infinity", "2"] {
+        both.same("PROPFIND", "/repo/trunk", &[("Depth", depth)], "");
+    }
+    both.same("PROPFIND", "/repo/trunk", &[], "");
+    for body in ["<x", "<x/>", "<propfind xmlns=\"DAV:\"/>"] {
+        both.same("PROPFIND", "/repo/trunk", &[("Depth", "0")], body);
+    }
+}
+
+#[test]
+fn get_sends_what_apache_sends() {
+    let both = &*BOTH;
+    for tree in ["", "/!svn/rvr/2", "/!svn/bc/7", "/!svn/rvr/99"] {
+        for node in NODES {
+            let path = format!("/repo{tree}{node}");
+            both.same("GET", &path, &[], "");
+            both.same("HEAD", &path, &[("User-Agent", "SVN/1.14.2")], "");
+        }
+    }
+    for path in [
+        "/repo",
+        "/repo/!svn/me",
+        "/repo/!svn/rev/3",
+        "/repo/!svn/vcc/default",
+        "/repo/!svn/ver/4/branches/b1/a.txt",
+        "/nothing/x",
+    ] {
+        both.same("GET", path, &[], "");
+    }
+    for node in [
+        "/trunk/a.txt",
+        "/trunk/moved",
+        "/trunk/sub/",
+        "/trunk/sub",
+        "/!svn/rvr/7/trunk/a.txt",
+    ] {
+        for query in [
+            "p=4",
+            "p=7&r=5",
+            "r=5",
+            "p=4&r=5",
+            "p=zz",
+            "p=99",
+            "p=r5",
+            "kw=1",
+            "r=99",
+            "p=",
+            "p",
+            "p=-1",
+            "foo=1",
+            "r=1",
+            "p=7&r=4&kw=1",
+        ] {
+            both.same("GET", &format!("/repo{node}?{query}"), &[], "");
+        }
+    }
+    for query in ["kw=1", "p=5&kw=1", "kw=0"] {
+        both.same("GET", &format!("/repo/trunk/kw.txt?{query}"), &[], "");
+    }
+}
+
+#[test]
+fn conditions_and_deltas_are_apaches() {
+    let both = &*BOTH;
+    for (name, value) in [
+        ("If-None-Match", "\"7//trunk/a.txt\""),
+        ("If-None-Match", "W/\"7//trunk/a.txt\""),
+        ("If-None-Match", "\"x\""),
+        ("If-None-Match", "*"),
+        ("If-Match", "\"x\""),
+        ("If-Match", "\"7//trunk/a.txt\""),
+        ("If-Modified-Since", "Sun, 22 Nov 2099 04:20:01 GMT"),
+        ("If-Unmodified-Since", "Sun, 22 Nov 2020 04:20:01 GMT"),
+    ] {
+        both.same("GET", "/repo/trunk/a.txt", &[(name, value)], "");
+        both.same(
+            "GET",
+            "/repo/!svn/rvr/7/trunk/sub/",
+            &[("If-None-Match", value)],
+            "",
+        );
+    }
+    let quick = "gzip,svndiff2;q=0.9,svndiff1;q=0.8,svndiff;q=0.7";
+    let far = "gzip,svndiff1;q=0.9,svndiff2;q=0.8,svndiff;q=0.7";
+    for base in [
+        "!svn/rvr/5/trunk/a.txt",
+        "!svn/ver/5/trunk/a.txt",
+        "!svn/ver/2/trunk/bin.dat",
+        "!svn/bc/5/trunk/a.txt",
+        "trunk/a.txt",
+        "!svn/rvr/5/trunk",
+        "!svn/rvr/5/nope",
+        "!svn/rvr/99/trunk/a.txt",
+    ] {
+        let base = format!("/repo/{base}");
+        for accepted in ["svndiff", quick, far] {
+            let headers = [("X-SVN-VR-Base", base.as_str()), ("Accept-Encoding", accepted)];
+            let [theirs, ours] = both.ask("GET", "/repo/!svn/rvr/7/trunk/a.txt", &headers, "");
+            assert_eq!(theirs.status, ours.status, "{headers:?}");
+            assert_eq!(theirs.body.get(..4), ours.body.get(..4), "{headers:?}");
+            if theirs.status == 200 {
+                assert_eq!(theirs.body, ours.body, "{headers:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn parts_of_files_are_sent() {
+    let port = BOTH.ours.port();
+    let part = |range: &str| {
+        let answer = ask(port, "GET", "/repo/trunk/a.txt", &[("Range", range)], "");
+        let shown = answer.headers.get("content-range").map(|range| range[0].clone());
+        (
+            answer.status,
+            shown,
+            String::from_utf8_lossy(&answer.body).into_owned(),
+        )
+    };
+    assert_eq!(
+        part("bytes=6-9"),
+        (206, Some("bytes 6-9/17".into()), "more".into())
+    );
+    assert_eq!(
+        part("bytes=-6"),
+        (206, Some("bytes 11-16/17".into()), "again\n".into())
+    );
+    assert_eq!(part("bytes=0-1,3-4").0, 200);
+    let (status, range, _) = part("bytes=17-");
+    assert_eq!((status, range), (416, Some("bytes */17".into())));
+    let other = [("Range", "bytes=0-1"), ("If-Range", "\"6//trunk/a.txt\"")];
+    assert_eq!(ask(port, "GET", "/repo/trunk/a.txt", &other, "").status, 200);
+}
+
+#[test]
+fn nothing_in_a_repository_runs_in_a_browser() {
+    let port = BOTH.ours.port();
+    let answer = ask(
+        port,
+        "GET",
+        "/repo/trunk/page.html",
+        &[("User-Agent", "Mozilla/5.0")],
+        "",
+    );
+    assert_eq!(answer.headers["x-content-type-options"], ["nosniff"]);
+    assert!(answer.headers["content-security-policy"][0].starts_with("sandbox"));
+    let client = ask(
+        port,
+        "GET",
+        "/repo/trunk/page.html",
+        &[("User-Agent", "SVN/1.14.2")],
+        "",
+    );
+    assert!(!client.headers.contains_key("content-security-policy"));
+}
+
+#[test]
+fn clients_read_the_same() {
+    BOTH.same_clients(|client| {
+        client.all(&[
+            "ls URL",
+            "ls -v URL/trunk",
+            "ls -R URL",
+            "ls -R -r 3 URL/branches",
+            "ls URL/nope",
+            "cat URL/trunk/a.txt",
+            "cat -r 2 URL/trunk/a.txt@7",
+            "cat URL/trunk/empty",
+            "cat URL/trunk/sub",
+            "cat URL/trunk/nope",
+            "cat -r 4 URL/trunk/moved",
+            "info URL",
+            "info URL/trunk/a.txt",
+            "info URL/trunk/bin.dat",
+            "info -r 3 URL/branches/b1/sub",
+            "info URL/nope",
+            "info --depth immediates URL/trunk/sub",
+            "propget my:prop URL/trunk/a.txt",
+            "propget crprop URL/trunk/a.txt",
+            "proplist -v URL/trunk/a.txt",
+            "proplist -v --revprop -r 7 URL",
+            "propget --revprop -r 2 svn:log URL",
+            "propget --revprop -r 7 custom:x URL",
+            "export -q URL/trunk/a.txt",
+            "export -q URL/trunk/sub",
+            "proplist --show-inherited-props -v URL/trunk/sub/deep",
+        ]);
+        client.svn(&["cat", "URL/trunk/sub/b file&é.txt"]);
+        client.svn_sorted(&["proplist", "-R", "-v", "URL"]);
+        client.svn_sorted(&["propget", "-R", "svn:ignore", "URL"]);
+        client.note_tree("sub");
+        let exported = fs::read(Path::new(client.dir()).join("a.txt")).unwrap_or_default();
+        client.note(&String::from_utf8_lossy(&exported));
+    });
+}

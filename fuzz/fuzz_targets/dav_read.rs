@@ -1,0 +1,67 @@
+//! Bytes as a PROPFIND body and as the header lines of a GET: refused or understood; and whatever is asked for, the answer can be
+//! read.
+
+#![no_main]
+
+use base::Date;
+use libfuzzer_sys::fuzz_target;
+use wire::dav::conditions::Conditions;
+use wire::dav::multistatus::{Multistatus, stored_name};
+use wire::dav::propfind::Propfind;
+use wire::dav::query::Query;
+use wire::dav::xml::{Element, Limits};
+use wire::dav::{accept, http_date, range, uri};
+
+fuzz_target!(|data: &[u8]| {
+    if let Ok(root) = Element::parse(data, Limits::default())
+        && let Ok(wanted) = Propfind::parse(&root)
+    {
+        answer(&wanted, data);
+    }
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    if let range::Part::Bytes(part) = range::parse(text, 1000) {
+        assert!(part.start < part.end && part.end <= 1000);
+    }
+    _ = Query::parse(text);
+    if let Some(date) = http_date::parse(text) {
+        assert_eq!(http_date::parse(&http_date::format(date)), Some(date));
+    }
+    assert!(accept::quality(text, "gzip") <= 1000);
+    assert!(accept::svndiff_version(text, 5) <= 2);
+    let conditions = Conditions {
+        if_match: Some(text),
+        if_none_match: Some(text),
+        if_modified_since: Some(text),
+        if_unmodified_since: Some(text),
+    };
+    _ = conditions.judge("\"1//a\"", Some(Date(0)), Date(1));
+    let mut encoded = String::new();
+    uri::encode_lower(text, &mut encoded);
+    assert_eq!(uri::decode(&encoded).as_deref(), Some(text));
+});
+
+fn answer(wanted: &Propfind, value: &[u8]) {
+    let form = Multistatus::new(wanted);
+    let mut out = String::new();
+    Multistatus::open(&mut out);
+    let mut response = form.response("/r/a", &mut out);
+    if let Propfind::Props(names) = wanted {
+        for (at, name) in names.iter().enumerate() {
+            match stored_name(name) {
+                Some(stored) if at % 2 == 0 => response.stored(&stored, value),
+                _ => response.missing(name),
+            }
+        }
+    }
+    response.finish();
+    Multistatus::close(&mut out);
+    let limits = Limits {
+        depth: 64,
+        elements: 1 << 20,
+    };
+    if let Err(error) = Element::parse(out.as_bytes(), limits) {
+        panic!("{error:?} in {out}");
+    }
+}
