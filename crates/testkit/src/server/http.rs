@@ -66,7 +66,11 @@ impl Server {
                 at("error.log"),
             );
             for module in LOADED {
-                conf.push_str(&format!("LoadModule {module}_module {MODULES}/mod_{module}.so\n"));
+                let file = format!("{MODULES}/mod_{module}.so");
+                // What is no file is built in.
+                if Path::new(&file).exists() {
+                    conf.push_str(&format!("LoadModule {module}_module {file}\n"));
+                }
             }
             conf.push_str(&format!(
                 "LogFormat \"%{{SVN-ACTION}}e\" svn\nCustomLog \"{}\" svn env=SVN-ACTION\n<Location />\nDAV svn\n\
