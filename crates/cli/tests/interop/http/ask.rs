@@ -52,6 +52,9 @@ pub fn ask(port: u16, method: &str, path: &str, headers: &[(&str, &str)], body: 
     if headers.contains_key("transfer-encoding") {
         body = unchunked(&body);
     }
+    if let Ok(text) = std::str::from_utf8(&body) {
+        body = text.replace(&format!(":{port}"), ":PORT").into_bytes();
+    }
     Answer {
         status: status.unwrap_or(0),
         headers,

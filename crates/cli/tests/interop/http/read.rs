@@ -371,7 +371,6 @@ fn clients_read_the_same() {
             "info URL/trunk/bin.dat",
             "info -r 3 URL/branches/b1/sub",
             "info URL/nope",
-            "info --depth immediates URL/trunk/sub",
             "propget my:prop URL/trunk/a.txt",
             "propget crprop URL/trunk/a.txt",
             "proplist -v URL/trunk/a.txt",
@@ -382,6 +381,7 @@ fn clients_read_the_same() {
             "export -q URL/trunk/sub",
             "proplist --show-inherited-props -v URL/trunk/sub/deep",
         ]);
+        client.svn_by_paragraph(&["info", "--depth", "immediates", "URL/trunk/sub"]);
         client.svn(&["cat", "URL/trunk/sub/b file&é.txt"]);
         client.svn_sorted(&["proplist", "-R", "-v", "URL"]);
         client.svn_sorted(&["propget", "-R", "svn:ignore", "URL"]);

@@ -110,7 +110,8 @@ fn queried(visit: &Visit<'_>, path: &FsPath, rev: Option<Revnum>) -> Result<Foun
     Ok(Found::Target(Target {
         node: at(&tree, path)?,
         public: rev.is_none(),
-        immutable: rev.is_some() || query.peg.is_some(),
+        // As soon as there is a query only its peg counts.
+        immutable: query.peg.is_some() || rev.is_some() && visit.request.query.is_none(),
         working: false,
         peg: query.peg,
         keywords: query.keywords,
