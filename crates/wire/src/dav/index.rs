@@ -14,8 +14,8 @@ pub struct Index<'a> {
     pub name: Option<&'a str>,
     /// Last part of the repository's path.
     pub base: &'a str,
-    /// Revision and path; none for a collection of repositories.
-    pub at: Option<(Revnum, &'a str)>,
+    /// Path, and the revision unless it is in a transaction; none for a collection of repositories.
+    pub at: Option<(Option<Revnum>, &'a str)>,
     /// Links lead to this revision as well.
     pub peg: Option<Revnum>,
     /// There is something above.
@@ -41,7 +41,10 @@ impl Index<'_> {
                 if let Some(name) = self.name {
                     _ = write!(title, "{name}: ");
                 }
-                _ = write!(title, "{} - Revision {rev}: {path}", self.base);
+                _ = match rev {
+                    Some(rev) => write!(title, "{} - Revision {rev}: {path}", self.base),
+                    None => write!(title, "{} - {path}", self.base),
+                };
             }
         }
         let mut escaped = String::new();
@@ -85,7 +88,9 @@ impl Index<'_> {
             attribute("name", name, out);
         }
         if let Some((rev, path)) = self.at {
-            attribute("rev", &rev.to_string(), out);
+            if let Some(rev) = rev {
+                attribute("rev", &rev.to_string(), out);
+            }
             attribute("path", path, out);
             attribute("base", self.base, out);
         }
@@ -185,7 +190,7 @@ mod tests {
         let index = Index {
             name: Some("Lab"),
             base: "r",
-            at: Some((Revnum(3), "/trunk/sub")),
+            at: Some((Some(Revnum(3)), "/trunk/sub")),
             peg: Some(Revnum(3)),
             up: true,
         };
@@ -212,7 +217,7 @@ mod tests {
         let index = Index {
             name: None,
             base: "xslt",
-            at: Some((Revnum(3), "/trunk/sub")),
+            at: Some((Some(Revnum(3)), "/trunk/sub")),
             peg: Some(Revnum(3)),
             up: true,
         };

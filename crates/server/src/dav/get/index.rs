@@ -22,7 +22,7 @@ pub(super) fn index(visit: &Visit<'_>, target: &Target, reply: &mut Reply) -> Ou
     let page = Index {
         name: location.name.as_deref(),
         base: &basename,
-        at: node.tree().revision().map(|rev| (rev, node.path().as_str())),
+        at: Some((node.tree().revision(), node.path().as_str())),
         peg: super::pegged(target),
         up: !node.path().is_root() || listed_above,
     };

@@ -28,7 +28,8 @@ pub(super) fn send(
 ) -> Outcome {
     let node = &target.node;
     let svn_client = visit.request.is_svn_client();
-    if !target.working {
+    // In a transaction nobody but browsers is told a type: they would guess one.
+    if !target.working || !svn_client {
         let properties = node.props()?;
         let mime = properties.get(props::MIME_TYPE).map(Vec::as_slice);
         let media = media::of_file(mime, node.path().basename(), svn_client);
