@@ -4,4 +4,5 @@ mod ask;
 mod read;
 mod report;
 mod turns;
+mod web;
 mod write;
