@@ -18,7 +18,7 @@ const OPEN_TO_ALL: &str = "[general]\nanon-access = write\n";
 /// Introduces itself, says each part of `says` (parts end with `|`), and answers all that came back after each.
 fn talk(port: u16, says: &str) -> String {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("because it listens");
-    let patience = Some(Duration::from_millis(150));
+    let patience = Some(Duration::from_millis(300));
     stream.set_read_timeout(patience).expect("because it is a socket");
     let url = format!("svn://127.0.0.1:{port}/repo");
     let hello = format!(
@@ -52,6 +52,15 @@ fn answers(twins: &Twins, says: &str) -> [String; 2] {
         let ours = talk(ours, says);
         [theirs.join().expect("because nothing in it panics"), ours]
     })
+}
+
+/// As [`answers`], asked a second time if they differ: what only a pause of a busy machine made different is not twice so.
+fn settled(twins: &Twins, says: &str) -> [String; 2] {
+    let first = answers(twins, says);
+    match first[0] == first[1] {
+        true => first,
+        false => answers(twins, says),
+    }
 }
 
 #[test]
@@ -107,7 +116,7 @@ fn errors_in_the_middle_of_an_edit() {
         "( add-dir ( 1:A 1:r 1:a ( ) ) ) |( x ",
     ] {
         let says = format!("{begin}{rest}");
-        let answers = answers(&twins, &says);
+        let answers = settled(&twins, &says);
         if answers[0] != answers[1] {
             differ.push(format!("{rest}\n{}\n{}\n", answers[0], answers[1]));
         }
