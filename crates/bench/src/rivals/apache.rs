@@ -23,7 +23,7 @@ const LOADED: [&str; 6] = ["mpm_event", "authn_core", "authz_core", "mime", "dav
 pub fn ours(sven: &Sven, root: &Path, level: u8, scratch: &Path) -> Result<Running, String> {
     let port = free_port()?;
     let text = format!(
-        "[listen]\nhttp = \"127.0.0.1:{port}\"\n[compression]\nlevel = {level}\n[cache]\nmemory = \"1 GiB\"\n\
+        "[listen]\nhttp = \"127.0.0.1:{port}\"\n[compression]\nlevel = {level}\ngzip = false\n[cache]\nmemory = \"1 GiB\"\n\
          [[location]]\npath = \"/svn\"\nparent = {:?}\nanonymous = true\n",
         root.display().to_string()
     );

@@ -33,7 +33,7 @@ fn talk(port: u16, says: &str) -> String {
         _ = stream.write_all(part.as_bytes());
         if parts.peek().is_none() {
             _ = stream.shutdown(std::net::Shutdown::Write);
-            _ = stream.set_read_timeout(Some(Duration::from_secs(5)));
+            _ = stream.set_read_timeout(Some(Duration::from_secs(30)));
         }
         let mut piece = [0; 65536];
         while let Ok(len @ 1..) = stream.read(&mut piece) {
