@@ -121,7 +121,10 @@ impl Crowd {
                 tv_sec: 1,
                 tv_nsec: 0,
             };
-            epoll::wait(&epoll, rustix::buffer::spare_capacity(&mut events), Some(&pause))?;
+            // Someone may stop us for a while and let us go on.
+            rustix::io::retry_on_intr(|| {
+                epoll::wait(&epoll, rustix::buffer::spare_capacity(&mut events), Some(&pause))
+            })?;
             for event in &events {
                 let peer = &mut self.peers[event.data.u64() as usize];
                 match peer.hear(question.1.as_bytes(), &mut piece) {

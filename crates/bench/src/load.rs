@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -14,7 +13,9 @@ use clap::Args;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::crowd::{Answers, Crowd, LATEST};
-use crate::rivals::{Sven, subversion_version};
+use crate::rivals::servers::{self, Running};
+use crate::rivals::subversion_version;
+use crate::setup::Places;
 use crate::workload::{self, run};
 
 /// How many clients, on what.
@@ -35,22 +36,15 @@ pub struct Options {
     /// Only our server
     #[arg(long)]
     ours: bool,
-    /// Where workloads are kept between runs
-    #[arg(long, default_value = "bench-data")]
-    data: PathBuf,
-    /// Where the table goes
-    #[arg(long, default_value = "bench-results")]
-    results: PathBuf,
-    /// The sven binary (default: built beside this program)
-    #[arg(long)]
-    sven: Option<PathBuf>,
+    #[command(flatten)]
+    places: Places,
 }
 
 /// Runs both loads against all servers and prints and stores the table.
 ///
 /// # Errors
 /// The first thing that could not be made or run; clients that fail are numbers in the table.
-pub fn main(options: &Options) -> Result<(), String> {
+pub fn main(mut options: Options) -> Result<(), String> {
     let limit = getrlimit(Resource::Nofile);
     // If it can't be raised, clients are missing, and counted.
     _ = setrlimit(
@@ -60,12 +54,10 @@ pub fn main(options: &Options) -> Result<(), String> {
             maximum: limit.maximum,
         },
     );
-    fs::create_dir_all(&options.data).map_err(|e| format!("{}: {e}", options.data.display()))?;
-    let data = fs::canonicalize(&options.data).map_err(|e| e.to_string())?;
-    let sven = Sven::find(options.sven.as_deref())?;
-    let workload = workload::history::workload(&data, options.revisions, 1)?;
+    let sven = options.places.prepare()?;
+    let workload = workload::history::workload(&options.places.data, options.revisions, 1)?;
     let load = Load {
-        options,
+        options: &options,
         repository: workload.repository.clone(),
         trunk: workload.trunk,
     };
@@ -98,10 +90,7 @@ pub fn main(options: &Options) -> Result<(), String> {
         load.exporting(name, command, &mut table)?;
     }
     print!("{table}");
-    let path = options.results.join("load.md");
-    fs::create_dir_all(&options.results)
-        .and_then(|()| fs::write(&path, &table))
-        .map_err(|e| format!("{}: {e}", path.display()))
+    options.places.store("load.md", table.as_bytes())
 }
 
 struct Load<'a> {
@@ -119,7 +108,7 @@ impl Load<'_> {
         let count = self.options.idle;
         let server = Server::start(command, &self.repository)?;
         let begun = Instant::now();
-        let mut crowd = Crowd::connect(server.address, &server.url, count, self.limit());
+        let mut crowd = Crowd::connect(server.running.address, &server.running.url, count, self.limit());
         let mut answers = crowd.greet(self.limit()).map_err(|e| e.to_string())?;
         answers.wall = begun.elapsed().as_secs_f64();
         // Threads leave, buffers go.
@@ -149,8 +138,8 @@ impl Load<'_> {
         let count = self.options.exporting;
         let server = Server::start(command, &self.repository)?;
         let begun = Instant::now();
-        let url = format!("{}/{}", server.url, self.trunk);
-        let mut crowd = Crowd::connect(server.address, &url, count, self.limit());
+        let url = format!("{}/{}", server.running.url, self.trunk);
+        let mut crowd = Crowd::connect(server.running.address, &url, count, self.limit());
         // A real client among them, who must notice nothing but the crowd.
         let place = tempfile::tempdir().map_err(|e| e.to_string())?;
         let real = {
@@ -187,9 +176,7 @@ impl Load<'_> {
 
 /// A server, watched.
 struct Server {
-    child: Child,
-    address: SocketAddr,
-    url: String,
+    running: Running,
     peaks: Arc<Peaks>,
 }
 
@@ -201,42 +188,15 @@ struct Peaks {
 
 impl Server {
     fn start(command: &mut Command, repository: &Path) -> Result<Server, String> {
-        let free = TcpListener::bind(("127.0.0.1", 0)).and_then(|l| l.local_addr());
-        let address = free.map_err(|e| e.to_string())?;
-        let port = address.port().to_string();
-        let mut started = Command::new(command.get_program());
-        let child = started
-            .args(command.get_args())
-            .args([
-                "-d",
-                "--foreground",
-                "--listen-host",
-                "127.0.0.1",
-                "--listen-port",
-                &port,
-                "-r",
-            ])
-            .arg(repository)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|e| format!("{started:?}: {e}"))?;
+        let mut svnserve = Command::new(command.get_program());
+        svnserve.args(command.get_args());
+        let running = servers::listen(svnserve, repository)?;
         let peaks = Arc::new(Peaks::default());
         let server = Server {
-            child,
-            address,
-            url: format!("svn://127.0.0.1:{port}"),
+            running,
             peaks: peaks.clone(),
         };
-        let begun = Instant::now();
-        while TcpStream::connect(address).is_err() {
-            if begun.elapsed() > Duration::from_secs(10) {
-                return Err(format!("{started:?} does not listen"));
-            }
-            thread::sleep(Duration::from_millis(5));
-        }
-        let pid = server.child.id();
+        let pid = server.running.server.id();
         thread::spawn(move || {
             while !peaks.over.load(Ordering::Relaxed) {
                 let threads = status(pid, "Threads:");
@@ -248,7 +208,7 @@ impl Server {
     }
 
     fn row(&self, job: &str, name: &str, count: usize, answers: Answers, table: &mut String) {
-        let pid = self.child.id();
+        let pid = self.running.server.id();
         let lost = count - answers.answered;
         let answered = match lost {
             0 => "all".to_owned(),
@@ -272,9 +232,6 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.peaks.over.store(true, Ordering::Relaxed);
-        // It may be gone, which is as good.
-        _ = self.child.kill();
-        _ = self.child.wait();
     }
 }
 

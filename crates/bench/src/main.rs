@@ -16,15 +16,16 @@ mod measure;
 mod plot;
 mod read;
 mod rivals;
+mod serving;
+mod setup;
 mod sizes;
 mod table;
 mod workload;
 mod write;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
 #[command(about = "Measures Sven beside Subversion")]
@@ -36,7 +37,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Reading: verify, dump, export, log, list, blame
-    Read(Options),
+    Read(read::Options),
     /// Writing: load, import, large files, pack, hotcopy, sizes
     Write(write::Options),
     /// Many clients at once: connected, asking, exporting
@@ -54,46 +55,11 @@ enum Command {
     },
 }
 
-/// What to measure, and on what.
-#[derive(Args, Clone)]
-pub struct Options {
-    /// Sizes of the generated histories, in revisions
-    #[arg(long, value_delimiter = ',', default_values_t = [5000, 25000])]
-    revisions: Vec<u32>,
-    /// Counted pairs of runs for each cell
-    #[arg(long, default_value_t = 5)]
-    runs: usize,
-    /// Adds the history of N source releases of Django, fetched with pip
-    #[arg(long, value_name = "N")]
-    django: Option<usize>,
-    /// Adds the tree of Debian's linux-source-6.1 package
-    #[arg(long)]
-    linux: bool,
-    /// Only cells whose name contains this
-    #[arg(long)]
-    only: Option<String>,
-    /// A few hundred revisions and one pair: proves that the harness works
-    #[arg(long)]
-    quick: bool,
-    /// Seed of the generated histories
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Where workloads are kept between runs
-    #[arg(long, default_value = "bench-data")]
-    data: PathBuf,
-    /// Where tables and plots go
-    #[arg(long, default_value = "bench-results")]
-    results: PathBuf,
-    /// The sven binary (default: built beside this program)
-    #[arg(long)]
-    sven: Option<PathBuf>,
-}
-
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Read(options) => read::main(options),
         Command::Write(options) => write::main(options),
-        Command::Load(options) => load::main(&options),
+        Command::Load(options) => load::main(options),
         Command::Http(options) => http::main(options),
         Command::Generate { revisions, seed } => {
             workload::history::write(&mut std::io::stdout().lock(), revisions, seed)

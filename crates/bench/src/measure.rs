@@ -106,6 +106,11 @@ impl Server {
         Server { child }
     }
 
+    /// The process's number.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Runs a client against the server: wall time is the client's, CPU and memory the server's.
     ///
     /// # Errors

@@ -1,19 +1,21 @@
 //! Draws the ratios as bars: right of the line at 1 we are faster.
 
-use std::path::Path;
-
 use plotters::prelude::*;
 
 use crate::cells::Cell;
 
-/// Writes an SVG with one bar a cell.
+/// An SVG with one bar a cell.
 ///
 /// # Errors
-/// If the file can't be written.
-pub fn ratios(cells: &[Cell], path: &Path) -> Result<(), String> {
+/// If it can't be drawn.
+pub fn ratios(cells: &[Cell]) -> Result<String, String> {
     let height = 60 + 26 * cells.len() as u32;
-    let root = SVGBackend::new(path, (900, height)).into_drawing_area();
-    draw(&root, cells, height).map_err(|e| format!("{}: {e}", path.display()))
+    let mut svg = String::new();
+    {
+        let root = SVGBackend::with_string(&mut svg, (900, height)).into_drawing_area();
+        draw(&root, cells, height).map_err(|e| format!("the plot: {e}"))?;
+    }
+    Ok(svg)
 }
 
 fn draw(

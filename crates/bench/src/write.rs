@@ -12,11 +12,12 @@ use clap::Args;
 
 use crate::cells::Cell;
 use crate::measure::{Cost, tool, tool_reading};
+use crate::rivals::Sven;
 use crate::rivals::servers::{Kind, start};
-use crate::rivals::{Sven, subversion_version};
+use crate::setup::Selection;
 use crate::sizes::{Size, of_repository};
 use crate::workload::{self, large, run};
-use crate::{huge, plot, sizes, table};
+use crate::{huge, sizes};
 
 const RIVAL: &str = "1.14.2";
 const SERVER: &str = "1.14 -T -M 1024";
@@ -24,12 +25,8 @@ const SERVER: &str = "1.14 -T -M 1024";
 /// What to write, and how often.
 #[derive(Args, Clone)]
 pub struct Options {
-    /// Sizes of the generated histories, in revisions
-    #[arg(long, value_delimiter = ',', default_values_t = [5000, 25000])]
-    revisions: Vec<u32>,
-    /// Counted pairs of runs for each cell
-    #[arg(long, default_value_t = 3)]
-    runs: usize,
+    #[command(flatten)]
+    selection: Selection,
     /// Size of the large files, in MiB
     #[arg(long, default_value_t = 1024)]
     megabytes: u64,
@@ -39,24 +36,6 @@ pub struct Options {
     /// Adds a text of 4 GiB that goes in and out, and the memory that takes
     #[arg(long)]
     huge: bool,
-    /// Only cells whose name contains this
-    #[arg(long)]
-    only: Option<String>,
-    /// A hundred revisions, small files and one pair: proves that the harness works
-    #[arg(long)]
-    quick: bool,
-    /// Seed of the generated histories
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Where workloads are kept between runs, and repositories are written
-    #[arg(long, default_value = "bench-data")]
-    data: PathBuf,
-    /// Where tables and plots go
-    #[arg(long, default_value = "bench-results")]
-    results: PathBuf,
-    /// The sven binary (default: built beside this program)
-    #[arg(long)]
-    sven: Option<PathBuf>,
 }
 
 /// Measures every cell and prints, stores and draws the table.
@@ -64,17 +43,18 @@ pub struct Options {
 /// # Errors
 /// The first thing that could not be made or run.
 pub fn main(mut options: Options) -> Result<(), String> {
-    if options.quick {
-        options.revisions = vec![100];
-        options.runs = 0;
+    if options.selection.quick {
+        options.selection.revisions = vec![100];
+        options.selection.runs = 0;
         options.megabytes = 2;
         options.files = 50;
     }
-    fs::create_dir_all(&options.data).map_err(|e| format!("{}: {e}", options.data.display()))?;
-    options.data = fs::canonicalize(&options.data).map_err(|e| e.to_string())?;
-    let place = tempfile::tempdir_in(&options.data).map_err(|e| e.to_string())?;
+    let sven = options.selection.places.prepare()?;
+    let selection = &options.selection;
+    let place = tempfile::tempdir_in(&selection.places.data).map_err(|e| e.to_string())?;
     let mut bench = Bench {
-        sven: Sven::find(options.sven.as_deref())?,
+        sven,
+        selection,
         options: &options,
         place: place.path(),
         cells: Vec::new(),
@@ -82,7 +62,7 @@ pub fn main(mut options: Options) -> Result<(), String> {
         huge: String::new(),
         failed: Vec::new(),
     };
-    for revisions in &options.revisions {
+    for revisions in &selection.revisions {
         bench.history(*revisions)?;
     }
     bench.import()?;
@@ -90,8 +70,8 @@ pub fn main(mut options: Options) -> Result<(), String> {
         bench.large_file(compressible)?;
     }
     if options.huge {
-        let megabytes = if options.quick { 8 } else { 4096 };
-        bench.huge = huge::rows(&bench.sven, bench.place, megabytes, options.seed)?;
+        let megabytes = if selection.quick { 8 } else { 4096 };
+        bench.huge = huge::rows(&bench.sven, bench.place, megabytes, selection.seed)?;
     }
     bench.publish()
 }
@@ -101,6 +81,7 @@ const SIDES: [bool; 2] = [true, false];
 
 struct Bench<'a> {
     sven: Sven,
+    selection: &'a Selection,
     options: &'a Options,
     place: &'a Path,
     cells: Vec<Cell>,
@@ -110,11 +91,6 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    fn wanted(&self, job: &str) -> bool {
-        let only = self.options.only.as_ref();
-        only.is_none_or(|only| job.contains(only.as_str()))
-    }
-
     fn measure(
         &mut self,
         job: String,
@@ -122,7 +98,7 @@ impl Bench<'_> {
         goal: f64,
         run: impl Fn(bool) -> Result<Cost, String>,
     ) {
-        let runs = self.options.runs;
+        let runs = self.selection.runs;
         let name = job.clone();
         match Cell::measure(job, rival, Some(goal), runs, || run(true), || run(false)) {
             Ok(cell) => self.cells.push(cell),
@@ -135,16 +111,19 @@ impl Bench<'_> {
     fn history(&mut self, revisions: u32) -> Result<(), String> {
         let name = format!("history {revisions}");
         let jobs = ["load", "load --no-flush-to-disk", "pack", "hotcopy", "size"];
-        if !jobs.iter().any(|job| self.wanted(&format!("{job}, {name}"))) {
+        if !jobs
+            .iter()
+            .any(|job| self.selection.wanted(&format!("{job}, {name}")))
+        {
             return Ok(());
         }
-        let dump = workload::history::dump(&self.options.data, revisions, self.options.seed)?;
+        let dump = workload::history::dump(&self.selection.places.data, revisions, self.selection.seed)?;
         for flag in [None, Some("--no-flush-to-disk")] {
             let job = format!(
                 "load{}, {name}",
                 flag.map(|f| format!(" {f}")).unwrap_or_default()
             );
-            if !self.wanted(&job) {
+            if !self.selection.wanted(&job) {
                 continue;
             }
             let (place, sven, dump) = (self.place, self.sven.clone(), &dump);
@@ -175,7 +154,7 @@ impl Bench<'_> {
         ));
         // Both pack and copy what theirs loaded.
         let place = self.place;
-        if self.wanted(&format!("pack, {name}")) {
+        if self.selection.wanted(&format!("pack, {name}")) {
             let sven = self.sven.clone();
             let pack = |side: bool| {
                 let copy = place.join("pack");
@@ -186,7 +165,7 @@ impl Bench<'_> {
             };
             self.measure(format!("pack, {name}"), RIVAL, 2.0, pack);
         }
-        if self.wanted(&format!("hotcopy, {name}")) {
+        if self.selection.wanted(&format!("hotcopy, {name}")) {
             let sven = self.sven.clone();
             let copy = |side: bool| {
                 let target = place.join("copy");
@@ -211,14 +190,11 @@ impl Bench<'_> {
     fn import(&mut self) -> Result<(), String> {
         let files = self.options.files;
         let job = format!("svn import, Linux 6.1, {files} files");
-        if files == 0 || !self.wanted(&job) {
+        if files == 0 || !self.selection.wanted(&job) {
             return Ok(());
         }
-        let tree = if self.options.quick {
-            large::small_tree(self.place, files)?
-        } else {
-            workload::linux::sources(&self.options.data, files)?
-        };
+        let data = &self.selection.places.data;
+        let tree = workload::import_tree(self.place, data, files, self.selection.quick)?;
         let repository = |side| {
             self.place
                 .join(if side { "served-ours" } else { "served-theirs" })
@@ -226,22 +202,7 @@ impl Bench<'_> {
         let (place, sven) = (self.place, self.sven.clone());
         let import = |side: bool| {
             let name = if side { "served-ours" } else { "served-theirs" };
-            served(place, name, side, &sven, |url| {
-                let mut client = Command::new("svn");
-                client
-                    .args([
-                        "import",
-                        "-q",
-                        "--non-interactive",
-                        "--no-auto-props",
-                        "--no-ignore",
-                        "-m",
-                        "import",
-                    ])
-                    .arg(&tree)
-                    .arg(url);
-                client
-            })
+            served(place, name, side, &sven, |url| workload::import(&tree, url))
         };
         let (ours, theirs) = (repository(true), repository(false));
         self.measure(job.clone(), SERVER, 1.5, import);
@@ -259,11 +220,11 @@ impl Bench<'_> {
             "incompressible"
         };
         let job = format!("commit of one {what} file of {megabytes} MiB");
-        if !self.wanted(&job) {
+        if !self.selection.wanted(&job) {
             return Ok(());
         }
         let file = self.place.join("large");
-        large::file(&file, megabytes, compressible, self.options.seed)?;
+        large::file(&file, megabytes, compressible, self.selection.seed)?;
         let (place, sven) = (self.place, self.sven.clone());
         let put = |side: bool| {
             let name = if side { "served-ours" } else { "served-theirs" };
@@ -283,35 +244,9 @@ impl Bench<'_> {
     }
 
     fn publish(&self) -> Result<(), String> {
-        let options = self.options;
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-        let heading = format!(
-            "Sven beside Subversion {}, {cores} cores, {} pairs of runs a cell, medians. A ratio is theirs divided by ours. \
-             Load averages at the end: {}.",
-            subversion_version(),
-            options.runs.max(1),
-            load.split(' ').take(3).collect::<Vec<_>>().join(" ")
-        );
-        let text = format!(
-            "{}\n{}{}",
-            table::markdown(&self.cells, &heading),
-            sizes::markdown(&self.sizes),
-            self.huge
-        );
-        print!("{text}");
-        let store = |name: &str, bytes: &[u8]| {
-            let path: PathBuf = options.results.join(name);
-            fs::create_dir_all(&options.results)
-                .and_then(|()| fs::write(&path, bytes))
-                .map_err(|e| format!("{}: {e}", path.display()))
-        };
-        store("write.md", text.as_bytes())?;
-        store(
-            "write.json",
-            format!("{:#}\n", table::json(&self.cells)).as_bytes(),
-        )?;
-        plot::ratios(&self.cells, &options.results.join("write.svg"))?;
+        let more = format!("\n{}{}", sizes::markdown(&self.sizes), self.huge);
+        self.selection
+            .publish("write", "Subversion", &self.cells, &more)?;
         if self.failed.is_empty() {
             Ok(())
         } else {

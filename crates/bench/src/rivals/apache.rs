@@ -1,15 +1,11 @@
 //! Servers of HTTP: ours, and Apache with mod_dav_svn, each with the same repositories, cache and compression.
 
 use std::fs;
-use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::Command;
 
 use super::Sven;
-use super::servers::{Running, free_port};
-use crate::measure::Server;
+use super::servers::{Running, free_port, launch};
 
 /// Where Debian keeps Apache's modules.
 const MODULES: &str = "/usr/lib/apache2/modules";
@@ -38,7 +34,7 @@ pub fn ours(sven: &Sven, root: &Path, level: u8, scratch: &Path) -> Result<Runni
     write(&config, &text)?;
     let mut command = sven.command("serve");
     command.arg("--config").arg(&config);
-    run(command, port)
+    launch(command, port, format!("http://127.0.0.1:{port}/svn"))
 }
 
 /// Starts Apache (event MPM, one process of many threads) for the repositories below `root`.
@@ -67,28 +63,7 @@ pub fn theirs(root: &Path, level: u8, scratch: &Path) -> Result<Running, String>
     let mut command = Command::new("/usr/sbin/apache2");
     // One process of many threads, whose CPU time is all there is; and it stays whose it is.
     command.arg("-X").arg("-f").arg(&config);
-    run(command, port)
-}
-
-fn run(mut command: Command, port: u16) -> Result<Running, String> {
-    let child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|e| format!("{command:?}: {e}"))?;
-    let server = Server::new(child);
-    let started = Instant::now();
-    while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        if started.elapsed() > Duration::from_secs(10) {
-            return Err(format!("{command:?} does not listen"));
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-    Ok(Running {
-        server,
-        url: format!("http://127.0.0.1:{port}/svn"),
-    })
+    launch(command, port, format!("http://127.0.0.1:{port}/svn"))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), String> {

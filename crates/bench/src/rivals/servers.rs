@@ -1,6 +1,6 @@
 //! Starts the servers that are compared.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -29,7 +29,9 @@ pub const LEAN: u32 = 64;
 pub struct Running {
     /// The process.
     pub server: Server,
-    /// `svn://127.0.0.1:PORT`.
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// The URL below which the repositories are.
     pub url: String,
 }
 
@@ -38,24 +40,35 @@ pub struct Running {
 /// # Errors
 /// If it doesn't within ten seconds.
 pub fn start(kind: Kind, sven: &Sven, root: &Path) -> Result<Running, String> {
-    let port = free_port()?;
     let mut command = match kind {
         Kind::Sven | Kind::SvenLean => sven.command("svnserve"),
         Kind::SubversionTuned | Kind::SubversionInstalled => Command::new("svnserve"),
     };
-    command.args([
-        "-d",
-        "--foreground",
-        "--listen-host",
-        "127.0.0.1",
-        "--listen-port",
-    ]);
-    command.arg(port.to_string()).arg("-r").arg(root);
     match kind {
         Kind::Sven | Kind::SubversionTuned => _ = command.args(["-T", "-M", "1024"]),
         Kind::SvenLean => _ = command.args(["-T", "-M", &LEAN.to_string()]),
         Kind::SubversionInstalled => {}
     }
+    listen(command, root)
+}
+
+/// Starts a `svnserve` with whatever arguments it has already for what is below `root`.
+///
+/// # Errors
+/// If it doesn't listen within ten seconds.
+pub fn listen(mut svnserve: Command, root: &Path) -> Result<Running, String> {
+    let port = free_port()?;
+    let host = "127.0.0.1";
+    svnserve.args(["-d", "--foreground", "--listen-host", host, "--listen-port"]);
+    svnserve.arg(port.to_string()).arg("-r").arg(root);
+    launch(svnserve, port, format!("svn://{host}:{port}"))
+}
+
+/// Starts a server and waits until it takes connections.
+///
+/// # Errors
+/// If it doesn't within ten seconds.
+pub fn launch(mut command: Command, port: u16, url: String) -> Result<Running, String> {
     let child = command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -63,17 +76,15 @@ pub fn start(kind: Kind, sven: &Sven, root: &Path) -> Result<Running, String> {
         .spawn()
         .map_err(|e| format!("{command:?}: {e}"))?;
     let server = Server::new(child);
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let started = Instant::now();
-    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+    while TcpStream::connect(address).is_err() {
         if started.elapsed() > Duration::from_secs(10) {
             return Err(format!("{command:?} does not listen"));
         }
         thread::sleep(Duration::from_millis(5));
     }
-    Ok(Running {
-        server,
-        url: format!("svn://127.0.0.1:{port}"),
-    })
+    Ok(Running { server, address, url })
 }
 
 /// A port that nobody has.

@@ -27,6 +27,19 @@ pub struct Workload {
     pub busy_file: Option<String>,
 }
 
+impl Workload {
+    /// The folder that a server serves.
+    pub fn root(&self) -> &Path {
+        self.repository.parent().unwrap_or(Path::new("/"))
+    }
+
+    /// The repository's name below it.
+    pub fn base_name(&self) -> String {
+        let name = self.repository.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+}
+
 /// Returns `folder/name`, made by `make` in a temporary place if it is not there yet.
 fn cached(
     folder: &Path,
@@ -82,4 +95,29 @@ pub fn run(command: &mut Command) -> Result<Vec<u8>, String> {
         output.status,
         String::from_utf8_lossy(&output.stderr).trim()
     ))
+}
+
+/// `svn import` of a whole tree, every file of it as it is.
+pub fn import(tree: &Path, url: &str) -> Command {
+    let mut client = Command::new("svn");
+    let flags = ["-q", "--non-interactive", "--no-auto-props", "--no-ignore"];
+    client
+        .arg("import")
+        .args(flags)
+        .args(["-m", "import"])
+        .arg(tree)
+        .arg(url);
+    client
+}
+
+/// The tree that is imported: so many files of the Linux sources, or little ones that need no package.
+///
+/// # Errors
+/// If it is not there and can't be made.
+pub fn import_tree(place: &Path, data: &Path, files: usize, quick: bool) -> Result<PathBuf, String> {
+    if quick {
+        large::small_tree(place, files)
+    } else {
+        linux::sources(data, files)
+    }
 }

@@ -1,0 +1,100 @@
+//! What every measurement needs to be told: on which data, how often, and where the results go.
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::cells::Cell;
+use crate::rivals::{Sven, subversion_version};
+use crate::{plot, table};
+
+/// Where things are.
+#[derive(Args, Clone)]
+pub struct Places {
+    /// Where workloads are kept between runs, and repositories are written
+    #[arg(long, default_value = "bench-data")]
+    pub data: PathBuf,
+    /// Where tables and plots go
+    #[arg(long, default_value = "bench-results")]
+    results: PathBuf,
+    /// The sven binary (default: built beside this program)
+    #[arg(long)]
+    sven: Option<PathBuf>,
+}
+
+impl Places {
+    /// Makes the folder of workloads, takes its absolute path, and finds our binary.
+    ///
+    /// # Errors
+    /// If the folder can't be made or there is no binary.
+    pub fn prepare(&mut self) -> Result<Sven, String> {
+        let data = fs::create_dir_all(&self.data).and_then(|()| fs::canonicalize(&self.data));
+        self.data = data.map_err(|e| format!("{}: {e}", self.data.display()))?;
+        Sven::find(self.sven.as_deref())
+    }
+
+    /// Writes one file of results.
+    ///
+    /// # Errors
+    /// If it can't be written.
+    pub fn store(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
+        let path = self.results.join(name);
+        fs::create_dir_all(&self.results)
+            .and_then(|()| fs::write(&path, bytes))
+            .map_err(|e| format!("{}: {e}", path.display()))
+    }
+}
+
+/// What is measured in pairs, on generated histories.
+#[derive(Args, Clone)]
+pub struct Selection {
+    /// Sizes of the generated histories, in revisions
+    #[arg(long, value_delimiter = ',', default_values_t = [5000, 25000])]
+    pub revisions: Vec<u32>,
+    /// Counted pairs of runs for each cell
+    #[arg(long, default_value_t = 3)]
+    pub runs: usize,
+    /// Only cells whose name contains this
+    #[arg(long)]
+    only: Option<String>,
+    /// Little data and one pair: proves that the harness works
+    #[arg(long)]
+    pub quick: bool,
+    /// Seed of the generated histories
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub places: Places,
+}
+
+impl Selection {
+    /// Whether a cell of this name is asked for.
+    pub fn wanted(&self, job: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| job.contains(only.as_str()))
+    }
+
+    /// Prints the table (and `more` behind it), and stores it as `name.md`, `.json` and `.svg`.
+    ///
+    /// # Errors
+    /// If a file can't be written.
+    pub fn publish(&self, name: &str, rival: &str, cells: &[Cell], more: &str) -> Result<(), String> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        // A machine that did other things is no reason to hide the numbers, but to show the load.
+        let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        let heading = format!(
+            "Sven beside {rival} {}, {cores} cores, {} pairs of runs a cell, medians. A ratio is theirs divided by ours. \
+             Load averages at the end: {}.",
+            subversion_version(),
+            self.runs.max(1),
+            load.split(' ').take(3).collect::<Vec<_>>().join(" ")
+        );
+        let text = format!("{}{more}", table::markdown(cells, &heading));
+        print!("{text}");
+        let json = format!("{:#}\n", table::json(cells));
+        self.places.store(&format!("{name}.md"), text.as_bytes())?;
+        self.places.store(&format!("{name}.json"), json.as_bytes())?;
+        let svg = plot::ratios(cells)?;
+        self.places.store(&format!("{name}.svg"), svg.as_bytes())
+    }
+}
