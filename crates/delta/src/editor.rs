@@ -111,6 +111,9 @@ pub struct NodeFacts<'a> {
 }
 
 /// Consumer of a tree edit. Paths are relative to the root of the edit.
+///
+/// What happens to nodes everybody is told; texts, properties, ends and what may not be seen are passed over by consumers that
+/// do not look at them.
 pub trait Editor {
     /// Names the revision that the edit leads to.
     fn set_target_revision(&mut self, rev: Revnum) -> Result<()>;
@@ -141,13 +144,19 @@ pub trait Editor {
     fn open_directory(&mut self, path: &RelPath, parent: DirToken, base: Option<Revnum>) -> Result<DirToken>;
 
     /// Sets or (with `None`) deletes a property.
-    fn change_dir_prop(&mut self, dir: DirToken, name: &str, value: Option<&[u8]>) -> Result<()>;
+    fn change_dir_prop(&mut self, _dir: DirToken, _name: &str, _value: Option<&[u8]>) -> Result<()> {
+        Ok(())
+    }
 
     /// Ends a directory.
-    fn close_directory(&mut self, dir: DirToken) -> Result<()>;
+    fn close_directory(&mut self, _dir: DirToken) -> Result<()> {
+        Ok(())
+    }
 
     /// Tells that a directory exists but may not be seen.
-    fn absent_directory(&mut self, path: &RelPath, parent: DirToken) -> Result<()>;
+    fn absent_directory(&mut self, _path: &RelPath, _parent: DirToken) -> Result<()> {
+        Ok(())
+    }
 
     /// Adds a file, empty or as a copy.
     fn add_file(
@@ -162,7 +171,9 @@ pub trait Editor {
 
     /// Starts the new text of a file, as a delta against the text the receiver has (or, for an added file
     /// without source, against the empty text); `base_md5` is that text's digest.
-    fn apply_textdelta(&mut self, file: FileToken, base_md5: Option<&Md5>) -> Result<()>;
+    fn apply_textdelta(&mut self, _file: FileToken, _base_md5: Option<&Md5>) -> Result<()> {
+        Ok(())
+    }
 
     /// Which stored windows [`Editor::text_chunk`] takes undecoded. Asked once per text.
     fn accepts_encoded(&self) -> EncodedVersions {
@@ -176,24 +187,36 @@ pub trait Editor {
     }
 
     /// The next window of the text.
-    fn text_chunk(&mut self, file: FileToken, chunk: TextChunk<'_>) -> Result<()>;
+    fn text_chunk(&mut self, _file: FileToken, _chunk: TextChunk<'_>) -> Result<()> {
+        Ok(())
+    }
 
     /// Ends the text. Without any chunk before it the new text is empty (or, where only the fact of a change is
     /// told, not sent).
-    fn text_end(&mut self, file: FileToken) -> Result<()>;
+    fn text_end(&mut self, _file: FileToken) -> Result<()> {
+        Ok(())
+    }
 
     /// Sets or (with `None`) deletes a property.
-    fn change_file_prop(&mut self, file: FileToken, name: &str, value: Option<&[u8]>) -> Result<()>;
+    fn change_file_prop(&mut self, _file: FileToken, _name: &str, _value: Option<&[u8]>) -> Result<()> {
+        Ok(())
+    }
 
     /// Ends a file; `text_md5` is the digest of its text after the edit.
-    fn close_file(&mut self, file: FileToken, text_md5: Option<&Md5>) -> Result<()>;
+    fn close_file(&mut self, _file: FileToken, _text_md5: Option<&Md5>) -> Result<()> {
+        Ok(())
+    }
 
     /// Tells that a file exists but may not be seen.
-    fn absent_file(&mut self, path: &RelPath, parent: DirToken) -> Result<()>;
+    fn absent_file(&mut self, _path: &RelPath, _parent: DirToken) -> Result<()> {
+        Ok(())
+    }
 
     /// Ends the edit: everything was told.
     fn close_edit(&mut self) -> Result<()>;
 
     /// Gives the edit up.
-    fn abort_edit(&mut self) -> Result<()>;
+    fn abort_edit(&mut self) -> Result<()> {
+        Ok(())
+    }
 }

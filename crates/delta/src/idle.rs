@@ -1,9 +1,8 @@
 //! An editor that does nothing: for measuring drivers, and for edits that only have to be driven.
 
-use base::checksum::Md5;
 use base::{RelPath, Result, Revnum};
 
-use crate::editor::{CopyFrom, DirToken, Editor, EncodedVersions, FileToken, TextChunk};
+use crate::editor::{CopyFrom, DirToken, Editor, EncodedVersions, FileToken};
 
 /// Takes every call and does nothing: what is left is the driver's own work.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,18 +38,6 @@ impl Editor for IdleEditor {
         Ok(DirToken(0))
     }
 
-    fn change_dir_prop(&mut self, _: DirToken, _: &str, _: Option<&[u8]>) -> Result<()> {
-        Ok(())
-    }
-
-    fn close_directory(&mut self, _: DirToken) -> Result<()> {
-        Ok(())
-    }
-
-    fn absent_directory(&mut self, _: &RelPath, _: DirToken) -> Result<()> {
-        Ok(())
-    }
-
     fn add_file(&mut self, _: &RelPath, _: DirToken, _: Option<CopyFrom<'_>>) -> Result<FileToken> {
         Ok(FileToken(0))
     }
@@ -59,39 +46,11 @@ impl Editor for IdleEditor {
         Ok(FileToken(0))
     }
 
-    fn apply_textdelta(&mut self, _: FileToken, _: Option<&Md5>) -> Result<()> {
-        Ok(())
-    }
-
     fn accepts_encoded(&self) -> EncodedVersions {
         self.accepted
     }
 
-    fn text_chunk(&mut self, _: FileToken, _: TextChunk<'_>) -> Result<()> {
-        Ok(())
-    }
-
-    fn text_end(&mut self, _: FileToken) -> Result<()> {
-        Ok(())
-    }
-
-    fn change_file_prop(&mut self, _: FileToken, _: &str, _: Option<&[u8]>) -> Result<()> {
-        Ok(())
-    }
-
-    fn close_file(&mut self, _: FileToken, _: Option<&Md5>) -> Result<()> {
-        Ok(())
-    }
-
-    fn absent_file(&mut self, _: &RelPath, _: DirToken) -> Result<()> {
-        Ok(())
-    }
-
     fn close_edit(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn abort_edit(&mut self) -> Result<()> {
         Ok(())
     }
 }

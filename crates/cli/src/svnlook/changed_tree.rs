@@ -6,7 +6,7 @@
 
 use base::checksum::Md5;
 use base::{FsPath, NodeKind, RelPath, Result, Revnum};
-use delta::editor::{CopyFrom, DirToken, Editor, FileToken, TextChunk};
+use delta::editor::{CopyFrom, DirToken, Editor, FileToken};
 use fsfs::{Node, Root};
 use repos::access::Everything;
 use repos::replay::{self, Options};
@@ -261,14 +261,6 @@ impl Editor for Builder {
         Ok(())
     }
 
-    fn close_directory(&mut self, _: DirToken) -> Result<()> {
-        Ok(())
-    }
-
-    fn absent_directory(&mut self, _: &RelPath, _: DirToken) -> Result<()> {
-        Ok(())
-    }
-
     fn add_file(
         &mut self,
         path: &RelPath,
@@ -288,32 +280,12 @@ impl Editor for Builder {
         Ok(())
     }
 
-    fn text_chunk(&mut self, _: FileToken, _: TextChunk<'_>) -> Result<()> {
-        Ok(())
-    }
-
-    fn text_end(&mut self, _: FileToken) -> Result<()> {
-        Ok(())
-    }
-
     fn change_file_prop(&mut self, file: FileToken, _: &str, _: Option<&[u8]>) -> Result<()> {
         self.entries[file.0 as usize].prop_mod = true;
         Ok(())
     }
 
-    fn close_file(&mut self, _: FileToken, _: Option<&Md5>) -> Result<()> {
-        Ok(())
-    }
-
-    fn absent_file(&mut self, _: &RelPath, _: DirToken) -> Result<()> {
-        Ok(())
-    }
-
     fn close_edit(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn abort_edit(&mut self) -> Result<()> {
         Ok(())
     }
 }

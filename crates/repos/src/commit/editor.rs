@@ -309,10 +309,6 @@ impl Editor for CommitEditor {
     }
 
     /// Means nothing here.
-    fn absent_directory(&mut self, _path: &RelPath, _parent: DirToken) -> Result<()> {
-        Ok(())
-    }
-
     fn add_file(
         &mut self,
         path: &RelPath,
@@ -393,10 +389,6 @@ impl Editor for CommitEditor {
     }
 
     /// Means nothing here.
-    fn absent_file(&mut self, _path: &RelPath, _parent: DirToken) -> Result<()> {
-        Ok(())
-    }
-
     /// Makes the revision.
     fn close_edit(&mut self) -> Result<()> {
         self.step(Self::finish)

@@ -6,9 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use base::checksum::Md5;
 use base::{Code, Error, FsPath, RelPath, Result, Revnum};
-use delta::editor::{CopyFrom, DirToken, Editor, FileToken, TextChunk};
+use delta::editor::{CopyFrom, DirToken, Editor, FileToken};
 use fsfs::{Node, Root};
 
 use crate::dump::record::{Change, Records};
@@ -237,10 +236,6 @@ impl Editor for NodePrinter<'_> {
         Ok(())
     }
 
-    fn absent_directory(&mut self, _path: &RelPath, _parent: DirToken) -> Result<()> {
-        Ok(())
-    }
-
     fn add_file(
         &mut self,
         path: &RelPath,
@@ -264,35 +259,7 @@ impl Editor for NodePrinter<'_> {
         Ok(FileToken(0))
     }
 
-    fn apply_textdelta(&mut self, _file: FileToken, _base_md5: Option<&Md5>) -> Result<()> {
-        Ok(())
-    }
-
-    fn text_chunk(&mut self, _file: FileToken, _chunk: TextChunk<'_>) -> Result<()> {
-        Ok(())
-    }
-
-    fn text_end(&mut self, _file: FileToken) -> Result<()> {
-        Ok(())
-    }
-
-    fn change_file_prop(&mut self, _file: FileToken, _name: &str, _value: Option<&[u8]>) -> Result<()> {
-        Ok(())
-    }
-
-    fn close_file(&mut self, _file: FileToken, _text_md5: Option<&Md5>) -> Result<()> {
-        Ok(())
-    }
-
-    fn absent_file(&mut self, _path: &RelPath, _parent: DirToken) -> Result<()> {
-        Ok(())
-    }
-
     fn close_edit(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn abort_edit(&mut self) -> Result<()> {
         Ok(())
     }
 }

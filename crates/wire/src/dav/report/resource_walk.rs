@@ -5,7 +5,7 @@
 
 use base::checksum::Md5;
 use base::{RelPath, Result, Revnum};
-use delta::editor::{CopyFrom, DirToken, Editor, FileToken, NodeFacts, TextChunk};
+use delta::editor::{CopyFrom, DirToken, Editor, FileToken, NodeFacts};
 
 use super::Outlet;
 use super::out::Out;
@@ -99,18 +99,6 @@ impl<O: Outlet> Editor for ResourceWalk<'_, O> {
         Ok(parent)
     }
 
-    fn change_dir_prop(&mut self, _dir: DirToken, _name: &str, _value: Option<&[u8]>) -> Result<()> {
-        Ok(())
-    }
-
-    fn close_directory(&mut self, _dir: DirToken) -> Result<()> {
-        Ok(())
-    }
-
-    fn absent_directory(&mut self, _path: &RelPath, _parent: DirToken) -> Result<()> {
-        Ok(())
-    }
-
     fn add_file(
         &mut self,
         path: &RelPath,
@@ -125,22 +113,6 @@ impl<O: Outlet> Editor for ResourceWalk<'_, O> {
         self.add_file(path, parent, None)
     }
 
-    fn apply_textdelta(&mut self, _file: FileToken, _base_md5: Option<&Md5>) -> Result<()> {
-        Ok(())
-    }
-
-    fn text_chunk(&mut self, _file: FileToken, _chunk: TextChunk<'_>) -> Result<()> {
-        Ok(())
-    }
-
-    fn text_end(&mut self, _file: FileToken) -> Result<()> {
-        Ok(())
-    }
-
-    fn change_file_prop(&mut self, _file: FileToken, _name: &str, _value: Option<&[u8]>) -> Result<()> {
-        Ok(())
-    }
-
     fn close_file(&mut self, _file: FileToken, text_md5: Option<&Md5>) -> Result<()> {
         if let Some(md5) = text_md5 {
             Out(self.outlet.buffer())
@@ -151,16 +123,8 @@ impl<O: Outlet> Editor for ResourceWalk<'_, O> {
         Ok(())
     }
 
-    fn absent_file(&mut self, _path: &RelPath, _parent: DirToken) -> Result<()> {
-        Ok(())
-    }
-
     fn close_edit(&mut self) -> Result<()> {
         Out(self.outlet.buffer()).raw("</S:resource-walk>\n");
-        Ok(())
-    }
-
-    fn abort_edit(&mut self) -> Result<()> {
         Ok(())
     }
 }
