@@ -1,27 +1,21 @@
 //! The access log: one line for each request over HTTP, in the combined format that programs for such logs read.
 //!
 //! `ADDRESS - USER [TIME] "METHOD TARGET VERSION" STATUS BYTES "REFERER" "USER-AGENT" MICROSECONDS REQUEST "OPERATION"`: the last
-//! three are ours. Times are in UTC. A line is one write to a file opened for appending; the file can be opened anew under
-//! the same name.
+//! three are ours. Times are in UTC.
 
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use base::{Error, Result};
+use base::Result;
 use http::StatusCode;
 use jiff::Timestamp;
-use parking_lot::Mutex;
 
 use crate::http::Request;
+use crate::log_file::LogFile;
 
 /// Where lines go.
 #[derive(Debug)]
-pub struct AccessLog {
-    path: PathBuf,
-    file: Mutex<File>,
-}
+pub struct AccessLog(LogFile);
 
 impl AccessLog {
     /// Appends to the file at `path`.
@@ -29,10 +23,7 @@ impl AccessLog {
     /// # Errors
     /// The system's, naming the file.
     pub fn open(path: &Path) -> Result<AccessLog> {
-        // Whoever serves may leave the directory in which it was started.
-        let path = std::path::absolute(path).map_err(|e| Error::io("Can't open file", path, &e))?;
-        let file = Mutex::new(append_to(&path)?);
-        Ok(AccessLog { path, file })
+        LogFile::open(path).map(AccessLog)
     }
 
     /// Opens the file anew; if that fails the old one stays.
@@ -40,23 +31,12 @@ impl AccessLog {
     /// # Errors
     /// The system's, naming the file.
     pub fn reopen(&self) -> Result<()> {
-        *self.file.lock() = append_to(&self.path)?;
-        Ok(())
+        self.0.reopen()
     }
 
     pub(crate) fn request(&self, request: &Request, status: StatusCode, bytes: u64) {
-        let line = line(request, status, bytes, Timestamp::now());
-        // A full disk must not stop requests: the line is lost.
-        _ = self.file.lock().write_all(line.as_bytes());
+        self.0.add(&line(request, status, bytes, Timestamp::now()));
     }
-}
-
-fn append_to(path: &Path) -> Result<File> {
-    OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(path)
-        .map_err(|e| Error::io("Can't open file", path, &e))
 }
 
 fn line(request: &Request, status: StatusCode, bytes: u64, now: Timestamp) -> String {

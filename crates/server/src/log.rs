@@ -1,25 +1,19 @@
 //! The operational log: one line for each thing a client asked for, in Subversion's form.
 //!
 //! `PID TIME ADDRESS USER REPOSITORY TEXT`; an error is `… ERR FILE LINE NUMBER MESSAGE`, further links of its chain
-//! `ERR-`. A line is one write to a file opened for appending, so several processes may share it. The file can be
-//! opened anew under the same name, for whoever rotates logs.
+//! `ERR-`.
 
 use std::fmt::Write as _;
-use std::fs::{File, OpenOptions};
-use std::io::Write as _;
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use base::{Date, Error, Result};
-use parking_lot::Mutex;
 
+use crate::log_file::LogFile;
 use crate::service::now;
 
 /// Where lines go.
-pub struct OperationLog {
-    path: Option<PathBuf>,
-    file: Mutex<Box<dyn std::io::Write + Send>>,
-}
+pub struct OperationLog(LogFile);
 
 /// Who caused a line.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,21 +40,12 @@ impl OperationLog {
     /// # Errors
     /// The system's, naming the file.
     pub fn open(path: &Path) -> Result<Self> {
-        // Whoever serves may leave the directory in which it was started.
-        let path = &std::path::absolute(path).map_err(|e| Error::io("Can't open file", path, &e))?;
-        let file = append_to(path)?;
-        Ok(OperationLog {
-            path: Some(path.to_owned()),
-            file: Mutex::new(Box::new(file)),
-        })
+        LogFile::open(path).map(OperationLog)
     }
 
     /// Writes to standard error.
     pub fn stderr() -> Self {
-        OperationLog {
-            path: None,
-            file: Mutex::new(Box::new(std::io::stderr())),
-        }
+        OperationLog(LogFile::stderr())
     }
 
     /// Opens the file anew; if that fails the old one stays.
@@ -68,17 +53,14 @@ impl OperationLog {
     /// # Errors
     /// The system's, naming the file.
     pub fn reopen(&self) -> Result<()> {
-        if let Some(path) = &self.path {
-            *self.file.lock() = Box::new(append_to(path)?);
-        }
-        Ok(())
+        self.0.reopen()
     }
 
     pub(crate) fn operation(&self, origin: Origin<'_>, text: &str) {
         let mut line = head(origin);
         line.push_str(text);
         line.push('\n');
-        self.write(&line);
+        self.0.add(&line);
     }
 
     pub(crate) fn error(&self, origin: Origin<'_>, error: &Error) {
@@ -90,21 +72,8 @@ impl OperationLog {
             escape(&link.text(), &mut lines);
             lines.push('\n');
         }
-        self.write(&lines);
+        self.0.add(&lines);
     }
-
-    fn write(&self, text: &str) {
-        // A full disk must not stop a conversation: the line is lost.
-        _ = self.file.lock().write_all(text.as_bytes());
-    }
-}
-
-fn append_to(path: &Path) -> Result<File> {
-    OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(path)
-        .map_err(|e| Error::io("Can't open file", path, &e))
 }
 
 fn head(origin: Origin<'_>) -> String {

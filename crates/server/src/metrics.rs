@@ -17,6 +17,8 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::http::METHODS;
+
 /// Upper ends, in seconds.
 const BUCKETS: [f64; 15] = [
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 600.0,
@@ -224,13 +226,14 @@ pub(crate) fn operation_word(text: &str) -> &'static str {
     let first = text.split(' ').next().unwrap_or_default();
     WORDS
         .iter()
+        .chain(&METHODS)
         .find(|word| **word == first)
         .copied()
         .unwrap_or("other")
 }
 
-/// As the operational log and the methods of WebDAV have them.
-const WORDS: [&str; 60] = [
+/// As the operational log has them.
+const WORDS: [&str; 32] = [
     "checkout-or-export",
     "update",
     "switch",
@@ -263,34 +266,6 @@ const WORDS: [&str; 60] = [
     "check-path",
     "reparent",
     "open",
-    "GET",
-    "HEAD",
-    "POST",
-    "PUT",
-    "DELETE",
-    "OPTIONS",
-    "PATCH",
-    "PROPFIND",
-    "PROPPATCH",
-    "MKCOL",
-    "COPY",
-    "MOVE",
-    "LOCK",
-    "UNLOCK",
-    "REPORT",
-    "MERGE",
-    "CHECKOUT",
-    "CHECKIN",
-    "UNCHECKOUT",
-    "MKACTIVITY",
-    "MKWORKSPACE",
-    "VERSION-CONTROL",
-    "BASELINE-CONTROL",
-    "UPDATE",
-    "LABEL",
-    "SEARCH",
-    "BIND",
-    "ACL",
 ];
 
 #[cfg(test)]

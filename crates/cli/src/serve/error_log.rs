@@ -1,11 +1,9 @@
 //! Where the program's own words go once it serves: standard error or a file, as text or JSON, from a level on.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use base::{Error, Result};
+use base::Result;
+use server::LogFile;
 use tracing_subscriber::filter::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::{Registry, fmt, reload};
@@ -16,13 +14,9 @@ use crate::config::resolve::Logs;
 /// The log, to change it while it is in use.
 #[derive(Clone)]
 pub struct ErrorLog {
-    target: Target,
+    target: Arc<LogFile>,
     level: reload::Handle<LevelFilter, Registry>,
 }
-
-/// A file that may be opened anew, or standard error.
-#[derive(Clone)]
-struct Target(Arc<Mutex<Option<(PathBuf, File)>>>);
 
 impl ErrorLog {
     /// Begins to log as `logs` says; what is below `least` is not written unless `logs` asks for it.
@@ -30,12 +24,12 @@ impl ErrorLog {
     /// # Errors
     /// The system's, naming the file.
     pub fn begin(logs: &Logs, least: LevelFilter) -> Result<ErrorLog> {
-        let target = Target(Arc::default());
-        target.open(logs.error.as_deref())?;
+        let target = Arc::new(LogFile::stderr());
+        target.turn_to(logs.error.as_deref())?;
         let (filter, level) = reload::Layer::new(logs.level.map_or(least, filter_of));
         let writer = target.clone();
         let lines = fmt::layer().with_ansi(false).with_target(false);
-        let lines = lines.with_writer(move || writer.clone());
+        let lines = lines.with_writer(writer);
         let registry = Registry::default().with(filter);
         // It fails only if somebody logs already, and then so be it.
         _ = match logs.json {
@@ -50,37 +44,9 @@ impl ErrorLog {
     /// # Errors
     /// The system's; then the log stays what it was.
     pub fn change(&self, logs: &Logs, least: LevelFilter) -> Result<()> {
-        self.target.open(logs.error.as_deref())?;
+        self.target.turn_to(logs.error.as_deref())?;
         // It fails only without a subscriber.
         _ = self.level.reload(logs.level.map_or(least, filter_of));
-        Ok(())
-    }
-}
-
-impl Target {
-    fn open(&self, path: Option<&Path>) -> Result<()> {
-        let file = match path {
-            None => None,
-            Some(path) => {
-                let opened = OpenOptions::new().append(true).create(true).open(path);
-                let file = opened.map_err(|e| Error::io("Can't open file", path, &e))?;
-                Some((path.to_owned(), file))
-            }
-        };
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = file;
-        Ok(())
-    }
-}
-
-impl Write for Target {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some((_, file)) => file.write(bytes),
-            None => io::stderr().write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }

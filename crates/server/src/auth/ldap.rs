@@ -9,10 +9,9 @@ use std::sync::Arc;
 use base::{Code, Error, Result};
 use ldap3::{LdapConn, LdapConnSettings, LdapError, Scope, SearchEntry, ldap_escape};
 use parking_lot::Mutex;
-use rustls_pki_types::CertificateDer;
-use rustls_pki_types::pem::PemObject as _;
 
 use crate::http::{Ldap, LdapScope};
+use crate::trust;
 
 /// Most connections to a directory that are kept.
 const KEPT: usize = 8;
@@ -87,23 +86,8 @@ fn connect(ldap: &Ldap) -> Result<LdapConn> {
         .set_conn_timeout(ldap.timeout)
         .set_starttls(ldap.starttls);
     if let Some(path) = &ldap.ca {
-        let broken = |what: String| {
-            let message = format!("Can't use the certificates in '{}': {what}", path.display());
-            Error::new(Code::AUTHN_FAILED, message)
-        };
-        let mut roots = rustls::RootCertStore::empty();
-        let all = CertificateDer::pem_file_iter(path).map_err(|e| broken(e.to_string()))?;
-        for certificate in all {
-            let certificate = certificate.map_err(|e| broken(e.to_string()))?;
-            roots.add(certificate).map_err(|e| broken(e.to_string()))?;
-        }
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let config = rustls::ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|e| broken(e.to_string()))?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        settings = settings.set_config(Arc::new(config));
+        let config = trust::in_authorities_of(path);
+        settings = settings.set_config(config.map_err(|e| Error::new(Code::AUTHN_FAILED, e))?);
     }
     LdapConn::with_settings(settings, &ldap.url).map_err(|error| failed(ldap, &error))
 }

@@ -64,7 +64,7 @@ fn refuse(request: &Request) -> Result<(), Fault> {
         (_, path) if !path.starts_with('/') => return bad(),
         _ => {}
     }
-    if !KNOWN.contains(&request.method.as_str()) {
+    if !METHODS.contains(&request.method.as_str()) {
         return Err(Fault::html(StatusCode::NOT_IMPLEMENTED));
     }
     // What is compressed on the way here would have to be bounded on its way out of that; no client does it.
@@ -76,7 +76,7 @@ fn refuse(request: &Request) -> Result<(), Fault> {
 }
 
 /// Methods that WebDAV and DeltaV define. What we do not do of them is not allowed; all others nobody does.
-const KNOWN: [&str; 36] = [
+pub(crate) const METHODS: [&str; 36] = [
     "GET",
     "HEAD",
     "POST",

@@ -22,6 +22,7 @@ mod status;
 mod tls;
 mod upstream;
 
+pub(crate) use answer::METHODS;
 pub(crate) use body::RequestBody;
 pub use options::{
     AccessRules, Bulk, ClientCertificates, HttpOptions, Ldap, LdapGroups, LdapScope, Limits, Location,

@@ -4,6 +4,7 @@
 //! it, piece by piece, so nothing is ever whole in memory.
 
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -14,9 +15,8 @@ use http_body_util::BodyExt as _;
 use hyper::client::conn::http1;
 use hyper::rt::{Read, Write};
 use hyper_util::rt::TokioIo;
-use rustls::{ClientConfig, RootCertStore};
-use rustls_pki_types::pem::PemObject as _;
-use rustls_pki_types::{CertificateDer, ServerName};
+use rustls::ClientConfig;
+use rustls_pki_types::ServerName;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::sync::oneshot;
@@ -25,6 +25,7 @@ use tokio_rustls::TlsConnector;
 
 use super::body::{Patience, ReplyBody};
 use super::reply::Reply;
+use crate::trust;
 
 /// How long the other server may take to be reached.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -165,16 +166,5 @@ async fn converse(
 }
 
 /// How other servers are recognised; read when the first is.
-static CONFIG: LazyLock<Result<Arc<ClientConfig>, String>> = LazyLock::new(|| {
-    let mut roots = RootCertStore::empty();
-    let all = CertificateDer::pem_file_iter(ROOTS).map_err(|e| format!("{ROOTS}: {e}"))?;
-    // One that cannot be read is one that we do not believe.
-    roots.add_parsable_certificates(all.flatten());
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|e| e.to_string())?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(Arc::new(config))
-});
+static CONFIG: LazyLock<Result<Arc<ClientConfig>, String>> =
+    LazyLock::new(|| trust::in_authorities_of(Path::new(ROOTS)));
