@@ -239,7 +239,9 @@ impl Transactions {
                 break;
             }
             let mut slots = self.slots.lock();
-            if let Some(mut state) = slot.state.try_lock()
+            // Two hold it, the map and we: a request that has just taken it would go on beside the map.
+            if Arc::strong_count(slot) == 2
+                && let Some(mut state) = slot.state.try_lock()
                 && state.used.is_none_or(|used| used.elapsed() >= KEEP_BRIEFLY)
             {
                 slots.remove(key);
