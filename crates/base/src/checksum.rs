@@ -85,12 +85,26 @@ fn parse_hex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     }
     let mut out = [0; N];
     for (byte, pair) in out.iter_mut().zip(text.chunks_exact(2)) {
-        let high = char::from(pair[0]).to_digit(16)?;
-        let low = char::from(pair[1]).to_digit(16)?;
-        *byte = u8::try_from(high << 4 | low).ok()?;
+        let (high, low) = (DIGITS[usize::from(pair[0])], DIGITS[usize::from(pair[1])]);
+        if high | low > 15 {
+            return None;
+        }
+        *byte = high << 4 | low;
     }
     Some(out)
 }
+
+/// The value of each byte as a hexadecimal digit; above 15 for those that are none.
+const DIGITS: [u8; 256] = {
+    let mut values = [u8::MAX; 256];
+    let mut digit = 0;
+    while digit < 16 {
+        values[b"0123456789abcdef"[digit] as usize] = digit as u8;
+        values[b"0123456789ABCDEF"[digit] as usize] = digit as u8;
+        digit += 1;
+    }
+    values
+};
 
 macro_rules! digest_traits {
     ($($type:ident)*) => {$(

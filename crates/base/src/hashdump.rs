@@ -186,7 +186,7 @@ fn parse_length(digits: &[u8]) -> Option<usize> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-fn malformed() -> Error {
+pub(crate) fn malformed() -> Error {
     Error::new(Code::MALFORMED_FILE, "Serialized hash malformed")
 }
 

@@ -17,6 +17,7 @@ mod kind;
 mod lock;
 pub mod mergeinfo;
 mod path;
+mod prop_list;
 pub mod props;
 mod revnum;
 
@@ -28,5 +29,6 @@ pub use kind::{Depth, NodeKind};
 pub use lock::Lock;
 pub use mergeinfo::Mergeinfo;
 pub use path::{FsPath, RelPath, is_component};
+pub use prop_list::PropList;
 pub use props::{PropChange, Props};
 pub use revnum::Revnum;

@@ -134,7 +134,7 @@ cached! {
     /// Description of a P2L index by first revision, page number.
     P2lPage(Arc<[P2lEntry]>) = |value| size_of::<P2lEntry>() * value.len();
     /// Unpacked revision properties by revision, with the state of their file.
-    Revprops(KeptList) = |value| value.bytes;
+    Revprops(KeptList) = |value| size_of_val(&**value) + 32 + value.value.text_len();
     /// Manifest of packed revision properties by shard, with the state of its file.
     RevpropsManifest(KeptManifest) = |value| value.bytes;
     /// Pack of revision properties by the two parts of its name and its shard, with the state of its file.

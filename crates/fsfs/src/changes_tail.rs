@@ -10,14 +10,14 @@ use std::cell::RefCell;
 use base::Revnum;
 
 use crate::disk::DiskFile;
-use crate::format::changes::{self, RawChange};
+use crate::format::changes::{self, ChangedPath};
 use crate::format::footer::Footer;
-use crate::format::l2p::{self, L2pHeader};
+use crate::format::l2p;
 use crate::fs::Fs;
 use crate::shard_dirs::ShardKind;
 
-/// Bytes read of the end of a file: enough for the indexes and the list of some ten changes.
-const TAIL: usize = 2 << 10;
+/// Bytes read of the end of a file: enough for the indexes and the list of some five changes: nine files of ten.
+const TAIL: usize = 1 << 10;
 
 /// A longer list goes the long way, bytes.
 const LONGEST: usize = 64 << 10;
@@ -26,18 +26,15 @@ const LONGEST: usize = 64 << 10;
 const CHANGES: u64 = 1;
 
 impl Fs {
-    /// The stored list of a revision, if its file is one of a directory in which a walk is going on; `None` where it takes
+    /// The list of a revision, if its file is one of a directory in which a walk is going on; `None` where it takes
     /// the long way.
-    pub(crate) fn changes_in_tail(&self, rev: Revnum) -> Option<Vec<RawChange>> {
+    pub(crate) fn changes_in_tail(&self, rev: Revnum) -> Option<Vec<ChangedPath>> {
         if !self.format().logical || self.is_packed(rev) {
             return None;
         }
         let shard = self.layout().shard(rev)?;
         let path = || self.rev_path(rev);
         let dir = self.dirs().get(self.disk(), ShardKind::Revs, shard, path)?;
-        if self.cache().file(&(self.instance(), rev.0, false)).is_some() {
-            return None;
-        }
         let file = dir.open(&rev.to_string()).ok()?;
         thread_local! {
             static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -46,7 +43,7 @@ impl Fs {
     }
 }
 
-fn list(file: &dyn DiskFile, rev: Revnum, tail: &mut Vec<u8>) -> Option<Vec<RawChange>> {
+fn list(file: &dyn DiskFile, rev: Revnum, tail: &mut Vec<u8>) -> Option<Vec<ChangedPath>> {
     let file_len = file.len().ok()?;
     let tail_len = file_len.min(TAIL as u64);
     let tail_start = file_len - tail_len;
@@ -58,20 +55,10 @@ fn list(file: &dyn DiskFile, rev: Revnum, tail: &mut Vec<u8>) -> Option<Vec<RawC
     let footer = Footer::parse(tail, file_len).ok()?;
     let within = |offset: u64| usize::try_from(offset.checked_sub(tail_start)?).ok();
     let index = tail.get(within(footer.l2p_offset)?..within(footer.p2l_offset)?)?;
-    let expect = l2p::Expect {
-        first_rev: rev,
-        rev_count: 1,
-        index_len: index.len() as u64,
-    };
-    let header = L2pHeader::parse(index, expect).ok()??;
-    let (page, entry) = header.page_of(rev, CHANGES).ok()?;
-    let place = header.pages.get(page as usize)?;
-    let data = index.get(usize::try_from(place.offset).ok()?..)?;
-    let offsets = l2p::parse_page(data.get(..place.length as usize)?, place.entries).ok()?;
-    let start = (*offsets.get(entry)?)?;
+    let start = l2p::single_offset(index, rev, CHANGES)?;
     let length = usize::try_from(footer.l2p_offset.checked_sub(start)?).ok()?;
     if let Some(start) = within(start) {
-        return changes::parse(tail.get(start..start + length)?, false).ok();
+        return changes::parse_normal(tail.get(start..start.checked_add(length)?)?).ok();
     }
     if length > LONGEST {
         return None;
@@ -83,5 +70,5 @@ fn list(file: &dyn DiskFile, rev: Revnum, tail: &mut Vec<u8>) -> Option<Vec<RawC
             return None;
         }
     }
-    changes::parse(&text, false).ok()
+    changes::parse_normal(&text).ok()
 }

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::result::Result as StdResult;
 use std::sync::Arc;
 
-use base::{Code, Error, Props, Result, ResultExt as _, Revnum, hashdump};
+use base::{Code, Error, PropList, Result, ResultExt as _, Revnum};
 
 use crate::cache::{Cached, Key};
 use crate::disk::{ATTEMPTS, DiskDir, FileMeta, is_missing, is_stale};
@@ -27,11 +27,11 @@ pub(crate) struct Kept<T> {
     meta: FileMeta,
     /// Bytes of memory.
     pub(crate) bytes: usize,
-    value: T,
+    pub(crate) value: T,
 }
 
 /// One unpacked revision's list.
-pub(crate) type KeptList = Arc<Kept<Arc<Props>>>;
+pub(crate) type KeptList = Arc<Kept<PropList>>;
 /// One shard's manifest.
 pub(crate) type KeptManifest = Arc<Kept<RevpropsManifest>>;
 /// One pack file.
@@ -45,7 +45,7 @@ impl Fs {
     ///
     /// # Errors
     /// `FS_NO_SUCH_REVISION`, `FS_CORRUPT`, `MALFORMED_FILE`, or the system's number with the file's name.
-    pub fn revprops(&self, rev: Revnum) -> Result<Arc<Props>> {
+    pub fn revprops(&self, rev: Revnum) -> Result<PropList> {
         self.check_rev(rev)?;
         let may_be_packed = self.format().has_packed_revprops() && rev != Revnum::ZERO;
         if may_be_packed && self.is_packed(rev) {
@@ -65,7 +65,7 @@ impl Fs {
 
     /// The same for a check that began with `first`: what is wrong with a list is said of the pack file only for the first
     /// list that is read of the file, as by the incumbent.
-    pub(crate) fn revprops_in_turn(&self, rev: Revnum, first: Revnum) -> Result<Arc<Props>> {
+    pub(crate) fn revprops_in_turn(&self, rev: Revnum, first: Revnum) -> Result<PropList> {
         self.revprops(rev).map_err(|e| {
             let is_list = e
                 .links()
@@ -90,10 +90,10 @@ impl Fs {
         before.is_some_and(|before| self.layout().shard(before) == shard && name(before) == name(rev))
     }
 
-    fn unpacked(&self, rev: Revnum) -> Result<Arc<Props>> {
+    fn unpacked(&self, rev: Revnum) -> Result<PropList> {
         let path = || self.layout().revprops(rev);
         let key = Key::new::<KeptList>(self.instance(), rev.0, 0);
-        let parse = |bytes: &[u8]| Ok(Arc::new(parse(bytes, rev)?));
+        let parse = |bytes: &[u8]| parse(bytes, rev);
         let shard = self.layout().shard(rev).unwrap_or_default();
         let dir = self.dirs().get(self.disk(), ShardKind::Revprops, shard, path);
         let kept = match dir {
@@ -111,7 +111,7 @@ impl Fs {
         Ok(kept.value.clone())
     }
 
-    fn packed(&self, rev: Revnum) -> Result<Arc<Props>> {
+    fn packed(&self, rev: Revnum) -> Result<PropList> {
         let mut attempt = 1;
         loop {
             match self.packed_once(rev) {
@@ -143,7 +143,7 @@ impl Fs {
         Ok((name, dir))
     }
 
-    fn packed_once(&self, rev: Revnum) -> Result<Arc<Props>> {
+    fn packed_once(&self, rev: Revnum) -> Result<PropList> {
         let shard = self.layout().shard(rev).unwrap_or_default();
         let (name, dir) = self.pack_of(rev, shard)?;
         let key = Key::part::<KeptPack>(self.instance(), name.0, name.1, shard);
@@ -157,7 +157,7 @@ impl Fs {
         self.check_range(&pack.value, shard, rev)?;
         let list = pack.value.list(rev).ok_or_else(|| corrupt(rev))?;
         let list = parse(list, rev).map_err(|e| e.wrap(Code::FS_CORRUPT, corrupt(rev).message()))?;
-        Ok(Arc::new(list))
+        Ok(list)
     }
 
     fn check_range(&self, pack: &RevpropsPack, shard: u64, rev: Revnum) -> Result<()> {
@@ -236,8 +236,8 @@ impl Fs {
     }
 }
 
-fn parse(list: &[u8], rev: Revnum) -> Result<Props> {
-    hashdump::read_props(list).context(|| format!("Failed to parse revprops for r{rev}."))
+fn parse(list: &[u8], rev: Revnum) -> Result<PropList> {
+    PropList::read(list).context(|| format!("Failed to parse revprops for r{rev}."))
 }
 
 fn pack_error(e: RevpropsPackError, rev: Revnum) -> Error {

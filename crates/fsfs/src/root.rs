@@ -408,17 +408,26 @@ impl Fs {
         }
     }
 
+    /// What a revision changed, one entry a path, sorted by path bytes: [`Root::changed_paths`] without a root.
+    ///
+    /// # Errors
+    /// `FS_NO_SUCH_REVISION`, `FS_CORRUPT` and what reading a file may say.
+    pub fn changed_paths(&self, rev: Revnum) -> Result<Arc<[ChangedPath]>> {
+        self.check_rev(rev)?;
+        self.changes(rev)
+    }
+
     /// The changed-path list of a revision, which must exist.
     pub(crate) fn changes(&self, rev: Revnum) -> Result<Arc<[ChangedPath]>> {
         let key = Key::new::<Arc<[ChangedPath]>>(self.instance(), rev.0, 0);
         if let Some(list) = self.cache().get(&key) {
             return Ok(list);
         }
-        let stored = match self.changes_in_tail(rev) {
-            Some(stored) => stored,
-            None => self.stored_changes(rev)?,
+        let list = match self.changes_in_tail(rev) {
+            Some(list) => list,
+            None => changes::normalize(self.stored_changes(rev)?),
         };
-        let list: Arc<[ChangedPath]> = changes::normalize(stored).into();
+        let list: Arc<[ChangedPath]> = list.into();
         self.cache().insert(key, list.clone());
         Ok(list)
     }

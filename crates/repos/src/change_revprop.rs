@@ -56,7 +56,7 @@ impl Repository {
         }
         validate(name, value)?;
         // What the client believes to be there is what the hooks are told, if it said so.
-        let old = expected.unwrap_or_else(|| current.get(name).map(Vec::as_slice));
+        let old = expected.unwrap_or_else(|| current.get(name));
         let action = match (value, old) {
             (None, _) => RevpropAction::Delete,
             (Some(_), None) => RevpropAction::Add,

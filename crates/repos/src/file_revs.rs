@@ -6,10 +6,9 @@
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use base::props::{self, PropChange};
-use base::{Cancel, Code, Error, FsPath, NodeKind, Props, Result, Revnum};
+use base::{Cancel, Code, Error, FsPath, NodeKind, PropList, Props, Result, Revnum};
 use delta::editor::{EncodedVersions, TextChunk};
 use fsfs::{Fs, Node};
 
@@ -25,7 +24,7 @@ pub struct FileRev<'a> {
     /// The revision.
     pub rev: Revnum,
     /// All its revision properties.
-    pub revprops: Arc<Props>,
+    pub revprops: PropList,
     /// Differences of the file's properties from the revision sent before.
     pub prop_changes: &'a [PropChange],
     /// It came by a merge.

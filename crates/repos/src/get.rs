@@ -4,10 +4,8 @@
 //! tree of one revision; whether the user may ask for that path at all is the caller's question, entries and
 //! ancestors that the user may not read are left out here.
 
-use std::sync::Arc;
-
 use base::checksum::Md5;
-use base::{Code, Error, FsPath, NodeKind, Props, RelPath, Result, Revnum, props};
+use base::{Code, Error, FsPath, NodeKind, PropList, Props, RelPath, Result, Revnum, props};
 use fsfs::{Node, TextReader};
 
 use crate::access::{Readable, Subtree};
@@ -65,20 +63,20 @@ pub struct Dirent {
     pub created_rev: Revnum,
     time: bool,
     last_author: bool,
-    revprops: Option<Arc<Props>>,
+    revprops: Option<PropList>,
 }
 
 impl Dirent {
     /// `svn:date` of the created revision as stored, if it is set and wanted.
     pub fn date(&self) -> Option<&[u8]> {
         let props = self.revprops.as_ref().filter(|_| self.time)?;
-        props.get(props::DATE).map(Vec::as_slice)
+        props.get(props::DATE)
     }
 
     /// `svn:author` of the created revision, if it is set and wanted.
     pub fn author(&self) -> Option<&[u8]> {
         let props = self.revprops.as_ref().filter(|_| self.last_author)?;
-        props.get(props::AUTHOR).map(Vec::as_slice)
+        props.get(props::AUTHOR)
     }
 
     pub(crate) fn of(node: &Node, wanted: DirentFields) -> Result<Dirent> {
@@ -287,7 +285,7 @@ fn props_with_entry(node: &Node) -> Result<Props> {
         (props::ENTRY_LAST_AUTHOR, props::AUTHOR),
     ] {
         if let Some(value) = revprops.get(source) {
-            all.insert(entry.into(), value.clone());
+            all.insert(entry.into(), value.to_vec());
         }
     }
     Ok(all)

@@ -144,7 +144,7 @@ impl Repository {
         if readable.subtree(&FsPath::root()) == Subtree::All {
             return Ok(RevisionAccess::Full);
         }
-        let changes = self.0.fs.root(rev)?.changed_paths()?;
+        let changes = self.0.fs.changed_paths(rev)?;
         Ok(changes_access(&changes, readable))
     }
 
@@ -153,7 +153,7 @@ impl Repository {
     /// # Errors
     /// `FS_NO_SUCH_REVISION`.
     pub fn changed_paths(&self, rev: Revnum) -> Result<Arc<[ChangedPath]>> {
-        self.0.fs.root(rev)?.changed_paths()
+        self.0.fs.changed_paths(rev)
     }
 
     /// The properties of a revision that may be seen.
@@ -164,11 +164,11 @@ impl Repository {
         let access = self.revision_access(rev, readable)?;
         let all = self.0.fs.revprops(rev)?;
         Ok(match access {
-            RevisionAccess::Full => Props::clone(&all),
+            RevisionAccess::Full => all.to_props(),
             RevisionAccess::Partial => all
                 .iter()
                 .filter(|(name, _)| seen_of_partial(name))
-                .map(|(name, value)| (name.clone(), value.clone()))
+                .map(|(name, value)| (name.to_owned(), value.to_vec()))
                 .collect(),
             RevisionAccess::None => Props::new(),
         })
@@ -184,7 +184,7 @@ impl Repository {
             RevisionAccess::Partial => seen_of_partial(name),
             RevisionAccess::None => false,
         };
-        let value = self.0.fs.revprops(rev)?.get(name).cloned();
+        let value = self.0.fs.revprops(rev)?.get(name).map(<[u8]>::to_vec);
         Ok(value.filter(|_| visible))
     }
 

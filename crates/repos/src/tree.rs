@@ -60,7 +60,7 @@ impl Repository {
     /// # Errors
     /// `FS_NO_SUCH_REVISION`.
     pub fn all_revprops(&self, rev: Revnum) -> Result<Arc<Props>> {
-        self.fs().revprops(rev)
+        Ok(Arc::new(self.fs().revprops(rev)?.to_props()))
     }
 }
 

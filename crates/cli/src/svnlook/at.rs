@@ -50,7 +50,7 @@ impl At {
 /// As the engine's.
 pub fn revision_props(root: &Root) -> Result<Props> {
     match (root.revision(), root.txn_name()) {
-        (Some(rev), _) => Ok(Props::clone(&*root.fs().revprops(rev)?)),
+        (Some(rev), _) => Ok(root.fs().revprops(rev)?.to_props()),
         (None, Some(txn)) => {
             let mut all = root.fs().txn_props(txn)?;
             all.retain(|name, _| !TXN_FLAGS.contains(&name.as_str()));

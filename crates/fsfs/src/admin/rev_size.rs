@@ -18,7 +18,7 @@ impl Fs {
         self.check_rev(rev)?;
         let data = self.with_rev_file(rev, |file| self.data_size(file, rev))?;
         let mut props = Vec::new();
-        hashdump::write_props(&mut props, &*self.revprops(rev)?, Terminator::End);
+        hashdump::write_props(&mut props, &self.revprops(rev)?.to_props(), Terminator::End);
         Ok(data + props.len() as u64)
     }
 

@@ -96,15 +96,39 @@ pub(crate) struct RawChange {
 pub(crate) fn parse(text: &[u8], ends_with_input: bool) -> Result<Vec<RawChange>, ChangesError> {
     // A real entry takes at least 30 bytes.
     let mut list = Vec::with_capacity(text.len() / 64);
+    parse_each(text, ends_with_input, |change| list.push(change))?;
+    Ok(list)
+}
+
+/// What [`normalize`] makes of a revision's list, without the detour where the list is normal already.
+pub(crate) fn parse_normal(text: &[u8]) -> Result<Vec<ChangedPath>, ChangesError> {
+    let mut list: Vec<ChangedPath> = Vec::with_capacity(text.len() / 64);
+    let mut is_normal = true;
+    parse_each(text, false, |change| {
+        let ascends = list.last().is_none_or(|last| last.path < change.info.path);
+        is_normal &= ascends && !change.is_reset;
+        list.push(change.info);
+    })?;
+    match is_normal {
+        true => Ok(list),
+        false => Ok(normalize(parse(text, false)?)),
+    }
+}
+
+fn parse_each(
+    text: &[u8],
+    ends_with_input: bool,
+    mut each: impl FnMut(RawChange),
+) -> Result<(), ChangesError> {
     let mut lines = Lines(text);
     loop {
         let line = match lines.next_line() {
             Some(line) => line,
-            None if ends_with_input && lines.0.is_empty() => return Ok(list),
+            None if ends_with_input && lines.0.is_empty() => return Ok(()),
             None => return Err(ChangesError::End),
         };
         if line.is_empty() {
-            return Ok(list);
+            return Ok(());
         }
         let mut entry = parse_line(line)?;
         let source = lines.next_line().ok_or(ChangesError::End)?;
@@ -120,7 +144,7 @@ pub(crate) fn parse(text: &[u8], ends_with_input: bool) -> Result<Vec<RawChange>
                 parse_path(path, ChangesError::CopyFrom, ChangesError::UnknownPath)?,
             ));
         }
-        list.push(entry);
+        each(entry);
     }
 }
 
@@ -479,6 +503,24 @@ mod tests {
         let list = fold(list.expect("well-formed")).expect("folds");
         let info = &list[0].info;
         assert!(info.text_mod && info.prop_mod && info.mergeinfo_mod == Some(true));
+    }
+
+    #[test]
+    fn a_list_is_normal_without_the_detour() {
+        let line = |action: &str, path: &str| format!("1.0.t1-1 {action}-file true false false {path}\n\n");
+        for lines in [
+            vec![],
+            vec![("add", "/a"), ("modify", "/b")],
+            vec![("add", "/b"), ("modify", "/a")],
+            vec![("modify", "/a"), ("modify", "/a")],
+            vec![("add", "/a"), ("reset", "/b")],
+        ] {
+            let text: String = lines.iter().map(|(action, path)| line(action, path)).collect();
+            let text = text + "\n";
+            let stored = parse(text.as_bytes(), false).expect("well-formed");
+            assert_eq!(parse_normal(text.as_bytes()), Ok(normalize(stored)), "{text}");
+        }
+        assert_eq!(parse_normal(b"x add true true /a\n\n\n"), Err(ChangesError::Id));
     }
 
     #[test]

@@ -30,6 +30,7 @@ pub fn changes(data: &[u8]) {
         changes::encode(&mut out, &list);
         assert_eq!(changes::parse(&out, false).as_ref(), Ok(&list));
         let normal = changes::normalize(list.clone());
+        assert_eq!(changes::parse_normal(data).as_ref(), Ok(&normal));
         assert!(normal.windows(2).all(|pair| pair[0].path < pair[1].path));
         if let Ok(folded) = changes::fold(list) {
             assert!(
@@ -75,6 +76,23 @@ pub fn l2p(data: &[u8]) {
             let _ = header.page_of(Revnum(5), item);
         }
     }
+    for item in [0, 1, 2, u64::MAX] {
+        let single = l2p::single_offset(data, Revnum(4), item);
+        assert!(single.is_none() || single == long_way(data, item));
+    }
+}
+
+fn long_way(index: &[u8], item: u64) -> Option<u64> {
+    let expect = l2p::Expect {
+        first_rev: Revnum(4),
+        rev_count: 1,
+        index_len: index.len() as u64,
+    };
+    let header = L2pHeader::parse(index, expect).ok()??;
+    let (page, entry) = header.page_of(Revnum(4), item).ok()?;
+    let page = header.pages[page as usize];
+    let data = &index[page.offset as usize..][..page.length as usize];
+    l2p::parse_page(data, page.entries).ok()?[entry]
 }
 
 /// A P2L index of a file of 809 bytes.

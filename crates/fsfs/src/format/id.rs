@@ -9,7 +9,7 @@ use std::fmt;
 use base::Revnum;
 
 use super::decode_error;
-use super::number::{parse_base36, parse_decimal, push_base36};
+use super::number::{parse_base36, push_base36, take_base36, take_decimal};
 
 decode_error! {
     /// Why some text is no ID.
@@ -59,20 +59,22 @@ impl IdPart {
     }
 
     /// Reads a part of an ID.
-    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
-        if let Some(number) = text.strip_prefix(b"_") {
-            return Some(Self::temporary(parse_base36(number)?));
+    pub(crate) fn parse(mut text: &[u8]) -> Option<Self> {
+        let part = Self::take(&mut text)?;
+        text.is_empty().then_some(part)
+    }
+
+    /// Reads a part of an ID at the front of `text` and moves past it.
+    fn take(text: &mut &[u8]) -> Option<Self> {
+        if take_byte(text, b'_') {
+            return Some(Self::temporary(take_base36(text)?));
         }
-        match text.iter().position(|&b| b == b'-') {
-            None => Some(IdPart {
-                rev: 0,
-                number: parse_base36(text)?,
-            }),
-            Some(dash) => Some(IdPart {
-                number: parse_base36(&text[..dash])?,
-                rev: Revnum::parse(&text[dash + 1..])?.0,
-            }),
-        }
+        let number = take_base36(text)?;
+        let rev = match take_byte(text, b'-') {
+            true => take_rev(text)?.0,
+            false => 0,
+        };
+        Some(IdPart { rev, number })
     }
 }
 
@@ -155,18 +157,16 @@ impl NodeRevId {
         Self::parse_parts(text).ok_or(IdError::Id)
     }
 
-    fn parse_parts(text: &[u8]) -> Option<Self> {
-        let dot = text.iter().position(|&b| b == b'.')?;
-        let (node, rest) = (IdPart::parse(&text[..dot])?, &text[dot + 1..]);
-        let dot = rest.iter().position(|&b| b == b'.')?;
-        let (copy, tail) = (IdPart::parse(&rest[..dot])?, &rest[dot + 1..]);
-        let tail = match tail.split_first()? {
+    fn parse_parts(mut text: &[u8]) -> Option<Self> {
+        let rest = &mut text;
+        let node = IdPart::take(rest)?;
+        let copy = IdPart::take(take_byte(rest, b'.').then_some(&mut *rest)?)?;
+        let tail = match rest.strip_prefix(b".")?.split_first()? {
             (b'r', place) => {
-                let slash = place.iter().position(|&b| b == b'/')?;
-                Tail::Rev(
-                    Revnum::parse(&place[..slash])?,
-                    parse_decimal(&place[slash + 1..])?,
-                )
+                *rest = place;
+                let rev = take_rev(rest)?;
+                let item = take_decimal(take_byte(rest, b'/').then_some(&mut *rest)?)?;
+                Tail::Rev(rev, rest.is_empty().then_some(item)?)
             }
             (b't', txn) => Tail::Txn(TxnId::parse(txn).ok()?),
             _ => return None,
@@ -194,6 +194,18 @@ impl NodeRevId {
             Tail::Txn(_) => None,
         }
     }
+}
+
+fn take_byte(text: &mut &[u8], byte: u8) -> bool {
+    let is_there = text.first() == Some(&byte);
+    if is_there {
+        *text = &text[1..];
+    }
+    is_there
+}
+
+fn take_rev(text: &mut &[u8]) -> Option<Revnum> {
+    take_decimal(text).map(Revnum).filter(|rev| *rev <= Revnum::MAX)
 }
 
 impl fmt::Display for NodeRevId {

@@ -202,6 +202,33 @@ pub(crate) fn parse_page(mut data: &[u8], entries: u32) -> Result<Vec<Option<u64
     }
 }
 
+/// Offset of an item, out of the index of a single revision that has a single page: for one look-up after which nothing is
+/// kept. `None` where anything is out of the ordinary.
+pub(crate) fn single_offset(index: &[u8], rev: Revnum, item: u64) -> Option<u64> {
+    let mut rest = index.strip_prefix(PREFIX)?;
+    let mut number = || take_uint(&mut rest);
+    let (first_rev, page_size) = (number()?, number()?);
+    let (rev_count, page_count, pages) = (number()?, number()?, number()?);
+    let (length, entries) = (number()?, number()?);
+    let is_ordinary = first_rev == rev.0
+        && page_size.is_power_of_two()
+        && [rev_count, page_count, pages] == [1; 3]
+        && length == rest.len() as u64
+        && (1..=page_size.min(length)).contains(&entries);
+    if !is_ordinary {
+        return None;
+    }
+    let (mut value, mut found) = (0i64, None);
+    for at in 0..entries {
+        let step = take_int(&mut rest)?;
+        value = value.checked_add(step).filter(|&v| v >= 0)?;
+        if at == item {
+            found = (value as u64).checked_sub(1);
+        }
+    }
+    found.filter(|_| rest.is_empty())
+}
+
 /// Appends a whole index. `revs` holds for each revision the offsets by item number.
 pub(crate) fn encode(out: &mut Vec<u8>, first_rev: Revnum, page_size: usize, revs: &[Vec<Option<u64>>]) {
     let mut pages: Vec<(Vec<u8>, usize)> = Vec::new();
@@ -304,6 +331,21 @@ mod tests {
         assert_eq!(header.page_of(Revnum(1), 8192), Err(L2pError::Item));
         assert_eq!(header.page_of(Revnum(2), 1), Err(L2pError::Revision));
         assert_eq!(header.page_of(Revnum(0), 1), Err(L2pError::Revision));
+    }
+
+    #[test]
+    fn one_look_up_finds_what_the_pages_say() {
+        let offsets = &decode(REAL, 1, 1)[0];
+        for (item, offset) in offsets.iter().enumerate() {
+            assert_eq!(single_offset(REAL, Revnum(1), item as u64), *offset);
+        }
+        let beyond = offsets.len() as u64;
+        assert_eq!(single_offset(REAL, Revnum(1), beyond), None);
+        assert_eq!(single_offset(REAL, Revnum(2), 1), None, "another revision's");
+        for cut in 0..REAL.len() {
+            assert_eq!(single_offset(&REAL[..cut], Revnum(1), 1), None);
+        }
+        assert_eq!(single_offset(&[REAL, b"\0"].concat(), Revnum(1), 1), None);
     }
 
     #[test]

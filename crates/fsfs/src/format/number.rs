@@ -31,18 +31,36 @@ pub(crate) fn parse_base36(digits: &[u8]) -> Option<u64> {
     parse_radix(digits, 36)
 }
 
-fn parse_radix(digits: &[u8], radix: u64) -> Option<u64> {
-    if digits.is_empty() {
-        return None;
-    }
-    digits.iter().try_fold(0u64, |number, &byte| {
+/// Reads ASCII digits at the front of `text` and moves past them; `None` if there is none, or beyond 64 bits.
+pub(crate) fn take_decimal(text: &mut &[u8]) -> Option<u64> {
+    take_radix(text, 10)
+}
+
+/// Reads digits `0-9a-z` at the front of `text` and moves past them; `None` if there is none, or beyond 64 bits.
+pub(crate) fn take_base36(text: &mut &[u8]) -> Option<u64> {
+    take_radix(text, 36)
+}
+
+fn parse_radix(mut digits: &[u8], radix: u64) -> Option<u64> {
+    let number = take_radix(&mut digits, radix)?;
+    digits.is_empty().then_some(number)
+}
+
+#[inline]
+fn take_radix(text: &mut &[u8], radix: u64) -> Option<u64> {
+    let mut number = 0u64;
+    let mut length = 0;
+    for &byte in *text {
         let digit = match byte {
             b'0'..=b'9' => u64::from(byte - b'0'),
             b'a'..=b'z' if radix == 36 => u64::from(byte - b'a') + 10,
-            _ => return None,
+            _ => break,
         };
-        number.checked_mul(radix)?.checked_add(digit)
-    })
+        number = number.checked_mul(radix)?.checked_add(digit)?;
+        length += 1;
+    }
+    *text = &text[length..];
+    (length > 0).then_some(number)
 }
 
 /// Appends a number in base 36.

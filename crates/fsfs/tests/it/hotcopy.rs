@@ -117,7 +117,7 @@ fn every_kind_of_repository_is_copied_as_the_real_tool_does() {
         verify(&ours);
         for rev in [0, 3, repo.youngest()].map(Revnum) {
             assert_eq!(
-                open(&ours.join("db")).revprops(rev).unwrap()["late"],
+                open(&ours.join("db")).revprops(rev).unwrap().get("late").unwrap(),
                 [b'x'; 700],
                 "{}",
                 spec.name

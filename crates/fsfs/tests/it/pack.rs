@@ -248,6 +248,6 @@ fn beside_the_real_tool() {
     theirs("verify", &repo);
     let fs = open(&repo);
     for rev in (0..repo.youngest()).map(Revnum) {
-        assert_eq!(fs.revprops(rev).unwrap()["beside"], b"yes");
+        assert_eq!(fs.revprops(rev).unwrap().get("beside").unwrap(), b"yes");
     }
 }

@@ -115,9 +115,9 @@ fn what_is_unchanged_is_not_written() {
     };
     let before = inodes();
     for rev in [0, 2, 9].map(Revnum) {
-        let props = fs.revprops(rev).unwrap();
+        let props = fs.revprops(rev).unwrap().to_props();
         fs.set_revprops(rev, &props).unwrap();
-        for (name, value) in &*props {
+        for (name, value) in &props {
             fs.change_revprop(rev, name, None, Some(value)).unwrap();
         }
     }
@@ -134,6 +134,6 @@ fn whole_lists_are_replaced_even_damaged_ones() {
     assert!(fs.change_revprop(Revnum(3), "a", None, Some(b"b")).is_err());
     let props = Props::from([("svn:log".to_owned(), b"repaired".to_vec())]);
     fs.set_revprops(Revnum(3), &props).unwrap();
-    assert_eq!(*fs.revprops(Revnum(3)).unwrap(), props);
+    assert_eq!(fs.revprops(Revnum(3)).unwrap().to_props(), props);
     verify(&repo);
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{Cancel, FsPath, NodeKind, Props, Result, Revnum};
+use base::{Cancel, FsPath, NodeKind, PropList, Result, Revnum};
 use fsfs::{ChangeKind, ChangedPath, Root};
 
 use super::{Options, Revprops, Sink};
@@ -20,7 +20,7 @@ pub struct LogEntry<'a> {
     pub has_children: bool,
     /// It is here because a merge of it was undone.
     pub subtractive_merge: bool,
-    revprops: Option<Arc<Props>>,
+    revprops: Option<PropList>,
     access: RevisionAccess,
     wanted: &'a Revprops,
 }
@@ -29,14 +29,13 @@ impl LogEntry<'_> {
     /// One revision property; `None` if it is not set, was not asked for or may not be seen.
     pub fn prop(&self, name: &str) -> Option<&[u8]> {
         let props = self.revprops.as_ref().filter(|_| self.shows(name))?;
-        props.get(name).map(Vec::as_slice)
+        props.get(name)
     }
 
     /// All revision properties that were asked for and may be seen, sorted by name.
     pub fn props(&self) -> impl Iterator<Item = (&str, &[u8])> {
         let set = self.revprops.iter().flat_map(|props| props.iter());
         set.filter(|(name, _)| self.shows(name))
-            .map(|(name, value)| (name.as_str(), value.as_slice()))
     }
 
     fn shows(&self, name: &str) -> bool {
@@ -57,7 +56,7 @@ impl LogEntry<'_> {
 #[derive(Default)]
 pub(super) struct Read {
     pub(super) changes: Option<Result<Arc<[ChangedPath]>>>,
-    pub(super) revprops: Option<Result<Arc<Props>>>,
+    pub(super) revprops: Option<Result<PropList>>,
 }
 
 /// Makes entries and sends them.
@@ -120,16 +119,15 @@ impl<'a, 's> Entries<'a, 's> {
         let mut access = RevisionAccess::Full;
         let mut visible = Visible::None;
         if self.needs_changes() {
-            let root = fs.root(rev)?;
             let changes = match read.changes {
                 Some(changes) => changes?,
-                None => root.changed_paths()?,
+                None => fs.changed_paths(rev)?,
             };
             if !self.all {
                 access = changes_access(&changes, self.readable);
             }
             if self.options.changed_paths {
-                visible = self.visible(&root, changes, access)?;
+                visible = self.visible(rev, changes, access)?;
             }
         }
         let revprops = match (access, read.revprops) {
@@ -173,11 +171,12 @@ impl<'a, 's> Entries<'a, 's> {
     }
 
     /// What may be seen of the changes; without copying them if that is all of them as they are stored.
-    fn visible(&self, root: &Root, changes: Arc<[ChangedPath]>, access: RevisionAccess) -> Result<Visible> {
+    fn visible(&self, rev: Revnum, changes: Arc<[ChangedPath]>, access: RevisionAccess) -> Result<Visible> {
         let complete = changes.iter().all(|c| c.node_kind != NodeKind::Unknown);
         if access == RevisionAccess::Full && complete {
             return Ok(Visible::Stored(changes));
         }
+        let root = self.repo.fs().root(rev)?;
         let mut seen = Vec::with_capacity(changes.len());
         for change in changes.iter().filter(|c| self.all || self.readable.read(&c.path)) {
             let mut change = change.clone();
@@ -185,7 +184,7 @@ impl<'a, 's> Entries<'a, 's> {
                 .copyfrom
                 .take_if(|(_, source)| !self.all && !self.readable.read(source));
             if change.node_kind == NodeKind::Unknown {
-                change.node_kind = kind_of(root, &change, &changes)?;
+                change.node_kind = kind_of(&root, &change, &changes)?;
             }
             seen.push(change);
         }

@@ -45,7 +45,7 @@ pub(super) fn run(entries: &mut Entries<'_, '_>, mut revs: impl Iterator<Item = 
 fn read(fs: &Fs, revs: Vec<Revnum>, (changes, revprops): (bool, bool)) -> (Vec<(Revnum, Read)>, usize) {
     let mut size = 0;
     let read = revs.into_iter().map(|rev| {
-        let changes = changes.then(|| fs.root(rev)?.changed_paths());
+        let changes = changes.then(|| fs.changed_paths(rev));
         let revprops = revprops.then(|| fs.revprops(rev));
         if let Some(Ok(changes)) = &changes {
             size += changes

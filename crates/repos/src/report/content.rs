@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use base::{Props, Result, Revnum, props};
+use base::{PropList, Result, Revnum, props};
 use delta::editor::{DirToken, Editor, FileToken, TextChunk};
 use fsfs::{Fs, Node};
 
@@ -59,8 +59,7 @@ impl<'a> Content<'a> {
         lock_is_gone: bool,
         ready: Option<&Ready>,
     ) -> Result<()> {
-        if let (Some(rev), Some(revprops)) = (target.created_rev(), ready.and_then(|r| r.revprops.as_deref()))
-        {
+        if let (Some(rev), Some(revprops)) = (target.created_rev(), ready.and_then(|r| r.revprops.as_ref())) {
             self.remember(rev, revprops);
         }
         self.entry_props(editor, handle, source.is_some(), target)?;
@@ -161,11 +160,11 @@ impl<'a> Content<'a> {
         Ok(self.remember(rev, &revprops))
     }
 
-    fn remember(&mut self, rev: Revnum, revprops: &Props) -> Rc<Committed> {
+    fn remember(&mut self, rev: Revnum, revprops: &PropList) -> Rc<Committed> {
         let committed = Rc::new(Committed {
             rev: rev.to_string(),
-            date: revprops.get(props::DATE).cloned(),
-            author: revprops.get(props::AUTHOR).cloned(),
+            date: revprops.get(props::DATE).map(<[u8]>::to_vec),
+            author: revprops.get(props::AUTHOR).map(<[u8]>::to_vec),
         });
         if self.committed.len() >= REMEMBERED {
             self.committed.clear();

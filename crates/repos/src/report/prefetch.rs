@@ -8,7 +8,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use base::{NodeKind, Props, Result, Revnum};
+use base::{NodeKind, PropList, Props, Result, Revnum};
 use delta::editor::WindowForm;
 use delta::svndiff::KeptWindow;
 use fsfs::{DirEntry, Node, NodeRevId};
@@ -21,7 +21,7 @@ pub(super) struct Ready {
     /// The node's own properties.
     pub props: Arc<Props>,
     /// The properties of the revision that made it, unless an earlier entry brought them.
-    pub revprops: Option<Arc<Props>>,
+    pub revprops: Option<PropList>,
     /// All windows of a file's text, against the empty text; `None` if it is too long to be held, or not wanted.
     pub text: Option<Vec<Arc<KeptWindow>>>,
 }

@@ -148,18 +148,23 @@ impl Talk {
 }
 
 fn write_log_entry(w: &mut Writer<'_>, entry: &log::LogEntry<'_>) {
-    let head = LogEntry {
+    let mut head = LogEntry {
         rev: entry.rev,
-        author: entry.prop(props::AUTHOR),
-        date: entry.prop(props::DATE),
-        message: entry.prop(props::LOG),
+        author: None,
+        date: None,
+        message: None,
         has_children: entry.has_children,
-        revprops: entry
-            .props()
-            .filter(|(name, _)| !STANDARD.contains(name))
-            .collect(),
+        revprops: Vec::new(),
         subtractive: entry.subtractive_merge,
     };
+    for (name, value) in entry.props() {
+        match name {
+            props::AUTHOR => head.author = Some(value),
+            props::DATE => head.date = Some(value),
+            props::LOG => head.message = Some(value),
+            _ => head.revprops.push((name, value)),
+        }
+    }
     head.write(w, |w| {
         for change in entry.changes {
             let action = match change.change {
@@ -214,7 +219,7 @@ impl file_revs::Sink for FileRevs<'_> {
         w.open()
             .string(rev.path.as_str())
             .number(rev.rev.0)
-            .proplist(&rev.revprops)
+            .proplist(rev.revprops.iter())
             .open();
         for (name, value) in rev.prop_changes {
             w.open().string(name).maybe_string(value.as_ref()).close();

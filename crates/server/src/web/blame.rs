@@ -66,7 +66,7 @@ struct Revisions(Vec<(FsPath, Revnum, String, String)>);
 
 impl Sink for Revisions {
     fn revision(&mut self, rev: &FileRev<'_>) -> Result<()> {
-        let prop = |name: &str| rev.revprops.get(name).map(Vec::as_slice);
+        let prop = |name: &str| rev.revprops.get(name);
         let author = text(prop(props::AUTHOR).unwrap_or_default());
         self.0
             .push((rev.path.clone(), rev.rev, author, date(prop(props::DATE))));

@@ -3,8 +3,6 @@
 //! Every item is followed by exactly one space, also the outermost: that is how the incumbent writes, and some of its
 //! readers depend on it.
 
-use base::props::Props;
-
 /// Appends items to a buffer. Methods return the writer, so a message reads like its grammar.
 #[derive(Debug)]
 pub struct Writer<'a>(pub &'a mut Vec<u8>);
@@ -80,10 +78,13 @@ impl Writer<'_> {
     }
 
     /// A property list: `( ( name value ) … )`.
-    pub fn proplist(&mut self, props: &Props) -> &mut Self {
+    pub fn proplist<N: AsRef<str>, V: AsRef<[u8]>>(
+        &mut self,
+        props: impl IntoIterator<Item = (N, V)>,
+    ) -> &mut Self {
         self.open();
         for (name, value) in props {
-            self.prop(name, value);
+            self.prop(name.as_ref(), value);
         }
         self.close()
     }

@@ -45,7 +45,7 @@ fn the_date_is_the_commits_unless_the_client_set_one() {
             let rev = txn.commit(&now).unwrap().rev;
             drop(txn);
             let list = fs.revprops(rev).unwrap();
-            let names: Vec<_> = list.keys().map(String::as_str).collect();
+            let names: Vec<_> = list.iter().map(|(name, _)| name).collect();
             let date = list
                 .get("svn:date")
                 .map(|date| String::from_utf8_lossy(date).into_owned());

@@ -57,7 +57,7 @@ impl file_revs::Sink for Sink<'_> {
         let head = FileRevHead {
             path: rev.path.as_str(),
             rev: rev.rev,
-            revprops: &rev.revprops,
+            revprops: &rev.revprops.to_props(),
             prop_changes: rev.prop_changes,
             merged: rev.merged,
             has_text: rev.has_delta,
