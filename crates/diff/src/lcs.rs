@@ -9,8 +9,6 @@
 //! Chains of matches are kept in an arena with reference counts, so that memory stays in proportion to what is
 //! still reachable from the walk's front.
 
-use std::collections::HashSet;
-
 /// A run of equal elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Match {
@@ -23,20 +21,55 @@ pub(crate) struct Match {
 }
 
 /// Finds the matches, in order.
+///
+/// What only one side has cannot match, and nothing depends on it: of several longest subsequences the walk finds the same
+/// one with and without it (see the tests). So it is left out, and texts with little in common cost little.
 pub(crate) fn matches(old: &[u32], new: &[u32]) -> Vec<Match> {
-    // Wholly different texts are common (generated files) and the walk's worst case.
-    let known: HashSet<u32> = old.iter().copied().collect();
-    if !new.iter().any(|id| known.contains(id)) {
-        return Vec::new();
-    }
-    if old.len() > new.len() {
-        let mut found = walk(new, old, true);
-        for m in &mut found {
-            std::mem::swap(&mut m.old, &mut m.new);
-        }
+    let ids = old.iter().chain(new).max().map_or(0, |&most| most as usize + 1);
+    let (left, right) = (Common::of(old, new, ids), Common::of(new, old, ids));
+    let mut found = Vec::new();
+    if left.ids.is_empty() {
         return found;
     }
-    walk(old, new, false)
+    let mut add = |old: usize, new: usize| match found.last_mut() {
+        Some(Match { old: o, new: n, len }) if (*o + *len, *n + *len) == (old, new) => *len += 1,
+        _ => found.push(Match { old, new, len: 1 }),
+    };
+    let is_swapped = left.ids.len() > right.ids.len();
+    let (short, long) = match is_swapped {
+        true => (&right, &left),
+        false => (&left, &right),
+    };
+    for m in walk(&short.ids, &long.ids, is_swapped) {
+        for step in 0..m.len {
+            let (s, l) = (short.places[m.old + step], long.places[m.new + step]);
+            match is_swapped {
+                true => add(l as usize, s as usize),
+                false => add(s as usize, l as usize),
+            }
+        }
+    }
+    found
+}
+
+/// The elements of a sequence that the other one has, too.
+struct Common {
+    ids: Vec<u32>,
+    /// Where they are in the whole sequence.
+    places: Vec<u32>,
+}
+
+impl Common {
+    /// `bound` is above all numbers of both sequences.
+    fn of(all: &[u32], other: &[u32], bound: usize) -> Self {
+        let mut is_known = vec![false; bound];
+        for &id in other {
+            is_known[id as usize] = true;
+        }
+        let common = all.iter().zip(0u32..).filter(|(id, _)| is_known[**id as usize]);
+        let (ids, places) = common.map(|(&id, place)| (id, place)).unzip();
+        Common { ids, places }
+    }
 }
 
 /// `short` is not longer than `long`. `swapped` says that the new sequence is the shorter one.
@@ -171,3 +204,61 @@ impl Chains {
 
 /// No chain; links are one more than the index, so that an empty free list is zero, too.
 const NONE: u32 = 0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The walk over everything.
+    fn with_all(old: &[u32], new: &[u32]) -> Vec<(usize, usize)> {
+        let is_swapped = old.len() > new.len();
+        let found = match is_swapped {
+            true => walk(new, old, true),
+            false => walk(old, new, false),
+        };
+        let pairs = pairs(&found);
+        match is_swapped {
+            true => pairs.into_iter().map(|(short, long)| (long, short)).collect(),
+            false => pairs,
+        }
+    }
+
+    fn pairs(matches: &[Match]) -> Vec<(usize, usize)> {
+        let each = |m: &Match| {
+            let m = *m;
+            (0..m.len).map(move |step| (m.old + step, m.new + step))
+        };
+        matches.iter().flat_map(each).collect()
+    }
+
+    /// Some numbers that both sides may have, and many of which each has its own.
+    fn sequence(own: std::ops::Range<u32>) -> impl Strategy<Value = Vec<u32>> {
+        (1..6u32, 0..10u32, 1..60usize).prop_flat_map(move |(alphabet, rate, most)| {
+            let own = own.clone();
+            let element = (0..10u32, 0..alphabet, own).prop_map(move |(die, shared, own)| match die < rate {
+                true => own,
+                false => shared,
+            });
+            prop::collection::vec(element, 0..most)
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn what_only_one_side_has_changes_nothing(old in sequence(100..150), new in sequence(150..200)) {
+            prop_assert_eq!(pairs(&matches(&old, &new)), with_all(&old, &new));
+        }
+    }
+
+    #[test]
+    fn runs_are_whole() {
+        let found = matches(&[1, 2, 9, 3], &[8, 1, 2, 3]);
+        let expect = [(0, 1, 2), (3, 3, 1)].map(|(old, new, len)| Match { old, new, len });
+        assert_eq!(found, expect);
+        assert_eq!(matches(&[], &[1]), []);
+        assert_eq!(matches(&[2], &[1]), []);
+    }
+}

@@ -67,6 +67,27 @@ fn random_edits_differ_alike() {
     check(&Oracle::new(pairs(2, 200, 400, &plain)), "");
 }
 
+/// Most lines are in one of the texts alone: short texts, and two of 20,000 lines each.
+#[test]
+fn dissimilar_texts_differ_alike() {
+    let mut random = Random::new(6);
+    let mut all = Vec::new();
+    for at in 0..300 {
+        let length = if at < 298 { 60 } else { 20_000 };
+        let (shared, rate) = ([1, 3, 30, 2000][at % 4], 1 + random.below(99));
+        let mut make = |side: &str| -> Vec<u8> {
+            let lines =
+                (0..random.below(length / 2) + length / 2).map(|own| match random.below(100) < rate {
+                    true => plain(random.below(shared)),
+                    false => format!("{side} {own}\n"),
+                });
+            lines.collect::<String>().into_bytes()
+        };
+        all.push((make("old"), make("new")));
+    }
+    check(&Oracle::new(all), "");
+}
+
 #[test]
 fn periodic_texts_differ_alike() {
     let mut random = Random::new(3);
