@@ -25,6 +25,7 @@ use crate::format::p2l::P2lEntry;
 use crate::rep::write::ChainLength;
 use crate::rev_file::RevFile;
 use crate::revprops::{KeptList, KeptManifest, KeptPack};
+use crate::root::KeptChildren;
 use crate::tally::{CacheCounts, Tallies};
 
 /// The process's one cache: byte budget, shared by all repositories.
@@ -139,6 +140,8 @@ cached! {
     RevpropsManifest(KeptManifest) = |value| value.bytes;
     /// Pack of revision properties by the two parts of its name and its shard, with the state of its file.
     RevpropsPack(KeptPack) = |value| value.bytes;
+    /// Entries of a directory that a transaction has changed, with the state of their file.
+    Children(KeptChildren) = |value| value.bytes + value.value.entries.len() * size_of::<DirEntry>();
     /// Changed-path list by revision.
     Changes(Arc<[ChangedPath]>) = |value| value.iter().map(|c| size_of::<ChangedPath>() + c.path.len()).sum();
 }

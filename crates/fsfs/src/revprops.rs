@@ -180,7 +180,7 @@ impl Fs {
 
     /// The cached value, if its file is still the same; otherwise a new one. What is known about the file is asked before it is
     /// read: a replacement in between is seen the next time.
-    fn current<T>(
+    pub(crate) fn current<T>(
         &self,
         key: Key,
         path: &std::path::Path,

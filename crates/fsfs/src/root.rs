@@ -3,6 +3,8 @@
 //! Directories come parsed and sorted out of the cache, so a look-up is one bisection a component. Callers mostly ask
 //! for one path after the other below one directory: a root remembers the last directory it came through.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use base::{Code, Error, FsPath, NodeKind, Result, Revnum};
@@ -18,6 +20,7 @@ use crate::format::rep_line::RepPlace;
 use crate::fs::Fs;
 use crate::node::Node;
 use crate::rep::TextReader;
+use crate::revprops::Kept;
 
 /// The tree of one revision or of one transaction.
 #[derive(Clone)]
@@ -30,6 +33,16 @@ struct RootInner {
     /// The directory that the last look-up came through.
     last_dir: Mutex<Option<(FsPath, Arc<NodeRev>)>>,
 }
+
+/// Entries of a directory that a transaction has changed, and the file that they were read from.
+#[derive(Debug)]
+pub(crate) struct StoredChildren {
+    path: PathBuf,
+    pub(crate) entries: Arc<[DirEntry]>,
+}
+
+/// The same with the state of the file.
+pub(crate) type KeptChildren = Arc<Kept<StoredChildren>>;
 
 enum Tree {
     Revision(Revnum),
@@ -397,12 +410,7 @@ impl Fs {
                 if let Some(entries) = self.live_children(txn, (dir.id.node, dir.id.copy))? {
                     return Ok(entries);
                 }
-                let path = self.layout().txn_children(txn, dir.id.node, dir.id.copy);
-                let text = self
-                    .disk()
-                    .read_small(&path)
-                    .map_err(|e| Error::io("Can't open file", &path, &e))?;
-                Ok(dir::parse_children(&text)?.into())
+                self.stored_children(self.layout().txn_children(txn, dir.id.node, dir.id.copy))
             }
             (RepPlace::Txn(_), _) | (RepPlace::Mutable, None) => load(),
         }
@@ -430,6 +438,26 @@ impl Fs {
         let list: Arc<[ChangedPath]> = list.into();
         self.cache().insert(key, list.clone());
         Ok(list)
+    }
+
+    /// Entries of a directory that a transaction has changed, parsed anew only when their file is another or has grown.
+    fn stored_children(&self, path: PathBuf) -> Result<Arc<[DirEntry]>> {
+        let mut hasher = DefaultHasher::new();
+        path.hash(&mut hasher);
+        let key = Key::new::<KeptChildren>(self.instance(), hasher.finish(), 0);
+        let parse = |text: &[u8]| {
+            let entries = dir::parse_children(text)?.into();
+            let path = path.clone();
+            Ok(StoredChildren { path, entries })
+        };
+        let kept = self.current(key, &path, parse)?;
+        if kept.value.path == path {
+            return Ok(kept.value.entries.clone());
+        }
+        // Two paths with one hash: this one is not kept.
+        let text = self.disk().read_small(&path);
+        let text = text.map_err(|e| Error::io("Can't open file", &path, &e))?;
+        Ok(dir::parse_children(&text)?.into())
     }
 
     /// The changed-path list of a revision as it is stored.

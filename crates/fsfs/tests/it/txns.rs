@@ -24,3 +24,29 @@ fn open_transactions_are_listed_with_their_properties() {
         }
     }
 }
+
+/// A directory of a transaction is parsed once; what another process adds to its file is seen all the same.
+#[test]
+fn a_grown_directory_of_a_transaction_is_read_again() {
+    let repo = build(&Spec::new("1.14").busy()).copy();
+    let fs = Fs::open(&repo.db(), &Cache::new(1 << 20)).expect("opens");
+    let name = fs.list_txns().expect("reads").remove(0);
+    let root = fs.txn_root(&name).expect("opens");
+    let names = || -> Vec<String> {
+        let root = root.root_node().expect("reads");
+        let entries = root.entries().expect("reads");
+        entries.iter().map(|entry| entry.name.to_string()).collect()
+    };
+    let before = names();
+    assert_eq!(names(), before);
+    let dir = repo.db().join(format!("transactions/{name}.txn"));
+    let file = dir.join("node.0.0.children");
+    let mut text = std::fs::read(&file).expect("the root was changed");
+    assert!(!before.contains(&"late".to_owned()));
+    text.extend_from_slice(b"K 4\nlate\nV 16\nfile _9.0.t73-21\nK 4\nlate\nV 16\nfile _9.0.t73-22\n");
+    std::fs::write(&file, &text).expect("can be written");
+    assert!(names().contains(&"late".to_owned()));
+    text.extend_from_slice(b"D 4\nlate\n");
+    std::fs::write(&file, &text).expect("can be written");
+    assert_eq!(names(), before);
+}
