@@ -190,6 +190,7 @@ impl Batch {
                 _ = disk.remove_file(&db.join(name));
             }
         }
+        _ = self.outer.remove_gone_txns();
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Beginning a transaction, opening one that is on disk, and removing one.
+//! Beginning a transaction, and opening one that is on disk.
 //!
 //! A new transaction has its directory, its root and its prototype revision from the start, so whatever happens to this process,
 //! `lstxns` lists it and `rmtxns` removes it. The rest of its files is written by `lay_down`, if somebody else is to read them.
@@ -9,7 +9,6 @@
 use std::collections::HashSet;
 use std::io;
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Arc;
 
 use base::{Code, Date, Error, NodeKind, Props, Result, Revnum, hashdump, props};
@@ -19,7 +18,7 @@ use super::children::Children;
 use super::edit::{Life, Txn, TxnOptions};
 use super::proto_rev::ProtoRev;
 use super::state::{Laid, NodeKey, State, TxnNode, spelled_copyroot};
-use crate::disk::{is_missing, write_atomic};
+use crate::disk::write_atomic;
 use crate::format::changes;
 use crate::format::dir;
 use crate::format::id::{IdPart, NodeRevId, Tail, TxnId};
@@ -105,17 +104,6 @@ impl Fs {
         make().inspect_err(|_| {
             _ = self.remove_files_and_dir(&new);
         })
-    }
-
-    /// Removes the directories that transactions had before they had a name, which crashes have left.
-    pub(crate) fn remove_unnamed_txns(&self) -> Result<()> {
-        let dir = self.layout().transactions();
-        let names = self.disk().list(&dir);
-        let names = names.map_err(|e| Error::io("Can't open directory", &dir, &e))?;
-        let mut left = names
-            .iter()
-            .filter(|name| name.to_str().is_some_and(|name| name.ends_with(NEW)));
-        left.try_for_each(|name| self.remove_files_and_dir(&dir.join(name)))
     }
 
     /// The root of a transaction in which nothing has happened yet.
@@ -307,42 +295,6 @@ impl Fs {
         }
         Ok(node)
     }
-
-    /// Removes a transaction and everything in it.
-    ///
-    /// # Errors
-    /// `FS_NO_SUCH_TRANSACTION`; the system's.
-    pub fn purge_txn(&self, name: &str) -> Result<()> {
-        let id = self.check_txn(name)?;
-        self.live_txns().remove(id);
-        // The directory goes last: as long as anything is left the transaction is listed, and can be removed again.
-        ProtoRev::remove(self, id)?;
-        self.remove_txn_dir(name)
-    }
-
-    /// Removes a transaction's directory with all files in it.
-    pub(crate) fn remove_txn_dir(&self, name: &str) -> Result<()> {
-        self.remove_files_and_dir(&self.layout().txn(name))
-    }
-
-    fn remove_files_and_dir(&self, dir: &Path) -> Result<()> {
-        let ignore_missing = |result: io::Result<()>, what: &str, path: &Path| match result {
-            Ok(()) => Ok(()),
-            Err(e) => match Error::io(what, path, &e) {
-                e if is_missing(&e) => Ok(()),
-                e => Err(e),
-            },
-        };
-        let files = match self.disk().list(dir) {
-            Ok(files) => files,
-            Err(e) => return ignore_missing(Err(e), "Can't open directory", dir),
-        };
-        for file in files {
-            let path = dir.join(file);
-            ignore_missing(self.disk().remove_file(&path), "Can't remove file", &path)?;
-        }
-        ignore_missing(self.disk().remove_dir(dir), "Can't remove directory", dir)
-    }
 }
 
 impl State {
@@ -353,4 +305,4 @@ impl State {
 }
 
 /// Ends the name of a directory that is to become a transaction's.
-const NEW: &str = ".new";
+pub(super) const NEW: &str = ".new";

@@ -1,6 +1,6 @@
 //! Transactions: changes that are not a revision yet.
 //!
-//! `begin` makes, opens and removes them, `edit` is the front door to an open one. Its tree lives in memory: `state` (with `children`) holds it,
+//! `begin` makes and opens them, `remove` removes them, `edit` is the front door to an open one. Its tree lives in memory: `state` (with `children`) holds it,
 //! `change` is what the operations do to it, `text` takes a file's new text, `live` shows it to readers of this process,
 //! `lay_down` writes it for others, `standing` sees when others have changed it. `merge` brings in what was committed meanwhile, `tree` writes the revision's items, and
 //! `commit` makes the revision. `proto_rev` is the file that all of it ends up in.
@@ -16,6 +16,7 @@ mod live;
 mod merge;
 pub(crate) mod proto_rev;
 mod proto_writer;
+mod remove;
 mod standing;
 mod state;
 mod text;

@@ -1,7 +1,8 @@
 //! Open transactions: their names and properties.
 
-use base::Code;
-use fsfs::{Cache, Fs};
+use base::{Cancel, Code, Date};
+use fsfs::{Cache, Fs, TxnOptions};
+use testkit::Tool;
 use testkit::repo::{OPEN_TXN_LOG, Spec, build};
 
 #[test]
@@ -49,4 +50,41 @@ fn a_grown_directory_of_a_transaction_is_read_again() {
     text.extend_from_slice(b"D 4\nlate\n");
     std::fs::write(&file, &text).expect("can be written");
     assert_eq!(names(), before);
+}
+
+/// A process that was killed while it removed a transaction leaves a directory of another name.
+#[test]
+fn what_is_left_of_a_removed_transaction_is_in_nobodys_way() {
+    for version in ["1.4", "1.14"] {
+        let repo = build(&Spec::small(version)).copy();
+        let fs = Fs::open(&repo.db(), &Cache::new(1 << 20)).expect("opens");
+        let youngest = fs.youngest().expect("reads");
+        let begin = || fs.begin_txn(youngest, TxnOptions::default(), Date(0));
+        let txn = begin().expect("begins");
+        let gone = repo.db().join(format!("transactions/{}.gone", txn.name()));
+        let other = repo.db().join("transactions/1-zz.gone");
+        // Of the same number as one that is there, and of another one; with files and without a root.
+        for dir in [&gone, &other] {
+            std::fs::create_dir(dir).expect("because its name is free");
+            std::fs::write(dir.join("props"), "END\n").expect("because it was just made");
+        }
+        let theirs = |command: &str| Tool::new("svnadmin").arg(command).arg(repo.path()).ok().out();
+        assert_eq!(theirs("lstxns").trim(), txn.name());
+        theirs("verify");
+        theirs("recover");
+        let copy = repo.path().with_extension("copy");
+        Tool::new("svnadmin")
+            .arg("hotcopy")
+            .arg(repo.path())
+            .arg(&copy)
+            .ok();
+        assert_eq!(fs.list_txns().expect("reads"), [txn.name()]);
+        assert!(gone.exists() && other.exists());
+        txn.abort().expect("removes");
+        assert!(!gone.exists() && !other.exists());
+        assert_eq!(theirs("lstxns"), "");
+        std::fs::create_dir(&other).expect("because its name is free");
+        fsfs::admin::recover::run(&repo.db(), &Cancel::new()).expect("recovers");
+        assert!(!other.exists());
+    }
 }

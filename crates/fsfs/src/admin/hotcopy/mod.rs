@@ -147,7 +147,10 @@ impl Hotcopy<'_> {
         for name in directories {
             self.copier.directory(&from.file(name), &self.dst.file(name))?;
         }
-        let mut files = vec![("fs-type", b"fsfs\n".to_vec()), ("write-lock", Vec::new())];
+        // Never empty: the incumbent's hotcopy goes on where there is none, but not where it says nothing.
+        let fs_type = self.dst.file("fs-type");
+        write_atomic(self.copier.disk, &fs_type, b"fsfs\n", &from.file("current"))?;
+        let mut files = vec![("write-lock", Vec::new())];
         if self.src.format().has_protorevs_dir() {
             files.push(("txn-current-lock", Vec::new()));
         }
