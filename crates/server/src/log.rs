@@ -64,11 +64,19 @@ impl OperationLog {
     }
 
     pub(crate) fn error(&self, origin: Origin<'_>, error: &Error) {
+        self.links("ERR", origin, error);
+    }
+
+    pub(crate) fn warning(&self, origin: Origin<'_>, error: &Error) {
+        self.links("WARN", origin, error);
+    }
+
+    fn links(&self, word: &str, origin: Origin<'_>, error: &Error) {
         let mut lines = String::new();
         for (at, link) in error.links().enumerate() {
             lines.push_str(&head(origin));
-            let word = if at == 0 { "ERR" } else { "ERR-" };
-            _ = write!(lines, "{word} - 0 {} ", link.code().0);
+            let dash = if at == 0 { "" } else { "-" };
+            _ = write!(lines, "{word}{dash} - 0 {} ", link.code().0);
             escape(&link.text(), &mut lines);
             lines.push('\n');
         }

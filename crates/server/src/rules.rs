@@ -8,6 +8,7 @@ use repos::Repository;
 use repos::authz::Authz;
 use repos::config::{AuthzFiles, ServerConf};
 
+use crate::log::Origin;
 use crate::service::Service;
 
 /// The `svnserve.conf` that holds for a repository.
@@ -15,12 +16,14 @@ use crate::service::Service;
 /// # Errors
 /// Those of reading it.
 pub(crate) fn conf_of(service: &Service, repository: &Repository) -> Result<Arc<ServerConf>> {
-    match &service.options().config_file {
+    let conf = match &service.options().config_file {
         Some(path) => service.config.server_required(path),
         None => service
             .config
             .server(&repository.conf_dir().join("svnserve.conf")),
-    }
+    };
+    service.tell_notices(Origin::default());
+    conf
 }
 
 /// The path-based rules in `files`, which may be in a repository themselves; `None` without files. If `others` know of groups

@@ -173,6 +173,16 @@ impl Service {
         self.metrics.text(&looks)
     }
 
+    /// Tells the administrator what is odd about configuration files that were loaded.
+    pub(crate) fn tell_notices(&self, origin: Origin<'_>) {
+        for notice in self.config.take_notices() {
+            tracing::warn!("{}", notice.message());
+            if let Some(log) = &self.log {
+                log.warning(origin, &notice);
+            }
+        }
+    }
+
     /// Tells the administrator of something that no client caused.
     fn complain(&self, error: &Error) {
         tracing::error!("{}", error.message());

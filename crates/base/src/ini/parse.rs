@@ -15,6 +15,8 @@ use crate::error_codes::Code;
 
 /// Hears what [`parse`] reads.
 pub trait Listener {
+    /// The line, from 1, on which what is told next begins.
+    fn line(&mut self, _number: u64) {}
     /// A section header. The same section may be opened again.
     fn section(&mut self, name: &[u8]) -> Result<()>;
     /// A value of the section opened last.
@@ -37,6 +39,7 @@ pub fn parse(text: &[u8], listener: &mut dyn Listener) -> Result<()> {
             Lead::Nothing | Lead::Comment => {}
             Lead::Section(rest) => {
                 let end = rest.iter().position(|b| matches!(b, b']' | 0));
+                listener.line(lines.number);
                 match end {
                     Some(end) if rest[end] == b']' => listener.section(&rest[..end])?,
                     _ => return Err(lines.malformed("Section header must end with ']'")),
@@ -57,6 +60,7 @@ pub fn parse(text: &[u8], listener: &mut dyn Listener) -> Result<()> {
                     Some(end) if line[end] != 0 => (trim_end(&line[..end]), &line[end + 1..]),
                     _ => return Err(lines.malformed("Option must end with ':' or '='")),
                 };
+                listener.line(lines.number);
                 let value = lines.continued(trim(first));
                 let value = value.split(|b| *b == 0).next().unwrap_or_default();
                 listener.option(name, value)?;

@@ -15,6 +15,7 @@ mod http;
 mod listing;
 mod locking;
 mod mirror;
+mod misconfiguration;
 mod model;
 mod pair;
 mod program;

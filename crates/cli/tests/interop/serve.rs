@@ -1,6 +1,6 @@
 //! `sven serve` as a newcomer starts it, and servers whose repositories change under them.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -212,7 +212,7 @@ fn readers_notice_nothing_of_a_pack() {
     let path = root.path().join("r");
     create(&path, "first");
     let format = std::fs::read_to_string(path.join("db/format")).expect("because it was just made");
-    replace(
+    crate::misconfiguration::replace(
         &path.join("db/format"),
         &format.replace("sharded 1000", "sharded 3"),
     );
@@ -239,56 +239,6 @@ fn readers_notice_nothing_of_a_pack() {
     assert!(path.join("db/revs/0.pack").exists());
 }
 
-#[test]
-fn broken_configuration_is_told_to_the_client_and_explained_in_the_log() {
-    const FILES: [(&str, &str, &str); 7] = [
-        ("section", "svnserve.conf", "[general\n"),
-        ("access", "svnserve.conf", "[general]\nanon-access = bogus\n"),
-        ("passwords", "passwd", "junk\n"),
-        ("nowhere", "svnserve.conf", "[general]\nauthz-db = nowhere\n"),
-        ("rule", "authz", "[/]\n* = x\n"),
-        ("group", "authz", "[/]\n@nobody = r\n"),
-        ("format", "../format", "99\n"),
-    ];
-    let root = scratch();
-    for (name, file, text) in FILES {
-        let path = root.path().join(name);
-        Tool::new("svnadmin").arg("create").arg(&path).ok();
-        let conf = path.join("conf");
-        let general = "[general]\npassword-db = passwd\nauthz-db = authz\n";
-        replace(&conf.join("svnserve.conf"), general);
-        replace(&conf.join(file), text);
-    }
-    let heard = Side::BOTH.map(|side| {
-        let log = root.path().join(format!("{side:?}.log"));
-        let server = Server::svnserve(
-            side,
-            root.path(),
-            &["-T", "--log-file", &log.display().to_string()],
-        );
-        let mut said = String::new();
-        for (name, ..) in FILES {
-            let url = server.url(name);
-            said += &Tool::new("svn")
-                .args(["info", "--non-interactive", &url])
-                .run()
-                .err();
-        }
-        let mut logged = String::new();
-        std::fs::File::open(&log)
-            .and_then(|mut file| file.read_to_string(&mut logged))
-            .expect("because it logs");
-        let lines = logged
-            .lines()
-            .map(without_place)
-            .filter(|line| !line.contains(" 210002 "));
-        let port = format!(":{}", server.port());
-        (said.replace(&port, ""), lines.collect::<Vec<_>>())
-    });
-    assert_eq!(heard[0].0, heard[1].0);
-    assert_eq!(heard[0].1, heard[1].1);
-}
-
 /// A line of the log without process, time, and the line of the source that found an error.
 pub fn without_place(line: &str) -> String {
     let mut words: Vec<&str> = line.split(' ').skip(2).collect();
@@ -296,10 +246,4 @@ pub fn without_place(line: &str) -> String {
         words.drain(4..6);
     }
     words.join(" ")
-}
-
-/// Replaces a file that may be read-only.
-fn replace(path: &Path, text: &str) {
-    drop(std::fs::remove_file(path));
-    std::fs::write(path, text).expect("because it was just removed");
 }

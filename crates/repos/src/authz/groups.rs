@@ -15,8 +15,41 @@ use crate::config::shown;
 pub(super) struct Definitions {
     /// By name without `&`.
     aliases: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// By name without `@`: the list of members.
-    groups: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// By name without `@`: the list of members, and where it is.
+    groups: BTreeMap<Vec<u8>, (Vec<u8>, Place)>,
+}
+
+/// A line of an authz or groups file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// In the groups file.
+    pub(crate) is_in_groups: bool,
+    /// From 1.
+    pub(crate) line: u64,
+}
+
+/// Why the files are no rules, and where that is, unless the error says it.
+#[derive(Debug)]
+pub(crate) struct Mistake {
+    pub(crate) error: Error,
+    pub(crate) place: Option<Place>,
+}
+
+impl Mistake {
+    /// Syntax errors name their line, errors of meaning do not.
+    pub(super) fn at(place: Place, error: Error) -> Self {
+        let is_unplaced = error.code() == Code::AUTHZ_INVALID_CONFIG;
+        Mistake {
+            place: is_unplaced.then_some(place),
+            error,
+        }
+    }
+}
+
+impl From<Error> for Mistake {
+    fn from(error: Error) -> Self {
+        Mistake { error, place: None }
+    }
 }
 
 impl Definitions {
@@ -39,9 +72,9 @@ impl Definitions {
     ///
     /// # Errors
     /// `AUTHZ_INVALID_CONFIG` for a bad or repeated name.
-    pub(super) fn add_group(&mut self, name: &[u8], members: &[u8]) -> Result<()> {
+    pub(super) fn add_group(&mut self, name: &[u8], members: &[u8], place: Place) -> Result<()> {
         check_name("Group", name)?;
-        match self.groups.insert(name.to_vec(), members.to_vec()) {
+        match self.groups.insert(name.to_vec(), (members.to_vec(), place)) {
             None => Ok(()),
             Some(_) => Err(invalid(format!(
                 "Can't override definition of group '@{}'",
@@ -50,15 +83,16 @@ impl Definitions {
         }
     }
 
-    /// True if no group is defined.
-    pub(super) fn has_no_groups(&self) -> bool {
-        self.groups.is_empty()
+    /// Where the first group is defined, if any is.
+    pub(super) fn first_group(&self) -> Option<Place> {
+        let places = self.groups.values().map(|(_, place)| *place);
+        places.min_by_key(|place| place.line)
     }
 
     /// Makes groups that are named but not defined empty ones: who is in them is known elsewhere. `named` are the names in
     /// entries, without `@`.
     pub(super) fn open_to_others<'n>(&mut self, named: impl Iterator<Item = &'n [u8]>) {
-        let nested = self.groups.values().flat_map(|list| members(list));
+        let nested = self.groups.values().flat_map(|(list, _)| members(list));
         let nested = nested.filter_map(|member| member.strip_prefix(b"@"));
         let mut missing: Vec<Vec<u8>> = nested.map(<[u8]>::to_vec).collect();
         missing.extend(named.map(<[u8]>::to_vec));
@@ -81,9 +115,11 @@ impl Definitions {
     ///
     /// # Errors
     /// `AUTHZ_INVALID_CONFIG` for undefined members and for groups that contain themselves.
-    pub(super) fn resolve(&self) -> Result<Groups> {
+    pub(super) fn resolve(&self) -> std::result::Result<Groups, Mistake> {
         let ids: HashMap<Vec<u8>, u32> = self.groups.keys().cloned().zip(0..).collect();
-        let lists: Vec<Vec<&[u8]>> = self.groups.values().map(|list| members(list)).collect();
+        let lists: Vec<Vec<&[u8]>> = self.groups.values().map(|(list, _)| members(list)).collect();
+        let places: Vec<Place> = self.groups.values().map(|(_, place)| *place).collect();
+        let wrong = |group: usize, error: Error| Mistake::at(places[group], error);
         let mut groups = Groups {
             ids,
             users: HashMap::new(),
@@ -114,7 +150,8 @@ impl Definitions {
                 match member.split_first() {
                     Some((b'@', name)) => {
                         let Some(&inner) = groups.ids.get(name) else {
-                            return Err(invalid(format!("Undefined group '@{}'", shown(name))));
+                            let error = invalid(format!("Undefined group '@{}'", shown(name)));
+                            return Err(wrong(group, error));
                         };
                         groups.within[inner as usize].push(id);
                         match state[inner as usize] {
@@ -124,14 +161,15 @@ impl Definitions {
                             }
                             State::Open => {
                                 let name = shown(name);
-                                return Err(invalid(format!("Recursive definition of group '@{name}'")));
+                                let error = invalid(format!("Recursive definition of group '@{name}'"));
+                                return Err(wrong(group, error));
                             }
                             State::Done => groups.empty[group] &= groups.empty[inner as usize],
                         }
                     }
                     first => {
                         let user = match first {
-                            Some((b'&', alias)) => self.alias(alias)?,
+                            Some((b'&', alias)) => self.alias(alias).map_err(|e| wrong(group, e))?,
                             _ => member,
                         };
                         groups.users.entry(user.to_vec()).or_default().push(id);

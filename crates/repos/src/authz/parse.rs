@@ -9,30 +9,33 @@ use base::ini::{self, Listener, is_space};
 use base::{Code, Error, Result, ResultExt};
 use parking_lot::Mutex;
 
-use super::groups::{Definitions, Groups, invalid};
+use super::groups::{Definitions, Groups, Mistake, Place, invalid};
 use super::pattern::{Segment, normalise};
 use super::rights::Rights;
 use super::rules::{Authz, Entry, PathsBuilder, Principal, Rule, Who, index};
 use crate::config::{MAX_FILE, shown};
 
-pub(super) fn parse(text: &[u8], groups: Option<&[u8]>, others: bool) -> Result<Authz> {
+pub(super) fn parse(text: &[u8], groups: Option<&[u8]>, others: bool) -> std::result::Result<Authz, Mistake> {
     check_size(text)?;
     let mut reader = Reader::new();
     reader.others = others;
-    ini::parse(text, &mut reader)?;
+    ini::parse(text, &mut reader).map_err(|e| Mistake::at(reader.place, e))?;
     reader.close_rule();
     if let Some(text) = groups {
         check_size(text)?;
-        if !reader.definitions.has_no_groups() {
-            return Err(invalid(
-                "Authz file cannot contain any groups when global groups are being used.".into(),
-            ));
+        if let Some(place) = reader.definitions.first_group() {
+            let error = "Authz file cannot contain any groups when global groups are being used.";
+            return Err(Mistake::at(place, invalid(error.into())));
         }
         let mut groups = GroupsReader {
             definitions: &mut reader.definitions,
             seen: false,
+            place: Place {
+                is_in_groups: true,
+                line: 0,
+            },
         };
-        ini::parse(text, &mut groups)?;
+        ini::parse(text, &mut groups).map_err(|e| Mistake::at(groups.place, e))?;
     }
     reader.finish()
 }
@@ -50,6 +53,8 @@ struct Reader {
     /// Others know of further groups and members.
     others: bool,
     seen: HashSet<Vec<u8>>,
+    /// Of what is being read.
+    place: Place,
     open: Open,
     paths: PathsBuilder,
     rules: Vec<Rule>,
@@ -58,8 +63,8 @@ struct Reader {
     specific: HashMap<Vec<u8>, Vec<u32>>,
     /// The section that already describes (repository, path).
     described: HashMap<(Option<Vec<u8>>, u32), Vec<u8>>,
-    /// Names of entries as written: the index is the principal's number.
-    principals: Vec<Vec<u8>>,
+    /// Names of entries as written, and where each comes first: the index is the principal's number.
+    principals: Vec<(Vec<u8>, Place)>,
     principal_ids: HashMap<Vec<u8>, u32>,
 }
 
@@ -71,6 +76,10 @@ enum Open {
 }
 
 impl Listener for Reader {
+    fn line(&mut self, number: u64) {
+        self.place.line = number;
+    }
+
     fn section(&mut self, name: &[u8]) -> Result<()> {
         self.close_rule();
         if self.seen.contains(name) {
@@ -90,7 +99,7 @@ impl Listener for Reader {
 
     fn option(&mut self, name: &[u8], value: &[u8]) -> Result<()> {
         match &self.open {
-            Open::Groups => self.definitions.add_group(name, value),
+            Open::Groups => self.definitions.add_group(name, value, self.place),
             Open::Aliases => self.definitions.add_alias(name, value),
             Open::Rule { name: section, .. } => {
                 check_principal(name)?;
@@ -99,7 +108,7 @@ impl Listener for Reader {
                 let known = self.principal_ids.get(name).copied();
                 let principal = known.unwrap_or_else(|| {
                     let new = index(principals.len());
-                    principals.push(name.to_vec());
+                    principals.push((name.to_vec(), self.place));
                     self.principal_ids.insert(name.to_vec(), new);
                     new
                 });
@@ -116,6 +125,7 @@ impl Reader {
             definitions: Definitions::default(),
             others: false,
             seen: HashSet::new(),
+            place: Place::default(),
             open: Open::Aliases,
             paths: PathsBuilder::new(),
             rules: Vec::new(),
@@ -175,9 +185,9 @@ impl Reader {
         }
     }
 
-    fn finish(mut self) -> Result<Authz> {
+    fn finish(mut self) -> std::result::Result<Authz, Mistake> {
         if self.others {
-            let named = self.principals.iter().filter_map(|name| {
+            let named = self.principals.iter().filter_map(|(name, _)| {
                 let name = name.strip_prefix(b"~").unwrap_or(name);
                 name.strip_prefix(b"@")
             });
@@ -193,13 +203,16 @@ impl Reader {
             let range = rule.entries.start as usize..rule.entries.end as usize;
             let mut entries: Vec<u32> = self.entries[range].iter().map(|e| e.principal).collect();
             // The incumbent looks at the entries of a section in the order of their names, once each.
-            entries.sort_unstable_by_key(|p| &self.principals[*p as usize]);
+            entries.sort_unstable_by_key(|p| &self.principals[*p as usize].0);
             entries.dedup();
             for id in entries {
-                let name = &self.principals[id as usize];
+                let (name, place) = &self.principals[id as usize];
                 let principal = match &mut known[id as usize] {
                     Some(principal) => principal,
-                    unknown => unknown.insert(principal(name, &self.definitions, &groups)?),
+                    unknown => {
+                        let found = principal(name, &self.definitions, &groups);
+                        unknown.insert(found.map_err(|e| Mistake::at(*place, e))?)
+                    }
                 };
                 if principal.who == Who::Nobody {
                     let name = shown(name.strip_prefix(b"~").unwrap_or(name));
@@ -233,9 +246,14 @@ impl Reader {
 struct GroupsReader<'d> {
     definitions: &'d mut Definitions,
     seen: bool,
+    place: Place,
 }
 
 impl Listener for GroupsReader<'_> {
+    fn line(&mut self, number: u64) {
+        self.place.line = number;
+    }
+
     fn section(&mut self, name: &[u8]) -> Result<()> {
         if name != b"groups" {
             return Err(invalid(format!(
@@ -252,7 +270,7 @@ impl Listener for GroupsReader<'_> {
     }
 
     fn option(&mut self, name: &[u8], value: &[u8]) -> Result<()> {
-        self.definitions.add_group(name, value)
+        self.definitions.add_group(name, value, self.place)
     }
 }
 

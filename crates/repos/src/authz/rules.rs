@@ -7,7 +7,7 @@ use std::sync::Arc;
 use base::{Error, Result};
 use parking_lot::Mutex;
 
-use super::groups::Groups;
+use super::groups::{Groups, Mistake};
 use super::pattern::{Pattern, Segment};
 use super::rights::{Rights, UserRights};
 
@@ -75,7 +75,7 @@ impl Authz {
     /// `AUTHZ_INVALID_CONFIG`, or `MALFORMED_FILE` with `line N: …`. No link says which file: the incumbent names the authz
     /// file in either case, and each of its programs in other words.
     pub fn parse(text: &[u8], groups: Option<&[u8]>) -> Result<Self> {
-        super::parse::parse(text, groups, false)
+        super::parse::parse(text, groups, false).map_err(|mistake| mistake.error)
     }
 
     /// As [`Authz::parse`], where others (a directory) know of further groups and members: a group need not be defined, nor
@@ -84,7 +84,16 @@ impl Authz {
     /// # Errors
     /// As of [`Authz::parse`].
     pub fn parse_open(text: &[u8], groups: Option<&[u8]>) -> Result<Self> {
-        super::parse::parse(text, groups, true)
+        super::parse::parse(text, groups, true).map_err(|mistake| mistake.error)
+    }
+
+    /// As [`Authz::parse`] and, if `others` know of further groups, [`Authz::parse_open`], with the place of what is wrong.
+    pub(crate) fn parse_placed(
+        text: &[u8],
+        groups: Option<&[u8]>,
+        others: bool,
+    ) -> std::result::Result<Self, Mistake> {
+        super::parse::parse(text, groups, others)
     }
 
     /// What the administrator should be told, though the file is valid: `Ignoring access entry for empty group '@g'`.

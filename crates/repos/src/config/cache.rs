@@ -6,13 +6,13 @@
 //! configuration with which it began, and a broken file is an error for new connections alone: errors are never
 //! remembered.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::ini::Case;
-use base::{Code, Result, ResultExt};
+use base::{Code, Error, Result};
 use parking_lot::Mutex;
 
 use super::hooks_env::HooksEnv;
@@ -30,6 +30,9 @@ pub struct ConfigCache {
     authzs: Files<AuthzFiles, Authz>,
     /// As `authzs`, of files whose groups others know as well.
     open_authzs: Files<AuthzFiles, Authz>,
+    notices: Mutex<Vec<Error>>,
+    /// Password files that could not be read the last time, of which there was a notice.
+    unreadable: Mutex<HashSet<PathBuf>>,
 }
 
 /// The files that make up one set of rules.
@@ -70,8 +73,27 @@ impl ConfigCache {
     pub fn server_required(&self, path: &Path) -> Result<Arc<ServerConf>> {
         let folder = path.parent().unwrap_or(Path::new(""));
         self.servers.one(path, |text| {
-            ServerConf::from_values(&super::read::parse_file(text, path, Case::Ignored)?, folder)
+            let values = super::read::parse_file(text, path, Case::Ignored)?;
+            let conf = ServerConf::from_values(&values, folder)?;
+            let doubts = super::svnserve_conf::doubts(&values)?;
+            let told = |doubt| Error::new(Code::BAD_CONFIG_VALUE, format!("{}: {doubt}", path.display()));
+            doubts.into_iter().map(told).for_each(|doubt| self.notice(doubt));
+            Ok(conf)
         })
+    }
+
+    fn notice(&self, notice: Error) {
+        let mut notices = self.notices.lock();
+        // Perhaps nobody takes them.
+        if notices.len() < MAX_NOTICES {
+            notices.push(notice);
+        }
+    }
+
+    /// What the log should say of files that were loaded since the last call: they hold, but perhaps not as they were
+    /// meant.
+    pub fn take_notices(&self) -> Vec<Error> {
+        std::mem::take(&mut *self.notices.lock())
     }
 
     /// The passwords in the file at `path`; `None` if this process may not read it, as the incumbent: then nobody
@@ -85,8 +107,17 @@ impl ConfigCache {
             Passwords::from_values(&super::read::parse_file(text, path, Case::Ignored)?)
         });
         match read {
-            Ok(passwords) => Ok(Some(passwords)),
-            Err(e) if e.code() == PERMISSION_DENIED => Ok(None),
+            Ok(passwords) => {
+                self.unreadable.lock().remove(path);
+                Ok(Some(passwords))
+            }
+            Err(e) if e.code() == PERMISSION_DENIED => {
+                if self.unreadable.lock().insert(path.to_owned()) {
+                    let notice = "Nobody can log in with a password";
+                    self.notice(e.context(notice.to_owned()));
+                }
+                Ok(None)
+            }
             Err(e) => Err(e.wrap_bare(Code::AUTHN_FAILED)),
         }
     }
@@ -110,7 +141,7 @@ impl ConfigCache {
     /// `AUTHZ_INVALID_CONFIG` without a message of its own, which is all that a client may be told, above the cause, which
     /// is for the log. [`Authz::warnings`] are for the log, too.
     pub fn authz(&self, files: &AuthzFiles, fetch: &FetchRevisioned<'_>) -> Result<Arc<Authz>> {
-        self.authz_of(&self.authzs, Authz::parse, files, fetch)
+        self.authz_of(&self.authzs, false, files, fetch)
     }
 
     /// As [`ConfigCache::authz`] where others know of further groups ([`Authz::parse_open`]).
@@ -118,13 +149,13 @@ impl ConfigCache {
     /// # Errors
     /// As of [`ConfigCache::authz`].
     pub fn open_authz(&self, files: &AuthzFiles, fetch: &FetchRevisioned<'_>) -> Result<Arc<Authz>> {
-        self.authz_of(&self.open_authzs, Authz::parse_open, files, fetch)
+        self.authz_of(&self.open_authzs, true, files, fetch)
     }
 
     fn authz_of(
         &self,
         among: &Files<AuthzFiles, Authz>,
-        parse: fn(&[u8], Option<&[u8]>) -> Result<Authz>,
+        others: bool,
         files: &AuthzFiles,
         fetch: &FetchRevisioned<'_>,
     ) -> Result<Arc<Authz>> {
@@ -140,8 +171,21 @@ impl ConfigCache {
         let parse_all = |texts: &[Option<Vec<u8>>]| {
             let mut texts = texts.iter().map(Option::as_deref);
             let authz = texts.next().flatten().unwrap_or_default();
-            parse(authz, texts.next().flatten())
-                .context(|| format!("Error while parsing config file: '{}':", files.authz.shown()))
+            let parsed = Authz::parse_placed(authz, texts.next().flatten(), others).map_err(|mistake| {
+                // The incumbent names the authz file, whichever it is, and no line.
+                let (source, line) = match (mistake.place, &files.groups) {
+                    (None, _) => (&files.authz, String::new()),
+                    (Some(place), Some(groups)) if place.is_in_groups => (groups, line(place.line)),
+                    (Some(place), _) => (&files.authz, line(place.line)),
+                };
+                let shown = source.shown();
+                mistake
+                    .error
+                    .context(format!("Error while parsing config file: '{shown}'{line}:"))
+            })?;
+            let warnings = parsed.warnings().iter().cloned();
+            warnings.for_each(|warning| self.notice(warning));
+            Ok(parsed)
         };
         let stamps = || {
             let of = |source: &Source| match source {
@@ -237,8 +281,15 @@ impl<K: Hash + Eq + Clone, T> Files<K, T> {
     }
 }
 
+fn line(number: u64) -> String {
+    format!(" (line {number})")
+}
+
 /// How many files of a kind are remembered: with more, all are forgotten and read anew.
 const MAX_KNOWN: usize = 4096;
+
+/// Notices that are kept for whoever writes the log.
+const MAX_NOTICES: usize = 64;
 
 /// `EACCES`
 const PERMISSION_DENIED: Code = Code(13);

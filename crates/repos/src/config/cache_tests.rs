@@ -126,7 +126,10 @@ fn authz_and_groups_are_one_thing() {
         texts,
         [
             "Invalid authz configuration".to_owned(),
-            format!("Error while parsing config file: '{}':", file("authz").display()),
+            format!(
+                "Error while parsing config file: '{}' (line 2):",
+                file("groups").display()
+            ),
             "Undefined group '@x'".to_owned()
         ]
     );
@@ -165,4 +168,49 @@ fn rules_inside_a_repository_are_fetched_each_time() {
     assert!(!Arc::ptr_eq(&first, &cache.authz(&files, &fetch).expect("valid")));
     let e = cache.authz(&files, NO_REPOSITORY).expect_err("not there");
     assert_eq!(e.root_cause().text(), "'file:///r/a' is not a file");
+}
+
+#[test]
+fn errors_of_meaning_have_their_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("authz");
+    let conf = ServerConf {
+        authz_db: Some(Source::File(path.clone())),
+        ..ServerConf::default()
+    };
+    let files = AuthzFiles::of(&conf, Path::new("/r")).expect("it has");
+    for (text, line) in [
+        ("# c\n[/]\n*=r\na=q\n", 4),
+        ("[groups]\ng=u\n\n[/]\n*=r\n@h=r\n", 6),
+        ("[groups]\ng=u,\n  @h\n[/]\n", 2),
+        ("[groups]\ng=@h\nh=@g\n[/]\n", 3),
+        ("[aliases]\na=x\n[groups]\ng=&b\n[/]\n", 4),
+        ("[/]\n*=r\n\n[/]\n", 4),
+        ("[/]\n[:glob:/]\n", 2),
+        ("[/]\n[/a]\n[x]\n", 3),
+        ("[/]\n*=r\n[/a]\na=r\n&n=r\n", 5),
+    ] {
+        write(&path, text);
+        let cache = ConfigCache::default();
+        let e = cache.authz(&files, NO_REPOSITORY).expect_err(text);
+        let said = e.links().nth(1).map(base::Link::text);
+        let name = path.display();
+        let expect = format!("Error while parsing config file: '{name}' (line {line}):");
+        assert_eq!(said, Some(expect), "{text:?}: {}", e.message());
+    }
+}
+
+#[test]
+fn odd_values_are_noticed_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("svnserve.conf");
+    write(&path, "[general]\nanon-access = yes\nauth-access = write\n");
+    let cache = ConfigCache::default();
+    for _ in 0..2 {
+        assert_eq!(cache.server(&path).expect("it holds").anon_access, Access::None);
+    }
+    let said: Vec<String> = cache.take_notices().iter().map(Error::message).collect();
+    let expect = "'anon-access = yes' counts as 'none': it can be 'none', 'read' or 'write'";
+    assert_eq!(said, [format!("{}: {expect}", path.display())]);
+    assert!(cache.take_notices().is_empty());
 }

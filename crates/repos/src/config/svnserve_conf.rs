@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use base::ini::{Case, Ini};
 use base::{Code, Error, Result};
 
+use super::shown;
 use crate::authz::Source;
 
 /// What one kind of user may do at most. Ordered: each includes those before it.
@@ -123,6 +124,30 @@ impl ServerConf {
             hooks_env: file("hooks-env")?,
         })
     }
+}
+
+/// Values that are none of those that an option can have: they count as `none`, without a word from the incumbent.
+///
+/// # Errors
+/// As [`ServerConf::from_values`].
+pub(crate) fn doubts(values: &Ini) -> Result<Vec<String>> {
+    const KNOWN: [(&str, [&[u8]; 3]); 3] = [
+        ("anon-access", [b"none", b"read", b"write"]),
+        ("auth-access", [b"none", b"read", b"write"]),
+        ("force-username-case", [b"none", b"upper", b"lower"]),
+    ];
+    let mut doubts = Vec::new();
+    for (option, known) in KNOWN {
+        let value = values.get(b"general", option.as_bytes())?;
+        if let Some(value) = value.filter(|value| !known.contains(&&**value)) {
+            let [one, two, three] = known.map(shown);
+            let value = shown(&value);
+            doubts.push(format!(
+                "'{option} = {value}' counts as 'none': it can be '{one}', '{two}' or '{three}'"
+            ));
+        }
+    }
+    Ok(doubts)
 }
 
 impl UsernameCase {

@@ -178,6 +178,7 @@ fn find(service: &Service, url: &str, origin: Origin<'_>) -> Result<(Place, FsPa
         None => None,
     };
     let authz = authz_of(service, AuthzFiles::of(&conf, repository.path()), false).map_err(told)?;
+    service.tell_notices(origin);
     let realm = match &conf.realm {
         Some(realm) => String::from_utf8_lossy(realm).into_owned(),
         None => repository.uuid(),

@@ -1,0 +1,194 @@
+//! Configuration with mistakes: clients are told the same by both servers, and the logs explain the same; ours says the line
+//! besides, and what it makes of odd values.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
+use std::path::Path;
+
+use testkit::server::Server;
+use testkit::{Side, Tool, scratch};
+
+use crate::pair::compare;
+use crate::serve::without_place;
+
+/// (file, text), in `conf/`. Where it is another one, `svnserve.conf` is [`GENERAL`].
+const CASES: [(&str, &str); 62] = [
+    ("svnserve.conf", "[general\n"),
+    ("svnserve.conf", "[general]\nanon-access = bogus\n"),
+    ("svnserve.conf", "anon-access = none\n"),
+    ("svnserve.conf", " [general]\n"),
+    ("svnserve.conf", "[general]\n anon-access = none\n"),
+    ("svnserve.conf", "[general]\nanon-access\n"),
+    ("svnserve.conf", "[general]\n  # indented\n"),
+    ("svnserve.conf", "[general]\nanon-access = none\nrealm = %(x)s\n"),
+    ("svnserve.conf", "[general]\npassword-db = nosuch\n"),
+    ("svnserve.conf", "[general]\npassword-db =\n"),
+    ("svnserve.conf", "[general]\npassword-db = authz\n"),
+    ("svnserve.conf", "[general]\nauthz-db = nosuch\n"),
+    ("svnserve.conf", "[general]\nauthz-db =\n"),
+    ("svnserve.conf", "[general]\nauthz-db = ../db\n"),
+    ("svnserve.conf", "[general]\nauthz-db = ^/nosuch\n"),
+    ("svnserve.conf", "[general]\nauthz-db = ^/\n"),
+    ("svnserve.conf", "[general]\nauthz-db = file:///nosuch/x\n"),
+    ("svnserve.conf", "[general]\nauthz-db = file://elsewhere/x\n"),
+    ("svnserve.conf", "[general]\nauthz-db = http://elsewhere/x\n"),
+    (
+        "svnserve.conf",
+        "[general]\nauthz-db = authz\ngroups-db = nosuch\n",
+    ),
+    ("svnserve.conf", "[general]\ngroups-db = nosuch\n"),
+    ("svnserve.conf", "[general]\nhooks-env = nosuch\n"),
+    ("svnserve.conf", "[general]\nanon-access = None\n"),
+    (
+        "svnserve.conf",
+        "[general]\npassword-db = passwd\nauth-access = READ\n",
+    ),
+    (
+        "svnserve.conf",
+        "[general]\npassword-db = passwd\nforce-username-case = middle\n",
+    ),
+    (
+        "svnserve.conf",
+        "[general]\nanon-access = none\n[general]\nanon-access = read\n",
+    ),
+    ("svnserve.conf", "[GENERAL]\nANON-ACCESS = none\n"),
+    ("svnserve.conf", "\u{feff}[general]\nanon-access = none\n"),
+    ("svnserve.conf", "[general]\r\nanon-access = none\r\n"),
+    ("svnserve.conf", "[sasl]\nuse-sasl = maybe\n"),
+    ("svnserve.conf", "[]\n[general]\nanon-access: none\n"),
+    ("passwd", "junk\n"),
+    ("passwd", "[users\n"),
+    ("passwd", "[users]\nalice\n"),
+    ("passwd", "[users]\n alice = secret\n"),
+    ("passwd", "[user]\nalice = secret\n"),
+    ("passwd", ""),
+    ("passwd", "[users]\nalice = %(alice)s\n"),
+    ("authz", "[/]\n* = x\n"),
+    ("authz", "# one\n\n[/]\n* = r\n@nobody = r\n"),
+    ("authz", "[groups]\ng = @g\n"),
+    ("authz", "[groups]\ng = @h\nh = a,\n  @g\n[/]\n* = r\n"),
+    ("authz", "[groups]\ng = &x\n[/]\n* = r\n"),
+    ("authz", "[groups]\ne =\n[/]\n@e = r\n* = r\n"),
+    ("authz", "[groups]\n@g = a\n"),
+    ("authz", "[groups]\ng = a\ng = b\n"),
+    ("authz", "[aliases]\n&a = x\n"),
+    ("authz", "[/]\n&x = r\n"),
+    ("authz", "[/a/]\n* = r\n"),
+    ("authz", "[/a//b]\n* = r\n"),
+    ("authz", "[/../b]\n* = r\n"),
+    ("authz", "[x]\n"),
+    ("authz", "[/a]\n[:glob:/a]\n"),
+    ("authz", "[:blob:/a]\n"),
+    ("authz", "[:/a]\n"),
+    ("authz", "[/]\n~~a = r\n"),
+    ("authz", "[/]\n~* = r\n"),
+    ("authz", "[/]\n$foo = r\n"),
+    ("authz", "[/]\n* = w\n"),
+    ("authz", "[/]\n* = r\n[/]\n"),
+    ("authz", "* = r\n"),
+    ("../format", "99\n"),
+];
+
+const GENERAL: &str = "[general]\npassword-db = passwd\nauthz-db = authz\n";
+
+#[test]
+fn clients_are_told_the_same_and_the_log_explains_more() {
+    let root = scratch();
+    let model = root.path().join("model");
+    Tool::new("svnadmin").arg("create").arg(&model).ok();
+    for (file, text) in [
+        ("svnserve.conf", GENERAL),
+        ("passwd", "[users]\nalice = secret\n"),
+        ("authz", "[/]\n* = r\nalice = rw\n"),
+    ] {
+        replace(&model.join("conf").join(file), text);
+    }
+    for (number, (file, text)) in CASES.iter().enumerate() {
+        let path = root.path().join(number.to_string());
+        Tool::new("cp").arg("-r").arg(&model).arg(&path).ok();
+        replace(&path.join("conf").join(file), text);
+    }
+    let [theirs, ours] = Side::BOTH.map(|side| heard(side, root.path()));
+    let pairs = CASES.iter().zip(theirs.0.iter().zip(&ours.0));
+    let differ: Vec<_> = pairs.filter(|(_, (theirs, ours))| theirs != ours).collect();
+    assert!(differ.is_empty(), "{differ:#?}");
+    let (added, shared): (Vec<String>, Vec<String>) = ours
+        .1
+        .into_iter()
+        .partition(|line| line.contains(" counts as 'none': "));
+    assert_eq!(added.len(), 4, "{added:#?}");
+    let placed = shared.iter().filter(|line| line.contains(" (line ")).count();
+    assert_eq!(placed, 42);
+    let unplaced: Vec<String> = shared.iter().map(|line| without_line(line)).collect();
+    compare(&theirs.1.join("\n"), &unplaced.join("\n"));
+}
+
+/// What clients hear, case by case, and what is logged.
+fn heard(side: Side, root: &Path) -> (Vec<String>, Vec<String>) {
+    let log = root.join(format!("{side:?}.log"));
+    let logged = log.display().to_string();
+    let server = Server::svnserve(side, root, &["-T", "--log-file", &logged]);
+    let port = format!(":{}", server.port());
+    let said = (0..CASES.len()).map(|number| {
+        let anonymous = anonymous(server.port(), number);
+        let alice = Tool::new("svn")
+            .args(["list", "--non-interactive", "--no-auth-cache"])
+            .args(["--username", "alice", "--password", "secret"])
+            .arg(server.url(&number.to_string()))
+            .run();
+        without_number(&format!("{anonymous}\n{}", alice.err()).replace(&port, ""))
+    });
+    let said: Vec<String> = said.collect();
+    let logged = fs::read_to_string(&log).expect("because it logs");
+    let lines = logged.lines().map(|line| without_number(&without_place(line)));
+    // The client hangs up where it is refused.
+    let lines = lines.filter(|line| !line.contains(" 210002 "));
+    (said, lines.collect())
+}
+
+/// What the server says to somebody without a name who asks for the youngest revision and a directory.
+fn anonymous(port: u16, number: usize) -> String {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).expect("because it listens");
+    let url = format!("svn://127.0.0.1:{port}/{number}");
+    let words = format!(
+        "( 2 ( edit-pipeline svndiff1 depth ) {}:{url} 4:test ( ) ) ( ANONYMOUS ( 0: ) ) \
+         ( get-latest-rev ( ) ) ( get-dir ( 0: ( ) false true ( kind ) false ) ) ",
+        url.len()
+    );
+    // The server may have hung up before everything was said.
+    _ = stream.write_all(words.as_bytes());
+    _ = stream.shutdown(Shutdown::Write);
+    let mut heard = Vec::new();
+    _ = stream.read_to_end(&mut heard);
+    String::from_utf8_lossy(&heard).into_owned()
+}
+
+/// Theirs does not count the lines of section headers: `line N` loses its number.
+fn without_number(text: &str) -> String {
+    let mut parts = text.split("line ");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        out.push_str("line ");
+        out.push_str(rest);
+    }
+    out
+}
+
+/// A line of our log without the number of a line in a configuration file.
+fn without_line(line: &str) -> String {
+    match line.split_once(" (line ") {
+        Some((before, after)) => {
+            let rest = after.split_once(')').map_or("", |(_, rest)| rest);
+            format!("{before}{rest}")
+        }
+        None => line.to_owned(),
+    }
+}
+
+/// Replaces a file that may be read-only.
+pub fn replace(path: &Path, text: &str) {
+    drop(fs::remove_file(path));
+    fs::write(path, text).expect("because it was just removed");
+}
