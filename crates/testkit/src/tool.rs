@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
+use crate::server::transport::certificate;
+
 /// Whose program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
@@ -281,7 +283,21 @@ fn profile_dir() -> PathBuf {
     dir.expect("because a program is in a folder").to_owned()
 }
 
-/// A home folder without anyone's Subversion configuration in it.
-fn home() -> PathBuf {
-    folder("testkit-home")
+/// A home folder without anyone's Subversion configuration in it; its owner believes our test servers' certificate.
+fn home() -> &'static Path {
+    static HOME: OnceLock<PathBuf> = OnceLock::new();
+    HOME.get_or_init(|| {
+        let home = folder("testkit-home");
+        let settings = home.join(".subversion");
+        let believed = certificate().certificate.display().to_string();
+        let text = format!("[global]\nssl-authority-files = {believed}\n");
+        let servers = settings.join("servers");
+        if std::fs::read_to_string(&servers).ok().as_ref() != Some(&text) {
+            std::fs::create_dir_all(&settings).expect("because target/ can be written");
+            let whole = settings.join(format!("servers.{}", std::process::id()));
+            std::fs::write(&whole, text).expect("because target/ can be written");
+            std::fs::rename(&whole, &servers).expect("because target/ can be written");
+        }
+        home
+    })
 }

@@ -1,9 +1,13 @@
 //! The real clients against our server: each scenario runs twice, against Subversion's `svnserve` and against ours, on the same
 //! repository, and must leave the same transcript.
 //!
+//! `$SVEN_INTEROP_OVER` (`svn`, `http`, `http-v1`, `https`) chooses the transport; over HTTP theirs is Apache. `cargo xtask interop`
+//! runs the scenarios over all of them.
+//!
 //! What differs rightly is taken out ([`pair`]): ports, folders, and the order of lines where the protocol leaves it open.
 
 mod access;
+mod apache;
 mod checkout;
 mod config;
 mod crash;

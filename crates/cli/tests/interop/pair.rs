@@ -6,7 +6,11 @@ use std::thread;
 
 use tempfile::TempDir;
 use testkit::server::Server;
+use testkit::server::http::Site;
+use testkit::server::transport::Transport;
 use testkit::{Repo, Side, Spec, Tool, scratch};
+
+use crate::apache;
 
 /// Theirs and ours, serving the same repository.
 pub struct Pair {
@@ -14,7 +18,7 @@ pub struct Pair {
     ours: Server,
     /// What the clients call the repository.
     name: String,
-    scheme: &'static str,
+    transport: Transport,
     _root: TempDir,
 }
 
@@ -36,35 +40,31 @@ impl Pair {
         Pair::serving(&testkit::build(spec), &[])
     }
 
-    /// Serves `repo` with more arguments for both servers.
+    /// Serves `repo` with more arguments for both servers. Over HTTP Apache is told what `conf/svnserve.conf` says.
     pub fn serving(repo: &Repo, args: &[&str]) -> Pair {
-        let root = scratch();
-        std::os::unix::fs::symlink(repo.path(), root.path().join("repo"))
-            .expect("because the folder is empty");
-        let start = |side| {
-            let more = if side == Side::Theirs { &["-T"][..] } else { &[] };
-            Server::svnserve(side, root.path(), &[args, more].concat())
+        let transport = Transport::chosen(Transport::Svn);
+        let rules = match transport {
+            Transport::Svn => String::new(),
+            _ => apache::rules(&repo.path().join("conf"), args),
         };
-        Pair {
-            theirs: start(Side::Theirs),
-            ours: start(Side::Ours),
-            name: "repo".to_owned(),
-            scheme: "svn",
-            _root: root,
-        }
+        Pair::over(transport, repo, &rules, args)
     }
 
     /// Serves a repository made from `spec` over HTTP; theirs is Apache, with `location` inside of its `Location`.
     pub fn over_http(spec: &Spec, location: &str) -> Pair {
+        Pair::over(Transport::chosen_http(), &testkit::build(spec), location, &[])
+    }
+
+    fn over(transport: Transport, repo: &Repo, apache: &str, args: &[&str]) -> Pair {
         let root = scratch();
-        std::os::unix::fs::symlink(testkit::build(spec).path(), root.path().join("repo"))
+        std::os::unix::fs::symlink(repo.path(), root.path().join("repo"))
             .expect("because the folder is empty");
-        let start = |side| Server::http(side, root.path(), location, &[]);
+        let [theirs, ours] = Side::BOTH.map(|side| serve(side, transport, root.path(), apache, args));
         Pair {
-            theirs: start(Side::Theirs),
-            ours: start(Side::Ours),
+            theirs,
+            ours,
             name: "repo".to_owned(),
-            scheme: "http",
+            transport,
             _root: root,
         }
     }
@@ -97,9 +97,26 @@ impl Pair {
     }
 
     fn client(&self, side: Side) -> Client {
-        let mut client = Client::new(self.port(side), &self.name);
-        client.url = client.url.replacen("svn", self.scheme, 1);
-        client
+        Client::over(self.transport.scheme(), self.port(side), &self.name)
+    }
+}
+
+/// Serves every repository below `root`.
+pub fn serve(side: Side, transport: Transport, root: &Path, apache: &str, args: &[&str]) -> Server {
+    match transport {
+        Transport::Svn => {
+            let more = if side == Side::Theirs { &["-T"][..] } else { &[] };
+            Server::svnserve(side, root, &[args, more].concat())
+        }
+        _ => {
+            let site = Site {
+                transport,
+                apache,
+                args,
+                ..Site::plain(root)
+            };
+            Server::site(side, &site)
+        }
     }
 }
 

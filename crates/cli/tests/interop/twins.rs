@@ -11,10 +11,12 @@ use std::thread;
 
 use tempfile::TempDir;
 use testkit::normalize::{mask_dates, mask_uuids, sorted_lines};
+use testkit::server::transport::Transport;
 use testkit::server::{Server, http};
 use testkit::{Repo, Side, Tool, greek, scratch};
 
-use crate::pair::{Client, compare};
+use crate::apache;
+use crate::pair::{Client, compare, serve};
 use crate::serve::without_place;
 
 /// The two, each with its server.
@@ -31,7 +33,7 @@ pub struct Twin {
     pub path: PathBuf,
     /// Its server.
     pub server: Server,
-    scheme: &'static str,
+    transport: Transport,
     /// Where it logs, if what it logs is compared.
     log: Option<PathBuf>,
 }
@@ -69,26 +71,31 @@ impl Twins {
 
     /// Two copies of `repo`, served over HTTP. The files are ours in `conf/`, `location` is Apache's configuration.
     pub fn over_http(repo: &Repo, conf: &[(&str, &str)], location: &str) -> Twins {
-        Twins::served(repo, conf, "http", |side, folder| {
-            (Server::http(side, folder, location, &[]), None)
+        let transport = Transport::chosen_http();
+        Twins::served(repo, conf, transport, |side, folder| {
+            (serve(side, transport, folder, location, &[]), None)
         })
     }
 
-    /// Two copies of `repo`.
+    /// Two copies of `repo`. Over HTTP Apache is told what `conf/svnserve.conf` says, and no logs are compared.
     pub fn of(repo: &Repo, conf: &[(&str, &str)], args: &[&str]) -> Twins {
-        Twins::served(repo, conf, "svn", |side, folder| {
+        let transport = Transport::chosen(Transport::Svn);
+        Twins::served(repo, conf, transport, |side, folder| {
+            if transport != Transport::Svn {
+                let rules = apache::rules(&folder.join("repo/conf"), args);
+                return (serve(side, transport, folder, &rules, args), None);
+            }
             let log = folder.join("log");
             let logged = log.display().to_string();
-            let threads = if side == Side::Theirs { &["-T"][..] } else { &[] };
-            let args = [args, threads, &["--log-file", &logged]].concat();
-            (Server::svnserve(side, folder, &args), Some(log))
+            let args = [args, &["--log-file", &logged]].concat();
+            (serve(side, transport, folder, "", &args), Some(log))
         })
     }
 
     fn served(
         repo: &Repo,
         conf: &[(&str, &str)],
-        scheme: &'static str,
+        transport: Transport,
         serve: impl Fn(Side, &Path) -> (Server, Option<PathBuf>),
     ) -> Twins {
         let root = scratch();
@@ -110,7 +117,7 @@ impl Twins {
                 side,
                 path,
                 server,
-                scheme,
+                transport,
                 log,
             }
         });
@@ -135,7 +142,7 @@ impl Twins {
     /// Runs `scenario` on both sides at once, compares the transcripts and what is left behind.
     pub fn same(&self, scenario: impl Fn(&mut Client) + Sync) {
         let run = |twin: &Twin| {
-            let mut client = Client::over(twin.scheme, twin.server.port(), "repo");
+            let mut client = Client::over(twin.transport.scheme(), twin.server.port(), "repo");
             client.mask(twin.path.display().to_string(), "REPO");
             client.lines("svn checkout -q $U wc");
             scenario(&mut client);

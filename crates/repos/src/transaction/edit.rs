@@ -19,17 +19,15 @@ pub struct Step {
 
 impl Transaction {
     /// Refuses a step that is based on another revision of a node than the one it would change. `based_on` is none where the
-    /// client did not say; a node that is not there passes.
+    /// client did not say. What the client has and the transaction has not is not found.
     ///
     /// # Errors
-    /// `RA_OUT_OF_DATE`, `FS_NO_SUCH_REVISION`.
+    /// `RA_OUT_OF_DATE`, `FS_NO_SUCH_REVISION`, `FS_NOT_FOUND`.
     pub fn check_base(&self, path: &FsPath, based_on: Option<Revnum>) -> Result<()> {
         let Some(based_on) = based_on else {
             return Ok(());
         };
-        let Some(node) = self.node(path)? else {
-            return Ok(());
-        };
+        let node = self.txn.root()?.node(path)?;
         let refused = || {
             let text = out_of_date(path, node.kind()).message();
             Error::new(Code::RA_OUT_OF_DATE, text)

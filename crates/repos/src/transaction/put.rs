@@ -44,13 +44,13 @@ impl Transaction {
     /// of locks.
     pub fn put(&mut self, put: &Put<'_>) -> Result<Putting> {
         let path = put.path;
+        self.check_base(path, put.based_on)?;
         let is_new = self.kind(path)? == NodeKind::None;
         if is_new {
             check_name(&path.to_rel())?;
             self.touch()?;
             self.txn.make_file(path)?;
         } else {
-            self.check_base(path, put.based_on)?;
             self.touch()?;
         }
         let (writer, decoder) = match put.is_delta {

@@ -81,8 +81,12 @@ impl Fault {
         if let (Some(error), Some(log)) = (&self.error, &service.log) {
             log.error(Origin::at(Some(request.peer.address.ip())), error);
         }
-        if self.gone || reply.begun() {
+        if self.gone {
             reply.break_off();
+            return;
+        }
+        if reply.begun() {
+            reply.cut_short();
             return;
         }
         reply.start_over();

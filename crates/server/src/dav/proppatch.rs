@@ -37,13 +37,17 @@ pub(super) fn proppatch(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
             let outcome = match visit.working_path() {
                 Some(path) => visit.step(|visit, in_use| {
                     let transaction = in_use.transaction;
-                    if transaction.kind(&path)? == NodeKind::None {
+                    let based_on = visit.version_name();
+                    let is_there = transaction.kind(&path)? != NodeKind::None;
+                    if !is_there && based_on.is_none() {
                         return Err(Fault::html(StatusCode::NOT_FOUND));
                     }
-                    visit.check_locked(&path, &[])?;
-                    let based_on = visit.version_name();
+                    if is_there {
+                        visit.check_locked(&path, &[])?;
+                    }
                     transaction.check_base(&path, based_on).map_err(refused)?;
-                    Ok(node_props(transaction, &path, &changes))
+                    let foreign = Foreign::of(visit);
+                    Ok(node_props(transaction, &path, &changes, foreign))
                 })?,
                 None => visit.step(|_, in_use| Ok(txn_props(in_use.transaction, &changes)))?,
             };
@@ -137,12 +141,17 @@ fn all_or_none<T>(
     changes.iter().enumerate().map(others).collect()
 }
 
-fn node_props(transaction: &mut Transaction, path: &base::FsPath, changes: &[PropChange]) -> Outcomes {
+fn node_props(
+    transaction: &mut Transaction,
+    path: &base::FsPath,
+    changes: &[PropChange],
+    foreign: Foreign,
+) -> Outcomes {
     let transaction = std::cell::RefCell::new(transaction);
     all_or_none(
         changes,
         |change| {
-            let Some((name, value)) = wanted(change)? else {
+            let Some((name, value)) = wanted(change, foreign)? else {
                 return Ok(None);
             };
             let step = transaction.borrow_mut().change_prop(path, &name, value);
@@ -163,7 +172,7 @@ fn txn_props(transaction: &mut Transaction, changes: &[PropChange]) -> Outcomes 
     all_or_none(
         changes,
         |change| {
-            let Some((name, value)) = wanted(change)? else {
+            let Some((name, value)) = wanted(change, Foreign::Refused)? else {
                 return Ok(None);
             };
             // Who commits is known from the request.
@@ -186,11 +195,30 @@ fn txn_props(transaction: &mut Transaction, changes: &[PropChange]) -> Outcomes 
 /// A property and the value that it is to get.
 type Wanted<'a> = (String, Option<&'a [u8]>);
 
+/// What becomes of properties that are not Subversion's. None of them is ever stored.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Foreign {
+    /// The request fails.
+    Refused,
+    /// As if it had been stored: plain WebDAV programs take a refusal for a failure of what they are doing.
+    PassedOver,
+}
+
+impl Foreign {
+    fn of(visit: &Visit<'_>) -> Foreign {
+        match visit.place.location.autoversioning {
+            true => Foreign::PassedOver,
+            false => Foreign::Refused,
+        }
+    }
+}
+
 /// What a change asks for; `None` where there is nothing to do.
-fn wanted(change: &PropChange) -> Result<Option<Wanted<'_>>, Failed> {
+fn wanted(change: &PropChange, foreign: Foreign) -> Result<Option<Wanted<'_>>, Failed> {
     let Some(name) = property_name(&change.name) else {
         return match change.action {
             Action::Remove => Ok(None),
+            _ if foreign == Foreign::PassedOver => Ok(None),
             _ => Err(unexplained()),
         };
     };
@@ -204,7 +232,7 @@ fn wanted(change: &PropChange) -> Result<Option<Wanted<'_>>, Failed> {
 
 /// Changes a property of a revision, at once and with hooks.
 fn revision_prop(visit: &Visit<'_>, rev: Revnum, change: &PropChange) -> Result<(), Failed> {
-    let Some((name, value)) = wanted(change)? else {
+    let Some((name, value)) = wanted(change, Foreign::Refused)? else {
         return Ok(());
     };
     let expected = match &change.expected {

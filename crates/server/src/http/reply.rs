@@ -40,6 +40,8 @@ pub(crate) struct Reply {
     gzip: Option<u32>,
     /// What compresses it.
     encoder: Option<GzEncoder<Vec<u8>>>,
+    /// What is on its way shows by itself whether it is whole.
+    is_xml: bool,
 }
 
 impl Reply {
@@ -61,6 +63,7 @@ impl Reply {
             patience,
             gzip: gzip.filter(|_| !bodiless),
             encoder: None,
+            is_xml: false,
         }
     }
 
@@ -182,6 +185,8 @@ impl Reply {
         self.sent += bytes.len() as u64;
         if let Some(head) = self.head.take() {
             let (pieces, from) = mpsc::channel(WAITING);
+            let kind = self.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
+            self.is_xml = kind.is_some_and(|kind| kind.starts_with(b"text/xml"));
             let left = self.headers.get(CONTENT_LENGTH);
             let left = left.and_then(|length| length.to_str().ok()?.parse().ok());
             let response = self.response(ReplyBody::Pieces { from, left });
@@ -268,6 +273,14 @@ impl Reply {
         self.sent = body.as_ref().map_or(0, |body| body.len() as u64);
         let response = self.response(ReplyBody::Whole(body));
         head.send(response).map_err(|_| gone())
+    }
+
+    /// Ends an answer that cannot be made any further. XML whose elements stay open is no answer, and says so to clients that
+    /// would ask again, for ever, after a connection that was lost; everything else is broken off.
+    pub(crate) fn cut_short(&mut self) {
+        if !self.is_xml || self.pieces.is_none() || self.finish().is_err() {
+            self.break_off();
+        }
     }
 
     /// Ends the answer in the middle: the client must see that it is not whole.

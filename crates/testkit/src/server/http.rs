@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::{Server, free_port};
+use super::Server;
+use super::transport::{Transport, certificate};
 use crate::tool::{Side, Tool, personality, scratch};
 
 /// Where Debian keeps Apache's modules.
@@ -16,6 +17,8 @@ const LOADED: &[&str] = &[
     "authn_file",
     "authz_core",
     "authz_user",
+    "authz_host",
+    "access_compat",
     "auth_basic",
     "dav",
     "dav_svn",
@@ -26,6 +29,9 @@ const LOADED: &[&str] = &[
     "env",
 ];
 
+/// What https takes as well.
+const LOADED_FOR_TLS: &[&str] = &["socache_shmcb", "ssl"];
+
 /// alice (secret), bob (pw) and carol (pw), as `htpasswd -s` writes them.
 const USERS: &str = "alice:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\nbob:{SHA}GpHWL3ymc5liWkNopqtdSjuqYHM=\n\
                      carol:{SHA}GpHWL3ymc5liWkNopqtdSjuqYHM=\n";
@@ -34,27 +40,97 @@ const USERS: &str = "alice:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\nbob:{SHA}GpHWL3ymc
 pub const READ_FREELY: &str = "AuthType Basic\nAuthName repository\nAuthUserFile USERS\n\
                                <LimitExcept GET PROPFIND OPTIONS REPORT>\nRequire valid-user\n</LimitExcept>\n";
 
+/// What a server that speaks HTTP serves, and how: every repository below `parent`, at `/NAME`.
+#[derive(Clone, Copy, Debug)]
+pub struct Site<'a> {
+    /// Not [`Transport::Svn`].
+    pub transport: Transport,
+    /// The folder of repositories.
+    pub parent: &'a Path,
+    /// Lines inside of Apache's `Location`; `USERS` stands for its password file.
+    pub apache: &'a str,
+    /// Lines of our `[[location]]`.
+    pub ours: &'a str,
+    /// More arguments for `sven serve`.
+    pub args: &'a [&'a str],
+}
+
+impl<'a> Site<'a> {
+    /// Over `http://`, with nothing special said.
+    pub fn plain(parent: &'a Path) -> Site<'a> {
+        Site {
+            transport: Transport::Http,
+            parent,
+            apache: "",
+            ours: "",
+            args: &[],
+        }
+    }
+}
+
 impl Server {
     /// Serves every repository below `parent` at `http://127.0.0.1:PORT/NAME`. Theirs gets `location` inside of its `Location`
     /// (`USERS` stands for its password file), ours more arguments for `sven serve`.
     pub fn http(side: Side, parent: &Path, location: &str, args: &[&str]) -> Server {
+        let site = Site {
+            apache: location,
+            args,
+            ..Site::plain(parent)
+        };
+        Server::site(side, &site)
+    }
+
+    /// Serves what `site` says.
+    pub fn site(side: Side, site: &Site<'_>) -> Server {
         match side {
-            Side::Theirs => Server::apache(parent, location),
-            Side::Ours => Server::started("sven serve", |port| {
-                let tool = Tool::new(personality("sven"))
-                    .arg("serve")
-                    .arg("--svn")
-                    .arg(format!("127.0.0.1:{}", free_port()))
-                    .arg("--http")
-                    .arg(format!("127.0.0.1:{port}"))
-                    .args(args)
-                    .arg(parent);
-                (tool, None)
-            }),
+            Side::Theirs => Server::apache(site),
+            Side::Ours => Server::sven(site),
         }
     }
 
-    fn apache(parent: &Path, location: &str) -> Server {
+    /// The requests that a server which speaks HTTP has answered: one line each, which begins with the method. Both servers
+    /// write a line when the answer has gone, which may be after the client has seen its end.
+    pub fn requests(&self) -> Vec<String> {
+        let dir = self.dir.as_ref().expect("because only svnserve has none");
+        let log = fs::read_to_string(dir.path().join("access.log")).unwrap_or_default();
+        let asked = |line: &str| Some(line.split_once('"')?.1.split_once(" HTTP/")?.0.to_owned());
+        log.lines().filter_map(asked).collect()
+    }
+
+    fn sven(site: &Site<'_>) -> Server {
+        Server::started("sven serve", |port| {
+            let dir = scratch();
+            let at = |name: &str| dir.path().join(name).display().to_string();
+            let scheme = site.transport.scheme();
+            let mut conf = format!(
+                "[listen]\n{scheme} = \"127.0.0.1:{port}\"\n[log]\naccess = '{}'\n",
+                at("access.log")
+            );
+            if site.transport == Transport::Https {
+                let pair = certificate();
+                let (certificate, key) = (pair.certificate.display(), pair.key.display());
+                conf.push_str(&format!("[tls]\ncertificate = '{certificate}'\nkey = '{key}'\n"));
+            }
+            conf.push_str(&format!(
+                "[[location]]\npath = '/'\nparent = '{}'\n",
+                site.parent.display()
+            ));
+            if site.transport == Transport::HttpV1 {
+                conf.push_str("advertise-v2 = false\n");
+            }
+            conf.push_str(&site.ours.replace("USERS", &at("users")));
+            for (name, text) in [("sven.toml", conf.as_str()), ("users", USERS)] {
+                fs::write(dir.path().join(name), text).expect("because the folder is ours");
+            }
+            let tool = Tool::new(personality("sven"))
+                .args(["serve", "--config"])
+                .arg(dir.path().join("sven.toml"))
+                .args(site.args);
+            (tool, Some(dir))
+        })
+    }
+
+    fn apache(site: &Site<'_>) -> Server {
         Server::started("apache2", |port| {
             let dir = scratch();
             let at = |name: &str| dir.path().join(name).display().to_string();
@@ -65,19 +141,30 @@ impl Server {
                 at("pid"),
                 at("error.log"),
             );
-            for module in LOADED {
+            let (modules, lines) = match site.transport {
+                Transport::Https => (LOADED_FOR_TLS, tls(&at("session-cache"))),
+                Transport::HttpV1 => (&[][..], "SVNAdvertiseV2Protocol off\n".to_owned()),
+                Transport::Http | Transport::Svn => (&[][..], String::new()),
+            };
+            for module in LOADED.iter().chain(modules) {
                 let file = format!("{MODULES}/mod_{module}.so");
                 // What is no file is built in.
                 if Path::new(&file).exists() {
                     conf.push_str(&format!("LoadModule {module}_module {file}\n"));
                 }
             }
+            let (tls, v1) = match site.transport {
+                Transport::Https => (lines.as_str(), ""),
+                _ => ("", lines.as_str()),
+            };
             conf.push_str(&format!(
-                "LogFormat \"%{{SVN-ACTION}}e\" svn\nCustomLog \"{}\" svn env=SVN-ACTION\n<Location />\nDAV svn\n\
-                 SVNParentPath \"{}\"\n{}</Location>\n",
+                "{tls}LogFormat \"%{{SVN-ACTION}}e\" svn\nCustomLog \"{}\" svn env=SVN-ACTION\n\
+                 CustomLog \"{}\" \"%h %l %u %t \\\"%r\\\" %>s %b\"\n<Location />\nDAV svn\n\
+                 SVNParentPath \"{}\"\n{v1}{}</Location>\n",
                 at("svn.log"),
-                parent.display(),
-                location.replace("USERS", &at("users")),
+                at("access.log"),
+                site.parent.display(),
+                site.apache.replace("USERS", &at("users")),
             ));
             for (name, text) in [("httpd.conf", conf.as_str()), ("users", USERS)] {
                 fs::write(dir.path().join(name), text).expect("because the folder is ours");
@@ -88,4 +175,14 @@ impl Server {
             (tool, Some(dir))
         })
     }
+}
+
+fn tls(cache: &str) -> String {
+    let pair = certificate();
+    format!(
+        "SSLRandomSeed startup builtin\nSSLSessionCache \"shmcb:{cache}(512000)\"\nSSLEngine on\nSSLCertificateFile \"{}\"\n\
+         SSLCertificateKeyFile \"{}\"\n",
+        pair.certificate.display(),
+        pair.key.display()
+    )
 }

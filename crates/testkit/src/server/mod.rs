@@ -1,6 +1,7 @@
 //! A server in the background, theirs or ours, on a port of its own; dropped means stopped.
 
 pub mod http;
+pub mod transport;
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -17,7 +18,7 @@ pub struct Server {
     child: Child,
     port: u16,
     /// Files that it needs while it runs.
-    _dir: Option<TempDir>,
+    dir: Option<TempDir>,
 }
 
 impl Server {
@@ -55,11 +56,7 @@ impl Server {
                 .stderr(Stdio::inherit())
                 .spawn()
                 .unwrap_or_else(|e| panic!("can't start {what}: {e}"));
-            let mut server = Server {
-                child,
-                port,
-                _dir: dir,
-            };
+            let mut server = Server { child, port, dir };
             if server.wait_until_up() {
                 return server;
             }
