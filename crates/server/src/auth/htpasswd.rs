@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use sha_crypt::{PasswordHashRef, PasswordVerifier as _, ShaCrypt};
 use sha1::Digest as _;
 
-use super::{md5_crypt, same};
+use super::{des_crypt, md5_crypt, same};
 
 /// A parsed file.
 #[derive(Default)]
@@ -80,10 +80,7 @@ pub(super) fn verify(password: &[u8], hash: &str) -> Result<bool> {
         let stored = PasswordHashRef::new(hash).map_err(|_| unknown("a malformed SHA-crypt hash"))?;
         return Ok(ShaCrypt::default().verify_password(password, stored).is_ok());
     }
-    Err(unknown(match hash.len() {
-        13 => "the old DES crypt, which keeps eight characters of a password and is not supported",
-        _ => "a hash of an unknown kind",
-    }))
+    des_crypt::verify(password, hash).ok_or_else(|| unknown("a hash of an unknown kind"))
 }
 
 fn unknown(what: &str) -> Error {
@@ -100,7 +97,7 @@ mod tests {
     fn hashes_of_the_real_tools_are_understood() {
         let file = Htpasswd::parse(include_str!("htpasswd_sample.txt"));
         assert_eq!(file.hashes.len(), 9);
-        for name in ["apr1", "bcrypt", "sha1", "sha256", "sha512", "md5", "rounds"] {
+        for name in ["apr1", "bcrypt", "sha1", "sha256", "sha512", "md5", "rounds", "des"] {
             let hash = file.hash(name).expect("because the file has it");
             assert!(verify(b"s3cret", hash).expect("a known kind"), "{name}");
             for wrong in [&b"s3cres"[..], b"", b"s3cret "] {
@@ -109,8 +106,6 @@ mod tests {
         }
         let long = file.hash("long").expect("because the file has it");
         assert!(verify("ä sehr lönger Satz als Passwort, 0123456789".as_bytes(), long).expect("known"));
-        let des = verify(b"s3cret", file.hash("des").expect("because the file has it"));
-        assert!(des.expect_err("not supported").message().contains("DES"));
         assert_eq!(
             file.ha1("dig", "The realm"),
             Some("a9b9a18b87427a78731bae20115867ce")

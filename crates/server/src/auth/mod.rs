@@ -7,6 +7,7 @@
 //!
 //! What is absent: what a user may do. `dav::access` answers that.
 
+mod des_crypt;
 mod digest;
 mod files;
 mod htpasswd;

@@ -27,6 +27,8 @@ const LOADED: &[&str] = &[
     "dir",
     "mime",
     "env",
+    "proxy",
+    "proxy_http",
 ];
 
 /// What https takes as well.
@@ -45,6 +47,8 @@ pub const READ_FREELY: &str = "AuthType Basic\nAuthName repository\nAuthUserFile
 pub struct Site<'a> {
     /// Not [`Transport::Svn`].
     pub transport: Transport,
+    /// The beginning of URLs: `/`, or `/svn` and the like.
+    pub at: &'a str,
     /// The folder of repositories.
     pub parent: &'a Path,
     /// Lines inside of Apache's `Location`; `USERS` stands for its password file.
@@ -60,6 +64,7 @@ impl<'a> Site<'a> {
     pub fn plain(parent: &'a Path) -> Site<'a> {
         Site {
             transport: Transport::Http,
+            at: "/",
             parent,
             apache: "",
             ours: "",
@@ -112,7 +117,8 @@ impl Server {
                 conf.push_str(&format!("[tls]\ncertificate = '{certificate}'\nkey = '{key}'\n"));
             }
             conf.push_str(&format!(
-                "[[location]]\npath = '/'\nparent = '{}'\n",
+                "[[location]]\npath = '{}'\nparent = '{}'\n",
+                site.at,
                 site.parent.display()
             ));
             if site.transport == Transport::HttpV1 {
@@ -159,10 +165,11 @@ impl Server {
             };
             conf.push_str(&format!(
                 "{tls}LogFormat \"%{{SVN-ACTION}}e\" svn\nCustomLog \"{}\" svn env=SVN-ACTION\n\
-                 CustomLog \"{}\" \"%h %l %u %t \\\"%r\\\" %>s %b\"\n<Location />\nDAV svn\n\
+                 CustomLog \"{}\" \"%h %l %u %t \\\"%r\\\" %>s %b\"\n<Location {}>\nDAV svn\n\
                  SVNParentPath \"{}\"\n{v1}{}</Location>\n",
                 at("svn.log"),
                 at("access.log"),
+                site.at,
                 site.parent.display(),
                 site.apache.replace("USERS", &at("users")),
             ));

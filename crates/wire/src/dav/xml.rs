@@ -126,7 +126,9 @@ impl Scopes {
                 self.declared.push((String::new(), value.into_owned()));
             } else if let Some(prefix) = key.strip_prefix("xmlns:") {
                 if value.is_empty() {
-                    return Err(Malformed::new(format!("prefix '{prefix}' stands for no namespace")));
+                    return Err(Malformed::new(format!(
+                        "prefix '{prefix}' stands for no namespace"
+                    )));
                 }
                 self.declared.push((prefix.to_owned(), value.into_owned()));
             } else {

@@ -1,0 +1,103 @@
+//! A client needs no more requests with ours than with Apache, whatever it does.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use testkit::server::Server;
+use testkit::server::http::Site;
+use testkit::server::transport::Transport;
+use testkit::{Repo, Side, Tool, scratch};
+
+use crate::twins::greek_repo;
+
+/// What is counted: a command in a folder with the working copy `wc`.
+const COMMANDS: &[&str] = &[
+    "checkout -q URL wc",
+    "list -v URL/A",
+    "list -R URL",
+    "log -v URL",
+    "cat URL/iota",
+    "info URL/A/mu",
+    "propget -R svn:ignore URL",
+    "blame URL/iota",
+    "diff -r 0:1 URL",
+    "mkdir -m m URL/new",
+    "commit -q -m m wc",
+    "update -q wc",
+    "update -q -r 1 wc",
+    "status -u wc",
+    "lock -q wc/A/D/gamma",
+    "unlock -q wc/A/D/gamma",
+    "copy -m m URL/A URL/copy",
+    "switch -q --ignore-ancestry URL/A wc",
+    "mergeinfo URL/A URL/copy",
+    "export -q URL/A out",
+    "delete -m m URL/new",
+];
+
+/// The requests that a server has answered, once it has written them all down.
+fn settled(server: &Server) -> Vec<String> {
+    let mut seen = server.requests();
+    loop {
+        sleep(Duration::from_millis(40));
+        let now = server.requests();
+        if now.len() == seen.len() {
+            return now;
+        }
+        seen = now;
+    }
+}
+
+/// The requests of each command.
+fn counted(side: Side, repo: &Repo) -> Vec<Vec<String>> {
+    let (root, dir) = (scratch(), scratch());
+    let copy = root.path().join("repo");
+    Tool::new("svnadmin")
+        .arg("hotcopy")
+        .arg(repo.path())
+        .arg(&copy)
+        .ok();
+    let conf = "[general]\nanon-access = write\n";
+    std::fs::write(copy.join("conf/svnserve.conf"), conf).expect("because it is a copy");
+    let transport = Transport::chosen_http();
+    let site = Site {
+        transport,
+        ..Site::plain(root.path())
+    };
+    let server = Server::site(side, &site);
+    let url = format!("{}://127.0.0.1:{}/repo", transport.scheme(), server.port());
+    let mut counts = Vec::new();
+    for command in COMMANDS {
+        if command.starts_with("commit") {
+            for file in ["iota", "A/mu", "A/B/lambda"] {
+                std::fs::write(dir.path().join("wc").join(file), "changed").expect("because it is ours");
+            }
+        }
+        let before = settled(&server).len();
+        let args: Vec<String> = command.split(' ').map(|arg| arg.replace("URL", &url)).collect();
+        let said = Tool::new("svn")
+            .args(args)
+            .args(["--non-interactive", "--no-auth-cache"])
+            .dir(dir.path())
+            .run();
+        // Nobody may lock without a name.
+        assert_eq!(said.code, i32::from(command.contains("lock -q")), "{said:?}");
+        counts.push(settled(&server).split_off(before));
+    }
+    counts
+}
+
+#[test]
+fn no_command_needs_more_requests_than_with_apache() {
+    let repo = greek_repo();
+    let [theirs, ours] = Side::BOTH.map(|side| counted(side, &repo));
+    for ((command, theirs), ours) in COMMANDS.iter().zip(theirs).zip(ours) {
+        assert!(!theirs.is_empty(), "{command}: Apache wrote nothing down");
+        assert!(
+            ours.len() <= theirs.len(),
+            "{command}: {} requests, {} with Apache\n--- theirs\n{theirs:#?}\n--- ours\n{ours:#?}",
+            ours.len(),
+            theirs.len()
+        );
+    }
+}

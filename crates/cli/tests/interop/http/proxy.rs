@@ -1,0 +1,154 @@
+//! Copies for reading whose writes go to a master: Apache and ours, in each of both roles.
+
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use testkit::server::Server;
+use testkit::server::http::{READ_FREELY, Site};
+use testkit::server::transport::Transport;
+use testkit::{Side, Tool, scratch};
+
+use crate::pair::{Client, compare};
+use crate::twins::{CONF, greek_repo, write_program};
+
+/// A master, its copy, and who serves them.
+struct Both {
+    slave: Server,
+    master: Server,
+    repository: PathBuf,
+    copy: PathBuf,
+    _root: TempDir,
+}
+
+impl Both {
+    fn new(master: Side, slave: Side) -> Both {
+        let root = scratch();
+        let at = |name: &str| root.path().join(name).join("repo");
+        let (repository, copy) = (at("master"), at("slave"));
+        let origin = greek_repo();
+        for repository in [&repository, &copy] {
+            std::fs::create_dir(repository.parent().expect("because it has a name"))
+                .expect("because it is new");
+            Tool::new("svnadmin")
+                .arg("hotcopy")
+                .arg(origin.path())
+                .arg(repository)
+                .ok();
+            std::fs::write(repository.join("conf/svnserve.conf"), CONF).expect("because it is a copy");
+            let passwords = "[users]\nalice = secret\nbob = pw\n";
+            std::fs::write(repository.join("conf/passwd"), passwords).expect("because it is a copy");
+            write_program(
+                &repository.join("hooks/pre-revprop-change"),
+                "#!/bin/sh\nexit 0\n",
+            );
+        }
+        follow(&repository, &copy);
+        let serve = |side, transport, parent: &Path, apache: &str, ours: &str| {
+            let site = Site {
+                transport,
+                at: "/svn",
+                apache,
+                ours,
+                ..Site::plain(parent)
+            };
+            Server::site(side, &site)
+        };
+        let transport = Transport::chosen_http();
+        let folder = |of: &Path| of.parent().expect("because it has a name").to_owned();
+        let plain = if transport == Transport::Https {
+            Transport::Http
+        } else {
+            transport
+        };
+        let master = serve(master, plain, &folder(&repository), READ_FREELY, "");
+        let url = format!("http://127.0.0.1:{}/svn", master.port());
+        let apache = format!("{READ_FREELY}SVNMasterURI {url}\n");
+        let ours = format!("master-uri = '{url}'\n");
+        let slave = serve(slave, transport, &folder(&copy), &apache, &ours);
+        Both {
+            slave,
+            master,
+            repository,
+            copy,
+            _root: root,
+        }
+    }
+
+    fn play(&self) -> String {
+        let mut c = Client::over(Transport::chosen_http().scheme(), self.slave.port(), "svn/repo");
+        c.mask(self.master.port().to_string(), "MASTER");
+        c.lines(SCRIPT);
+        // What was committed through the copy is in the copy.
+        let dumps = [&self.repository, &self.copy].map(|of| {
+            let dump = Tool::new("svnadmin")
+                .args(["dump", "-q", "-r", "2:HEAD"])
+                .arg(of)
+                .ok();
+            testkit::normalize::mask_dates(&testkit::normalize::mask_uuids(&dump.out()))
+        });
+        compare(&dumps[0], &dumps[1]);
+        for repository in [&self.repository, &self.copy] {
+            Tool::new("svnadmin").args(["verify", "-q"]).arg(repository).ok();
+        }
+        c.into_transcript() + &dumps[0]
+    }
+}
+
+/// Makes every revision of `master` one of `copy` as well, before its committer hears of it.
+fn follow(master: &Path, copy: &Path) {
+    let (from, to) = (
+        format!("file://{}", master.display()),
+        format!("file://{}", copy.display()),
+    );
+    Tool::new("svnsync")
+        .args(["init", "-q", "--allow-non-empty", &to, &from])
+        .ok();
+    for (hook, command) in [
+        ("post-commit", format!("sync -q --non-interactive {to}")),
+        (
+            "post-revprop-change",
+            format!("copy-revprops -q --non-interactive {to} $2"),
+        ),
+    ] {
+        let text = format!("#!/bin/sh\n/usr/bin/svnsync {command}\n");
+        write_program(&master.join("hooks").join(hook), &text);
+    }
+}
+
+const SCRIPT: &str = r"
+svn checkout -q $U wc; svn info --show-item revision wc
+echo x >> wc/iota; svn add -q --parents wc/iota; svn commit -m 'Through the copy' wc
+svn update wc
+svn lock wc/iota
+echo y >> wc/iota; svn commit -m 'With a token' wc
+svn lock -q wc/A/mu; echo z >> wc/A/mu; svn commit --no-unlock -m 'Kept' wc; svn status wc
+bob mkdir -m 'Beside' $U/new
+svn unlock wc/A/mu
+svn copy -m 'Copied' $U/A $U/copy
+svn mv -m 'Moved' $U/copy $U/moved
+svn propset --revprop -r 1 svn:log 'Changed' $U
+svn propget --revprop -r 1 svn:log $U
+svn propset -q p v wc/A; svn commit -m 'A property' wc
+svn update wc
+svn rm -q wc/A/B; svn commit -m 'Removed' wc
+svn mkdir -m 'Again' $U/new
+svn switch -q --ignore-ancestry $U/moved wc; svn status wc; svn info --show-item relative-url wc
+anon mkdir -m 'Nobody' $U/nobody
+printf 'f' > f; mucc -m 'Many' put f x/f mkdir y
+printf 'f' > f; mucc -m 'Many' mkdir x put f x/f mkdir y
+svn log -v $U
+svn ls -R $U
+";
+
+#[test]
+fn commits_and_locks_go_through_a_copy_to_its_master() {
+    let heard = Both::new(Side::Theirs, Side::Theirs).play();
+    for (master, slave) in [
+        (Side::Theirs, Side::Ours),
+        (Side::Ours, Side::Theirs),
+        (Side::Ours, Side::Ours),
+    ] {
+        eprintln!("{master:?} is the master of {slave:?}");
+        compare(&heard, &Both::new(master, slave).play());
+    }
+}
