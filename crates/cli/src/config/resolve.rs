@@ -191,6 +191,7 @@ impl Config {
             advertise_v2: given.advertise_v2.unwrap_or(default.advertise_v2),
             hooks_env: self.optional(&given.hooks_env),
             access: self.access(&format!("{at}.auth"), Some(given))?,
+            realm: given.auth.realm.clone().or_else(|| self.file.auth.realm.clone()),
             read_only: read_only || given.read_only.unwrap_or(false),
             ..default
         })

@@ -6,7 +6,7 @@ use testkit::normalize::sorted_lines;
 use testkit::{Side, Tool};
 
 use crate::pair::{Client, compare};
-use crate::twins::{CONF, Twins, write_program};
+use crate::twins::{CONF, Twins, closed_over_http, write_program};
 
 const ALL: [&str; 9] = [
     "start-commit",
@@ -114,7 +114,7 @@ fn what_they_are_given() {
             "",
         ),
     ] {
-        let twins = Twins::with(&[("svnserve.conf", &conf), ("env", env)], &[]);
+        let twins = Twins::with(&[("svnserve.conf", &closed_over_http(&conf)), ("env", env)], &[]);
         for hook in ALL {
             twins.hook(hook, RECORDER);
         }

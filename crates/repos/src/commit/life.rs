@@ -86,7 +86,7 @@ pub(crate) fn finish(
     repo: &Repository,
     txn: &mut Txn,
     hooks: &Hooks,
-    base_path: &FsPath,
+    base_path: Option<&FsPath>,
     lock_tokens: &[(FsPath, String)],
     clock: &Clock,
 ) -> Result<CommitInfo> {

@@ -63,7 +63,7 @@ impl CommitEditor {
             &self.repo,
             txn,
             &options.hooks,
-            &options.base_path,
+            Some(&options.base_path),
             &options.lock_tokens,
             &self.clock,
         )?;

@@ -128,16 +128,22 @@ impl Hooks {
     }
 
     /// Runs `pre-commit`, which may ask about the transaction. Paths of lock tokens are given relative to `base`, the
-    /// root of the edit: as the client named them.
+    /// root of the edit, if it has one: as the client named them.
     ///
     /// # Errors
     /// `REPOS_HOOK_FAILURE`.
-    pub fn pre_commit(&self, txn: &str, base: &FsPath, lock_tokens: &[(FsPath, String)]) -> Result<()> {
+    pub fn pre_commit(
+        &self,
+        txn: &str,
+        base: Option<&FsPath>,
+        lock_tokens: &[(FsPath, String)],
+    ) -> Result<()> {
         let mut stdin = Vec::new();
         if !lock_tokens.is_empty() {
             stdin.extend_from_slice(b"LOCK-TOKENS:\n");
             for (path, token) in lock_tokens {
-                let shown = path.rel_str_below(base).unwrap_or(path.as_str());
+                let below = base.and_then(|base| path.rel_str_below(base));
+                let shown = below.unwrap_or(path.as_str());
                 escape(&mut stdin, shown);
                 stdin.push(b'|');
                 stdin.extend_from_slice(token.as_bytes());

@@ -321,7 +321,7 @@ impl Loader<'_> {
         }
         if let Some(hooks) = &self.options.pre_commit {
             txn.lay_down()?;
-            hooks.pre_commit(txn.name(), &FsPath::root(), &[])?;
+            hooks.pre_commit(txn.name(), None, &[])?;
         }
         let name = txn.name().to_owned();
         let rev = self.group.borrow_mut().commits.commit(txn, self.clock)?;

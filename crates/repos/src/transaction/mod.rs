@@ -48,8 +48,6 @@ pub struct Beginning<'a> {
 
 /// What a transaction is given when it becomes a revision.
 pub struct Ending<'a> {
-    /// What the client calls the root of its edit: `pre-commit` is told of locks relative to it.
-    pub base_path: &'a FsPath,
     /// The locks that the client holds: path in the repository and token.
     pub lock_tokens: &'a [(FsPath, String)],
     /// They end with the commit.
@@ -198,7 +196,7 @@ impl Transaction {
             &self.repo,
             &mut self.txn,
             ending.hooks,
-            ending.base_path,
+            None,
             ending.lock_tokens,
             clock,
         );

@@ -97,7 +97,9 @@ mod tests {
     fn hashes_of_the_real_tools_are_understood() {
         let file = Htpasswd::parse(include_str!("htpasswd_sample.txt"));
         assert_eq!(file.hashes.len(), 9);
-        for name in ["apr1", "bcrypt", "sha1", "sha256", "sha512", "md5", "rounds", "des"] {
+        for name in [
+            "apr1", "bcrypt", "sha1", "sha256", "sha512", "md5", "rounds", "des",
+        ] {
             let hash = file.hash(name).expect("because the file has it");
             assert!(verify(b"s3cret", hash).expect("a known kind"), "{name}");
             for wrong in [&b"s3cres"[..], b"", b"s3cret "] {

@@ -155,9 +155,10 @@ fn of_repository(visit: &Visit<'_>) -> Result<Rules, Error> {
     let repository = &visit.place.repository;
     let conf = conf_of(visit.service, repository)?;
     let files = AuthzFiles::of(&conf, repository.path());
-    let realm = match &conf.realm {
-        Some(realm) => plain_realm(&String::from_utf8_lossy(realm)),
-        None => repository.uuid(),
+    let realm = match (&visit.place.location.realm, &conf.realm) {
+        (Some(realm), _) => plain_realm(realm),
+        (None, Some(realm)) => plain_realm(&String::from_utf8_lossy(realm)),
+        (None, None) => repository.uuid(),
     };
     let providers: Vec<Provider> = conf
         .password_db

@@ -95,7 +95,6 @@ fn commit(visit: &Visit<'_>, name: &str) -> Outcome {
     let held = visit.held_tokens()?;
     let tokens: Vec<(FsPath, String)> = held.into_iter().map(|token| (FsPath::root(), token)).collect();
     let ending = Ending {
-        base_path: &FsPath::root(),
         lock_tokens: &tokens,
         // Their programs unlock what they have locked.
         release_locks: false,

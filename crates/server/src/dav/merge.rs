@@ -26,7 +26,7 @@ pub(super) fn merge(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     visit.resource = source.clone();
     let name = source_name(visit)?;
     let lock_tokens = lock_tokens(&base_path, &asked.locks)?;
-    let info = commit(visit, &name, &base_path, &lock_tokens)?;
+    let info = commit(visit, &name, &lock_tokens)?;
     // Names that cannot be changed now lead nowhere later, which does no harm.
     match &source {
         // It stays known, for the client that will remove it.
@@ -57,19 +57,13 @@ fn source_name(visit: &mut Visit<'_>) -> Result<String, Fault> {
     }
 }
 
-fn commit(
-    visit: &Visit<'_>,
-    name: &str,
-    base_path: &FsPath,
-    lock_tokens: &[(FsPath, String)],
-) -> Result<CommitInfo, Fault> {
+fn commit(visit: &Visit<'_>, name: &str, lock_tokens: &[(FsPath, String)]) -> Result<CommitInfo, Fault> {
     let taken = visit.service.transactions.take(visit.repository(), name);
     let transaction = taken.map_err(|error| match error.code() {
         Code::FS_NO_SUCH_TRANSACTION => Fault::hidden(StatusCode::NOT_FOUND, error),
         _ => error.into(),
     })?;
     let ending = Ending {
-        base_path,
         lock_tokens,
         release_locks: visit.has_option("release-locks"),
         user: visit.user.as_deref(),

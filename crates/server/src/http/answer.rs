@@ -38,6 +38,8 @@ pub(super) fn answer(service: &Arc<Service>, kind: Kind, mut request: Request, m
 
 fn serve(service: &Arc<Service>, kind: Kind, request: &mut Request, reply: &mut Reply) -> Result<(), Fault> {
     refuse(request)?;
+    #[cfg(test)]
+    tests::stumble(request, reply);
     match (kind, request.path.as_str()) {
         (Kind::Status, _) => status(service, request, reply),
         (_, path) if is_status(path) && service.http().status => status(service, request, reply),
@@ -151,4 +153,63 @@ fn write_down(service: &Service, request: &Request, reply: &Reply) {
         sent: reply.sent,
         failed: status.is_client_error() || status.is_server_error(),
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpStream;
+
+    use repos::Cache;
+
+    use super::*;
+    use crate::{Listener, Options, Server, Stop, Threads};
+
+    /// What a handler with a mistake does: panics before it says anything, or in the middle of it.
+    pub(super) fn stumble(request: &Request, reply: &mut Reply) {
+        match request.path.as_str() {
+            "/early" => panic!("a mistake of ours"),
+            "/late" => {
+                reply.content_type("text/xml; charset=\"utf-8\"");
+                reply.buffer().extend_from_slice(b"<begun>");
+                reply.spill().expect("a client that reads");
+                std::io::Write::flush(reply).expect("a client that reads");
+                panic!("a mistake of ours");
+            }
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn a_handler_that_panics_costs_an_answer_and_no_more() {
+        let service = Service::new(Options::default(), Cache::new(1 << 20), None);
+        let listener = Listener::bind(Some("127.0.0.1"), 0, false).expect("a free port");
+        let address = listener.address().expect("it is bound");
+        let server = Server::new(service, vec![], Threads::default()).with_http(vec![listener]);
+        let stop = Stop::new().expect("two sockets");
+        let stopped = stop.clone();
+        let running = std::thread::spawn(move || server.run(&stopped).expect("it runs"));
+        let mut socket = TcpStream::connect(address).expect("it listens");
+        for (path, last) in [("/early", ""), ("/late", ""), ("*", "Connection: close\r\n")] {
+            let method = if path == "*" { "OPTIONS" } else { "GET" };
+            let request = format!("{method} {path} HTTP/1.1\r\nHost: x\r\n{last}\r\n");
+            socket.write_all(request.as_bytes()).expect("it reads");
+        }
+        let mut said = String::new();
+        socket.read_to_string(&mut said).expect("it answers in text");
+        let answers: Vec<&str> = said.split("HTTP/1.1 ").skip(1).collect();
+        assert_eq!(answers.len(), 3, "{said}");
+        assert!(answers[0].starts_with("500 "), "{said}");
+        assert!(
+            answers[0].contains("x-request-id: ") && answers[0].contains("<p>Request "),
+            "{said}"
+        );
+        assert!(
+            answers[1].starts_with("200 ") && answers[1].contains("<begun>\r\n0\r\n"),
+            "{said}"
+        );
+        assert!(answers[2].starts_with("200 "), "{said}");
+        stop.stop();
+        running.join().expect("it ends without a panic");
+    }
 }

@@ -60,7 +60,6 @@ impl Connection {
             return;
         };
         let handshake = TlsAcceptor::from(tls.config()).accept(socket);
-        // Who fails here has no name yet, and scanners are many: nothing is logged above debug.
         match timeout(limits.header_timeout, handshake).await {
             Ok(Ok(stream)) => {
                 peer.tls = true;
@@ -69,8 +68,8 @@ impl Connection {
                 peer.certificate = first.and_then(|certificate| common_name(certificate));
                 self.talk(stream, pulse, peer).await;
             }
-            Ok(Err(error)) => tracing::debug!(peer = %self.address, %error, "TLS handshake failed"),
-            Err(_) => tracing::debug!(peer = %self.address, "TLS handshake took too long"),
+            Ok(Err(error)) => tracing::info!(peer = %self.address, %error, "TLS handshake failed"),
+            Err(_) => tracing::info!(peer = %self.address, "TLS handshake took too long"),
         }
     }
 

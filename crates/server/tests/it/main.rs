@@ -4,6 +4,7 @@ mod access;
 mod auth;
 mod directory;
 mod hostile;
+mod settings;
 mod site;
 mod slow;
 mod tls;

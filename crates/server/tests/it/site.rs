@@ -21,6 +21,8 @@ pub struct Plan {
     pub options: HttpOptions,
     pub access: Option<AccessRules>,
     pub tls: Option<TlsOptions>,
+    pub realm: Option<String>,
+    pub autoversioning: bool,
 }
 
 /// A server that runs until it is dropped.
@@ -47,10 +49,14 @@ impl Site {
             options: HttpOptions::default(),
             access: None,
             tls: None,
+            realm: None,
+            autoversioning: false,
         };
         plan(&mut made, folder.path());
         let mut location = Location::new("", Source::Parent(root.clone()));
         location.access = made.access;
+        location.realm = made.realm;
+        location.autoversioning = made.autoversioning;
         made.options.locations.push(location.into());
         let options = Options {
             root,

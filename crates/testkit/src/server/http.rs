@@ -164,7 +164,7 @@ impl Server {
                 _ => ("", lines.as_str()),
             };
             conf.push_str(&format!(
-                "{tls}LogFormat \"%{{SVN-ACTION}}e\" svn\nCustomLog \"{}\" svn env=SVN-ACTION\n\
+                "{tls}SVNUseUTF8 on\nLogFormat \"%{{SVN-ACTION}}e\" svn\nCustomLog \"{}\" svn env=SVN-ACTION\n\
                  CustomLog \"{}\" \"%h %l %u %t \\\"%r\\\" %>s %b\"\n<Location {}>\nDAV svn\n\
                  SVNParentPath \"{}\"\n{v1}{}</Location>\n",
                 at("svn.log"),

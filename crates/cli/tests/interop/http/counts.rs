@@ -27,7 +27,6 @@ const COMMANDS: &[&str] = &[
     "update -q -r 1 wc",
     "status -u wc",
     "lock -q wc/A/D/gamma",
-    "unlock -q wc/A/D/gamma",
     "copy -m m URL/A URL/copy",
     "switch -q --ignore-ancestry URL/A wc",
     "mergeinfo URL/A URL/copy",

@@ -133,7 +133,6 @@ fn cadaver(side: Side) -> String {
         .arg(&place.repository)
         .ok();
     let tree = Tool::new("svnlook").arg("tree").arg(&place.repository).ok();
-    let youngest = Tool::new("svnlook").arg("youngest").arg(&place.repository).ok();
     let mut out = String::new();
     for line in said.out().lines() {
         // A listing ends with a date.
@@ -143,10 +142,7 @@ fn cadaver(side: Side) -> String {
         };
         out.push('\n');
     }
-    out.replace(&format!(":{}", place.server.port()), ":PORT")
-        + &log.out()
-        + &youngest.out()
-        + &tree_without_ids(&tree.out())
+    out.replace(&format!(":{}", place.server.port()), ":PORT") + &log.out() + &tree_without_ids(&tree.out())
 }
 
 fn tree_without_ids(tree: &str) -> String {

@@ -58,6 +58,8 @@ pub struct Location {
     pub hooks_env: Option<PathBuf>,
     /// Who may come in. `None`: each repository's own `svnserve.conf` says it.
     pub access: Option<AccessRules>,
+    /// Shown to whoever is asked for a password where a repository's own file says who may come in, in place of what that says.
+    pub realm: Option<String>,
     /// Nobody may write.
     pub read_only: bool,
 }
@@ -80,6 +82,7 @@ impl Location {
             advertise_v2: true,
             hooks_env: None,
             access: None,
+            realm: None,
             read_only: false,
         }
     }

@@ -1,0 +1,45 @@
+//! Bytes as header lines that say who asks, and as a client's certificate: refused or understood.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../../crates/server/src/http/certificate.rs"]
+mod certificate;
+#[path = "../../crates/server/src/auth/digest.rs"]
+mod digest;
+
+/// As the server compares secrets; here nobody listens.
+fn same(a: &[u8], b: &[u8]) -> bool {
+    a == b
+}
+
+/// As the server finds bytes that nobody can guess; here a run must be like another.
+fn random<const LEN: usize>() -> [u8; LEN] {
+    [7; LEN]
+}
+
+fuzz_target!(|data: &[u8]| {
+    if let Some(name) = certificate::common_name(data) {
+        assert!(name.len() <= 4 * data.len());
+    }
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
+    let whole = format!("Digest {text}");
+    for header in [text, whole.as_str()] {
+        let Some(answer) = digest::parse(header) else {
+            continue;
+        };
+        let asked = digest::Asked {
+            method: "GET",
+            target: "/r/a",
+            realm: "realm",
+        };
+        let fits = answer.fits(&asked);
+        let ha1 = answer.ha1_of(b"secret");
+        let nonces = digest::Nonces::default();
+        let verdict = answer.judge(&nonces, &asked, &ha1);
+        assert!(!matches!(verdict, digest::Verdict::Right(_)) || fits);
+    }
+});
