@@ -1,17 +1,63 @@
-//! Runs the real clients (svn, svnsync, svnrdump, git-svn) against our server on repositories of every format.
+//! Runs the real clients (svn, svnsync, svnrdump, git-svn) against our server on repositories of every format, over every
+//! transport.
 //!
-//! The scenarios live in `crates/cli/tests/interop`; this chore only names them and shows their progress.
+//! The scenarios live in `crates/cli/tests/interop`; this chore only names them and shows their progress. Over svn:// the
+//! rival is svnserve, over HTTP (with the newer protocol and without it) and HTTPS it is Apache with mod_dav_svn.
 
-use crate::run::{exists, run};
+use crate::run::{exists, run_with};
 
-/// Runs the interop suite; `rest` may hold a filter for the names of scenarios.
+/// Over which each scenario runs, as `$SVEN_INTEROP_OVER` knows them.
+const TRANSPORTS: [&str; 4] = ["svn", "http", "http-v1", "https"];
+
+/// The scenarios that say nothing in the words of one protocol.
+const OVER_HTTP: [&str; 21] = [
+    "access::passwords",
+    "access::paths",
+    "access::user_names_are_folded_for_authz_alone",
+    "checkout::",
+    "history::",
+    "hooks::failing_hooks",
+    "hooks::hooks_that",
+    "hooks::what_they_are_given",
+    "http::counts::",
+    "http::proxy::",
+    "http::write::",
+    "listing::",
+    "locking::",
+    "mirror::",
+    "writing::edits_of_every_kind",
+    "writing::other_formats",
+    "writing::refused_commits",
+    "writing::revision_properties_and_messages",
+    "writing::urls_alone",
+    "writing_programs::svnmucc",
+    "writing_programs::svnsync_into_it",
+];
+
+/// Runs the interop suite over all transports, or over the one after `--over`; `rest` may hold filters for the names of
+/// scenarios.
 pub fn main(rest: &[String]) -> Result<(), String> {
     for tool in ["svn", "svnadmin", "svnserve", "svnsync", "svnrdump", "git"] {
         if !exists(tool) {
             return Err(format!("{tool} is not installed: run ./dev deps"));
         }
     }
-    let mut args = vec!["test", "--package", "cli", "--locked", "--test", "interop", "--"];
-    args.extend(rest.iter().map(String::as_str));
-    run("cargo", &args)
+    let (chosen, filters): (&[&str], _) = match rest {
+        [over, name, filters @ ..] if over == "--over" => {
+            let known = TRANSPORTS.iter().position(|known| known == name);
+            let at = known.ok_or_else(|| format!("'{name}' is none of {}", TRANSPORTS.join(", ")))?;
+            (&TRANSPORTS[at..=at], filters)
+        }
+        filters => (&TRANSPORTS, filters),
+    };
+    for transport in chosen {
+        let mut args = vec!["test", "--package", "cli", "--locked", "--test", "interop", "--"];
+        match filters {
+            [] if *transport != "svn" => args.extend(OVER_HTTP),
+            filters => args.extend(filters.iter().map(String::as_str)),
+        }
+        println!("interop over {transport}");
+        run_with("cargo", &args, &[("SVEN_INTEROP_OVER", transport)])?;
+    }
+    Ok(())
 }

@@ -34,4 +34,5 @@ fn main() -> ExitCode {
     }
 }
 
-const USAGE: &str = "usage: cargo xtask tidy | golden [--check] | interop [FILTER] | fuzz [SECONDS] | ci";
+const USAGE: &str =
+    "usage: cargo xtask tidy | golden [--check] | interop [--over TRANSPORT] [FILTER] | fuzz [SECONDS] | ci";

@@ -14,8 +14,18 @@ pub fn root() -> PathBuf {
 
 /// Runs a program at the workspace's root, its output going where ours goes.
 pub fn run(program: &str, args: &[&str]) -> Result<(), String> {
+    run_with(program, args, &[])
+}
+
+/// As [`run`], with more variables in the program's environment.
+pub fn run_with(program: &str, args: &[&str], env: &[(&str, &str)]) -> Result<(), String> {
     println!("+ {program} {}", args.join(" "));
-    let status = Command::new(program).args(args).current_dir(root()).status();
+    let mut command = Command::new(program);
+    let status = command
+        .args(args)
+        .envs(env.iter().copied())
+        .current_dir(root())
+        .status();
     match status {
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(format!("{program} {}: {status}", args.join(" "))),

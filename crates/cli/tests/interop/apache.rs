@@ -27,6 +27,9 @@ pub fn rules(conf: &Path, args: &[&str]) -> String {
         let realm = value("realm").unwrap_or("repository".to_owned());
         _ = writeln!(out, "AuthType Basic\nAuthName \"{realm}\"\nAuthUserFile USERS");
     }
+    if let Some(file) = value("hooks-env") {
+        _ = writeln!(out, "SVNHooksEnv \"{}\"", conf.join(file).display());
+    }
     if let Some(authz) = value("authz-db") {
         let file = match authz.starts_with('^') {
             true => format!(

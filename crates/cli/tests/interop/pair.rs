@@ -97,7 +97,12 @@ impl Pair {
     }
 
     fn client(&self, side: Side) -> Client {
-        Client::over(self.transport.scheme(), self.port(side), &self.name)
+        let mut client = Client::over(self.transport, self.port(side), &self.name);
+        if self.transport == Transport::HttpV1 {
+            // Clients make up the names of their activities.
+            client.mask("!svn/act/".to_owned(), "!svn/act/");
+        }
+        client
     }
 }
 
@@ -112,6 +117,7 @@ pub fn serve(side: Side, transport: Transport, root: &Path, apache: &str, args: 
             let site = Site {
                 transport,
                 apache,
+                ours: "list = false\n",
                 args,
                 ..Site::plain(root)
             };
@@ -123,13 +129,13 @@ pub fn serve(side: Side, transport: Transport, root: &Path, apache: &str, args: 
 impl Client {
     /// A client of the repository `name` at `port`.
     pub fn new(port: u16, name: &str) -> Client {
-        Client::over("svn", port, name)
+        Client::over(Transport::Svn, port, name)
     }
 
     /// A client of the repository `name` at `port`, over another protocol.
-    pub fn over(scheme: &str, port: u16, name: &str) -> Client {
+    pub fn over(transport: Transport, port: u16, name: &str) -> Client {
         Client {
-            url: format!("{scheme}://127.0.0.1:{port}/{name}"),
+            url: format!("{}://{}:{port}/{name}", transport.scheme(), transport.host()),
             port,
             dir: scratch(),
             transcript: String::new(),

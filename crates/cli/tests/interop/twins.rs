@@ -71,7 +71,11 @@ impl Twins {
 
     /// Two copies of `repo`, served over HTTP. The files are ours in `conf/`, `location` is Apache's configuration.
     pub fn over_http(repo: &Repo, conf: &[(&str, &str)], location: &str) -> Twins {
-        let transport = Transport::chosen_http();
+        Twins::over(Transport::chosen_http(), repo, conf, location)
+    }
+
+    /// As [`Twins::over_http`], whatever this run is about.
+    pub fn over(transport: Transport, repo: &Repo, conf: &[(&str, &str)], location: &str) -> Twins {
         Twins::served(repo, conf, transport, |side, folder| {
             (serve(side, transport, folder, location, &[]), None)
         })
@@ -142,7 +146,7 @@ impl Twins {
     /// Runs `scenario` on both sides at once, compares the transcripts and what is left behind.
     pub fn same(&self, scenario: impl Fn(&mut Client) + Sync) {
         let run = |twin: &Twin| {
-            let mut client = Client::over(twin.transport.scheme(), twin.server.port(), "repo");
+            let mut client = Client::over(twin.transport, twin.server.port(), "repo");
             client.mask(twin.path.display().to_string(), "REPO");
             client.lines("svn checkout -q $U wc");
             scenario(&mut client);

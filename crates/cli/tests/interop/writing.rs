@@ -110,6 +110,8 @@ pub fn refusals(c: &mut Client) {
         svn propset -q p 1 wc/A/D; svn commit -m 'Props' wc; svn propset -q p 2 other/A/D; svn commit -m 'Old props' other/A/D
         svn rm -q --force other/A/D/G; echo 9 >> wc/A/D/G/tau; svn commit -m 'Deep edit' wc; svn commit -m 'Delete above it' other/A/D/G
         svn cp -q wc/A/D wc/A/E; svn commit -m 'Copied' wc; svn cp -q other/A/mu other/A/E; svn commit -m 'File over a folder' other/A/E
+        svn rm -q -m 'A file' $U/A/D/H/omega; echo 5 >> other/A/D/H/omega; svn commit -m 'Edit what is gone' other/A/D/H/omega
+        svn revert -q other/A/D/H/omega; svn propset -q p v other/A/D/H/omega; svn commit -m 'Props of what is gone' other/A/D/H/omega
         svn rm -q wc/A/mu; svn commit -m 'Gone' wc; svn rm -q --force other/A/mu; svn commit -m 'Gone twice' other/A/mu
         svn propset -q svn:mergeinfo '/A:1-3' wc/A/D; svn commit -m 'Mergeinfo' wc
         svn propset -q svn:mergeinfo '/A/D:2,4*' wc; svn commit -m 'Mergeinfo on the root' wc

@@ -68,6 +68,10 @@ impl Connection {
                 peer.certificate = first.and_then(|certificate| common_name(certificate));
                 self.talk(stream, pulse, peer).await;
             }
+            // Clients that look whether somebody listens, or do not like our certificate, just go.
+            Ok(Err(error)) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
+                tracing::debug!(peer = %self.address, "went away in the TLS handshake");
+            }
             Ok(Err(error)) => tracing::info!(peer = %self.address, %error, "TLS handshake failed"),
             Err(_) => tracing::info!(peer = %self.address, "TLS handshake took too long"),
         }

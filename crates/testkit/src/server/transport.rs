@@ -57,6 +57,14 @@ impl Transport {
             Transport::Https => "https",
         }
     }
+
+    /// What clients call this machine: they do not find addresses in certificates.
+    pub fn host(self) -> &'static str {
+        match self {
+            Transport::Https => "localhost",
+            _ => "127.0.0.1",
+        }
+    }
 }
 
 /// A certificate for 127.0.0.1 and localhost that vouches for itself, and its key.

@@ -64,7 +64,12 @@ fn counted(side: Side, repo: &Repo) -> Vec<Vec<String>> {
         ..Site::plain(root.path())
     };
     let server = Server::site(side, &site);
-    let url = format!("{}://127.0.0.1:{}/repo", transport.scheme(), server.port());
+    let url = format!(
+        "{}://{}:{}/repo",
+        transport.scheme(),
+        transport.host(),
+        server.port()
+    );
     let mut counts = Vec::new();
     for command in COMMANDS {
         if command.starts_with("commit") {

@@ -53,14 +53,9 @@ impl Both {
             };
             Server::site(side, &site)
         };
-        let transport = Transport::chosen_http();
+        let transport = transport();
         let folder = |of: &Path| of.parent().expect("because it has a name").to_owned();
-        let plain = if transport == Transport::Https {
-            Transport::Http
-        } else {
-            transport
-        };
-        let master = serve(master, plain, &folder(&repository), READ_FREELY, "");
+        let master = serve(master, transport, &folder(&repository), READ_FREELY, "");
         let url = format!("http://127.0.0.1:{}/svn", master.port());
         let apache = format!("{READ_FREELY}SVNMasterURI {url}\n");
         let ours = format!("master-uri = '{url}'\n");
@@ -75,7 +70,7 @@ impl Both {
     }
 
     fn play(&self) -> String {
-        let mut c = Client::over(Transport::chosen_http().scheme(), self.slave.port(), "svn/repo");
+        let mut c = Client::over(transport(), self.slave.port(), "svn/repo");
         c.mask(self.master.port().to_string(), "MASTER");
         c.lines(SCRIPT);
         // What was committed through the copy is in the copy.
@@ -91,6 +86,14 @@ impl Both {
             Tool::new("svnadmin").args(["verify", "-q"]).arg(repository).ok();
         }
         c.into_transcript() + &dumps[0]
+    }
+}
+
+/// Apache refuses copies whose `Destination` is another scheme than its own, and passes it on as it is.
+fn transport() -> Transport {
+    match Transport::chosen_http() {
+        Transport::Https => Transport::Http,
+        other => other,
     }
 }
 

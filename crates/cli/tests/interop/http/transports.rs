@@ -1,0 +1,44 @@
+//! What every run tries over https and with clients that know the old protocol alone; `cargo xtask interop` runs all scenarios
+//! over each transport.
+
+use testkit::server::http::READ_FREELY;
+use testkit::server::transport::Transport;
+
+use crate::pair::Client;
+use crate::twins::{CONF, Twins, greek_repo};
+
+fn greek_over(transport: Transport) -> Twins {
+    Twins::over(transport, &greek_repo(), &[("svnserve.conf", CONF)], READ_FREELY)
+}
+
+fn a_day(c: &mut Client) {
+    c.lines(
+        r"
+        echo x >> wc/iota; svn rm -q wc/A/mu; svn commit -m 'Edit' wc
+        svn cp -m 'Copy' $U/A $U/copy
+        svn update -q wc; echo y >> wc/copy/B/lambda; svn propset -q p v wc/copy; svn commit -m 'Below' wc
+        echo z >> wc/A/D/gamma; svn commit -m 'To be merged' wc/A/D/gamma
+        svn update -q wc; svn merge $U/A wc/copy; svn commit -m 'Merged' wc; svn mergeinfo --show-revs merged $U/A $U/copy
+        svn lock -m 'Mine' wc/A/D/gamma; svn status -u wc; bob lock $U/A/D/gamma
+        echo l >> wc/A/D/gamma; svn commit -m 'With its lock' wc
+        svn mv -m 'Move' $U/copy $U/moved; svn rm -m 'Away' $U/moved/B; svn mkdir -m 'Again' $U/moved
+        cp -r wc other; echo 1 >> wc/iota; svn commit -q -m 'First' wc; echo 2 >> other/iota; svn commit -m 'Too late' other
+        svn update -q wc; svn status -v wc | sed 's/^ *//'
+        svn switch -q --ignore-ancestry $U/moved wc; svn info --show-item relative-url wc
+        svn log -v $U; svn blame $U/iota; svn ls -R $U; svn diff -r 1:HEAD $U/iota
+        anon mkdir -m 'Nobody' $U/nobody
+        ",
+    );
+    // Two that fail in the same way are no success.
+    assert!(c.dir().join("other/iota").exists(), "nothing was checked out");
+}
+
+#[test]
+fn a_day_over_https() {
+    greek_over(Transport::Https).same(a_day);
+}
+
+#[test]
+fn a_day_with_servers_that_know_the_old_protocol_alone() {
+    greek_over(Transport::HttpV1).same(a_day);
+}
