@@ -435,6 +435,17 @@ mod tests {
     }
 
     #[test]
+    fn a_prefix_stands_for_something() {
+        let parse = |text: &str| Element::parse(text.as_bytes(), Limits::default()).is_ok();
+        assert!(!parse(
+            r#"<propfind xmlns="DAV:"><prop><b:x xmlns:b=""/></prop></propfind>"#
+        ));
+        assert!(parse(
+            r#"<propfind xmlns="DAV:"><prop><x xmlns=""/></prop></propfind>"#
+        ));
+    }
+
+    #[test]
     fn names_are_cut_at_the_first_colon() {
         let root = parse(
             r#"<a xmlns:C="http://subversion.tigris.org/xmlns/custom/"><C:my:prop C:x="1">v</C:my:prop></a>"#,
