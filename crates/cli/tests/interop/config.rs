@@ -235,13 +235,18 @@ fn whoever_wants_to_know_is_told() {
 
 /// The status line that answers a request without a body, with `more` header lines.
 fn status(port: u16, method: &str, path: &str, more: &str) -> String {
+    let head = head(port, method, path, more);
+    head.lines().next().unwrap_or_default().to_owned()
+}
+
+/// The whole answer to a request without a body.
+fn head(port: u16, method: &str, path: &str, more: &str) -> String {
     let mut socket = TcpStream::connect(("127.0.0.1", port)).expect("because it listens");
     let request = format!("{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{more}\r\n");
     socket.write_all(request.as_bytes()).expect("because it listens");
     let mut answer = Vec::new();
     socket.read_to_end(&mut answer).expect("because it answers");
-    let answer = String::from_utf8_lossy(&answer);
-    answer.lines().next().unwrap_or_default().to_owned()
+    String::from_utf8_lossy(&answer).into_owned()
 }
 
 #[test]
@@ -288,6 +293,17 @@ fn locations_have_users_of_their_own_and_change_while_connections_stay() {
         status(port, "OPTIONS", "/open/repos", ""),
         "HTTP/1.1 404 Not Found"
     );
+    // What goes wrong with us is explained in the error log, under the id that the client is told.
+    std::fs::remove_file(folder.path().join("users")).expect("because it is there");
+    let answer = head(port, "OPTIONS", "/closed", alice);
+    assert!(answer.starts_with("HTTP/1.1 500 "), "{answer}");
+    let id = answer
+        .split_once("<p>Request ")
+        .and_then(|(_, rest)| rest.split_once('<'));
+    let id = id.unwrap_or_else(|| panic!("no id in {answer}")).0;
+    assert!(answer.contains(&format!("x-request-id: {id}\r\n")), "{answer}");
+    let said = await_line(&log, id, 1);
+    assert!(said.contains("E000002") && said.contains("/users'"), "{said}");
     let access = std::fs::read_to_string(folder.path().join("access.log")).expect("because it is written");
     assert!(access.contains("\"OPTIONS /closed HTTP/1.1\" 401"), "{access}");
     assert_eq!(server.end(), Some(0));

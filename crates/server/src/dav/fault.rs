@@ -76,11 +76,24 @@ impl Fault {
         self
     }
 
+    /// Tells the error log what went wrong with us, under the id that the client has been told.
+    fn explain(&self, request: &Request) {
+        let Some(error) = &self.error else { return };
+        let (id, peer, status) = (&request.id, request.peer.address.ip(), self.status.as_u16());
+        // A 403 whose reason is kept back is one of rules that cannot be read.
+        let ours = self.status.is_server_error() || (self.hidden && self.status == StatusCode::FORBIDDEN);
+        match ours && self.status != StatusCode::NOT_IMPLEMENTED {
+            true => tracing::error!(request = %id, %peer, status, "{error}"),
+            false => tracing::debug!(request = %id, %peer, status, "{error}"),
+        }
+    }
+
     /// Sends what can be said to the client, and logs the rest.
     pub(crate) fn tell(self, service: &Service, request: &Request, reply: &mut Reply) {
         if let (Some(error), Some(log)) = (&self.error, &service.log) {
             log.error(Origin::at(Some(request.peer.address.ip())), error);
         }
+        self.explain(request);
         if self.gone {
             reply.break_off();
             return;
