@@ -9,7 +9,6 @@
 //! *look again*: at the manifest, up to ten times, or at where the shard is now.
 
 use std::io;
-use std::path::PathBuf;
 use std::result::Result as StdResult;
 use std::sync::Arc;
 
@@ -37,6 +36,18 @@ pub(crate) type KeptManifest = Arc<Kept<RevpropsManifest>>;
 /// One pack file.
 pub(crate) type KeptPack = Arc<Kept<RevpropsPack>>;
 
+/// Name of a pack file: its first revision and how often it was written.
+type PackName = (u64, u64);
+
+/// What a walk over packed lists has looked at: as it was then is good for the whole, short walk.
+#[derive(Default)]
+struct PackWalk {
+    /// Of a shard.
+    manifest: Option<(u64, KeptManifest)>,
+    /// Of a shard.
+    pack: Option<((u64, PackName), KeptPack)>,
+}
+
 /// A file's bytes and its state.
 type Contents = (Vec<u8>, FileMeta);
 
@@ -46,16 +57,26 @@ impl Fs {
     /// # Errors
     /// `FS_NO_SUCH_REVISION`, `FS_CORRUPT`, `MALFORMED_FILE`, or the system's number with the file's name.
     pub fn revprops(&self, rev: Revnum) -> Result<PropList> {
+        self.revprops_on(&mut PackWalk::default(), rev)
+    }
+
+    /// The property lists of several revisions, as they are now: a pack file that holds several of them is looked at once.
+    pub fn revprop_lists(&self, revs: &[Revnum]) -> Vec<Result<PropList>> {
+        let mut walk = PackWalk::default();
+        revs.iter().map(|rev| self.revprops_on(&mut walk, *rev)).collect()
+    }
+
+    fn revprops_on(&self, walk: &mut PackWalk, rev: Revnum) -> Result<PropList> {
         self.check_rev(rev)?;
         let may_be_packed = self.format().has_packed_revprops() && rev != Revnum::ZERO;
         if may_be_packed && self.is_packed(rev) {
-            return self.packed(rev);
+            return self.packed(walk, rev);
         }
         match self.unpacked(rev) {
             Err(e) if is_gone(&e) && self.format().has_packed_revprops() => {
                 self.refresh_min_unpacked_rev()?;
                 if may_be_packed && self.is_packed(rev) {
-                    return self.packed(rev);
+                    return self.packed(walk, rev);
                 }
                 Err(no_such_packed_revision(rev))
             }
@@ -85,7 +106,10 @@ impl Fs {
     /// True if the list of the revision before is in the same pack file.
     fn shares_pack(&self, rev: Revnum) -> bool {
         let shard = self.layout().shard(rev);
-        let name = |rev: Revnum| Some(self.pack_of(rev, self.layout().shard(rev)?).ok()?.0);
+        let name = |rev: Revnum| {
+            let shard = self.layout().shard(rev)?;
+            self.pack_of(&mut PackWalk::default(), rev, shard).ok()
+        };
         let before = rev.prev().filter(|before| *before != Revnum::ZERO);
         before.is_some_and(|before| self.layout().shard(before) == shard && name(before) == name(rev))
     }
@@ -111,53 +135,67 @@ impl Fs {
         Ok(kept.value.clone())
     }
 
-    fn packed(&self, rev: Revnum) -> Result<PropList> {
+    fn packed(&self, walk: &mut PackWalk, rev: Revnum) -> Result<PropList> {
         let mut attempt = 1;
         loop {
-            match self.packed_once(rev) {
-                Err(e) if attempt < ATTEMPTS && is_gone(&e) => attempt += 1,
+            match self.packed_once(walk, rev) {
+                Err(e) if attempt < ATTEMPTS && is_gone(&e) => {
+                    *walk = PackWalk::default();
+                    attempt += 1;
+                }
                 result => return result,
             }
         }
     }
 
-    /// Name of the pack file in its shard's directory, and that directory.
-    fn pack_of(&self, rev: Revnum, shard: u64) -> Result<((u64, u64), PathBuf)> {
+    /// Name of the pack file in its shard's directory.
+    fn pack_of(&self, walk: &mut PackWalk, rev: Revnum, shard: u64) -> Result<PackName> {
         let size = self.format().shard_size;
-        let dir = self.layout().revprops_pack_dir(shard);
         // Revision 0 is not packed: the first manifest begins with revision 1.
         let (first, count) = if shard == 0 {
             (1, size.saturating_sub(1))
         } else {
             (shard * size, size)
         };
-        let key = Key::new::<KeptManifest>(self.instance(), shard, 0);
-        let manifest: KeptManifest = self.current(key, &dir.join("manifest"), |bytes| {
-            RevpropsManifest::parse(bytes, count).map_err(|e| {
-                let message = format!("Packed revprop manifest for r{rev} {}", e.text());
-                Error::new(e.code(), message)
-            })
-        })?;
+        let manifest = match &walk.manifest {
+            Some((known, manifest)) if *known == shard => manifest,
+            _ => {
+                let key = Key::new::<KeptManifest>(self.instance(), shard, 0);
+                let path = self.layout().revprops_pack_dir(shard).join("manifest");
+                let manifest = self.current(key, &path, |bytes| {
+                    RevpropsManifest::parse(bytes, count).map_err(|e| {
+                        let message = format!("Packed revprop manifest for r{rev} {}", e.text());
+                        Error::new(e.code(), message)
+                    })
+                })?;
+                &walk.manifest.insert((shard, manifest)).1
+            }
+        };
         let at = rev.0.saturating_sub(first);
-        let name = manifest.value.name(at).ok_or_else(|| corrupt(rev))?;
-        Ok((name, dir))
+        manifest.value.name(at).ok_or_else(|| corrupt(rev))
     }
 
-    fn packed_once(&self, rev: Revnum) -> Result<PropList> {
+    fn packed_once(&self, walk: &mut PackWalk, rev: Revnum) -> Result<PropList> {
         let shard = self.layout().shard(rev).unwrap_or_default();
-        let (name, dir) = self.pack_of(rev, shard)?;
-        let key = Key::part::<KeptPack>(self.instance(), name.0, name.1, shard);
-        let path = dir.join(format!("{}.{}", name.0, name.1));
-        let pack: KeptPack = self.current(key, &path, |bytes| {
-            let pack = RevpropsPack::decode(bytes).map_err(|e| pack_error(e, rev))?;
-            self.check_range(&pack, shard, rev)?;
-            Ok(pack)
-        })?;
-        // The cached pack may have been checked for another revision.
+        let name = self.pack_of(walk, rev, shard)?;
+        let pack = match &walk.pack {
+            Some((known, pack)) if *known == (shard, name) => pack,
+            _ => {
+                let key = Key::part::<KeptPack>(self.instance(), name.0, name.1, shard);
+                let dir = self.layout().revprops_pack_dir(shard);
+                let path = dir.join(format!("{}.{}", name.0, name.1));
+                let pack = self.current(key, &path, |bytes| {
+                    let pack = RevpropsPack::decode(bytes).map_err(|e| pack_error(e, rev))?;
+                    self.check_range(&pack, shard, rev)?;
+                    Ok(pack)
+                })?;
+                &walk.pack.insert(((shard, name), pack)).1
+            }
+        };
+        // The known pack may have been checked for another revision.
         self.check_range(&pack.value, shard, rev)?;
         let list = pack.value.list(rev).ok_or_else(|| corrupt(rev))?;
-        let list = parse(list, rev).map_err(|e| e.wrap(Code::FS_CORRUPT, corrupt(rev).message()))?;
-        Ok(list)
+        parse(list, rev).map_err(|e| e.wrap(Code::FS_CORRUPT, corrupt(rev).message()))
     }
 
     fn check_range(&self, pack: &RevpropsPack, shard: u64, rev: Revnum) -> Result<()> {

@@ -44,9 +44,14 @@ pub(super) fn run(entries: &mut Entries<'_, '_>, mut revs: impl Iterator<Item = 
 /// Reads what `wanted` says, changes and properties; and tells how many bytes that is, roughly.
 fn read(fs: &Fs, revs: Vec<Revnum>, (changes, revprops): (bool, bool)) -> (Vec<(Revnum, Read)>, usize) {
     let mut size = 0;
+    let mut lists = match revprops {
+        true => fs.revprop_lists(&revs),
+        false => Vec::new(),
+    }
+    .into_iter();
     let read = revs.into_iter().map(|rev| {
         let changes = changes.then(|| fs.changed_paths(rev));
-        let revprops = revprops.then(|| fs.revprops(rev));
+        let revprops = lists.next();
         if let Some(Ok(changes)) = &changes {
             size += changes
                 .iter()
