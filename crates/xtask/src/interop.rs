@@ -10,7 +10,7 @@ use crate::run::{exists, run_with};
 const TRANSPORTS: [&str; 4] = ["svn", "http", "http-v1", "https"];
 
 /// The scenarios that say nothing in the words of one protocol.
-const OVER_HTTP: [&str; 21] = [
+const OVER_HTTP: [&str; 20] = [
     "access::passwords",
     "access::paths",
     "access::user_names_are_folded_for_authz_alone",
@@ -18,7 +18,6 @@ const OVER_HTTP: [&str; 21] = [
     "history::",
     "hooks::failing_hooks",
     "hooks::hooks_that",
-    "hooks::what_they_are_given",
     "http::counts::",
     "http::proxy::",
     "http::write::",
