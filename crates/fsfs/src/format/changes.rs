@@ -242,12 +242,15 @@ pub(crate) fn encode_entry(out: &mut Vec<u8>, entry: &RawChange) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Appends a revision's list, entries in the given order, and its empty line.
+/// What stands behind the last entry of a revision's list: an empty line.
+pub(crate) const END: u8 = b'\n';
+
+/// Appends a revision's list, entries in the given order, and its end.
 pub(crate) fn encode(out: &mut Vec<u8>, entries: &[RawChange]) {
     for entry in entries {
         encode_entry(out, entry);
     }
-    out.push(b'\n');
+    out.push(END);
 }
 
 /// Folds a change log, in the order in which things happened, into one entry a path, sorted by path.
@@ -257,6 +260,46 @@ pub(crate) fn fold(log: impl IntoIterator<Item = RawChange>) -> Result<Vec<RawCh
         folding.add(change)?;
     }
     Ok(folding.live.into_values().collect())
+}
+
+/// A log that was folded, sorted by path.
+pub(crate) enum Folded<'a> {
+    /// Every path came once, and nothing was taken away: the entries as they are in the log.
+    Plain(Vec<&'a RawChange>),
+    /// Others.
+    Made(Vec<RawChange>),
+}
+
+impl Folded<'_> {
+    /// Folds a log that stays where it is. That of a large import is only pointed at: copies would take more memory than the log.
+    pub(crate) fn of(log: &[RawChange]) -> Result<Folded<'_>, FoldError> {
+        let is_plain = |change: &RawChange| {
+            !change.is_reset && matches!(change.info.change, ChangeKind::Add | ChangeKind::Modify)
+        };
+        if log.iter().all(is_plain) {
+            let mut list: Vec<&RawChange> = log.iter().collect();
+            list.sort_unstable_by(|a, b| a.info.path.cmp(&b.info.path));
+            if list.windows(2).all(|pair| pair[0].info.path != pair[1].info.path) {
+                return Ok(Folded::Plain(list));
+            }
+        }
+        fold(log.iter().cloned()).map(Folded::Made)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Folded::Plain(list) => list.len(),
+            Folded::Made(list) => list.len(),
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &RawChange> {
+        let (plain, made) = match self {
+            Folded::Plain(list) => (&list[..], &[][..]),
+            Folded::Made(list) => (&[][..], &list[..]),
+        };
+        plain.iter().copied().chain(made)
+    }
 }
 
 /// Turns a stored list into what callers get: one entry a path, sorted by path bytes. New revisions are stored like
@@ -386,6 +429,24 @@ impl<'a> Lines<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_log_that_stays_folds_to_the_same() {
+        let add = |path: &str| format!("_2.0.t0-0 add-file true false {path}\n\n");
+        let touch = |path: &str| format!("_2.0.t0-0 modify-file false true {path}\n\n");
+        for (log, is_plain) in [
+            (add("/b") + &add("/a") + &touch("/a b") + &add("/a/x"), true),
+            (add("/b") + &add("/a") + &touch("/b"), false),
+            (add("/b") + "1-1.0.r2/6 delete-dir false false /a\n\n", false),
+        ] {
+            let log = parse(log.as_bytes(), true).expect("well-formed");
+            let folded = Folded::of(&log).expect("folds");
+            assert_eq!(matches!(folded, Folded::Plain(_)), is_plain);
+            let same: Vec<RawChange> = folded.iter().cloned().collect();
+            assert_eq!(same.len(), folded.len());
+            assert_eq!(same, fold(log.clone()).expect("folds"));
+        }
+    }
 
     const REAL: &str = "2-1.0.r2/6 delete-file false false false /branches/b1/hello.txt\n\n\
                         0-1._0.t2-2 add-dir false false false /branches/b2\n2 /trunk\n\

@@ -25,7 +25,7 @@ use super::state::{ROOT, State};
 use super::tree::{Counters, TreeWriter, Written};
 use crate::admin::{pack, verify};
 use crate::disk::{Create, read_replaced, write_atomic};
-use crate::format::changes::{self, ChangeKind};
+use crate::format::changes::{ChangeKind, Folded};
 use crate::format::number::{parse_base36, push_base36};
 use crate::fs::Fs;
 use crate::guard::WriteLock;
@@ -219,7 +219,8 @@ impl Txn {
 
     /// Enforces users' locks on everything that was changed.
     fn check_changed_paths(&self, state: &State) -> Result<()> {
-        let mut list = changes::fold(state.changes.iter().cloned())?;
+        let folded = Folded::of(&state.changes)?;
+        let mut list: Vec<_> = folded.iter().collect();
         // Children directly behind their parents, so that what was checked with one needs no check of its own.
         list.sort_by(|a, b| a.info.path.cmp_tree(&b.info.path));
         let mut checked: Option<&base::FsPath> = None;

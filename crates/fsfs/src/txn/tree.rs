@@ -14,7 +14,7 @@ use delta::window::WINDOW_SIZE;
 use super::proto_rev::ProtoWriter;
 use super::state::{NodeKey, ROOT, State};
 use crate::cache::{Chunk, Key};
-use crate::format::changes::{self, ChangedPath};
+use crate::format::changes::{self, ChangedPath, Folded};
 use crate::format::dir::{self, DirEntry};
 use crate::format::id::{IdPart, NodeRevId, Tail};
 use crate::format::noderev::{CopyRoot, NodeRev};
@@ -70,7 +70,7 @@ impl TreeWriter<'_> {
     /// # Errors
     /// `FS_CORRUPT` if the transaction cannot be a revision; what sharing meets; the system's.
     pub(super) fn write(mut self) -> Result<Written> {
-        let log = changes::fold(self.state.changes.iter().cloned())?;
+        let log = Folded::of(&self.state.changes)?;
         let mut written = Written {
             rev: self.rev,
             root: 0,
@@ -107,12 +107,24 @@ impl TreeWriter<'_> {
         {
             written.root = *item;
         }
-        let mut list = Vec::new();
-        changes::encode(&mut list, &log);
-        written.changes = self
-            .proto
-            .append_item(ItemKind::Changes, Some(CHANGES_ITEM), &list)?;
+        written.changes = self.write_changes(&log)?;
         Ok(written)
+    }
+
+    /// Writes the list of changed paths, a piece at a time.
+    fn write_changes(&mut self, log: &Folded<'_>) -> Result<u64> {
+        let mut piece = Vec::new();
+        self.proto.start_item();
+        for change in log.iter() {
+            changes::encode_entry(&mut piece, change);
+            if piece.len() >= WINDOW_SIZE {
+                self.proto.append(&piece)?;
+                piece.clear();
+            }
+        }
+        piece.push(changes::END);
+        self.proto.append(&piece)?;
+        self.proto.end_item(ItemKind::Changes, Some(CHANGES_ITEM))
     }
 
     fn frame(&self, key: NodeKey) -> Result<Frame> {

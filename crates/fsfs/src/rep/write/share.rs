@@ -5,6 +5,7 @@
 //! a row that names a revision which does not exist yet, for then the database belongs to another history.
 
 use std::collections::HashMap;
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use base::checksum::{Md5, Sha1};
@@ -13,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::disk::Create;
 use crate::format::id::TxnId;
-use crate::format::rep_line::{Rep, RepPlace, RepSize};
+use crate::format::rep_line::{Rep, RepPlace, RepSize, Uniquifier};
 use crate::fs::Fs;
 use crate::rep::{RawContent, RepAddress, TextReader};
 use crate::rep_cache::{RepCache, RepCacheRow};
@@ -29,7 +30,7 @@ pub(crate) struct Sharing {
     fs: Fs,
     txn: TxnId,
     /// File texts of the transaction.
-    texts: HashMap<Sha1, Rep>,
+    texts: HashMap<Sha1, OwnText>,
     /// Those of them that have no file in the transaction's directory yet.
     unlaid: Vec<Sha1>,
     /// Other processes wrote to the transaction: what they wrote is found in its directory.
@@ -38,6 +39,50 @@ pub(crate) struct Sharing {
     props: HashMap<Sha1, (Rep, u64)>,
     rows: Vec<RepCacheRow>,
     unshared: Option<(UnsharedRows, Revnum)>,
+}
+
+/// A file text of the transaction: its rep line but for what all of them have. A large import has as many as files.
+#[derive(Clone, Copy)]
+struct OwnText {
+    item: u64,
+    length: u64,
+    expanded: u64,
+    md5: Md5,
+    /// Of its uniquifier; none in formats that have none.
+    number: Option<NonZeroU64>,
+}
+
+impl OwnText {
+    /// `None` for a content that is stored elsewhere.
+    fn of(rep: &Rep) -> Option<OwnText> {
+        let RepPlace::Txn(item) = rep.place else {
+            return None;
+        };
+        Some(OwnText {
+            item,
+            length: rep.length,
+            expanded: rep.expanded,
+            md5: rep.md5,
+            number: rep
+                .uniquifier
+                .and_then(|own| NonZeroU64::new(own.number.saturating_add(1))),
+        })
+    }
+
+    fn rep(&self, sha1: Sha1, txn: TxnId) -> Rep {
+        let uniquifier = |number: NonZeroU64| Uniquifier {
+            txn,
+            number: number.get() - 1,
+        };
+        Rep {
+            place: RepPlace::Txn(self.item),
+            length: self.length,
+            expanded: self.expanded,
+            md5: self.md5,
+            sha1: Some(sha1),
+            uniquifier: self.number.map(uniquifier),
+        }
+    }
 }
 
 /// A content that was written just now.
@@ -116,8 +161,10 @@ impl Sharing {
 
     /// Notes a new file text of the transaction.
     pub(super) fn add_text(&mut self, rep: Rep) {
-        if let Some(sha1) = rep.sha1.filter(|_| self.fs.conf().rep_sharing) {
-            self.texts.insert(sha1, rep);
+        if let Some(sha1) = rep.sha1.filter(|_| self.fs.conf().rep_sharing)
+            && let Some(text) = OwnText::of(&rep)
+        {
+            self.texts.insert(sha1, text);
             self.unlaid.push(sha1);
         }
     }
@@ -129,9 +176,10 @@ impl Sharing {
     pub(crate) fn lay_down(&mut self) -> Result<()> {
         let dir = self.fs.layout().txn(&self.txn.to_string());
         while let Some(sha1) = self.unlaid.last() {
-            if let Some(rep) = self.texts.get(sha1) {
+            if let Some(text) = self.texts.get(sha1) {
                 let mut line = String::new();
-                rep.encode(&mut line, self.fs.format().has_placeholders());
+                text.rep(*sha1, self.txn)
+                    .encode(&mut line, self.fs.format().has_placeholders());
                 let path = dir.join(sha1.to_string());
                 let file = self.fs.disk().write(&path, Create::Replace);
                 let mut file = file.map_err(|e| Error::io("Can't open file", &path, &e))?;
@@ -216,8 +264,8 @@ impl Sharing {
     }
 
     fn in_transaction(&self, sha1: &Sha1) -> Result<Option<Rep>> {
-        if let Some(rep) = self.texts.get(sha1) {
-            return Ok(Some(*rep));
+        if let Some(text) = self.texts.get(sha1) {
+            return Ok(Some(text.rep(*sha1, self.txn)));
         }
         if !self.reads_disk {
             return Ok(None);
