@@ -9,8 +9,8 @@
 //! value of the same kind, or two of them could wait for each other.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
 
 use base::{Props, Result};
 use delta::svndiff::KeptWindow;
@@ -22,6 +22,7 @@ use crate::format::changes::ChangedPath;
 use crate::format::dir::DirEntry;
 use crate::format::noderev::NodeRev;
 use crate::format::p2l::P2lEntry;
+use crate::prompt::takes_time;
 use crate::rep::write::ChainLength;
 use crate::rev_file::RevFile;
 use crate::revprops::{KeptList, KeptManifest, KeptPack};
@@ -154,6 +155,8 @@ pub(crate) struct Chunk(Arc<ChunkBytes>);
 struct ChunkBytes {
     bytes: Arc<Vec<u8>>,
     is_checked: AtomicBool,
+    /// The content ends with these bytes; only known if they are checked.
+    is_last: AtomicBool,
 }
 
 impl Chunk {
@@ -162,6 +165,7 @@ impl Chunk {
         Chunk(Arc::new(ChunkBytes {
             bytes,
             is_checked: AtomicBool::new(false),
+            is_last: AtomicBool::new(false),
         }))
     }
 
@@ -170,7 +174,7 @@ impl Chunk {
         &self.0.bytes
     }
 
-    /// True if the bytes are a whole content that had the right digest.
+    /// True if the bytes are of a content that had the right digest as a whole.
     pub(crate) fn is_checked(&self) -> bool {
         self.0.is_checked.load(Ordering::Relaxed)
     }
@@ -178,6 +182,30 @@ impl Chunk {
     /// Notes that the digest was right.
     pub(crate) fn set_checked(&self) {
         self.0.is_checked.store(true, Ordering::Relaxed);
+    }
+
+    /// True if the bytes are checked and the content is known to end with them.
+    pub(crate) fn is_last(&self) -> bool {
+        self.0.is_last.load(Ordering::Relaxed)
+    }
+
+    /// To be told later whether the digest was right, if it is still there then.
+    pub(crate) fn watch(&self) -> WatchedChunk {
+        WatchedChunk(Arc::downgrade(&self.0))
+    }
+}
+
+/// A chunk that may leave the cache meanwhile.
+#[derive(Debug)]
+pub(crate) struct WatchedChunk(Weak<ChunkBytes>);
+
+impl WatchedChunk {
+    /// Notes that the digest of the content was right, and whether it ends with these bytes.
+    pub(crate) fn set_checked(&self, is_last: bool) {
+        if let Some(chunk) = self.0.upgrade() {
+            chunk.is_last.store(is_last, Ordering::Relaxed);
+            chunk.is_checked.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -263,6 +291,7 @@ impl Cache {
     /// The value; if it is missing, `load` makes it, while others who ask for it wait.
     pub(crate) fn get_or_load<T: Cached>(&self, key: Key, load: impl FnOnce() -> Result<T>) -> Result<T> {
         if self.item_limit == 0 {
+            takes_time()?;
             return load();
         }
         let value = match self.items.get(&key) {
@@ -271,6 +300,7 @@ impl Cache {
                 value
             }
             None => {
+                takes_time()?;
                 let mut loaded = false;
                 let value = self.items.get_or_insert_with(&key, || {
                     loaded = true;

@@ -24,6 +24,7 @@ mod lock;
 mod lock_write;
 mod node;
 mod open_file;
+pub mod prompt;
 mod rep;
 mod rep_cache;
 mod rev_file;

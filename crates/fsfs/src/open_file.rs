@@ -12,6 +12,7 @@ use base::{Code, Error, Result};
 use parking_lot::Mutex;
 
 use crate::disk::{Disk, DiskFile};
+use crate::prompt::takes_time;
 
 /// A file with its name and its last bytes in memory.
 pub(crate) struct OpenFile {
@@ -102,6 +103,7 @@ impl OpenFile {
     }
 
     fn read_file(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
+        takes_time()?;
         let mut done = 0;
         while done < buf.len() {
             match self
@@ -157,6 +159,7 @@ impl OpenFile {
 
     /// Appends up to `length` bytes of the file itself.
     fn append(&self, buf: &mut Vec<u8>, length: usize, offset: u64) -> Result<()> {
+        takes_time()?;
         let start = buf.len();
         loop {
             let done = buf.len() - start;

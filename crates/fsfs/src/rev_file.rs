@@ -24,6 +24,7 @@ use crate::format::p2l::{self, P2lEntry, P2lHeader};
 use crate::format::rev_trailer::{self, RevTrailer};
 use crate::fs::Fs;
 use crate::open_file::{OpenFile, WHOLE_FILE};
+use crate::prompt::takes_time;
 use crate::shard_dirs::ShardKind;
 
 /// An open file of one revision or of one packed shard.
@@ -87,6 +88,7 @@ impl Fs {
             if let Some(file) = self.cache().file(&key) {
                 return Ok(file);
             }
+            takes_time()?;
             match self.open_rev_file(first_rev, is_packed) {
                 Ok(file) => {
                     let file = Arc::new(file);

@@ -18,6 +18,7 @@ use crate::cache::{Cached, Key};
 use crate::disk::{ATTEMPTS, DiskDir, FileMeta, is_missing, is_stale};
 use crate::format::revprops_pack::{RevpropsManifest, RevpropsPack, RevpropsPackError};
 use crate::fs::Fs;
+use crate::prompt::takes_time;
 use crate::shard_dirs::ShardKind;
 
 /// A cached thing and the state of the file that it was read from.
@@ -127,6 +128,7 @@ impl Fs {
                 Ok(Err((bytes, meta))) => self.keep(key, &bytes, meta, parse)?,
                 // Perhaps the directory is not the one at this path any more.
                 Err(_) => {
+                    takes_time()?;
                     self.dirs().forget(ShardKind::Revprops, shard);
                     self.current(key, &path(), parse)?
                 }
@@ -234,6 +236,7 @@ impl Fs {
         {
             return Ok(kept);
         }
+        takes_time()?;
         let bytes = self.disk().read_small(path).map_err(failed)?;
         self.keep(key, &bytes, meta, parse)
     }
@@ -251,6 +254,7 @@ impl Fs {
         {
             return Ok(Ok(kept));
         }
+        takes_time().map_err(io::Error::other)?;
         dir.read_small(name).map(Err)
     }
 

@@ -38,6 +38,6 @@ pub mod tree;
 pub mod user_locks;
 
 pub use create::{CreateOptions, create};
-pub use fsfs::{Cache, CacheCounts, ChangeKind, ChangedPath, FsInfo, TextPiece, TextReader};
+pub use fsfs::{Cache, CacheCounts, ChangeKind, ChangedPath, FsInfo, TextPiece, TextReader, prompt};
 pub use get::{Dirent, DirentFields, File};
 pub use repo::{OpenOptions, Repository, RevisionAccess};

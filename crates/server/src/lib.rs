@@ -20,6 +20,7 @@ mod log_file;
 mod metrics;
 mod oplog;
 mod options;
+mod pace;
 mod repositories;
 mod rules;
 mod serve;

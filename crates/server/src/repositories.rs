@@ -4,12 +4,13 @@
 //! or its UUID were replaced: after an upgrade, or when an administrator puts another repository in its place.
 
 use std::collections::HashMap;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::Result;
 use parking_lot::Mutex;
+use repos::config::FileStamp;
+use repos::prompt::takes_time;
 use repos::{Cache, Repository};
 
 /// Most repositories kept open.
@@ -21,8 +22,8 @@ pub(crate) struct Repositories {
     open: Mutex<HashMap<PathBuf, (Identity, Repository)>>,
 }
 
-/// What changes when a repository is replaced or upgraded: the inodes and times of the files that say what it is.
-type Identity = [Option<(u64, u64, i64, i64)>; 3];
+/// What changes when a repository is replaced or upgraded: the files that say what it is.
+type Identity = [Option<FileStamp>; 3];
 
 impl Repositories {
     pub(crate) fn new(cache: Arc<Cache>) -> Self {
@@ -44,6 +45,7 @@ impl Repositories {
             return Ok(repository.clone());
         }
         // Not under the lock: a slow disk below one repository must not stop the others.
+        takes_time()?;
         let repository = Repository::open(path, &self.cache)?;
         let mut open = self.open.lock();
         if open.len() >= MAX_OPEN {
@@ -55,8 +57,5 @@ impl Repositories {
 }
 
 fn identify(path: &Path) -> Identity {
-    ["format", "db/format", "db/uuid"].map(|name| {
-        let meta = std::fs::metadata(path.join(name)).ok()?;
-        Some((meta.dev(), meta.ino(), meta.ctime(), meta.ctime_nsec()))
-    })
+    ["format", "db/format", "db/uuid"].map(|name| FileStamp::of(&path.join(name)).ok().flatten())
 }

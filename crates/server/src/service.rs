@@ -17,6 +17,7 @@ use crate::http::{HttpOptions, Tls, TlsOptions};
 use crate::log::{OperationLog, Origin};
 use crate::metrics::{Look, Metrics};
 use crate::options::Options;
+use crate::pace::SlowPeers;
 use crate::repositories::Repositories;
 use crate::stream::Stream;
 use crate::svn::Session;
@@ -32,6 +33,8 @@ pub struct Service {
     /// Knows names and passwords.
     pub(crate) keeper: Keeper,
     pub(crate) metrics: Metrics,
+    /// Whom answers over HTTP are compressed for.
+    pub(crate) slow: SlowPeers,
     /// What others know, for whoever asks for metrics.
     looks: Mutex<Vec<Box<dyn Fn() -> Look + Send>>>,
     cache: Arc<Cache>,
@@ -56,6 +59,7 @@ impl Service {
             access_log: RwLock::default(),
             keeper: Keeper::default(),
             metrics: Metrics::default(),
+            slow: SlowPeers::default(),
             looks: Mutex::default(),
             cache: cache.clone(),
             repositories: Repositories::new(cache),

@@ -8,10 +8,11 @@ use base::{Code, Error, Result};
 use delta::window::WINDOW_SIZE;
 
 use super::chain::{Chain, RepAddress, cached_chunk, chunk_key};
-use crate::cache::Chunk;
+use crate::cache::{Chunk, WatchedChunk};
 use crate::format::id::TxnId;
 use crate::format::rep_line::{Rep, RepPlace, RepSize};
 use crate::fs::Fs;
+use crate::prompt::takes_time;
 
 /// Reads a text.
 pub struct TextReader {
@@ -47,13 +48,23 @@ pub(super) struct Content {
     address: RepAddress,
     chain: Chain,
     md5: Md5,
+    body_len: u64,
     /// Bytes that the rep line promises, if it does.
     expected: Option<u64>,
     next: u64,
-    /// Digest of the chunks so far; none if nothing is to be checked (any more).
-    digest: Option<Md5Stream>,
+    check: Check,
     keep: bool,
     done: bool,
+}
+
+/// What is known of the digest of a content that is being read.
+enum Check {
+    /// Nothing is to be checked (any more).
+    Off,
+    /// All chunks so far are those of an earlier reading, which was right.
+    Known,
+    /// It is taken on the way; the chunks hear of it if it is right.
+    Taken(Md5Stream, Vec<WatchedChunk>),
 }
 
 impl TextReader {
@@ -71,7 +82,7 @@ impl TextReader {
     /// Leaves the check against the MD5 to the caller.
     pub fn unchecked(mut self) -> Self {
         if let Some(content) = &mut self.content {
-            content.digest = None;
+            content.check = Check::Off;
         }
         self
     }
@@ -210,9 +221,10 @@ impl Content {
             address,
             chain: Chain::new(fs, address, rep.length),
             md5: rep.md5,
+            body_len: rep.length,
             expected,
             next: 0,
-            digest: Some(Md5Stream::new()),
+            check: Check::Known,
             keep,
             done: false,
         })
@@ -243,16 +255,59 @@ impl Content {
         if self.is_short() {
             // The only chunk: whoever checked it, did so for all.
             self.done = true;
-            if self.digest.take().is_some() && !chunk.is_checked() {
+            let is_wanted = !matches!(std::mem::replace(&mut self.check, Check::Off), Check::Off);
+            if is_wanted && !chunk.is_checked() {
                 if !self.md5.is_unknown() {
                     check_md5(&self.md5, &Md5::of(chunk.bytes()))?;
                 }
                 chunk.set_checked();
             }
-        } else if let Some(digest) = &mut self.digest {
-            digest.update(chunk.bytes());
+        } else {
+            self.take(&chunk, at)?;
         }
         Ok(Some(chunk.bytes().clone()))
+    }
+
+    /// Takes chunk `at` of several into the digest, unless all so far are known to be right.
+    fn take(&mut self, chunk: &Chunk, at: u64) -> Result<()> {
+        if matches!(self.check, Check::Known) {
+            match chunk.is_checked() {
+                // Where it ends is known as well.
+                true => self.done = chunk.is_last(),
+                false => self.check = self.check_from_start(at)?,
+            }
+        }
+        if let Check::Taken(digest, chunks) = &mut self.check {
+            digest.update(chunk.bytes());
+            if self.keep {
+                chunks.push(chunk.watch());
+            }
+        }
+        Ok(())
+    }
+
+    /// The digest of the chunks before `end`, which were thought not to need one.
+    fn check_from_start(&self, end: u64) -> Result<Check> {
+        let (mut digest, mut chunks) = (Md5Stream::new(), Vec::new());
+        let mut again = Content {
+            fs: self.fs.clone(),
+            chain: Chain::new(&self.fs, self.address, self.body_len),
+            check: Check::Off,
+            ..*self
+        };
+        again.next = 0;
+        for at in 0..end {
+            takes_time()?;
+            let key = chunk_key(&self.fs, self.address, at);
+            let cached = key.and_then(|key| self.fs.cache().get::<Chunk>(&key));
+            let chunk = match cached {
+                Some(chunk) => chunk,
+                None => again.load(at)?,
+            };
+            digest.update(chunk.bytes());
+            chunks.push(chunk.watch());
+        }
+        Ok(Check::Taken(digest, chunks))
     }
 
     fn load(&mut self, at: u64) -> Result<Chunk> {
@@ -275,10 +330,14 @@ impl Content {
     }
 
     fn check(&mut self) -> Result<()> {
-        match self.digest.take() {
-            Some(digest) => check_md5(&self.md5, &digest.finish()),
-            None => Ok(()),
+        let Check::Taken(digest, chunks) = std::mem::replace(&mut self.check, Check::Off) else {
+            return Ok(());
+        };
+        check_md5(&self.md5, &digest.finish())?;
+        for (at, chunk) in chunks.iter().enumerate() {
+            chunk.set_checked(at + 1 == chunks.len());
         }
+        Ok(())
     }
 }
 

@@ -15,6 +15,7 @@ mod svnserve_conf;
 pub use cache::{AuthzFiles, ConfigCache};
 pub use hooks_env::{HooksEnv, Variable};
 pub use passwd::Passwords;
+pub use read::FileStamp;
 pub(crate) use svnserve_conf::located;
 pub use svnserve_conf::{Access, ServerConf, UsernameCase};
 

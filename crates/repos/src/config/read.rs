@@ -9,7 +9,7 @@ use base::{Code, Error, Result, ResultExt};
 
 /// What must differ when a file has been replaced or rewritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FileStamp {
+pub struct FileStamp {
     identity: (u64, u64),
     size: u64,
     modified: (i64, i64),
@@ -21,7 +21,7 @@ impl FileStamp {
     ///
     /// # Errors
     /// The system's number.
-    pub(crate) fn of(path: &Path) -> Result<Option<FileStamp>> {
+    pub fn of(path: &Path) -> Result<Option<FileStamp>> {
         match fs::metadata(path) {
             Ok(meta) => Ok(Some(Self::from_metadata(&meta))),
             Err(e) if e.kind() == io::ErrorKind::NotFound || e.kind() == io::ErrorKind::NotADirectory => {
@@ -63,7 +63,7 @@ impl FileStamp {
 
     /// True if equal stamps prove equal contents. Where a filesystem keeps whole seconds only, two writes of the
     /// same size within one second look alike.
-    pub(crate) fn is_fine_grained(&self) -> bool {
+    pub fn is_fine_grained(&self) -> bool {
         self.modified.1 != 0 || self.changed.1 != 0
     }
 }

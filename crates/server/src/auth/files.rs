@@ -3,22 +3,19 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io::Read as _;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{Code, Error, Result};
 use parking_lot::Mutex;
+use repos::config::FileStamp;
 
 /// Larger is no file of passwords.
 const LARGEST: u64 = 64 << 20;
 
-/// What differs when a file was replaced or written to: device, inode, size, times.
-type Stamp = (u64, u64, u64, [i64; 4]);
-
 /// Files that are in use.
 pub(super) struct Files<T> {
-    known: Mutex<HashMap<PathBuf, (Stamp, Arc<T>)>>,
+    known: Mutex<HashMap<PathBuf, (FileStamp, Arc<T>)>>,
 }
 
 impl<T> Default for Files<T> {
@@ -36,10 +33,10 @@ impl<T> Files<T> {
     /// The system's, naming the file.
     pub(super) fn get(&self, path: &Path, parse: impl FnOnce(&str) -> T) -> Result<Arc<T>> {
         let can_not = |e: std::io::Error| Error::io("Can't open file", path, &e);
-        // Before it is read: if it changes in between the next look reads it again.
-        let stamp = stamp(&fs::metadata(path).map_err(can_not)?);
+        // Before it is read: if it changes in between the next look reads it again. One that proves nothing is no help.
+        let stamp = FileStamp::of(path)?.filter(FileStamp::is_fine_grained);
         if let Some((known, value)) = self.known.lock().get(path)
-            && *known == stamp
+            && Some(*known) == stamp
         {
             return Ok(value.clone());
         }
@@ -52,12 +49,9 @@ impl<T> Files<T> {
             return Err(Error::new(Code::MALFORMED_FILE, message));
         }
         let value = Arc::new(parse(&String::from_utf8_lossy(&text)));
-        self.known.lock().insert(path.to_owned(), (stamp, value.clone()));
+        if let Some(stamp) = stamp {
+            self.known.lock().insert(path.to_owned(), (stamp, value.clone()));
+        }
         Ok(value)
     }
-}
-
-fn stamp(meta: &fs::Metadata) -> Stamp {
-    let times = [meta.mtime(), meta.mtime_nsec(), meta.ctime(), meta.ctime_nsec()];
-    (meta.dev(), meta.ino(), meta.size(), times)
 }

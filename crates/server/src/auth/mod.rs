@@ -21,6 +21,7 @@ use std::time::Duration;
 use base::Result;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use repos::prompt::takes_time;
 
 use self::digest::{Answer, Asked, Nonces, Verdict};
 use self::files::Files;
@@ -170,6 +171,7 @@ impl Keeper {
         if self.remembered.recall(question, door.remember).is_some() {
             return Ok(true);
         }
+        takes_time()?;
         let right = htpasswd::verify(password, hash)?;
         if right {
             self.remembered.keep(question, door.remember, &Arc::from([]));
@@ -183,6 +185,7 @@ impl Keeper {
         if let Some(groups) = self.remembered.recall(question, door.remember) {
             return Ok(Found::User(groups));
         }
+        takes_time()?;
         let found = self.directories.ask(ldap, user, password)?;
         if let Found::User(groups) = &found {
             self.remembered.keep(question, door.remember, groups);
@@ -191,6 +194,8 @@ impl Keeper {
     }
 
     fn by_digest(&self, service: &Service, door: &Door, answer: &Answer, request: &Request) -> Result<Proof> {
+        // An answer counts once: it must not be looked at a second time.
+        takes_time()?;
         let target = match &request.query {
             Some(query) => format!("{}?{query}", request.path),
             None => request.path.clone(),

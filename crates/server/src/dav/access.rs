@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use base::{Error, FsPath};
 use http::StatusCode;
-use repos::authz::{Authz, Required, Rights, Source};
+use repos::authz::{Authz, Required, Rights, Source, UserRights};
 use repos::config::{Access, AuthzFiles, UsernameCase};
 
 use super::fault::Fault;
@@ -19,8 +19,8 @@ use crate::auth::{Door, Proof, User, plain_realm};
 use crate::http::{AccessRules, Provider, Reply};
 use crate::rules::{authz_of, conf_of};
 
-/// The rules for one request.
-struct Rules {
+/// The rules for a repository.
+pub(super) struct Rules {
     anonymous: Access,
     authenticated: Access,
     /// How names are proved; without providers nobody can.
@@ -28,6 +28,8 @@ struct Rules {
     /// Who may do as nobody what they want is not asked for a password.
     no_auth_when_anonymous: bool,
     authz: Option<Arc<Authz>>,
+    /// What they grant to nobody in particular.
+    of_nobody: Option<Arc<UserRights>>,
     case: UsernameCase,
 }
 
@@ -38,7 +40,7 @@ struct Rules {
 pub(super) fn admit(visit: &mut Visit<'_>, reply: &mut Reply) -> Result<(), Fault> {
     let rules = rules(visit)?;
     let wanted = needs(visit)?;
-    look_up_rights(visit, &rules, &[]);
+    visit.rights = rules.of_nobody.clone();
     let as_nobody = may_all(visit, rules.anonymous, &wanted);
     if as_nobody && rules.no_auth_when_anonymous {
         return Ok(());
@@ -75,7 +77,7 @@ pub(super) fn admit(visit: &mut Visit<'_>, reply: &mut Reply) -> Result<(), Faul
 pub(super) fn may_look(visit: &mut Visit<'_>, user: &mut Option<User>) -> Result<bool, Fault> {
     let rules = rules(visit)?;
     let wanted = needs(visit)?;
-    look_up_rights(visit, &rules, &[]);
+    visit.rights = rules.of_nobody.clone();
     if may_all(visit, rules.anonymous, &wanted) {
         return Ok(true);
     }
@@ -99,15 +101,23 @@ pub(super) fn may_look(visit: &mut Visit<'_>, user: &mut Option<User>) -> Result
     Ok(may_all(visit, rules.authenticated, &wanted))
 }
 
-fn rules(visit: &Visit<'_>) -> Result<Rules, Fault> {
+fn rules(visit: &Visit<'_>) -> Result<Arc<Rules>, Fault> {
+    let known = &visit.request.peer.known;
+    if let Some(rules) = known.rules(&visit.place) {
+        return Ok(rules);
+    }
     // Without its rules nobody may enter a repository.
     let broken = |error: Error| Fault::hidden(StatusCode::FORBIDDEN, error);
-    let location = visit.place.location.clone();
-    match &location.access {
+    let rules = match &visit.place.location.access {
         Some(access) => of_location(visit, access),
         None => of_repository(visit),
-    }
-    .map_err(broken)
+    };
+    let mut rules = rules.map_err(broken)?;
+    let authz = rules.authz.as_ref();
+    rules.of_nobody = authz.map(|authz| authz.rights_in_groups(visit.place.name.as_deref(), None, &[]));
+    let rules = Arc::new(rules);
+    known.remember_rules(&visit.place, &rules);
+    Ok(rules)
 }
 
 /// What the configuration says of a location.
@@ -146,6 +156,7 @@ fn of_location(visit: &Visit<'_>, access: &AccessRules) -> Result<Rules, Error> 
         },
         no_auth_when_anonymous: access.no_auth_when_anonymous,
         authz: authz_of(visit.service, files, others)?,
+        of_nobody: None,
         case: access.username_case,
     })
 }
@@ -178,6 +189,7 @@ fn of_repository(visit: &Visit<'_>) -> Result<Rules, Error> {
         },
         no_auth_when_anonymous: false,
         authz: authz_of(visit.service, files, false)?,
+        of_nobody: None,
         case: conf.username_case,
     })
 }

@@ -118,6 +118,7 @@ impl Fault {
                 text = page(self.status, &request.id);
             }
         }
+        reply.header("x-request-id", &request.id);
         *reply.buffer() = text.into_bytes();
     }
 }

@@ -111,7 +111,7 @@ fn may_see(
     let found = place::find(service, http, request);
     let seen = match found {
         Ok(Found::Repository(place, resource)) => {
-            let mut visit = Visit::new(service, http.clone(), request, *place, resource);
+            let mut visit = Visit::new(service, http.clone(), request, place, resource);
             match access::may_look(&mut visit, user) {
                 Err(fault) if fault.status == StatusCode::UNAUTHORIZED => Err(fault),
                 seen => Ok(seen.unwrap_or(false)),

@@ -12,6 +12,7 @@ mod autoversion;
 mod created;
 mod fault;
 mod get;
+mod known;
 mod listing;
 mod lock;
 mod locked;
@@ -33,8 +34,10 @@ mod visit;
 use std::sync::Arc;
 
 use http::StatusCode;
+use repos::prompt::takes_time;
 
 pub(crate) use self::fault::Fault;
+pub(crate) use self::known::Known;
 use self::place::Found;
 pub(crate) use self::transactions::Transactions;
 pub(crate) use self::visit::Visit;
@@ -52,9 +55,12 @@ pub(crate) fn answer(service: &Arc<Service>, request: &mut Request, reply: &mut 
     let http = service.http();
     request.body.limit(http.limits.body);
     match place::find(service, &http, request)? {
-        Found::Listing(location) => listing::listing(service, &http, request, &location, reply),
+        Found::Listing(location) => {
+            takes_time()?;
+            listing::listing(service, &http, request, &location, reply)
+        }
         Found::Repository(place, resource) => {
-            let mut visit = Visit::new(service, http, request, *place, resource);
+            let mut visit = Visit::new(service, http, request, place, resource);
             let outcome = access::admit(&mut visit, reply).and_then(|()| dispatch(&mut visit, reply));
             visit.leave();
             outcome
@@ -64,7 +70,11 @@ pub(crate) fn answer(service: &Arc<Service>, request: &mut Request, reply: &mut 
 
 fn dispatch(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     if proxy::is_wanted(visit) {
+        takes_time()?;
         return proxy::forward(visit, reply);
+    }
+    if visit.resource.is_in_transaction() {
+        takes_time()?;
     }
     if autoversion::is_wanted(visit) {
         return autoversion::autoversion(visit, reply, dispatch);
@@ -72,7 +82,10 @@ fn dispatch(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     match visit.request.method.as_str() {
         "OPTIONS" => options::options(visit, reply),
         "PROPFIND" => propfind::propfind(visit, reply),
-        "GET" | "HEAD" if web::wanted(&visit.http, visit.request, &visit.resource) => web::page(visit, reply),
+        "GET" | "HEAD" if web::wanted(&visit.http, visit.request, &visit.resource) => {
+            takes_time()?;
+            web::page(visit, reply)
+        }
         "GET" | "HEAD" => get::get(visit, reply),
         "REPORT" => report::report(visit, reply),
         "POST" => post::post(visit, reply),

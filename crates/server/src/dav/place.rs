@@ -22,8 +22,6 @@ pub(crate) struct Place {
     pub(crate) base: Base,
     /// The name in authz sections; none for a repository that stands at a location by itself.
     pub(crate) name: Option<String>,
-    /// The name in log lines, URI-encoded.
-    pub(crate) log_name: String,
 }
 
 /// What a path leads to.
@@ -31,7 +29,7 @@ pub(crate) enum Found {
     /// A directory of repositories itself.
     Listing(Arc<Location>),
     /// A repository.
-    Repository(Box<Place>, Resource),
+    Repository(Arc<Place>, Resource),
 }
 
 impl Place {
@@ -44,8 +42,20 @@ impl Place {
     }
 
     fn resource(&self, below: &[String]) -> Option<Resource> {
-        let special: Vec<&str> = self.location.special.split('/').collect();
-        Resource::parse(below, &special)
+        match self.location.special.contains('/') {
+            false => Resource::parse(below, &[&self.location.special]),
+            true => Resource::parse(below, &self.location.special.split('/').collect::<Vec<_>>()),
+        }
+    }
+
+    /// The name in log lines, URI-encoded.
+    pub(crate) fn log_name(&self) -> String {
+        let mut log_name = String::new();
+        match &self.name {
+            Some(name) => uri::encode(name, &mut log_name),
+            None => uri::encode(&self.basename(), &mut log_name),
+        }
+        log_name
     }
 
     /// The last part of the repository's path: titles show it.
@@ -61,6 +71,13 @@ impl Place {
 /// 404, and 400 for paths that nobody should follow.
 pub(crate) fn find(service: &Service, http: &Arc<HttpOptions>, request: &Request) -> Result<Found, Fault> {
     let nowhere = || Fault::html(StatusCode::NOT_FOUND);
+    let known = &request.peer.known;
+    if let Some((place, rest)) = known.place(http, &request.path)
+        && let Some((below, _)) = uri::split(rest)
+    {
+        let resource = place.resource(&below).ok_or_else(nowhere)?;
+        return Ok(Found::Repository(place, resource));
+    }
     let (components, _) = uri::split(&request.path).ok_or_else(nowhere)?;
     let (location, count) = best(&http.locations, &components).ok_or_else(nowhere)?;
     let below = &components[count..];
@@ -79,21 +96,15 @@ pub(crate) fn find(service: &Service, http: &Arc<HttpOptions>, request: &Request
         uri::encode(component, &mut root);
     }
     let name = (names > 0).then(|| below[..names].join("/"));
-    let mut place = Place {
+    let place = Arc::new(Place {
         repository,
         base: Base::new(root, &location.special),
         location: location.clone(),
-        log_name: String::new(),
         name,
-    };
-    let mut log_name = String::new();
-    uri::encode(
-        &place.name.clone().unwrap_or_else(|| place.basename()),
-        &mut log_name,
-    );
-    place.log_name = log_name;
+    });
+    known.remember_place(http, &place, &components[..count + names]);
     let resource = place.resource(&below[names..]).ok_or_else(nowhere)?;
-    Ok(Found::Repository(Box::new(place), resource))
+    Ok(Found::Repository(place, resource))
 }
 
 fn best<'a>(locations: &'a [Arc<Location>], components: &[String]) -> Option<(&'a Arc<Location>, usize)> {

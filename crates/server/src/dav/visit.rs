@@ -22,7 +22,7 @@ pub(crate) struct Visit<'a> {
     pub(crate) service: &'a Arc<Service>,
     pub(crate) http: Arc<HttpOptions>,
     pub(crate) request: &'a mut Request,
-    pub(crate) place: Place,
+    pub(crate) place: Arc<Place>,
     pub(crate) resource: Resource,
     pub(crate) user: Option<String>,
     /// What path-based rules grant the user; none if there are no rules.
@@ -39,7 +39,7 @@ impl<'a> Visit<'a> {
         service: &'a Arc<Service>,
         http: Arc<HttpOptions>,
         request: &'a mut Request,
-        place: Place,
+        place: Arc<Place>,
         resource: Resource,
     ) -> Self {
         Visit {
@@ -133,7 +133,7 @@ impl<'a> Visit<'a> {
     pub(super) fn leave(self) {
         self.request.user = self.user;
         self.request.operation = self.operation.into_inner().map(|text| Operation {
-            repository: self.place.log_name,
+            repository: self.place.log_name(),
             text,
         });
     }

@@ -6,8 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use base::{Code, Error};
-use http::{Method, StatusCode, Version};
+use http::{Method, Response, StatusCode, Version};
+use repos::prompt;
 
+use super::body::ReplyBody;
 use super::reply::Reply;
 use super::request::Request;
 use super::room::Kind;
@@ -19,21 +21,60 @@ use crate::service::Service;
 
 /// Answers a request, whatever becomes of it.
 pub(super) fn answer(service: &Arc<Service>, kind: Kind, mut request: Request, mut reply: Reply) {
-    let answered = catch_unwind(AssertUnwindSafe(|| {
-        if let Err(fault) = serve(service, kind, &mut request, &mut reply) {
-            fault.tell(service, &request, &mut reply);
-        }
-    }));
-    if let Err(panic) = answered {
-        let fault = Fault::hidden(StatusCode::INTERNAL_SERVER_ERROR, panicked(&*panic));
+    if let Err(fault) = serve_safely(service, kind, &mut request, &mut reply) {
         fault.tell(service, &request, &mut reply);
     }
-    reply.header("x-request-id", &request.id);
     // A client that is still sending what nobody wants would not hear the answer.
     request.body.drain();
     // A client that has gone does not want it.
     _ = reply.finish();
     write_down(service, &request, &reply);
+}
+
+/// Answers a request that only needs what is in memory; gives any other back, as it was but for its body.
+pub(super) fn answer_at_once(
+    service: &Arc<Service>,
+    kind: Kind,
+    mut request: Request,
+    mut reply: Reply,
+) -> Result<Option<Response<ReplyBody>>, Request> {
+    let served = prompt::at_once(|| {
+        serve_safely(service, kind, &mut request, &mut reply)?;
+        Ok(reply.finish()?)
+    });
+    match served {
+        Some(Ok(())) => {}
+        Some(Err(fault)) => {
+            Fault::tell(fault, service, &request, &mut reply);
+            _ = reply.finish();
+        }
+        None => {
+            (request.user, request.operation) = (None, None);
+            return Err(request);
+        }
+    }
+    write_down(service, &request, &reply);
+    Ok(reply.take())
+}
+
+/// Has the request answered; a panic becomes an error.
+fn serve_safely(
+    service: &Arc<Service>,
+    kind: Kind,
+    request: &mut Request,
+    reply: &mut Reply,
+) -> Result<(), Fault> {
+    let served = catch_unwind(AssertUnwindSafe(|| serve(service, kind, request, reply)));
+    let served = served.unwrap_or_else(|panic| {
+        Err(Fault::hidden(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            panicked(&*panic),
+        ))
+    });
+    if served.is_ok() {
+        reply.header("x-request-id", &request.id);
+    }
+    served
 }
 
 fn serve(service: &Arc<Service>, kind: Kind, request: &mut Request, reply: &mut Reply) -> Result<(), Fault> {

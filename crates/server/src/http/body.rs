@@ -1,5 +1,6 @@
 //! Bodies: what a client sends, read by blocking code as it comes; and what we send, as hyper takes it.
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::io::{self, Read};
 use std::pin::{Pin, pin};
@@ -21,6 +22,11 @@ use super::pulse::Busy;
 
 /// How long a thread waits for its client before another takes its place.
 const SHORT: Duration = Duration::from_millis(500);
+
+/// The longest body that is taken in before anybody asks for it.
+const GATHERED: u64 = 16 << 10;
+/// How long that may take.
+const NEARLY: Duration = Duration::from_millis(20);
 
 /// Most bytes of a body nobody wanted that are read to keep the connection.
 const DRAINED: u64 = 1 << 20;
@@ -70,6 +76,10 @@ impl Patience {
 /// The body of a request. Reading waits for the client, on the thread that reads.
 pub(crate) struct RequestBody {
     incoming: Option<(Incoming, Patience)>,
+    /// What has come before anybody asked for it.
+    gathered: VecDeque<Bytes>,
+    /// It broke off behind that.
+    broken: bool,
     /// Received, not yet read.
     have: Bytes,
     /// Bytes that may still come; more is an error.
@@ -84,10 +94,8 @@ impl RequestBody {
     pub(crate) fn new(incoming: Incoming, patience: Patience, expects: bool) -> RequestBody {
         RequestBody {
             incoming: Some((incoming, patience)),
-            have: Bytes::new(),
-            left: u64::MAX,
             unasked: expects,
-            seen: 0,
+            ..RequestBody::empty()
         }
     }
 
@@ -95,11 +103,52 @@ impl RequestBody {
     pub(crate) fn empty() -> RequestBody {
         RequestBody {
             incoming: None,
+            gathered: VecDeque::new(),
+            broken: false,
             have: Bytes::new(),
             left: u64::MAX,
             unasked: false,
             seen: 0,
         }
+    }
+
+    /// Takes a short body in, if it is there already or nearly.
+    pub(super) async fn gather(&mut self) {
+        let Some((incoming, _)) = &mut self.incoming else {
+            return;
+        };
+        if self.unasked
+            || incoming
+                .size_hint()
+                .exact()
+                .is_none_or(|length| length > GATHERED)
+        {
+            return;
+        }
+        let gathered = &mut self.gathered;
+        let all = async {
+            loop {
+                match incoming.frame().await {
+                    None => return true,
+                    Some(Err(_)) => return false,
+                    // Trailers say nothing to us.
+                    Some(Ok(frame)) => gathered.extend(frame.into_data().ok()),
+                }
+            }
+        };
+        if let Ok(whole) = timeout(NEARLY, all).await {
+            self.incoming = None;
+            self.broken = !whole;
+        }
+    }
+
+    /// The same body for another reader, if all of it is here and nothing was read yet.
+    pub(super) fn copy(&self) -> Option<RequestBody> {
+        let is_here = self.incoming.is_none() && !self.broken && self.seen == 0;
+        is_here.then(|| RequestBody {
+            gathered: self.gathered.clone(),
+            ..RequestBody::empty()
+        })
     }
 
     /// Makes reading fail behind so many bytes (0 is no limit).
@@ -118,6 +167,13 @@ impl RequestBody {
     pub(crate) fn next_piece(&mut self) -> io::Result<Option<Bytes>> {
         if !self.have.is_empty() {
             return Ok(Some(std::mem::take(&mut self.have)));
+        }
+        if let Some(data) = self.gathered.pop_front() {
+            self.count(&data)?;
+            return Ok(Some(data));
+        }
+        if std::mem::take(&mut self.broken) {
+            return Err(io::ErrorKind::UnexpectedEof.into());
         }
         let Some((incoming, patience)) = &mut self.incoming else {
             return Ok(None);
@@ -144,18 +200,26 @@ impl RequestBody {
             if data.is_empty() {
                 continue;
             }
-            self.seen += data.len() as u64;
-            self.left = match self.left.checked_sub(data.len() as u64) {
-                Some(left) => left,
-                None => {
-                    self.incoming = None;
-                    return Err(io::Error::new(
-                        io::ErrorKind::FileTooLarge,
-                        "the body is too long",
-                    ));
-                }
-            };
+            self.count(&data)?;
             return Ok(Some(data));
+        }
+    }
+
+    fn count(&mut self, data: &Bytes) -> io::Result<()> {
+        self.seen += data.len() as u64;
+        match self.left.checked_sub(data.len() as u64) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => {
+                self.incoming = None;
+                self.gathered.clear();
+                Err(io::Error::new(
+                    io::ErrorKind::FileTooLarge,
+                    "the body is too long",
+                ))
+            }
         }
     }
 
@@ -210,6 +274,8 @@ impl Read for RequestBody {
 pub(crate) enum ReplyBody {
     /// All of it.
     Whole(Option<Bytes>),
+    /// All of it, in pieces.
+    Several(VecDeque<Bytes>),
     /// In pieces, while they are made; an error breaks the connection off.
     Pieces {
         from: mpsc::Receiver<io::Result<Bytes>>,
@@ -228,6 +294,7 @@ impl Body for ReplyBody {
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         match self.get_mut() {
             ReplyBody::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            ReplyBody::Several(pieces) => Poll::Ready(pieces.pop_front().map(|piece| Ok(Frame::data(piece)))),
             ReplyBody::Pieces { from, left } => {
                 let piece = std::task::ready!(from.poll_recv(cx));
                 if let (Some(Ok(bytes)), Some(left)) = (&piece, left) {
@@ -239,12 +306,17 @@ impl Body for ReplyBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, ReplyBody::Whole(None))
+        match self {
+            ReplyBody::Whole(bytes) => bytes.is_none(),
+            ReplyBody::Several(pieces) => pieces.is_empty(),
+            ReplyBody::Pieces { .. } => false,
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             ReplyBody::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |b| b.len() as u64)),
+            ReplyBody::Several(pieces) => SizeHint::with_exact(pieces.iter().map(|b| b.len() as u64).sum()),
             ReplyBody::Pieces { left: Some(left), .. } => SizeHint::with_exact(*left),
             ReplyBody::Pieces { left: None, .. } => SizeHint::default(),
         }

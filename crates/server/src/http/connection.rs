@@ -22,6 +22,7 @@ use super::exchange::exchange;
 use super::pulse::{Felt, Pulse, Verdict};
 use super::request::Peer;
 use super::room::Kind;
+use crate::dav::Known;
 use crate::metrics::Protocol;
 use crate::service::Service;
 
@@ -47,20 +48,31 @@ impl Connection {
         let _counted = service.metrics.connected(protocol);
         let limits = service.http().limits;
         let inode = rustix::fs::fstat(&socket).map_or(0, |stat| stat.st_ino);
-        let pulse = Pulse::new(limits, inode);
-        let mut peer = Peer {
+        let address = self.address.ip();
+        let pulse = Pulse::new(limits, inode, service.slow.knows(address));
+        let felt = pulse.clone();
+        let peer = Peer {
             address: self.address,
             tls: false,
             certificate: None,
+            known: Known::default(),
         };
+        self.hold(socket, pulse, peer).await;
+        if felt.is_slow() {
+            service.slow.note(address);
+        }
+    }
+
+    /// Holds the whole conversation.
+    async fn hold(self, socket: TcpStream, pulse: Pulse, mut peer: Peer) {
         if self.kind != Kind::Tls {
             return self.talk(socket, pulse, peer).await;
         }
-        let Some(tls) = service.tls() else {
+        let Some(tls) = self.service.tls() else {
             return;
         };
         let handshake = TlsAcceptor::from(tls.config()).accept(socket);
-        match timeout(limits.header_timeout, handshake).await {
+        match timeout(self.service.http().limits.header_timeout, handshake).await {
             Ok(Ok(stream)) => {
                 peer.tls = true;
                 let certificates = stream.get_ref().1.peer_certificates();

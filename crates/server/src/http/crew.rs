@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -29,6 +30,19 @@ pub(crate) struct Crew {
     most: usize,
     state: Mutex<State>,
     work: Condvar,
+    /// How many connections may answer on their own threads at the same time.
+    most_prompt: usize,
+    prompt: AtomicUsize,
+}
+
+/// The right to answer a request without a thread of the crew, until it is dropped.
+#[must_use]
+pub(crate) struct Permit<'a>(&'a AtomicUsize);
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 #[derive(Default)]
@@ -56,12 +70,22 @@ impl Drop for Aside<'_> {
 }
 
 impl Crew {
-    pub(crate) fn new(most: usize) -> Arc<Crew> {
+    /// At most `most` threads work; `most_prompt` connections may answer by themselves meanwhile.
+    pub(crate) fn new(most: usize, most_prompt: usize) -> Arc<Crew> {
         Arc::new(Crew {
             most: most.max(1),
             state: Mutex::default(),
             work: Condvar::new(),
+            most_prompt,
+            prompt: AtomicUsize::new(0),
         })
+    }
+
+    /// The right to answer on the connection's own thread. Should those who have it be held up by their disks, there is none
+    /// left, and everything goes on as if there were no such thing.
+    pub(crate) fn permit(&self) -> Option<Permit<'_>> {
+        let permit = Permit(&self.prompt);
+        (self.prompt.fetch_add(1, Ordering::Relaxed) < self.most_prompt).then_some(permit)
     }
 
     /// Has `job` done, now or when a thread is free. A job must not panic.
@@ -139,7 +163,7 @@ mod tests {
 
     #[test]
     fn who_waits_for_a_client_is_replaced() {
-        let crew = Crew::new(2);
+        let crew = Crew::new(2, 1);
         let (done, finished) = mpsc::channel();
         let (release, held) = mpsc::channel::<()>();
         let held = Arc::new(Mutex::new(held));
@@ -164,7 +188,7 @@ mod tests {
 
     #[test]
     fn no_more_threads_than_may_work() {
-        let crew = Crew::new(3);
+        let crew = Crew::new(3, 1);
         let (done, finished) = mpsc::channel();
         for _ in 0..50 {
             let (crew_of_it, done) = (crew.clone(), done.clone());

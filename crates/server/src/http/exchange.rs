@@ -11,7 +11,7 @@ use hyper::body::Incoming;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use super::answer::answer;
+use super::answer::{answer, answer_at_once};
 use super::body::{Patience, ReplyBody, RequestBody, SentBody};
 use super::crew::Crew;
 use super::pulse::Busy;
@@ -36,14 +36,18 @@ pub(super) async fn exchange(
         crew: crew.clone(),
         stall: http.limits.stall,
     };
-    let body = match incoming.is_end_stream() {
+    let mut body = match incoming.is_end_stream() {
         true => RequestBody::empty(),
         false => {
             let expects = parts.headers.contains_key(http::header::EXPECT);
             RequestBody::new(incoming, patience.clone(), expects)
         }
     };
-    let request = Request {
+    let in_hurry = may_be_prompt(&parts.method);
+    if in_hurry {
+        body.gather().await;
+    }
+    let mut request = Request {
         path: parts.uri.path().to_owned(),
         query: parts.uri.query().map(str::to_owned),
         method: parts.method,
@@ -56,13 +60,34 @@ pub(super) async fn exchange(
         operation: None,
         body,
     };
-    let (head, answered) = oneshot::channel();
     let bodiless = request.method == Method::HEAD;
-    let reply = Reply::new(head, bodiless, patience, request.takes_gzip(http.gzip));
+    // Subversion's clients take gzip and are held up by it, unless their network holds them up even more.
+    let gzip = http.gzip.filter(|_| busy.is_slow() || !request.is_svn_client());
+    let gzip = request.takes_gzip(gzip);
+    if in_hurry
+        && let Some(body) = request.body.copy()
+        && let Some(_permit) = crew.permit()
+    {
+        let reply = Reply::at_once(bodiless, patience.clone(), gzip);
+        match answer_at_once(&service, kind, request, reply) {
+            Ok(response) => {
+                let response = response.unwrap_or_else(nothing_said);
+                return Ok(response.map(|body| SentBody { body, _busy: busy }));
+            }
+            Err(back) => request = Request { body, ..back },
+        }
+    }
+    let (head, answered) = oneshot::channel();
+    let reply = Reply::new(head, bodiless, patience, gzip);
     // Its end is seen by the channels.
     crew.submit(move || answer(&service, kind, request, reply));
     let response = answered.await.unwrap_or_else(|_| nothing_said());
     Ok(response.map(|body| SentBody { body, _busy: busy }))
+}
+
+/// What only looks may be answered on the connection's own thread, as long as it needs nothing but memory.
+fn may_be_prompt(method: &Method) -> bool {
+    matches!(method.as_str(), "GET" | "HEAD" | "PROPFIND" | "OPTIONS")
 }
 
 /// A handler that ended without an answer: it has panicked, or the process is ending.

@@ -28,7 +28,7 @@ pub use options::{
     AccessRules, Bulk, ClientCertificates, HttpOptions, Ldap, LdapGroups, LdapScope, Limits, Location,
     Master, PathAuthz, Provider, Secret, Source, TlsOptions, TlsVersion, Web,
 };
-pub(crate) use reply::Reply;
+pub(crate) use reply::{AT_ONCE, Reply};
 pub(crate) use request::{Operation, Request};
 pub(crate) use room::{Kind, Room};
 pub(crate) use tls::Tls;

@@ -7,6 +7,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -14,10 +15,17 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::options::Limits;
+use crate::pace::Pace;
 use crate::stream::unacknowledged_of;
 
 /// How long a client may take nothing before we begin to look whether it reads at all.
 const SLOW: Duration = Duration::from_secs(60);
+
+/// Whoever takes more than this many bytes a second would wait for gzip: a fifth of a gigabit.
+const FAST: f64 = 25e6;
+
+/// A silence that says nothing about how fast the client reads.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// What is known about a connection.
 #[derive(Clone)]
@@ -28,12 +36,15 @@ struct Inner {
     /// Its socket, in the system's tables.
     inode: u64,
     state: Mutex<State>,
+    /// The client takes what it is sent so slowly that compressing pays.
+    slow: AtomicBool,
 }
 
 struct State {
     phase: Phase,
     /// Since when the client takes nothing.
     blocked: Option<Blocked>,
+    pace: Pace,
 }
 
 #[derive(Clone, Copy)]
@@ -45,6 +56,7 @@ enum Phase {
 
 #[derive(Clone, Copy)]
 struct Blocked {
+    since: Instant,
     until: Instant,
     /// What the client's system had not acknowledged when we looked last.
     unacknowledged: Option<u64>,
@@ -61,13 +73,15 @@ pub(super) enum Verdict {
 }
 
 impl Pulse {
-    pub(super) fn new(limits: Limits, inode: u64) -> Pulse {
+    pub(super) fn new(limits: Limits, inode: u64, is_slow: bool) -> Pulse {
         Pulse(Arc::new(Inner {
+            slow: AtomicBool::new(is_slow),
             limits,
             inode,
             state: Mutex::new(State {
                 phase: Phase::Head(Instant::now()),
                 blocked: None,
+                pace: Pace::new(is_slow, FAST),
             }),
         }))
     }
@@ -76,6 +90,11 @@ impl Pulse {
     pub(super) fn busy(&self) -> Busy {
         self.0.state.lock().phase = Phase::Busy;
         Busy(self.clone())
+    }
+
+    /// True if answers should be compressed for this client.
+    pub(super) fn is_slow(&self) -> bool {
+        self.0.slow.load(Ordering::Relaxed)
     }
 
     /// When the client will be late.
@@ -118,15 +137,26 @@ impl Pulse {
 
     fn heard(&self) {
         let mut state = self.0.state.lock();
-        if let Phase::Idle(_) = state.phase {
-            state.phase = Phase::Head(Instant::now());
+        if let Phase::Idle(since) = state.phase {
+            let now = Instant::now();
+            if now - since > PAUSE {
+                state.pace.pause();
+            }
+            state.phase = Phase::Head(now);
         }
     }
 
-    fn taken(&self, everything: bool) {
+    fn taken(&self, taken: Poll<usize>) {
         let mut state = self.0.state.lock();
-        if everything {
-            if state.blocked.take().is_some()
+        if let Poll::Ready(bytes) = taken {
+            let blocked = state.blocked.take();
+            let waited = blocked.map(|blocked| blocked.since.elapsed());
+            state.pace.begin();
+            state.pace.sent(bytes, waited.unwrap_or_default());
+            if state.pace.is_slow() {
+                self.0.slow.store(true, Ordering::Relaxed);
+            }
+            if waited.is_some()
                 && let Phase::Idle(since) = &mut state.phase
             {
                 // The last of an answer has gone out only now.
@@ -134,8 +164,10 @@ impl Pulse {
             }
         } else if state.blocked.is_none() {
             let first = SLOW.min(self.0.limits.stall / 4);
+            let since = Instant::now();
             state.blocked = Some(Blocked {
-                until: Instant::now() + first,
+                since,
+                until: since + first,
                 unacknowledged: None,
             });
         }
@@ -145,9 +177,24 @@ impl Pulse {
 /// A request that is being answered.
 pub(crate) struct Busy(Pulse);
 
+impl Busy {
+    /// True if the answer should be compressed for this client.
+    pub(super) fn is_slow(&self) -> bool {
+        self.0.is_slow()
+    }
+}
+
 impl Drop for Busy {
     fn drop(&mut self) {
         self.0.0.state.lock().phase = Phase::Idle(Instant::now());
+    }
+}
+
+/// How many bytes were written, if anything came of it.
+fn bytes_of(polled: &Poll<io::Result<usize>>) -> Poll<usize> {
+    match polled {
+        Poll::Ready(written) => Poll::Ready(*written.as_ref().unwrap_or(&0)),
+        Poll::Pending => Poll::Pending,
     }
 }
 
@@ -175,7 +222,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Felt<S> {
 impl<S: AsyncWrite + Unpin> AsyncWrite for Felt<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, buf);
-        self.pulse.taken(polled.is_ready());
+        self.pulse.taken(bytes_of(&polled));
         polled
     }
 
@@ -185,7 +232,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Felt<S> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
-        self.pulse.taken(polled.is_ready());
+        self.pulse.taken(bytes_of(&polled));
         polled
     }
 
@@ -195,7 +242,12 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Felt<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let polled = Pin::new(&mut self.stream).poll_flush(cx);
-        self.pulse.taken(polled.is_ready());
+        let taken = if polled.is_ready() {
+            Poll::Ready(0)
+        } else {
+            Poll::Pending
+        };
+        self.pulse.taken(taken);
         polled
     }
 

@@ -4,6 +4,7 @@
 //! flushed, or the handler is done: short answers go out whole and with their length, and what fails early still becomes
 //! a proper status. Once something was sent a failure can only break the connection off.
 
+use std::collections::VecDeque;
 use std::io::{self, Write};
 
 use bytes::Bytes;
@@ -11,6 +12,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, VARY};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use repos::prompt;
 use tokio::sync::{mpsc, oneshot};
 
 use super::body::{Patience, ReplyBody};
@@ -19,6 +21,8 @@ use super::body::{Patience, ReplyBody};
 const PIECE: usize = 64 << 10;
 /// Pieces that may wait for the client.
 const WAITING: usize = 4;
+/// Bytes of the longest body that is made at once.
+pub(crate) const AT_ONCE: u64 = 256 << 10;
 /// Shorter bodies are not worth compressing.
 const SMALL: usize = 512;
 
@@ -29,7 +33,7 @@ pub(crate) struct Reply {
     buffer: Vec<u8>,
     /// A body that came in one piece.
     whole: Option<Bytes>,
-    head: Option<oneshot::Sender<Response<ReplyBody>>>,
+    way: Way,
     pieces: Option<mpsc::Sender<io::Result<Bytes>>>,
     /// The method was HEAD: header lines only.
     bodiless: bool,
@@ -44,19 +48,42 @@ pub(crate) struct Reply {
     is_xml: bool,
 }
 
+/// Where the head of an answer goes.
+enum Way {
+    /// To the connection, which waits for it.
+    Channel(oneshot::Sender<Response<ReplyBody>>),
+    /// Nowhere before all of the answer is there: its pieces so far.
+    Memory(VecDeque<Bytes>),
+    /// All of it is there.
+    Made(Response<ReplyBody>),
+    /// It has gone, or nobody waits for it any more.
+    Gone,
+}
+
 impl Reply {
+    /// An answer that is sent while it is made.
     pub(super) fn new(
         head: oneshot::Sender<Response<ReplyBody>>,
         bodiless: bool,
         patience: Patience,
         gzip: Option<u32>,
     ) -> Reply {
+        Reply::on(Way::Channel(head), bodiless, patience, gzip)
+    }
+
+    /// A short answer that is made at once, as a whole; what becomes long, or has to be compressed, takes time
+    /// ([`prompt::takes_time`]).
+    pub(super) fn at_once(bodiless: bool, patience: Patience, gzip: Option<u32>) -> Reply {
+        Reply::on(Way::Memory(VecDeque::new()), bodiless, patience, gzip)
+    }
+
+    fn on(way: Way, bodiless: bool, patience: Patience, gzip: Option<u32>) -> Reply {
         Reply {
             status: StatusCode::OK,
             headers: HeaderMap::new(),
             buffer: Vec::new(),
             whole: None,
-            head: Some(head),
+            way,
             pieces: None,
             bodiless,
             sent: 0,
@@ -113,11 +140,23 @@ impl Reply {
 
     /// Something is on its way to the client: the status cannot change any more.
     pub(crate) fn begun(&self) -> bool {
-        self.head.is_none()
+        matches!(self.way, Way::Gone)
+    }
+
+    /// The answer that was made at once.
+    pub(super) fn take(&mut self) -> Option<Response<ReplyBody>> {
+        match std::mem::replace(&mut self.way, Way::Gone) {
+            Way::Made(response) => Some(response),
+            _ => None,
+        }
     }
 
     /// Forgets everything that was not sent yet, for an error in its place.
     pub(crate) fn start_over(&mut self) {
+        if let Way::Memory(pieces) = &mut self.way {
+            pieces.clear();
+            self.sent = 0;
+        }
         self.buffer.clear();
         self.whole = None;
         self.headers.clear();
@@ -168,7 +207,8 @@ impl Reply {
     }
 
     fn send(&mut self, bytes: Bytes) -> io::Result<()> {
-        if self.head.is_some() && self.gzip.is_some_and(|_| self.is_worth_it()) {
+        if !self.begun() && self.gzip.is_some_and(|_| self.is_worth_it()) {
+            takes_time()?;
             self.encoder = self.gzip.map(|level| self.begin_gzip(level));
         }
         let bytes = match &mut self.encoder {
@@ -183,7 +223,14 @@ impl Reply {
 
     fn send_as_it_is(&mut self, bytes: Bytes) -> io::Result<()> {
         self.sent += bytes.len() as u64;
-        if let Some(head) = self.head.take() {
+        if let Way::Memory(pieces) = &mut self.way {
+            if self.sent > AT_ONCE {
+                takes_time()?;
+            }
+            pieces.extend((!bytes.is_empty()).then_some(bytes));
+            return Ok(());
+        }
+        if let Way::Channel(head) = std::mem::replace(&mut self.way, Way::Gone) {
             let (pieces, from) = mpsc::channel(WAITING);
             let kind = self.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
             self.is_xml = kind.is_some_and(|kind| kind.starts_with(b"text/xml"));
@@ -243,7 +290,7 @@ impl Reply {
 
     /// Ends the answer: everything was said.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
-        let Some(head) = self.head.take() else {
+        if self.begun() {
             self.send_buffer()?;
             if let Some(encoder) = self.encoder.take() {
                 self.send_as_it_is(encoder.finish()?.into())?;
@@ -251,7 +298,11 @@ impl Reply {
             // Without its sender the body has ended.
             self.pieces = None;
             return Ok(());
-        };
+        }
+        if matches!(&self.way, Way::Memory(pieces) if !pieces.is_empty()) {
+            self.send_buffer()?;
+            return self.make();
+        }
         let mut whole = match self.whole.take() {
             Some(whole) if self.buffer.is_empty() => whole,
             _ => std::mem::take(&mut self.buffer).into(),
@@ -260,6 +311,7 @@ impl Reply {
             && whole.len() >= SMALL
             && self.is_worth_it()
         {
+            takes_time()?;
             let mut encoder = self.begin_gzip(level);
             encoder.write_all(&whole)?;
             whole = encoder.finish()?.into();
@@ -272,7 +324,22 @@ impl Reply {
         };
         self.sent = body.as_ref().map_or(0, |body| body.len() as u64);
         let response = self.response(ReplyBody::Whole(body));
-        head.send(response).map_err(|_| gone())
+        match std::mem::replace(&mut self.way, Way::Gone) {
+            Way::Channel(head) => head.send(response).map_err(|_| gone()),
+            _ => {
+                self.way = Way::Made(response);
+                Ok(())
+            }
+        }
+    }
+
+    /// Ends an answer that has gathered in several pieces.
+    fn make(&mut self) -> io::Result<()> {
+        let Way::Memory(pieces) = std::mem::replace(&mut self.way, Way::Gone) else {
+            return Err(gone());
+        };
+        self.way = Way::Made(self.response(ReplyBody::Several(pieces)));
+        Ok(())
     }
 
     /// Ends an answer that cannot be made any further. XML whose elements stay open is no answer, and says so to clients that
@@ -285,7 +352,9 @@ impl Reply {
 
     /// Ends the answer in the middle: the client must see that it is not whole.
     pub(crate) fn break_off(&mut self) {
-        self.head = None;
+        if !matches!(self.way, Way::Made(_)) {
+            self.way = Way::Gone;
+        }
         self.encoder = None;
         self.buffer.clear();
         if let Some(pieces) = self.pieces.take() {
@@ -321,6 +390,11 @@ impl Write for Reply {
         }
         Ok(())
     }
+}
+
+/// As [`prompt::takes_time`].
+fn takes_time() -> io::Result<()> {
+    prompt::takes_time().map_err(io::Error::other)
 }
 
 fn gone() -> io::Error {

@@ -7,6 +7,7 @@ use std::time::Instant;
 use http::{HeaderMap, Method, Version};
 
 use super::body::RequestBody;
+use crate::dav::Known;
 
 /// A request whose head has been read.
 pub(crate) struct Request {
@@ -36,13 +37,15 @@ pub(crate) struct Operation {
 }
 
 /// Who is at the other end of a connection.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Peer {
     pub(crate) address: SocketAddr,
     /// The connection is encrypted.
     pub(crate) tls: bool,
     /// Common name of the client's certificate, if it has shown one that we trust.
     pub(crate) certificate: Option<String>,
+    /// What its last request was about.
+    pub(crate) known: Known,
 }
 
 impl Request {
@@ -117,6 +120,7 @@ impl Request {
                 address: ([127, 0, 0, 1], 4711).into(),
                 tls: false,
                 certificate: None,
+                known: Known::default(),
             }),
             id: "sample".to_owned(),
             begun: Instant::now(),

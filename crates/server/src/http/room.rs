@@ -52,8 +52,10 @@ impl Room {
             let message = "Connections can't be encrypted without a certificate";
             return Err(Error::new(Code::BAD_CONFIG_VALUE, message));
         }
+        let cores = thread::available_parallelism().map_or(2, usize::from);
+        // One more than may be busy with answers: somebody always listens.
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(thread::available_parallelism().map_or(2, usize::from))
+            .worker_threads(cores + 1)
             .thread_stack_size(STACK)
             .thread_name("http-io")
             .enable_all()
@@ -61,7 +63,7 @@ impl Room {
             .map_err(|e| Error::os(&e, "Can't start threads"))?;
         let (stop, stopping) = watch::channel(false);
         let room = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
-        let crew = Crew::new(limits.threads);
+        let crew = Crew::new(limits.threads, cores);
         let watched = Arc::downgrade(&crew);
         service.watch(move || Look::threads("http_threads", watched.upgrade().map(|crew| crew.count())));
         for (kind, listener) in listeners {

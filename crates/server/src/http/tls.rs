@@ -1,12 +1,11 @@
 //! Encryption: certificates, read when the server starts and whenever their files change.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
 use base::{Code, Error, Result};
 use parking_lot::Mutex;
+use repos::config::FileStamp;
 use rustls::RootCertStore;
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
@@ -22,8 +21,8 @@ pub(crate) struct Tls {
     current: Mutex<(Stamps, Arc<ServerConfig>)>,
 }
 
-/// What differs when one of the files was replaced or written to.
-type Stamps = Vec<Option<(u64, u64, i64, i64, u64)>>;
+/// Those of all files; none for one that is not there.
+type Stamps = Vec<Option<FileStamp>>;
 
 impl Tls {
     /// Reads what `options` name.
@@ -73,16 +72,7 @@ impl TlsOptions {
 
 fn stamps(options: &TlsOptions) -> Stamps {
     let files = [&options.certificate, &options.key].into_iter();
-    let stamp = |path: &Path| {
-        let meta = fs::metadata(path).ok()?;
-        Some((
-            meta.dev(),
-            meta.ino(),
-            meta.mtime(),
-            meta.mtime_nsec(),
-            meta.size(),
-        ))
-    };
+    let stamp = |path: &Path| FileStamp::of(path).ok().flatten();
     files.chain(&options.client_ca).map(|path| stamp(path)).collect()
 }
 

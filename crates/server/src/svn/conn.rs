@@ -15,8 +15,8 @@ use wire::svn::response::Response;
 use wire::svn::{Item, Outlet, Scanner};
 
 use crate::options::Options;
+use crate::pace::{FAST, Pace};
 use crate::stream::Stream;
-use crate::svn::pace::Pace;
 
 /// Output of this size is sent.
 const FLUSH_AT: usize = 64 << 10;
@@ -56,7 +56,7 @@ impl Conn {
         let is_slow = options.always_compress || !stream.is_tcp();
         Conn {
             stream,
-            pace: Pace::new(is_slow),
+            pace: Pace::new(is_slow, FAST),
             input: Vec::new(),
             start: 0,
             scanner: Scanner::default(),

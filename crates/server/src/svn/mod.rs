@@ -10,7 +10,6 @@ mod conn;
 mod history;
 mod node;
 mod open;
-mod pace;
 mod props_and_locks;
 mod replay;
 mod report;

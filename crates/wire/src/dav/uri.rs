@@ -83,6 +83,27 @@ impl Resource {
         }
     }
 
+    /// True for what is in a transaction, or is one.
+    pub fn is_in_transaction(&self) -> bool {
+        match self {
+            Resource::Public(_)
+            | Resource::BaselineCollection(..)
+            | Resource::RevisionRoot(..)
+            | Resource::Version(..)
+            | Resource::Vcc
+            | Resource::Baseline(_)
+            | Resource::Revision(_)
+            | Resource::Me => false,
+            Resource::Activity(_)
+            | Resource::WorkingBaseline(..)
+            | Resource::Working(..)
+            | Resource::Txn(_)
+            | Resource::TxnRoot(..)
+            | Resource::Vtxn(_)
+            | Resource::VtxnRoot(..) => true,
+        }
+    }
+
     /// The path in the repository, for resources that have one: what authorisation looks at.
     pub fn path(&self) -> Option<&FsPath> {
         match self {

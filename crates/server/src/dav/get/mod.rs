@@ -12,6 +12,7 @@ mod text;
 
 use base::{Date, Revnum, props};
 use http::StatusCode;
+use repos::prompt::takes_time;
 use repos::tree::Node;
 use wire::dav::conditions::{Conditions, Verdict};
 use wire::dav::{http_date, xml};
@@ -59,6 +60,7 @@ pub(super) fn get(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         return index::index(visit, &target, reply);
     }
     if let Some(base) = delta::base(visit)? {
+        takes_time()?;
         return delta::send(visit, node, &base, reply);
     }
     text::send(visit, &target, &tag, modified, reply)

@@ -9,6 +9,7 @@ use base::{Date, Error, props};
 use bytes::Bytes;
 use http::StatusCode;
 use repos::keywords::{FileFacts, KEYWORDS, Keywords};
+use repos::prompt::takes_time;
 use wire::dav::conditions;
 use wire::dav::range::{self, Part};
 
@@ -17,7 +18,7 @@ use super::target::Target;
 use crate::dav::Outcome;
 use crate::dav::fault::Fault;
 use crate::dav::visit::Visit;
-use crate::http::Reply;
+use crate::http::{AT_ONCE, Reply};
 
 pub(super) fn send(
     visit: &Visit<'_>,
@@ -65,6 +66,9 @@ pub(super) fn send(
     reply.content_length(wanted.end - wanted.start);
     if reply.bodiless() {
         return Ok(());
+    }
+    if size > AT_ONCE {
+        takes_time()?;
     }
     pour(target, wanted, size, reply)
 }

@@ -2,14 +2,21 @@
 //!
 //! Compressing costs both sides time and saves the network some. Where the peer takes bytes as fast as we make them there
 //! is nothing to save, so a conversation begins without. As soon as a quarter of the time goes by in waiting for the
-//! peer, and it takes less than a fast network carries, everything is compressed, to the end of the conversation.
+//! peer, and it takes less than a fast network carries, everything is compressed, to the end of the conversation. Over HTTP a
+//! conversation is several connections, which come and go: who was slow is remembered for a while ([`SlowPeers`]).
 
+use std::collections::HashMap;
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// What is known of a peer's speed.
 #[derive(Debug)]
 pub(crate) struct Pace {
     is_slow: bool,
+    /// Whoever takes more is not slow, bytes a second.
+    fast: f64,
     /// When the stretch at hand began, if there is one.
     since: Option<Instant>,
     /// Bytes of the stretch.
@@ -24,14 +31,15 @@ const STRETCH: u64 = 128 << 10;
 /// The time spent waiting that makes a peer slow, as a part of all.
 const PART: u32 = 4;
 
-/// Whoever takes more is not slow, bytes a second: then waiting is for a peer that is as busy as we are.
-const FAST: f64 = 100e6;
+/// Bytes a second that are not slow: then waiting is for a peer that is as busy as we are.
+pub(crate) const FAST: f64 = 100e6;
 
 impl Pace {
-    /// Whether the peer counts as slow from the beginning.
-    pub(crate) fn new(is_slow: bool) -> Pace {
+    /// Whether the peer counts as slow from the beginning; whoever takes more than `fast` bytes a second never does.
+    pub(crate) fn new(is_slow: bool, fast: f64) -> Pace {
         Pace {
             is_slow,
+            fast,
             since: None,
             sent: 0,
             waited: Duration::ZERO,
@@ -58,7 +66,7 @@ impl Pace {
             && let Some(since) = self.since
         {
             let all = since.elapsed();
-            self.is_slow = is_slow(self.sent, all, self.waited);
+            self.is_slow = is_slow(self.fast, self.sent, all, self.waited);
             self.pause();
             self.begin();
         }
@@ -66,12 +74,41 @@ impl Pace {
 
     /// Nothing is sent for a while: time does not count until something is.
     pub(crate) fn pause(&mut self) {
-        *self = Pace::new(self.is_slow);
+        *self = Pace::new(self.is_slow, self.fast);
     }
 }
 
-fn is_slow(bytes: u64, all: Duration, waited: Duration) -> bool {
-    waited >= all / PART && (bytes as f64) < FAST * all.as_secs_f64()
+fn is_slow(fast: f64, bytes: u64, all: Duration, waited: Duration) -> bool {
+    waited >= all / PART && (bytes as f64) < fast * all.as_secs_f64()
+}
+
+/// Who was slow a short while ago.
+#[derive(Default)]
+pub(crate) struct SlowPeers(Mutex<HashMap<IpAddr, Instant>>);
+
+/// How long slow peers are remembered: as long as people work without a pause.
+const LATELY: Duration = Duration::from_secs(15 * 60);
+
+/// Most peers that are remembered.
+const MOST: usize = 4096;
+
+impl SlowPeers {
+    /// Remembers a slow peer.
+    pub(crate) fn note(&self, peer: IpAddr) {
+        let mut known = self.0.lock();
+        if known.len() >= MOST {
+            known.retain(|_, since| since.elapsed() < LATELY);
+        }
+        if known.len() < MOST {
+            known.insert(peer, Instant::now());
+        }
+    }
+
+    /// True if the peer was slow lately.
+    pub(crate) fn knows(&self, peer: IpAddr) -> bool {
+        let known = self.0.lock();
+        known.get(&peer).is_some_and(|since| since.elapsed() < LATELY)
+    }
 }
 
 #[cfg(test)]
@@ -82,17 +119,17 @@ mod tests {
     fn who_is_waited_for_is_slow_unless_fast() {
         let ms = Duration::from_millis;
         // A megabyte in a second, all of it waiting.
-        assert!(is_slow(1 << 20, ms(1000), ms(1000)));
+        assert!(is_slow(FAST, 1 << 20, ms(1000), ms(1000)));
         // As much, but it was us who took the time.
-        assert!(!is_slow(1 << 20, ms(1000), ms(100)));
+        assert!(!is_slow(FAST, 1 << 20, ms(1000), ms(100)));
         // Two hundred megabytes in a second.
-        assert!(!is_slow(200 << 20, ms(1000), ms(900)));
+        assert!(!is_slow(FAST, 200 << 20, ms(1000), ms(900)));
     }
 
     #[test]
     fn short_answers_say_nothing_and_slow_stays_slow() {
         let hour = Duration::from_secs(3600);
-        let mut pace = Pace::new(false);
+        let mut pace = Pace::new(false, FAST);
         pace.begin();
         pace.sent(1000, hour);
         pace.pause();
@@ -105,6 +142,16 @@ mod tests {
         pace.begin();
         pace.sent(1 << 30, Duration::ZERO);
         assert!(pace.is_slow());
-        assert!(Pace::new(true).is_slow());
+        assert!(Pace::new(true, FAST).is_slow());
+    }
+    #[test]
+    fn slow_peers_are_remembered_up_to_a_limit() {
+        let slow = SlowPeers::default();
+        let peer = |n: u32| IpAddr::from(n.to_be_bytes());
+        assert!(!slow.knows(peer(1)));
+        for n in 0..MOST as u32 + 10 {
+            slow.note(peer(n));
+        }
+        assert!(slow.knows(peer(1)) && !slow.knows(peer(MOST as u32 + 1)));
     }
 }
