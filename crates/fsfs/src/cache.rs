@@ -9,6 +9,7 @@
 //! value of the same kind, or two of them could wait for each other.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 
@@ -143,6 +144,8 @@ cached! {
     RevpropsPack(KeptPack) = |value| value.bytes;
     /// Entries of a directory that a transaction has changed, with the state of their file.
     Children(KeptChildren) = |value| value.bytes + value.value.entries.len() * size_of::<DirEntry>();
+    /// Node-revision at a path by revision and a hash of the path.
+    Placed(Placed) = |value| size_of::<NodeRev>() + 64 + value.0.len();
     /// Changed-path list by revision.
     Changes(Arc<[ChangedPath]>) = |value| value.iter().map(|c| size_of::<ChangedPath>() + c.path.len()).sum();
 }
@@ -206,6 +209,28 @@ impl WatchedChunk {
             chunk.is_last.store(is_last, Ordering::Relaxed);
             chunk.is_checked.store(true, Ordering::Relaxed);
         }
+    }
+}
+
+/// A path and the node-revision that it names.
+#[derive(Clone)]
+pub(crate) struct Placed(Arc<str>, Arc<NodeRev>);
+
+impl Placed {
+    pub(crate) fn new(path: &str, noderev: Arc<NodeRev>) -> Self {
+        Placed(path.into(), noderev)
+    }
+
+    /// The node-revision, if this is about `path`.
+    pub(crate) fn at(self, path: &str) -> Option<Arc<NodeRev>> {
+        (*self.0 == *path).then_some(self.1)
+    }
+
+    /// Key of what stands at a path of a revision.
+    pub(crate) fn key(instance: Instance, rev: u64, path: &str) -> Key {
+        let mut hash = DefaultHasher::new();
+        path.hash(&mut hash);
+        Key::new::<Placed>(instance, rev, hash.finish())
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::checksum::{Md5, Sha1};
 use base::{Code, Error, FsPath, NodeKind, Props, Result, Revnum, hashdump};
 
-use crate::cache::Key;
+use crate::cache::{Key, Placed};
 use crate::format::dir::{self, DirEntry};
 use crate::format::id::{NodeRevId, TxnId};
 use crate::format::noderev::NodeRev;
@@ -77,6 +77,14 @@ impl Node {
     /// The ID of the node-revision.
     pub fn id(&self) -> &NodeRevId {
         &self.noderev().id
+    }
+
+    /// Remembers for [`Root::remembered_node`] that the path of this node names it in revision `rev` as well, as the caller
+    /// knows.
+    pub fn remember_at(&self, rev: Revnum) {
+        let key = Placed::key(self.fs().instance(), rev.0, self.path().as_str());
+        let placed = Placed::new(self.path().as_str(), self.0.noderev.clone());
+        self.fs().cache().insert(key, placed);
     }
 
     /// File or directory.

@@ -73,6 +73,14 @@ impl Tree {
         Ok(self.0.try_node(path)?.map(Node))
     }
 
+    /// As [`Tree::find`], for a path that a report has told of: where the node is was remembered then.
+    ///
+    /// # Errors
+    /// As of [`Tree::find`].
+    pub fn find_told(&self, path: &FsPath) -> Result<Option<Node>> {
+        Ok(self.0.remembered_node(path)?.map(Node))
+    }
+
     /// The node at a path.
     ///
     /// # Errors

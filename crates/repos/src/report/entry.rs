@@ -127,6 +127,10 @@ impl Walk<'_> {
             (false, known) => known,
         };
         let rev = brought.unwrap_or_else(|| created_rev(node));
+        if !self.options.text_deltas && node.kind() == NodeKind::File {
+            // The text will be asked for under this name.
+            node.remember_at(rev);
+        }
         self.editor.facts(&NodeFacts {
             path: node.path(),
             rev,

@@ -8,7 +8,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use base::{Result, Revnum};
 use parking_lot::Mutex;
+use repos::tree::Tree;
 use wire::dav::uri;
 
 use super::access::Rules;
@@ -27,6 +29,8 @@ struct Last {
     http: Arc<HttpOptions>,
     place: Arc<Place>,
     rules: Option<Arc<Rules>>,
+    /// The tree that was looked at: it knows where the last node was.
+    tree: Option<Tree>,
 }
 
 impl Known {
@@ -52,6 +56,7 @@ impl Known {
             http: http.clone(),
             place: place.clone(),
             rules: None,
+            tree: None,
         };
         *self.0.lock() = (!http.locations.iter().any(is_below)).then_some(last);
     }
@@ -62,6 +67,25 @@ impl Known {
         let last = known.as_ref().filter(|last| Arc::ptr_eq(&last.place, place))?;
         // They were asked for later than the place: they are as fresh.
         last.rules.clone()
+    }
+
+    /// The tree of a revision.
+    ///
+    /// # Errors
+    /// `FS_NO_SUCH_REVISION`.
+    pub(super) fn tree(&self, place: &Arc<Place>, rev: Revnum) -> Result<Tree> {
+        let mut known = self.0.lock();
+        let mut last = known.as_mut().filter(|last| Arc::ptr_eq(&last.place, place));
+        if let Some(tree) = last.as_ref().and_then(|last| last.tree.as_ref())
+            && tree.revision() == Some(rev)
+        {
+            return Ok(tree.clone());
+        }
+        let tree = place.repository.tree(rev)?;
+        if let Some(last) = &mut last {
+            last.tree = Some(tree.clone());
+        }
+        Ok(tree)
     }
 
     /// Remembers the rules for `place`.

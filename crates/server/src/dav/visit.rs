@@ -8,6 +8,7 @@ use http::StatusCode;
 use repos::Repository;
 use repos::access::{Everything, Readable};
 use repos::authz::UserRights;
+use repos::tree::Tree;
 use wire::dav::uri::{Base, Resource};
 use wire::dav::xml::{self, Element};
 
@@ -74,6 +75,14 @@ impl<'a> Visit<'a> {
                 Ok(*self.youngest.get_or_init(|| rev))
             }
         }
+    }
+
+    /// The tree of a revision.
+    ///
+    /// # Errors
+    /// `FS_NO_SUCH_REVISION`.
+    pub(crate) fn tree(&self, rev: Revnum) -> Result<Tree> {
+        self.request.peer.known.tree(&self.place, rev)
     }
 
     /// What the user may read inside of answers.

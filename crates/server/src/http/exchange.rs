@@ -1,7 +1,7 @@
 //! From hyper's request to a handler's thread, and back.
 
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -100,6 +100,7 @@ fn nothing_said() -> Response<ReplyBody> {
 /// Different for each request of this process, and unlikely to be another process's.
 fn next_id() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
+    static PROCESS: LazyLock<u32> = LazyLock::new(std::process::id);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    format!("{:x}-{count:x}", std::process::id())
+    format!("{:x}-{count:x}", *PROCESS)
 }

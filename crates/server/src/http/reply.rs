@@ -301,6 +301,9 @@ impl Reply {
         }
         if matches!(&self.way, Way::Memory(pieces) if !pieces.is_empty()) {
             self.send_buffer()?;
+            if let Some(last) = self.whole.take() {
+                self.send(last)?;
+            }
             return self.make();
         }
         let mut whole = match self.whole.take() {

@@ -38,14 +38,13 @@ pub(super) struct Target {
 /// # Errors
 /// 404, 400, and 409 for what has no text.
 pub(super) fn find(visit: &Visit<'_>) -> Result<Found, Fault> {
-    let repository = visit.repository();
     match &visit.resource {
         Resource::Public(path) => queried(visit, path, None),
         Resource::BaselineCollection(rev, path) | Resource::RevisionRoot(rev, path) => {
             queried(visit, path, Some(*rev))
         }
         Resource::Version(rev, path) => Ok(Found::Target(Target {
-            node: at(&repository.tree(*rev)?, path)?,
+            node: at(&visit.tree(*rev)?, path)?,
             public: false,
             immutable: true,
             working: false,
@@ -85,7 +84,7 @@ fn queried(visit: &Visit<'_>, path: &FsPath, rev: Option<Revnum>) -> Result<Foun
         Some(peg) => peg,
         None => visit.youngest()?,
     };
-    let tree = repository.tree(peg)?;
+    let tree = visit.tree(peg)?;
     let wanted = query.wanted.unwrap_or(peg);
     if wanted > peg {
         return Err(Fault::html(StatusCode::BAD_REQUEST));
@@ -119,5 +118,5 @@ fn queried(visit: &Visit<'_>, path: &FsPath, rev: Option<Revnum>) -> Result<Foun
 }
 
 fn at(tree: &Tree, path: &FsPath) -> Result<Node, Fault> {
-    tree.find(path)?.ok_or_else(|| Fault::html(StatusCode::NOT_FOUND))
+    tree.find_told(path)?.ok_or_else(|| Fault::html(StatusCode::NOT_FOUND))
 }

@@ -92,7 +92,7 @@ impl Subject {
 /// 404 and 400.
 pub(super) fn find(visit: &Visit<'_>) -> Result<Subject, Fault> {
     let repository = visit.repository();
-    let in_revision = |kind, rev: Revnum, path: &FsPath| node(visit, kind, &repository.tree(rev)?, path);
+    let in_revision = |kind, rev: Revnum, path: &FsPath| node(visit, kind, &visit.tree(rev)?, path);
     match &visit.resource {
         Resource::Public(path) => in_revision(Kind::Tree, visit.youngest()?, path),
         Resource::BaselineCollection(rev, path) | Resource::RevisionRoot(rev, path) => {
