@@ -11,8 +11,9 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
+use base::checksum::Md5;
 use base::{Props, Result};
 use delta::svndiff::KeptWindow;
 use parking_lot::Mutex;
@@ -158,8 +159,8 @@ pub(crate) struct Chunk(Arc<ChunkBytes>);
 struct ChunkBytes {
     bytes: Arc<Vec<u8>>,
     is_checked: AtomicBool,
-    /// The content ends with these bytes; only known if they are checked.
-    is_last: AtomicBool,
+    /// Of a content of several chunks: the digest that it was found to have, and whether it ends with these bytes.
+    part_of: OnceLock<(Md5, bool)>,
 }
 
 impl Chunk {
@@ -168,7 +169,7 @@ impl Chunk {
         Chunk(Arc::new(ChunkBytes {
             bytes,
             is_checked: AtomicBool::new(false),
-            is_last: AtomicBool::new(false),
+            part_of: OnceLock::new(),
         }))
     }
 
@@ -177,7 +178,7 @@ impl Chunk {
         &self.0.bytes
     }
 
-    /// True if the bytes are of a content that had the right digest as a whole.
+    /// True if the bytes are a whole content that had the right digest.
     pub(crate) fn is_checked(&self) -> bool {
         self.0.is_checked.load(Ordering::Relaxed)
     }
@@ -187,9 +188,10 @@ impl Chunk {
         self.0.is_checked.store(true, Ordering::Relaxed);
     }
 
-    /// True if the bytes are checked and the content is known to end with them.
-    pub(crate) fn is_last(&self) -> bool {
-        self.0.is_last.load(Ordering::Relaxed)
+    /// If the bytes are known to be a part of a content with this digest: whether it ends with them.
+    pub(crate) fn part_of(&self, md5: &Md5) -> Option<bool> {
+        let (whole, is_last) = self.0.part_of.get()?;
+        (whole == md5).then_some(*is_last)
     }
 
     /// To be told later whether the digest was right, if it is still there then.
@@ -203,11 +205,11 @@ impl Chunk {
 pub(crate) struct WatchedChunk(Weak<ChunkBytes>);
 
 impl WatchedChunk {
-    /// Notes that the digest of the content was right, and whether it ends with these bytes.
-    pub(crate) fn set_checked(&self, is_last: bool) {
+    /// Notes the digest that the whole content was found to have, and whether it ends with these bytes.
+    pub(crate) fn set_part_of(&self, md5: Md5, is_last: bool) {
         if let Some(chunk) = self.0.upgrade() {
-            chunk.is_last.store(is_last, Ordering::Relaxed);
-            chunk.is_checked.store(true, Ordering::Relaxed);
+            // Whoever was first has found the same.
+            _ = chunk.part_of.set((md5, is_last));
         }
     }
 }

@@ -271,10 +271,10 @@ impl Content {
     /// Takes chunk `at` of several into the digest, unless all so far are known to be right.
     fn take(&mut self, chunk: &Chunk, at: u64) -> Result<()> {
         if matches!(self.check, Check::Known) {
-            match chunk.is_checked() {
+            match chunk.part_of(&self.md5) {
                 // Where it ends is known as well.
-                true => self.done = chunk.is_last(),
-                false => self.check = self.check_from_start(at)?,
+                Some(is_last) => self.done = is_last,
+                None => self.check = self.check_from_start(at)?,
             }
         }
         if let Check::Taken(digest, chunks) = &mut self.check {
@@ -335,7 +335,7 @@ impl Content {
         };
         check_md5(&self.md5, &digest.finish())?;
         for (at, chunk) in chunks.iter().enumerate() {
-            chunk.set_checked(at + 1 == chunks.len());
+            chunk.set_part_of(self.md5, at + 1 == chunks.len());
         }
         Ok(())
     }

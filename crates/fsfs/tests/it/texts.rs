@@ -299,3 +299,33 @@ fn a_file_shorter_than_its_index_is_damage() {
     txn.abort().unwrap();
     assert_eq!(fs.youngest().unwrap(), Revnum(0));
 }
+
+/// Texts of several windows are hashed when they are read first, not when they come out of the cache whole again; where only a part
+/// of one is still there they are.
+#[test]
+fn a_text_reads_the_same_first_again_and_when_half_of_it_is_forgotten() {
+    let repo = Repo::create("1.14");
+    let texts: Vec<Vec<u8>> = [102_400, 102_401, 250_000, 512_000]
+        .iter()
+        .map(|length| testkit::history::noise(7, *length))
+        .collect();
+    let fs = open(&repo);
+    let mut txn = begin(&fs);
+    for (at, text) in texts.iter().enumerate() {
+        put(&mut txn, &format!("/f{at}"), text);
+    }
+    txn.commit(&|| Date(0)).unwrap();
+    for budget in [0, 1 << 20, 64 << 20] {
+        let fs = Fs::open_on(&repo.db(), &Cache::new(budget), Arc::new(UnsyncedDisk)).unwrap();
+        for _ in 0..3 {
+            for (at, text) in texts.iter().enumerate() {
+                assert!(read(&fs, &format!("/f{at}")) == *text, "{at} with {budget}");
+            }
+        }
+        // Given up behind the first window: the rest of them was never hashed.
+        let root = fs.root(fs.youngest().unwrap()).unwrap();
+        let mut reader = root.node(&path("/f3")).unwrap().reader().unwrap();
+        assert_eq!(reader.next_piece().unwrap().bytes(), &texts[3][..102_400]);
+        assert!(read(&fs, "/f3") == texts[3]);
+    }
+}

@@ -1,8 +1,8 @@
 //! From hyper's request to a handler's thread, and back.
 
 use std::convert::Infallible;
-use std::sync::{Arc, LazyLock};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use http::{Method, Request as Head, Response, StatusCode};

@@ -5,6 +5,7 @@ mod auth;
 mod directory;
 mod hostile;
 mod settings;
+mod prompt;
 mod site;
 mod slow;
 mod tls;

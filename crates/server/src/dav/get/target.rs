@@ -118,5 +118,6 @@ fn queried(visit: &Visit<'_>, path: &FsPath, rev: Option<Revnum>) -> Result<Foun
 }
 
 fn at(tree: &Tree, path: &FsPath) -> Result<Node, Fault> {
-    tree.find_told(path)?.ok_or_else(|| Fault::html(StatusCode::NOT_FOUND))
+    tree.find_told(path)?
+        .ok_or_else(|| Fault::html(StatusCode::NOT_FOUND))
 }
