@@ -46,6 +46,23 @@ pub struct RepKey {
     owner: Option<NodeRevId>,
 }
 
+impl Root {
+    /// As [`Root::try_node`], for a path that somebody is likely to have remembered ([`Node::remember_at`]).
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` and what reading a file may say.
+    pub fn remembered_node(&self, path: &FsPath) -> Result<Option<Node>> {
+        let remembered = self.revision().and_then(|rev| {
+            let key = Placed::key(self.fs().instance(), rev.0, path.as_str());
+            self.fs().cache().get::<Placed>(&key)?.at(path.as_str())
+        });
+        match remembered {
+            Some(noderev) => Ok(Some(Node::new(self.clone(), path.clone(), noderev))),
+            None => self.try_node(path),
+        }
+    }
+}
+
 impl Node {
     pub(crate) fn new(root: Root, path: FsPath, noderev: Arc<NodeRev>) -> Self {
         Node(Arc::new(NodeInner { root, path, noderev }))

@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 use base::{Code, Error, FsPath, NodeKind, Result, Revnum};
 use parking_lot::Mutex;
 
-use crate::cache::{Key, Placed};
+use crate::cache::Key;
 use crate::disk::is_missing;
 use crate::format::changes::{self, ChangedPath, ChangesError, RawChange};
 use crate::format::dir::{self, DirEntry};
@@ -126,21 +126,6 @@ impl Root {
             Found::Node(noderev) => Some(Node::new(self.clone(), path.clone(), noderev)),
             Found::Nothing | Found::BelowFile(_) => None,
         })
-    }
-
-    /// As [`Root::try_node`], for a path that somebody is likely to have remembered ([`Node::remember_at`]).
-    ///
-    /// # Errors
-    /// `FS_CORRUPT` and what reading a file may say.
-    pub fn remembered_node(&self, path: &FsPath) -> Result<Option<Node>> {
-        let remembered = self.revision().and_then(|rev| {
-            let key = Placed::key(self.fs().instance(), rev.0, path.as_str());
-            self.fs().cache().get::<Placed>(&key)?.at(path.as_str())
-        });
-        match remembered {
-            Some(noderev) => Ok(Some(Node::new(self.clone(), path.clone(), noderev))),
-            None => self.try_node(path),
-        }
     }
 
     /// `NodeKind::None` if it does not exist.
