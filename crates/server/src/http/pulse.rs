@@ -21,8 +21,8 @@ use crate::stream::unacknowledged_of;
 /// How long a client may take nothing before we begin to look whether it reads at all.
 const SLOW: Duration = Duration::from_secs(60);
 
-/// Whoever takes more than this many bytes a second would wait for gzip: a fifth of a gigabit.
-const FAST: f64 = 25e6;
+/// Whoever takes more than this many bytes a second on one of several connections would wait for gzip.
+const FAST: f64 = 4e6;
 
 /// A silence that says nothing about how fast the client reads.
 const PAUSE: Duration = Duration::from_millis(50);
