@@ -10,6 +10,7 @@ use http::{Method, Response, StatusCode, Version};
 use repos::prompt;
 
 use super::body::ReplyBody;
+use super::exchange::nothing_said;
 use super::reply::Reply;
 use super::request::Request;
 use super::room::Kind;
@@ -31,30 +32,30 @@ pub(super) fn answer(service: &Arc<Service>, kind: Kind, mut request: Request, m
     write_down(service, &request, &reply);
 }
 
-/// Answers a request that only needs what is in memory; gives any other back, as it was but for its body.
+/// Answers a request that only needs what is in memory. `None` for any other, which is as it was then but for its body.
 pub(super) fn answer_at_once(
     service: &Arc<Service>,
     kind: Kind,
-    mut request: Request,
+    request: &mut Request,
     mut reply: Reply,
-) -> Result<Option<Response<ReplyBody>>, Request> {
+) -> Option<Response<ReplyBody>> {
     let served = prompt::at_once(|| {
-        serve_safely(service, kind, &mut request, &mut reply)?;
-        Ok(reply.finish()?)
+        serve_safely(service, kind, request, &mut reply)?;
+        Ok::<(), Fault>(reply.finish()?)
     });
     match served {
         Some(Ok(())) => {}
         Some(Err(fault)) => {
-            Fault::tell(fault, service, &request, &mut reply);
+            fault.tell(service, request, &mut reply);
             _ = reply.finish();
         }
         None => {
             (request.user, request.operation) = (None, None);
-            return Err(request);
+            return None;
         }
     }
-    write_down(service, &request, &reply);
-    Ok(reply.take())
+    write_down(service, request, &reply);
+    Some(reply.take().unwrap_or_else(nothing_said))
 }
 
 /// Has the request answered; a panic becomes an error.
@@ -232,7 +233,12 @@ mod tests {
         let running = std::thread::spawn(move || server.run(&stopped).expect("it runs"));
         let mut socket = TcpStream::connect(address).expect("it listens");
         for (path, last) in [("/early", ""), ("/late", ""), ("*", "Connection: close\r\n")] {
-            let method = if path == "*" { "OPTIONS" } else { "GET" };
+            // What is answered at once, as GET is, has said nothing before it is whole.
+            let method = match path {
+                "*" => "OPTIONS",
+                "/late" => "REPORT",
+                _ => "GET",
+            };
             let request = format!("{method} {path} HTTP/1.1\r\nHost: x\r\n{last}\r\n");
             socket.write_all(request.as_bytes()).expect("it reads");
         }

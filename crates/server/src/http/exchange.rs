@@ -69,13 +69,10 @@ pub(super) async fn exchange(
         && let Some(_permit) = crew.permit()
     {
         let reply = Reply::at_once(bodiless, patience.clone(), gzip);
-        match answer_at_once(&service, kind, request, reply) {
-            Ok(response) => {
-                let response = response.unwrap_or_else(nothing_said);
-                return Ok(response.map(|body| SentBody { body, _busy: busy }));
-            }
-            Err(back) => request = Request { body, ..back },
+        if let Some(response) = answer_at_once(&service, kind, &mut request, reply) {
+            return Ok(response.map(|body| SentBody { body, _busy: busy }));
         }
+        request.body = body;
     }
     let (head, answered) = oneshot::channel();
     let reply = Reply::new(head, bodiless, patience, gzip);
@@ -91,7 +88,7 @@ fn may_be_prompt(method: &Method) -> bool {
 }
 
 /// A handler that ended without an answer: it has panicked, or the process is ending.
-fn nothing_said() -> Response<ReplyBody> {
+pub(super) fn nothing_said() -> Response<ReplyBody> {
     let mut response = Response::new(ReplyBody::Whole(None));
     *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
     response
