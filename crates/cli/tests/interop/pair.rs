@@ -340,3 +340,14 @@ pub fn compare(theirs: &str, ours: &str) {
         show(&ours)
     );
 }
+
+/// A line of our log without the number of a line in a configuration file.
+pub fn without_line(line: &str) -> String {
+    match line.split_once(" (line ") {
+        Some((before, after)) => {
+            let rest = after.split_once(')').map_or("", |(_, rest)| rest);
+            format!("{before}{rest}")
+        }
+        None => line.to_owned(),
+    }
+}

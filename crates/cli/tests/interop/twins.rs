@@ -16,7 +16,7 @@ use testkit::server::{Server, http};
 use testkit::{Repo, Side, Tool, greek, scratch};
 
 use crate::apache;
-use crate::pair::{Client, compare, serve};
+use crate::pair::{Client, compare, serve, without_line};
 use crate::serve::without_place;
 
 /// The two, each with its server.
@@ -206,6 +206,8 @@ impl Twin {
         };
         let text = fs::read_to_string(log).expect("because it logs");
         let mut lines: Vec<String> = text.lines().map(without_place).collect();
+        // Ours says where in a file a mistake is.
+        lines.iter_mut().for_each(|line| *line = without_line(line));
         // Closed connections come when they come.
         lines.retain(|line| !line.contains(" 210002 ") && !line.contains(" ERR 104 "));
         lines.iter_mut().for_each(sort_paths);

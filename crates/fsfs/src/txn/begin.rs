@@ -230,6 +230,7 @@ impl Fs {
         }
         state.laid = Laid {
             changes: state.changes.len(),
+            log_bytes: log.len() as u64,
             counters: Some((state.next_node, state.next_copy)),
             props: true,
         };

@@ -58,6 +58,7 @@ impl State {
         }
         write(fs, &dir.join("changes"), Create::Append, &log)?;
         self.laid.changes = self.changes.len();
+        self.laid.log_bytes += log.len() as u64;
         let counters = (self.next_node, self.next_copy);
         if self.laid.counters != Some(counters) {
             let mut line = String::new();

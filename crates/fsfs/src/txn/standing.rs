@@ -32,6 +32,13 @@ impl Txn {
         ]))
     }
 
+    /// True if its log, as it looked then, holds nothing but what this process has read and written: whoever changed the
+    /// transaction while it was read or laid down shows there.
+    pub fn knows_all_of(&self, standing: &Standing) -> bool {
+        let [log, ..] = &standing.0;
+        log.as_ref().map_or(0, |meta| meta.len) == self.state.read().laid.log_bytes
+    }
+
     /// Keeps other processes from writing to it or committing it, or lets them again: while the files say less than
     /// this process knows, what they would do would be wrong.
     ///

@@ -55,6 +55,8 @@ pub(crate) struct State {
 pub(crate) struct Laid {
     /// Entries of the log.
     pub(crate) changes: usize,
+    /// Bytes of the log: more of them are another process's.
+    pub(crate) log_bytes: u64,
     /// The counters.
     pub(crate) counters: Option<(u64, u64)>,
     /// The properties are there as they are now.

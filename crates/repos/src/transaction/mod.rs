@@ -13,7 +13,7 @@ mod edit;
 mod put;
 mod read;
 
-use base::{FsPath, Props, Result, Revnum, props};
+use base::{Code, Error, FsPath, Props, Result, Revnum, props};
 use fsfs::{LockAccess, Standing, Txn};
 
 pub use self::activities::Activities;
@@ -24,14 +24,19 @@ use crate::commit::{Clock, CommitInfo, life};
 use crate::hooks::Hooks;
 use crate::repo::Repository;
 
+/// How often a transaction that changes while it is read is read anew.
+const READINGS: usize = 5;
+
 /// An open transaction. It is one user's, and takes one step at a time.
 pub struct Transaction {
     repo: Repository,
     txn: Txn,
     /// What its files looked like when they were read or written.
     standing: Standing,
-    /// The files say less than we know.
+    /// The files say less than we know, or said so a moment ago: nobody else may write.
     is_dirty: bool,
+    /// Everything is in the files; others may go on once they have stayed so for a while.
+    is_written: bool,
 }
 
 /// What a new transaction is given.
@@ -73,10 +78,12 @@ impl Transaction {
         };
         let txn = life::begin(repo, beginning, clock)?;
         let mut begun = Transaction {
-            standing: Standing::default(),
+            // Nobody else knows of it yet.
+            standing: txn.standing()?,
             repo: repo.clone(),
             txn,
             is_dirty: true,
+            is_written: false,
         };
         begun.lay_down()?;
         Ok(begun)
@@ -87,12 +94,13 @@ impl Transaction {
     /// # Errors
     /// `FS_MALFORMED_TXN_ID`, `FS_NO_SUCH_TRANSACTION`; the system's.
     pub fn open(repo: &Repository, name: &str) -> Result<Transaction> {
-        let txn = repo.fs().open_txn(name)?;
+        let (txn, standing) = read(repo, name)?;
         Ok(Transaction {
-            standing: txn.standing()?,
+            standing,
             repo: repo.clone(),
             txn,
             is_dirty: false,
+            is_written: false,
         })
     }
 
@@ -124,15 +132,53 @@ impl Transaction {
         Ok(self.txn.standing()? == self.standing)
     }
 
-    /// Writes what other processes may read of it.
+    /// Writes what other processes may read of it, and lets them go on with it.
     ///
     /// # Errors
-    /// The system's.
+    /// `FS_TRANSACTION_DEAD` if another process has changed it meanwhile: neither what the files say nor what we know is all of it
+    /// then, and no revision may come of it. The system's.
     pub fn lay_down(&mut self) -> Result<()> {
+        self.write_down()?;
+        self.let_go()
+    }
+
+    /// A step towards laying it down, for whoever looks at it now and then: first all is written, and when the files are still
+    /// the same the next time others may go on. A change by another process that was under way meanwhile has come to light by then.
+    ///
+    /// # Errors
+    /// As [`Transaction::lay_down`].
+    pub fn settle(&mut self) -> Result<()> {
+        match (self.is_dirty, self.is_written) {
+            (false, _) => Ok(()),
+            (true, false) => self.write_down(),
+            (true, true) => match self.is_in_step()? {
+                true => self.let_go(),
+                false => Err(self.torn()),
+            },
+        }
+    }
+
+    fn write_down(&mut self) -> Result<()> {
+        if !self.is_in_step()? {
+            return Err(self.torn());
+        }
         self.txn.lay_down()?;
         self.standing = self.txn.standing()?;
+        self.is_written = true;
+        match self.txn.knows_all_of(&self.standing) {
+            true => Ok(()),
+            false => Err(self.torn()),
+        }
+    }
+
+    fn let_go(&mut self) -> Result<()> {
         self.is_dirty = false;
         self.txn.hold(false)
+    }
+
+    fn torn(&self) -> Error {
+        let text = format!("Transaction '{}' was changed by two servers at once", self.name());
+        Error::new(Code::FS_TRANSACTION_DEAD, text)
     }
 
     /// From now on its files say less than we know, and nobody else may go on from them.
@@ -141,6 +187,7 @@ impl Transaction {
             self.txn.hold(true)?;
             self.is_dirty = true;
         }
+        self.is_written = false;
         Ok(())
     }
 
@@ -222,6 +269,20 @@ impl Transaction {
     pub fn abort(self) -> Result<()> {
         self.txn.abort()
     }
+}
+
+/// Reads a transaction while nobody changes it, as far as can be seen.
+fn read(repo: &Repository, name: &str) -> Result<(Txn, Standing)> {
+    for _ in 0..READINGS {
+        let txn = repo.fs().open_txn(name)?;
+        let standing = txn.standing()?;
+        if txn.knows_all_of(&standing) {
+            return Ok((txn, standing));
+        }
+        txn.leave();
+    }
+    let text = format!("Transaction '{name}' is being changed by another server");
+    Err(Error::new(Code::FS_REP_BEING_WRITTEN, text))
 }
 
 impl Repository {

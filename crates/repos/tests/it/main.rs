@@ -12,3 +12,4 @@ mod queries;
 mod recording;
 mod replay;
 mod report;
+mod transaction;

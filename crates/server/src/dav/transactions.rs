@@ -168,8 +168,11 @@ impl Transactions {
         let all: Vec<Arc<Slot>> = self.slots.lock().drain().map(|(_, slot)| slot).collect();
         for slot in all {
             if let Some(mut state) = slot.state.try_lock_for(PATIENCE) {
-                // Dropped, it is laid down.
-                state.transaction = None;
+                // What cannot be written is left as the files are.
+                _ = state.change(Transaction::lay_down);
+                if let Some(transaction) = state.transaction.take() {
+                    transaction.leave();
+                }
             }
         }
     }
@@ -225,7 +228,7 @@ impl Transactions {
             let for_long = state.used.map_or(KEEP, |used| used.elapsed());
             if for_long >= PAUSE {
                 // What cannot be written now can be at the next step, which will say so.
-                _ = state.lay_down();
+                _ = state.change(Transaction::settle);
             }
             nodes += state.transaction.as_ref().map_or(0, Transaction::weight);
             drop(state);
@@ -285,16 +288,25 @@ impl State {
         self.used = Some(Instant::now());
         self.steps = self.steps.saturating_add(1);
         match self.is_shared || self.steps <= FIRST_STEPS {
-            true => self.lay_down(),
+            true => self.change(Transaction::lay_down),
             false => Ok(()),
         }
     }
 
-    fn lay_down(&mut self) -> Result<()> {
-        match &mut self.transaction {
-            Some(transaction) if transaction.is_dirty() => transaction.lay_down(),
-            _ => Ok(()),
+    /// Writes down what its files do not say yet, by `how`. If somebody else has changed it meanwhile no revision may come of it.
+    fn change(&mut self, how: impl FnOnce(&mut Transaction) -> Result<()>) -> Result<()> {
+        let Some(mut transaction) = self.transaction.take() else {
+            return Ok(());
+        };
+        let done = match transaction.is_dirty() {
+            true => how(&mut transaction),
+            false => Ok(()),
+        };
+        match &done {
+            Err(error) if error.code() == Code::FS_TRANSACTION_DEAD => _ = transaction.abort(),
+            _ => self.transaction = Some(transaction),
         }
+        done
     }
 }
 

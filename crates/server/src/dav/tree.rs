@@ -121,7 +121,7 @@ pub(super) fn copy(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     let bad = || Fault::html(StatusCode::BAD_REQUEST);
     // As everywhere in WebDAV it must be a whole URL.
     let url = visit.request.header_utf8("destination");
-    let url = url.filter(|url| url.contains("://")).ok_or_else(bad)?;
+    let url = url.filter(|url| is_web(url)).ok_or_else(bad)?;
     let to = visit.place.resource_of_url(url).ok_or_else(bad)?;
     let overwrite = match visit.request.header("overwrite").map(str::trim) {
         None => true,
@@ -211,4 +211,11 @@ pub(super) fn move_(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     visit.check_locked(&from, &[])?;
     copy(visit, reply)?;
     visit.step(|_, in_use| in_use.transaction.delete(&from, None).map_err(refused))
+}
+
+/// True for `http://` and `https://`: nothing else can be of this server.
+fn is_web(url: &str) -> bool {
+    url.split_once("://").is_some_and(|(scheme, _)| {
+        scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
+    })
 }

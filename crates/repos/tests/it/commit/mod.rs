@@ -2,5 +2,5 @@
 
 mod drive;
 mod hooked;
-mod pair;
+pub mod pair;
 mod rules;

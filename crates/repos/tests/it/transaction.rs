@@ -1,0 +1,128 @@
+//! Transactions that are edited step by step, and what becomes of them when another process edits them too.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::{Code, FsPath, Props};
+use repos::Repository;
+use repos::hooks::Hooks;
+use repos::transaction::{Beginning, Transaction};
+use testkit::tool::Tool;
+
+use crate::commit::pair::{clock, open};
+
+struct Open {
+    transaction: Transaction,
+    repo: Repository,
+    root: tempfile::TempDir,
+}
+
+impl Open {
+    fn new() -> Open {
+        let root = testkit::scratch();
+        let path = root.path().join("repo");
+        Tool::new("svnadmin").arg("create").arg(&path).ok();
+        let repo = open(&path);
+        let hooks = Hooks::of(&repo, Arc::default());
+        let beginning = Beginning {
+            revprops: Props::new(),
+            author: None,
+            capabilities: &[],
+            hooks: &hooks,
+        };
+        let transaction = Transaction::begin(&repo, beginning, &clock()).expect("begun");
+        Open {
+            transaction,
+            repo,
+            root,
+        }
+    }
+
+    fn make(&mut self, name: &str) {
+        let path = FsPath::parse(name).expect("canonical");
+        self.transaction.make_dir(&path).expect("made");
+    }
+
+    fn folder(&self) -> PathBuf {
+        let name = format!("{}.txn", self.transaction.name());
+        self.root.path().join("repo/db/transactions").join(name)
+    }
+
+    /// What another server does when it changes the tree.
+    fn meddle(&self) {
+        let log = self.folder().join("changes");
+        let mut log = std::fs::OpenOptions::new().append(true).open(log).expect("a log");
+        log.write_all(b"_9.0.t0-0 add-dir false false false /other\n\n")
+            .expect("room");
+    }
+
+    fn is_locked(&self) -> bool {
+        let name = format!("{}.rev-lock", self.transaction.name());
+        let lock = self.root.path().join("repo/db/txn-protorevs").join(name);
+        let flock = Tool::new("flock").args(["-n", "-F"]).arg(&lock).arg("true").run();
+        flock.code != 0
+    }
+}
+
+fn listed(repo: &Path, name: &str) -> bool {
+    let list = Tool::new("svnadmin").arg("lstxns").arg(repo).ok();
+    list.out().contains(name)
+}
+
+#[test]
+fn it_settles_in_two_steps() {
+    let mut open = Open::new();
+    open.make("/a");
+    assert!(open.transaction.is_dirty());
+    open.transaction.settle().expect("written");
+    assert!(
+        open.transaction.is_dirty(),
+        "a change that was under way may come yet"
+    );
+    open.make("/b");
+    open.transaction.settle().expect("written again");
+    open.transaction.settle().expect("the same");
+    assert!(!open.transaction.is_dirty());
+    let name = open.transaction.name().to_owned();
+    open.transaction.leave();
+    let again = Transaction::open(&open.repo, &name).expect("whole");
+    let kind = again
+        .kind(&FsPath::parse("/b").expect("canonical"))
+        .expect("readable");
+    assert_eq!(kind, base::NodeKind::Dir);
+}
+
+#[test]
+fn what_two_change_at_once_is_torn() {
+    for settled in 0..2 {
+        let mut open = Open::new();
+        open.make("/a");
+        for _ in 0..settled {
+            open.transaction.settle().expect("nobody else has changed it");
+        }
+        open.meddle();
+        let error = open.transaction.settle().expect_err("neither knows all of it");
+        assert_eq!(error.code(), Code::FS_TRANSACTION_DEAD, "{settled}");
+        open.make("/b");
+        let error = open.transaction.lay_down().expect_err("still so");
+        assert_eq!(error.code(), Code::FS_TRANSACTION_DEAD, "{settled}");
+        let (repo, name) = (open.root.path().join("repo"), open.transaction.name().to_owned());
+        open.transaction.abort().expect("removed");
+        assert!(!listed(&repo, &name));
+    }
+}
+
+#[test]
+fn others_may_write_only_when_everything_is_written() {
+    let mut open = Open::new();
+    assert!(!open.is_locked());
+    open.make("/a");
+    assert!(open.is_locked());
+    open.transaction.settle().expect("written");
+    assert!(open.is_locked());
+    open.transaction.settle().expect("the same");
+    assert!(!open.is_locked());
+    open.meddle();
+    assert!(!open.transaction.is_in_step().expect("there"));
+}
