@@ -97,7 +97,10 @@ impl Turns {
             .arg(format!("file://{}/repo/{folder}", self.root.path().display()))
             .run();
         let found = list.out().lines().count();
-        assert!(status != 200 || found == taken, "{found} of {taken} that were taken");
+        assert!(
+            status != 200 || found == taken,
+            "{found} of {taken} that were taken"
+        );
         (status, found)
     }
 }
@@ -122,10 +125,7 @@ fn requests_of_one_commit_may_alternate() {
 fn what_only_one_server_knows_is_never_left_out() {
     let turns = Turns::new();
     let (status, files) = turns.commit("a", 40, Duration::ZERO, |n| usize::from(n < 30));
-    assert!(
-        status == 200 || (status >= 400 && files == 0),
-        "{status} {files}"
-    );
+    assert!(status == 200 || (status >= 400 && files == 0), "{status} {files}");
     Tool::new("svnadmin")
         .args(["verify", "-q"])
         .arg(turns.root.path().join("repo"))
