@@ -12,6 +12,7 @@
 pub mod disk;
 pub mod greek;
 pub mod history;
+mod hotcopy;
 pub mod image;
 pub mod normalize;
 pub mod probe;

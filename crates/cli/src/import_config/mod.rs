@@ -82,6 +82,12 @@ impl ImportConfig {
                 "Give --apache FILE, --svnserve FILE, or both.".to_owned(),
             ));
         }
+        if let Some(word) = self.options.first()
+            && !word.as_encoded_bytes().starts_with(b"-")
+        {
+            let word = word.to_string_lossy();
+            return Err(Refusal::Plain(format!("'{word}' is no option of svnserve.")));
+        }
         let mut tables = apache::translated(&self.apache, &self.define, self.server_root.as_deref())?;
         if from_svnserve {
             tables.extend(svnserve::translated(&self.svnserve, &self.options)?);

@@ -258,6 +258,14 @@ fn two_locations_with_rules_for_paths_are_imported() {
 }
 
 #[test]
+fn a_word_that_is_no_option_is_not_taken_for_svnserves() {
+    let machine = Machine::new(&[]);
+    let (code, out, err) = machine.sven(&["import-config", "/nowhere"]);
+    assert_eq!((code, out.as_str()), (1, ""));
+    assert!(err.contains("'/nowhere' is no option of svnserve."), "{err}");
+}
+
+#[test]
 fn svnserves_set_up_is_imported() {
     let machine = Machine::new(&[
         (

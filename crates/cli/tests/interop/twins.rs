@@ -107,11 +107,7 @@ impl Twins {
             let folder = root.path().join(format!("{side:?}"));
             let path = folder.join("repo");
             fs::create_dir(&folder).expect("because the folder is empty");
-            Tool::new("svnadmin")
-                .arg("hotcopy")
-                .arg(repo.path())
-                .arg(&path)
-                .ok();
+            repo.copy_to(&path);
             fs::write(path.join("conf/passwd"), PASSWD).expect("because it is a copy");
             for (name, text) in conf {
                 fs::write(path.join("conf").join(name), text).expect("because it is a copy");

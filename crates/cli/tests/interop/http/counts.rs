@@ -51,11 +51,7 @@ fn settled(server: &Server) -> Vec<String> {
 fn counted(side: Side, repo: &Repo) -> Vec<Vec<String>> {
     let (root, dir) = (scratch(), scratch());
     let copy = root.path().join("repo");
-    Tool::new("svnadmin")
-        .arg("hotcopy")
-        .arg(repo.path())
-        .arg(&copy)
-        .ok();
+    repo.copy_to(&copy);
     let conf = "[general]\nanon-access = write\n";
     std::fs::write(copy.join("conf/svnserve.conf"), conf).expect("because it is a copy");
     let transport = Transport::chosen_http();

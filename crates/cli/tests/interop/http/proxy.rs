@@ -29,11 +29,7 @@ impl Both {
         for repository in [&repository, &copy] {
             std::fs::create_dir(repository.parent().expect("because it has a name"))
                 .expect("because it is new");
-            Tool::new("svnadmin")
-                .arg("hotcopy")
-                .arg(origin.path())
-                .arg(repository)
-                .ok();
+            origin.copy_to(repository);
             std::fs::write(repository.join("conf/svnserve.conf"), CONF).expect("because it is a copy");
             let passwords = "[users]\nalice = secret\nbob = pw\n";
             std::fs::write(repository.join("conf/passwd"), passwords).expect("because it is a copy");

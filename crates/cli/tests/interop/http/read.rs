@@ -56,11 +56,7 @@ fn both() -> Both {
     Tool::new("bash").args(["-c", &script]).dir(dir.path()).ok();
     let root = scratch();
     let copy = root.path().join("repo");
-    Tool::new("svnadmin")
-        .arg("hotcopy")
-        .arg(repo.path())
-        .arg(&copy)
-        .ok();
+    repo.copy_to(&copy);
     let location = format!("SVNListParentPath on\n{READ_FREELY}");
     let start = |side| Server::http(side, root.path(), &location, &[]);
     Both {

@@ -43,11 +43,7 @@ impl Site {
         fs::write(conf.join("svnserve.conf"), settings).expect("because the repository is ours");
         let root = scratch();
         let copy = root.path().join("repo");
-        Tool::new("svnadmin")
-            .arg("hotcopy")
-            .arg(repo.path())
-            .arg(&copy)
-            .ok();
+        repo.copy_to(&copy);
         Site {
             server: Server::http(Side::Ours, root.path(), "", &[]),
             _root: root,
