@@ -1,4 +1,4 @@
-//! Bytes as header lines that say who asks, and as a client's certificate: refused or understood.
+//! Bytes as header lines that say who asks, as a client's certificate, and as requests on a connection: refused or understood.
 
 #![no_main]
 
@@ -9,6 +9,9 @@ mod certificate;
 #[expect(dead_code, reason = "what makes numbers and hashes is not fuzzed")]
 #[path = "../../crates/server/src/auth/digest.rs"]
 mod digest;
+
+#[path = "../../crates/server/src/http/heads.rs"]
+mod heads;
 
 /// As the server compares secrets; here nobody listens.
 fn same(a: &[u8], b: &[u8]) -> bool {
@@ -24,6 +27,9 @@ fuzz_target!(|data: &[u8]| {
     if let Some(name) = certificate::common_name(data) {
         assert!(name.len() <= 4 * data.len());
     }
+    let whole = refused(data, data.len());
+    assert_eq!(refused(data, 1), whole);
+    assert_eq!(refused(data, 13), whole);
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
@@ -44,3 +50,11 @@ fuzz_target!(|data: &[u8]| {
         assert!(!matches!(verdict, digest::Verdict::Right(_)) || fits);
     }
 });
+
+/// Which of some requests count as refused if the bytes come in such pieces.
+fn refused(data: &[u8], step: usize) -> Vec<bool> {
+    let mut heads = heads::Heads::new(1 << 20);
+    let refused = heads.refused();
+    data.chunks(step.max(1)).for_each(|part| heads.read(part));
+    (0..50).map(|_| refused.next()).collect()
+}

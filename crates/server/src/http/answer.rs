@@ -96,6 +96,9 @@ fn serve(service: &Arc<Service>, kind: Kind, request: &mut Request, reply: &mut 
 /// What no handler should see.
 fn refuse(request: &Request) -> Result<(), Fault> {
     let bad = || Err(Fault::html(StatusCode::BAD_REQUEST));
+    if request.had_fragment {
+        return Err(Fault::html(StatusCode::BAD_REQUEST).with("connection", "close"));
+    }
     let hosts = request.headers.get_all(http::header::HOST).iter().count();
     if hosts > 1 || (hosts == 0 && request.version == Version::HTTP_11) {
         return bad();

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use http::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -16,9 +18,11 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
+use super::along::{HadFragment, ReadAlong};
 use super::certificate::common_name;
 use super::crew::Crew;
 use super::exchange::exchange;
+use super::heads::Heads;
 use super::pulse::{Felt, Pulse, Verdict};
 use super::request::Peer;
 use super::room::Kind;
@@ -100,12 +104,17 @@ impl Connection {
         let limits = service.http().limits;
         let felt = pulse.clone();
         let peer = Arc::new(peer);
-        let handler = service_fn(|request| {
+        let heads = Heads::new(limits.header_bytes.max(16 << 10));
+        let refused = heads.refused();
+        let handler = service_fn(|mut request: Request<Incoming>| {
+            if refused.next() {
+                request.extensions_mut().insert(HadFragment);
+            }
             let busy = felt.busy();
             exchange(service.clone(), crew.clone(), kind, peer.clone(), busy, request)
         });
         let stream = Felt {
-            stream,
+            stream: ReadAlong::new(stream, heads),
             pulse: pulse.clone(),
         };
         let connection = http1::Builder::new()

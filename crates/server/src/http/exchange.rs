@@ -11,6 +11,7 @@ use hyper::body::Incoming;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
+use super::along::HadFragment;
 use super::answer::{answer, answer_at_once};
 use super::body::{Patience, ReplyBody, RequestBody, SentBody};
 use super::crew::Crew;
@@ -56,6 +57,7 @@ pub(super) async fn exchange(
         peer,
         id: next_id(),
         begun: Instant::now(),
+        had_fragment: parts.extensions.get::<HadFragment>().is_some(),
         user: None,
         operation: None,
         body,

@@ -7,12 +7,14 @@
 //!
 //! What is absent: what the methods mean. That is in `dav` (clients of version control) and `web` (people with browsers).
 
+mod along;
 mod answer;
 mod body;
 mod certificate;
 mod connection;
 mod crew;
 mod exchange;
+mod heads;
 mod options;
 mod pulse;
 mod reply;

@@ -16,6 +16,8 @@ pub(crate) struct Request {
     /// The path as it was sent.
     pub(crate) path: String,
     pub(crate) query: Option<String>,
+    /// It was sent with more, which is lost.
+    pub(crate) had_fragment: bool,
     pub(crate) headers: HeaderMap,
     pub(crate) peer: Arc<Peer>,
     /// Names this request in logs and in the texts of errors.
@@ -126,6 +128,7 @@ impl Request {
             begun: Instant::now(),
             user: None,
             operation: None,
+            had_fragment: false,
             body: RequestBody::empty(),
         }
     }

@@ -336,3 +336,32 @@ fn bodies_that_are_too_long_are_refused_and_small_ones_drained() {
     client.send(vec![b' '; 2000]);
     assert_eq!(status_of(&client.answer().0), 413);
 }
+
+/// hyper drops a fragment and all behind it, and would have us answer for another resource.
+#[test]
+fn targets_with_fragments_are_refused() {
+    let site = Site::plain();
+    let fine = request("OPTIONS", "/repo/", "");
+    for target in ["/repo/#y", "/repo/?p=1#y", "/repo/#", "http://test/repo/#y", "*#"] {
+        // Neither as the first, nor behind bodies of both kinds; and the connection has its end.
+        let bad = request("PROPFIND", target, "Depth: 0\r\n");
+        let sized = "REPORT /repo/ HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\n\r\nGET ";
+        let chunked = "REPORT /repo/ HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n\
+                       9\r\nGET /# HT\r\n0\r\n\r\n";
+        for (before, answered) in [("", 1), (sized, 2), (chunked, 2), (&fine, 2)] {
+            let said = site.say(format!("{before}{bad}"));
+            assert_eq!(
+                said.matches("HTTP/1.1 ").count(),
+                answered,
+                "{target} {before:?}\n{said}"
+            );
+            let last = said.rsplit("HTTP/1.1 ").next().unwrap_or_default();
+            assert!(last.starts_with("400 "), "{target} {before:?}\n{said}");
+        }
+        let (status, _) = site.ask("DELETE", target, "");
+        assert_eq!(status, 400, "{target}");
+    }
+    // Elsewhere it means nothing.
+    assert_eq!(site.ask("OPTIONS", "/repo/", "Referer: http://x/#y\r\n").0, 200);
+    assert_ne!(site.ask("OPTIONS", "/repo/%23", "").0, 400);
+}
