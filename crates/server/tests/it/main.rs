@@ -7,6 +7,7 @@ mod hostile;
 mod prompt;
 mod settings;
 mod site;
+mod slapd;
 mod slow;
 mod tls;
 mod watching;

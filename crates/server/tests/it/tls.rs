@@ -14,14 +14,14 @@ use testkit::Tool;
 use super::site::{Site, request, status_of};
 
 /// Somebody who vouches for others.
-struct Authority {
+pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     certificate: CertificateDer<'static>,
     pem: String,
 }
 
 impl Authority {
-    fn new() -> Authority {
+    pub fn new() -> Authority {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.distinguished_name.push(DnType::CommonName, "authority");
@@ -44,7 +44,13 @@ impl Authority {
         (certificate, key)
     }
 
-    fn write(&self, name: &str, folder: &Path) {
+    /// What those believe who trust it.
+    pub fn pem(&self) -> &str {
+        &self.pem
+    }
+
+    /// Puts a certificate for `name`, which is localhost, and its key into `folder`.
+    pub fn write(&self, name: &str, folder: &Path) {
         let (certificate, key) = self.vouch(name);
         // The key first: whoever looks in between finds a pair that does not fit, and keeps the old one.
         std::fs::write(folder.join("key.pem"), key.serialize_pem()).expect("written");
