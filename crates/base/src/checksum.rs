@@ -8,6 +8,9 @@ mod md5;
 #[cfg(target_arch = "x86_64")]
 mod md5_avx512;
 mod md5_lanes;
+#[cfg(target_arch = "x86_64")]
+mod pair_x86;
+mod text;
 
 use std::fmt;
 
@@ -15,6 +18,7 @@ use sha1::Digest as _;
 
 pub use fnv::{FnvStream, fnv1a_32x4};
 pub use md5::{Md5Stream, md5_many};
+pub use text::TextDigests;
 
 /// An MD5 digest. All zeros means "unknown" on disk and on the wire and matches anything.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

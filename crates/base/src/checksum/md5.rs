@@ -39,11 +39,19 @@ impl Md5Stream {
 
     /// Adds bytes.
     pub fn update(&mut self, bytes: &[u8]) {
+        self.update_with(bytes, md5_lanes::compress_one);
+    }
+
+    /// Adds bytes, and shows `compress`, which takes whole blocks into the state, each block once.
+    #[inline]
+    pub(super) fn update_with(&mut self, bytes: &[u8], mut compress: impl FnMut(&mut State, &[u8])) {
         let (completes, body, rest) = self.split(bytes);
         if completes {
-            md5_lanes::compress_one(&mut self.state, &self.held);
+            compress(&mut self.state, &self.held);
         }
-        md5_lanes::compress_one(&mut self.state, body);
+        if !body.is_empty() {
+            compress(&mut self.state, body);
+        }
         self.hold(rest);
     }
 
@@ -71,10 +79,15 @@ impl Md5Stream {
 
     /// Returns the digest of all bytes added.
     pub fn finish(mut self) -> Md5 {
-        let held = (self.len % BLOCK as u64) as usize;
-        let (tail, tail_len) = tail(&self.held[..held], self.len);
+        let (tail, tail_len) = self.tail(u64::to_le_bytes);
         md5_lanes::compress_one(&mut self.state, &tail[..tail_len]);
         digest(self.state)
+    }
+
+    /// The last blocks: those of all bytes added that were not taken yet.
+    pub(super) fn tail(&self, order: fn(u64) -> [u8; 8]) -> ([u8; 2 * BLOCK], usize) {
+        let held = (self.len % BLOCK as u64) as usize;
+        tail(&self.held[..held], self.len, order)
     }
 
     /// Counts `bytes` and divides them: what completes the held block is put there (the first value tells if
@@ -109,7 +122,7 @@ impl Md5 {
         let (body, rest) = bytes.split_at(bytes.len() - bytes.len() % BLOCK);
         let mut state = START;
         md5_lanes::compress_one(&mut state, body);
-        let (tail, tail_len) = tail(rest, bytes.len() as u64);
+        let (tail, tail_len) = tail(rest, bytes.len() as u64, u64::to_le_bytes);
         md5_lanes::compress_one(&mut state, &tail[..tail_len]);
         digest(state)
     }
@@ -121,7 +134,7 @@ pub fn md5_many(texts: &[&[u8]]) -> Vec<Md5> {
         .iter()
         .map(|text| {
             let (body, rest) = text.split_at(text.len() - text.len() % BLOCK);
-            (body, tail(rest, text.len() as u64))
+            (body, tail(rest, text.len() as u64, u64::to_le_bytes))
         })
         .collect();
     let mut jobs: Vec<_> = parts
@@ -136,13 +149,13 @@ pub fn md5_many(texts: &[&[u8]]) -> Vec<Md5> {
     jobs.iter().map(|job| digest(job.state)).collect()
 }
 
-/// The end of a text: its incomplete block, the mark, the length in bits; one block or two.
-fn tail(rest: &[u8], len: u64) -> ([u8; 2 * BLOCK], usize) {
+/// The end of a text: its incomplete block, the mark, the length in bits (`order` says in which order of bytes); one block or two.
+fn tail(rest: &[u8], len: u64, order: fn(u64) -> [u8; 8]) -> ([u8; 2 * BLOCK], usize) {
     let mut tail = [0; 2 * BLOCK];
     tail[..rest.len()].copy_from_slice(rest);
     tail[rest.len()] = 0x80;
     let end = if rest.len() < BLOCK - 8 { BLOCK } else { 2 * BLOCK };
-    tail[end - 8..end].copy_from_slice(&len.wrapping_mul(8).to_le_bytes());
+    tail[end - 8..end].copy_from_slice(&order(len.wrapping_mul(8)));
     (tail, end)
 }
 

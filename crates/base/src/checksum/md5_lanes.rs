@@ -36,6 +36,26 @@ pub(super) fn compress_one(state: &mut State, blocks: &[u8]) {
     *state = one.map(|[word]| word);
 }
 
+/// Takes the whole blocks of one text into the states of both digests, if this processor can do that at once; else does nothing
+/// and returns false.
+pub(super) fn compress_pair(md5: &mut State, sha1: &mut [u32; 5], blocks: &[u8]) -> bool {
+    debug_assert!(blocks.len().is_multiple_of(BLOCK));
+    #[cfg(target_arch = "x86_64")]
+    if has_avx512() && has_sha() {
+        #[expect(
+            unsafe_code,
+            reason = "the caller of a target_feature function vouches for the processor"
+        )]
+        // SAFETY: the processor has AVX-512 F and VL, SHA and SSE 4.1, which is all that the function requires.
+        unsafe {
+            super::pair_x86::compress_pair(md5, sha1, blocks);
+        }
+        return true;
+    }
+    _ = (md5, sha1);
+    false
+}
+
 /// Takes the first `count` blocks of each text into the state of the same number. Only the first `active` lanes
 /// matter; the others must nevertheless hold texts as long.
 pub(super) fn compress_lanes(
@@ -84,6 +104,11 @@ pub(super) fn worthwhile() -> usize {
 #[cfg(target_arch = "x86_64")]
 fn has_avx512() -> bool {
     std::arch::is_x86_feature_detected!("avx512f") && std::arch::is_x86_feature_detected!("avx512vl")
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_sha() -> bool {
+    std::arch::is_x86_feature_detected!("sha") && std::arch::is_x86_feature_detected!("sse4.1")
 }
 
 /// Two vectors of eight lanes keep more of the processor busy than one does.

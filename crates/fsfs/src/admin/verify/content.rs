@@ -14,7 +14,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use base::checksum::{Md5, Md5Stream, Sha1, Sha1Stream, md5_many};
+use base::checksum::{Md5, Sha1, TextDigests, md5_many};
 use base::{Cancel, Code, Error, Result};
 use crossbeam_channel::{Receiver, Sender, select};
 use parking_lot::Mutex;
@@ -314,20 +314,17 @@ impl<'s, 'a> Texts<'s, 'a> {
             return self.read(rep, asker).map(drop);
         }
         let mut content = self.open(rep)?;
-        let mut md5 = Md5Stream::new();
-        let mut sha1 = rep.sha1.map(|_| Sha1Stream::new());
+        let mut digests = TextDigests::new(rep.sha1.is_some());
         let mut length = 0u64;
         while let Some(chunk) = content.next_chunk()? {
-            md5.update(&chunk);
-            if let Some(sha1) = &mut sha1 {
-                sha1.update(&chunk);
-            }
+            digests.update(&chunk);
             length += chunk.len() as u64;
             self.shared.cancel.check()?;
         }
         check_length(rep, length)?;
-        check_md5(&rep.md5, &md5.finish())?;
-        check_sha1(rep.sha1, sha1.map(Sha1Stream::finish))?;
+        let (md5, sha1) = digests.finish();
+        check_md5(&rep.md5, &md5)?;
+        check_sha1(rep.sha1, sha1)?;
         if let Some(name) = name(rep) {
             self.shared.verified.insert(name);
         }

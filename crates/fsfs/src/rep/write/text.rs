@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 
 use ::delta::svndiff::EncodedWindow;
 use ::delta::window::WINDOW_SIZE;
-use base::checksum::{Md5, Md5Stream, Sha1, Sha1Stream};
+use base::checksum::{Md5, Sha1, TextDigests};
 use base::{Code, Error, Result};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
@@ -34,11 +34,11 @@ pub(crate) struct RepWriter {
     /// Windows may be stored as they come.
     takes_packed: bool,
     windows: u64,
-    md5: Md5Stream,
-    /// `None` in formats that do not record it.
-    sha1: Option<Sha1Stream>,
+    /// Without SHA-1 in formats that do not record it.
+    digests: TextDigests,
     expanded: u64,
-    digests: Option<(Md5, Option<Sha1>)>,
+    /// The digests of the whole text, after its end.
+    taken: Option<(Md5, Option<Sha1>)>,
 }
 
 /// Who makes the delta.
@@ -106,10 +106,9 @@ impl RepWriter {
             packed: Vec::new(),
             takes_packed,
             windows: 0,
-            md5: Md5Stream::new(),
-            sha1: fs.format().has_rep_sharing().then(Sha1Stream::new),
+            digests: TextDigests::new(fs.format().has_rep_sharing()),
             expanded: 0,
-            digests: None,
+            taken: None,
         })
     }
 
@@ -153,7 +152,7 @@ impl RepWriter {
     /// # Errors
     /// As [`RepWriter::write`].
     pub(crate) fn end(&mut self) -> Result<Md5> {
-        if let Some((md5, _)) = self.digests {
+        if let Some((md5, _)) = self.taken {
             return Ok(md5);
         }
         // A short text stays at hand, for comparisons.
@@ -175,10 +174,9 @@ impl RepWriter {
             self.lane = Lane::Gone;
             self.lane = Lane::Here(writer?);
         }
-        let md5 = std::mem::take(&mut self.md5).finish();
-        let sha1 = self.sha1.take().map(Sha1Stream::finish);
-        self.digests = Some((md5, sha1));
-        Ok(md5)
+        let taken = std::mem::take(&mut self.digests).finish();
+        self.taken = Some(taken);
+        Ok(taken.0)
     }
 
     /// After [`RepWriter::end`]: stores the text, or finds it stored already, and gives the lock back. The rep is either of
@@ -188,7 +186,7 @@ impl RepWriter {
     /// `FS_CORRUPT` for what sharing meets, `FS_AMBIGUOUS_CHECKSUM_REP`; the system's.
     pub(crate) fn store(mut self, uniquifier: Option<Uniquifier>, sharing: &mut Sharing) -> Result<Rep> {
         self.end()?;
-        let (Some((md5, sha1)), Lane::Here(mut writer)) = (self.digests, self.lane) else {
+        let (Some((md5, sha1)), Lane::Here(mut writer)) = (self.taken, self.lane) else {
             return Err(failed_before());
         };
         let mut rep = Rep {
@@ -219,10 +217,7 @@ impl RepWriter {
     }
 
     fn digest(&mut self) {
-        self.md5.update(&self.window);
-        if let Some(sha1) = &mut self.sha1 {
-            sha1.update(&self.window);
-        }
+        self.digests.update(&self.window);
         self.expanded += self.window.len() as u64;
     }
 

@@ -1,0 +1,119 @@
+//! The block functions of MD5 and SHA-1 woven into one, for [`super::md5_lanes`].
+//!
+//! MD5 is one long chain: most of the processor waits for it. SHA-1 has instructions of its own, which fill that time when they
+//! stand between the steps of MD5: both digests then cost little more than MD5 alone.
+
+use std::arch::x86_64::{
+    __m128i, _mm_add_epi32, _mm_cvtsi32_si128, _mm_cvtsi128_si32, _mm_extract_epi32, _mm_rol_epi32,
+    _mm_set_epi8, _mm_set_epi32, _mm_set_epi64x, _mm_sha1msg1_epu32, _mm_sha1msg2_epu32, _mm_sha1nexte_epu32,
+    _mm_sha1rnds4_epu32, _mm_shuffle_epi8, _mm_ternarylogic_epi32, _mm_xor_si128,
+};
+
+use super::md5_lanes::{BLOCK, SINES, State};
+use super::text::Sha1State;
+
+/// Which word of the block a round's steps start with, and how far they go on.
+const WORDS: [(usize, usize); 4] = [(0, 1), (1, 5), (5, 3), (0, 7)];
+
+/// Takes the whole blocks of one text into both digests.
+#[target_feature(enable = "avx512f,avx512vl,sha,sse4.1")]
+pub(super) fn compress_pair(md5: &mut State, sha1: &mut Sha1State, blocks: &[u8]) {
+    let mut chain: [__m128i; 4] = md5.map(|word| _mm_cvtsi32_si128(word.cast_signed()));
+    let [h0, h1, h2, h3, h4] = sha1.map(u32::cast_signed);
+    let mut front = _mm_set_epi32(h0, h1, h2, h3);
+    let mut back = _mm_set_epi32(h4, 0, 0, 0);
+    for block in blocks.as_chunks::<BLOCK>().0 {
+        let (words, _) = block.as_chunks::<4>();
+        let [mut a, mut b, mut c, mut d] = chain;
+        // SHA-1 takes four words at a time: those of the block first, then those made of the sixteen before.
+        let mut schedule: [__m128i; 4] = [
+            quarter(block, 0),
+            quarter(block, 1),
+            quarter(block, 2),
+            quarter(block, 3),
+        ];
+        let mut state = front;
+        let mut before = state;
+
+        // One step of MD5, which makes `$a` new.
+        macro_rules! step {
+            ($table:literal, $round:literal, $number:expr, $turns:literal, $a:ident, $b:ident, $c:ident, $d:ident) => {
+                let (first, stride) = WORDS[$round];
+                let word = u32::from_le_bytes(words[(first + stride * $number) % 16]);
+                let word = word
+                    .wrapping_add(SINES[16 * $round + $number])
+                    .cast_signed();
+                let logic = _mm_ternarylogic_epi32::<$table>($b, $c, $d);
+                let sum = _mm_add_epi32(_mm_add_epi32($a, _mm_cvtsi32_si128(word)), logic);
+                $a = _mm_add_epi32(_mm_rol_epi32::<$turns>(sum), $b);
+            };
+        }
+        // Four steps of SHA-1, `$group` of twenty.
+        macro_rules! group {
+            ($group:literal) => {
+                let at = $group % 4;
+                if $group >= 4 {
+                    let mixed = _mm_sha1msg1_epu32(schedule[at], schedule[(at + 1) % 4]);
+                    let mixed = _mm_xor_si128(mixed, schedule[(at + 2) % 4]);
+                    schedule[at] = _mm_sha1msg2_epu32(mixed, schedule[(at + 3) % 4]);
+                }
+                let added = match $group {
+                    0 => _mm_add_epi32(back, schedule[at]),
+                    _ => _mm_sha1nexte_epu32(before, schedule[at]),
+                };
+                before = state;
+                state = _mm_sha1rnds4_epu32::<{ $group / 5 }>(state, added);
+            };
+        }
+        // A round of MD5 and five groups of SHA-1.
+        macro_rules! round {
+            ($round:literal, $table:literal, $t0:literal $t1:literal $t2:literal $t3:literal,
+             $g0:literal $g1:literal $g2:literal $g3:literal $g4:literal) => {
+                round!(@four $round, $table, 0, $t0 $t1 $t2 $t3);
+                group!($g0);
+                round!(@four $round, $table, 4, $t0 $t1 $t2 $t3);
+                group!($g1);
+                round!(@four $round, $table, 8, $t0 $t1 $t2 $t3);
+                group!($g2);
+                round!(@four $round, $table, 12, $t0 $t1 $t2 $t3);
+                group!($g3);
+                group!($g4);
+            };
+            (@four $round:literal, $table:literal, $at:literal, $t0:literal $t1:literal $t2:literal $t3:literal) => {
+                step!($table, $round, $at, $t0, a, b, c, d);
+                step!($table, $round, $at + 1, $t1, d, a, b, c);
+                step!($table, $round, $at + 2, $t2, c, d, a, b);
+                step!($table, $round, $at + 3, $t3, b, c, d, a);
+            };
+        }
+        round!(0, 0xca, 7 12 17 22, 0 1 2 3 4);
+        round!(1, 0xe4, 5 9 14 20, 5 6 7 8 9);
+        round!(2, 0x96, 4 11 16 23, 10 11 12 13 14);
+        round!(3, 0x39, 6 10 15 21, 15 16 17 18 19);
+
+        for (old, new) in chain.iter_mut().zip([a, b, c, d]) {
+            *old = _mm_add_epi32(*old, new);
+        }
+        back = _mm_sha1nexte_epu32(before, back);
+        front = _mm_add_epi32(front, state);
+    }
+    *md5 = chain.map(|word| _mm_cvtsi128_si32(word).cast_unsigned());
+    *sha1 = [
+        _mm_extract_epi32::<3>(front),
+        _mm_extract_epi32::<2>(front),
+        _mm_extract_epi32::<1>(front),
+        _mm_extract_epi32::<0>(front),
+        _mm_extract_epi32::<3>(back),
+    ]
+    .map(i32::cast_unsigned);
+}
+
+/// Four words of a block as SHA-1 wants them: the first one highest.
+#[inline]
+#[target_feature(enable = "sse4.1")]
+fn quarter(block: &[u8; BLOCK], number: usize) -> __m128i {
+    let (halves, _) = block.as_chunks::<8>();
+    let [low, high] = [2 * number, 2 * number + 1].map(|at| i64::from_le_bytes(halves[at]));
+    let turned = _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    _mm_shuffle_epi8(_mm_set_epi64x(high, low), turned)
+}
