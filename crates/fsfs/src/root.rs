@@ -153,7 +153,7 @@ impl Root {
         match &self.0.tree {
             Tree::Revision(rev) => self.fs().changes(*rev),
             Tree::Transaction(txn, name) => {
-                if let Some(log) = self.fs().live_changes(*txn) {
+                if let Some(log) = self.fs().live_changes(*txn)? {
                     let folded = changes::fold(log)?;
                     return Ok(folded.into_iter().map(|change| change.info).collect());
                 }

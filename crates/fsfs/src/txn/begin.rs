@@ -15,7 +15,7 @@ use base::{Code, Date, Error, NodeKind, Props, Result, Revnum, hashdump, props};
 use parking_lot::RwLock;
 
 use super::children::Children;
-use super::edit::{Life, Txn, TxnOptions};
+use super::edit::{Life, MOST_IN_MEMORY, Txn, TxnOptions};
 use super::proto_rev::ProtoRev;
 use super::state::{Laid, NodeKey, State, TxnNode, spelled_copyroot};
 use crate::disk::write_atomic;
@@ -68,7 +68,13 @@ impl Fs {
         if options.client_date {
             list.insert(CLIENT_DATE.to_owned(), b"0".to_vec());
         }
-        let mut state = State::new(id, name.to_owned(), self.fresh_root(id, base)?, list);
+        let mut state = State::new(
+            id,
+            name.to_owned(),
+            self.fresh_root(id, base)?,
+            list,
+            options.most_in_memory,
+        );
         let has_name = !self.format().has_protorevs_dir();
         if !has_name {
             self.make_txn_dir(name, &mut state)?;
@@ -220,10 +226,12 @@ impl Fs {
         let id = self.check_txn(name)?;
         let list = self.txn_props(name)?;
         let root = self.txn_noderev(id, IdPart::ROOT, IdPart::ROOT)?;
-        let mut state = State::new(id, name.to_owned(), NodeRev::clone(&root), list);
+        let mut state = State::new(id, name.to_owned(), NodeRev::clone(&root), list, MOST_IN_MEMORY);
         (state.next_node, state.next_copy) = self.read_next_ids(name)?;
         let log = self.read_txn_file(name, "changes")?;
-        state.changes = changes::parse(&log, true)?;
+        changes::parse(&log, true)?
+            .into_iter()
+            .for_each(|change| state.changes.push(change));
         for key in self.txn_node_keys(name)? {
             let node = self.read_txn_node(id, key)?;
             state.insert(key, node);

@@ -75,7 +75,7 @@ impl State {
         let keys = self.make_mutable(fs, path, &way.parents)?;
         self.add_mergeinfo(&keys, 0, node.mergeinfo_count)?;
         self.set_entry(fs, last(&keys), path.basename(), None)?;
-        self.forget(&node.id);
+        self.forget(&node.id)?;
         self.note(
             fs,
             node.id,
@@ -170,7 +170,7 @@ impl State {
         self.add_mergeinfo(parents, mergeinfo, old.map_or(0, |old| old.mergeinfo_count))?;
         self.set_entry(fs, last(parents), path.basename(), Some(value))?;
         if let Some(old) = old {
-            self.forget(&old.id);
+            self.forget(&old.id)?;
         }
         Ok(())
     }

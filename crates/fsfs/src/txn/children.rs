@@ -75,6 +75,15 @@ impl Children {
         })
     }
 
+    /// Appends all entries in the form of a whole directory.
+    pub(super) fn encode(&self, out: &mut Vec<u8>) {
+        for (name, kind, id) in self.iter() {
+            let name = name.into();
+            dir::encode_entry(out, &DirEntry { name, kind, id });
+        }
+        dir::encode(out, &[]);
+    }
+
     /// All entries, as readers want them.
     pub(crate) fn entries(&self) -> Arc<[DirEntry]> {
         let list = || {

@@ -16,16 +16,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use base::hashdump::{self, Terminator};
-use base::{Cancel, Code, Date, Error, NodeKind, Props, Result, Revnum, props};
+use base::{Cancel, Code, Date, Error, FsPath, NodeKind, Props, Result, Revnum, props};
 
 use super::begin::{CHECK_LOCKS, CHECK_OOD, CLIENT_DATE};
 use super::edit::{Committed, Life, Txn};
+use super::merged_log::FoldedLog;
 use super::proto_rev::ProtoWriter;
 use super::state::{ROOT, State};
 use super::tree::{Counters, TreeWriter, Written};
 use crate::admin::{pack, verify};
 use crate::disk::{Create, read_replaced, write_atomic};
-use crate::format::changes::{ChangeKind, Folded};
+use crate::format::changes::{ChangeKind, RawChange};
 use crate::format::number::{parse_base36, push_base36};
 use crate::fs::Fs;
 use crate::guard::WriteLock;
@@ -219,23 +220,29 @@ impl Txn {
 
     /// Enforces users' locks on everything that was changed.
     fn check_changed_paths(&self, state: &State) -> Result<()> {
-        let folded = Folded::of(&state.changes)?;
-        let mut list: Vec<_> = folded.iter().collect();
-        // Children directly behind their parents, so that what was checked with one needs no check of its own.
-        list.sort_by(|a, b| a.info.path.cmp_tree(&b.info.path));
-        let mut checked: Option<&base::FsPath> = None;
-        for change in &list {
+        let mut checked: Option<FsPath> = None;
+        let mut check = |change: &RawChange| {
             let path = &change.info.path;
-            if checked.is_some_and(|above| above.contains(path)) {
-                continue;
+            // What was checked with its parent needs no check of its own.
+            if checked.as_ref().is_some_and(|above| above.contains(path)) {
+                return Ok(());
             }
             let recursive = change.info.change != ChangeKind::Modify;
             self.fs.check_lock(path, &self.access, recursive)?;
             if recursive {
-                checked = Some(path);
+                checked = Some(path.clone());
             }
+            Ok(())
+        };
+        match FoldedLog::of(&state.changes)? {
+            FoldedLog::Here(folded) => {
+                let mut list: Vec<_> = folded.iter().collect();
+                // Children directly behind their parents.
+                list.sort_by(|a, b| a.info.path.cmp_tree(&b.info.path));
+                list.into_iter().try_for_each(check)
+            }
+            long @ FoldedLog::Away(_) => long.each(&mut check),
         }
-        Ok(())
     }
 
     /// Counters to start from (formats 1 and 2), and what `current` will hold.

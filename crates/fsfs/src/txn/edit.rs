@@ -22,13 +22,29 @@ use crate::rep::write::{RepWriter, Sharing, Which, delta_base};
 use crate::root::Root;
 
 /// How a new transaction treats the changes that it is given.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct TxnOptions {
     /// Users' locks are enforced, while editing and again at the commit.
     pub check_locks: bool,
     /// The svn:date that is set on the transaction stays (`load`); otherwise the commit sets its own time.
     pub client_date: bool,
+    /// About how many changed nodes, and how many changes, are held in memory. What a larger transaction does not need at the
+    /// moment is in files of its directory.
+    pub most_in_memory: usize,
 }
+
+impl Default for TxnOptions {
+    fn default() -> Self {
+        TxnOptions {
+            check_locks: false,
+            client_date: false,
+            most_in_memory: MOST_IN_MEMORY,
+        }
+    }
+}
+
+/// More than ordinary commits change, and some megabytes.
+pub(super) const MOST_IN_MEMORY: usize = 8192;
 
 /// Who commits, and which lock tokens they hold: what enforcing users' locks asks.
 #[derive(Clone, Debug, Default)]
@@ -282,7 +298,10 @@ impl Txn {
 
     fn change<T>(&mut self, f: impl FnOnce(&mut State, &Fs) -> Result<T>) -> Result<T> {
         self.check_open()?;
-        f(&mut self.state.write(), &self.fs)
+        let mut state = self.state.write();
+        let done = f(&mut state, &self.fs)?;
+        state.put_some_away(&self.fs);
+        Ok(done)
     }
 }
 

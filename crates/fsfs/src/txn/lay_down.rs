@@ -31,7 +31,7 @@ impl State {
         let dir = fs.layout().txn(&self.name);
         for key in std::mem::take(&mut self.removed) {
             // It may be there again: a node-revision may be linked back and cloned anew.
-            if let Some(node) = self.nodes.get_mut(&key) {
+            if let Some(node) = self.nodes.get_mut(key)? {
                 node.is_laid = false;
                 node.props_laid = false;
             }
@@ -39,8 +39,8 @@ impl State {
                 remove_if_there(fs, &path)?;
             }
         }
-        for (key, node) in &mut self.nodes {
-            let [noderev, children, props] = files_of(fs, txn, *key);
+        self.nodes.lay(|key, node| {
+            let [noderev, children, props] = files_of(fs, txn, key);
             if let Some(list) = &mut node.children {
                 lay_children(fs, &children, list)?;
             }
@@ -50,12 +50,13 @@ impl State {
                 write(fs, &props, Create::Replace, &text)?;
                 node.props_laid = true;
             }
-            lay_noderev(fs, &noderev, node)?;
-        }
+            lay_noderev(fs, &noderev, node)
+        })?;
         let mut log = Vec::new();
-        for change in &self.changes[self.laid.changes..] {
+        self.changes.each_from(self.laid.changes, &mut |change| {
             changes::encode_entry(&mut log, change);
-        }
+            Ok(())
+        })?;
         write(fs, &dir.join("changes"), Create::Append, &log)?;
         self.laid.changes = self.changes.len();
         self.laid.log_bytes += log.len() as u64;

@@ -94,8 +94,16 @@ impl Fs {
     }
 
     /// The log.
-    pub(crate) fn live_changes(&self, txn: TxnId) -> Option<Vec<RawChange>> {
-        Some(self.live_txns().get(txn)?.read_recursive().changes.clone())
+    pub(crate) fn live_changes(&self, txn: TxnId) -> Result<Option<Vec<RawChange>>> {
+        let Some(state) = self.live_txns().get(txn) else {
+            return Ok(None);
+        };
+        let mut list = Vec::new();
+        state.read_recursive().changes.each_from(0, &mut |change| {
+            list.push(change.clone());
+            Ok(())
+        })?;
+        Ok(Some(list))
     }
 
     /// Its own properties.

@@ -1,12 +1,14 @@
 //! Transactions: changes that are not a revision yet.
 //!
-//! `begin` makes and opens them, `remove` removes them, `edit` is the front door to an open one. Its tree lives in memory: `state` (with `children`) holds it,
+//! `begin` makes and opens them, `remove` removes them, `edit` is the front door to an open one. Its tree lives in memory: `state` (with `nodes`, `children` and
+//! `change_log`) holds it; what is too much for that is in a file (`scratch`, and `merged_log`, which folds such a log),
 //! `change` is what the operations do to it, `text` takes a file's new text, `live` shows it to readers of this process,
 //! `lay_down` writes it for others, `standing` sees when others have changed it. `merge` brings in what was committed meanwhile, `tree` writes the revision's items, and
 //! `commit` makes the revision. `proto_rev` is the file that all of it ends up in.
 
 mod begin;
 mod change;
+mod change_log;
 mod children;
 mod commit;
 mod edit;
@@ -14,9 +16,12 @@ mod lay_down;
 mod list;
 mod live;
 mod merge;
+mod merged_log;
+mod nodes;
 pub(crate) mod proto_rev;
 mod proto_writer;
 mod remove;
+mod scratch;
 mod standing;
 mod state;
 mod text;

@@ -14,8 +14,9 @@ use std::sync::Arc;
 
 use base::{Code, Error, FsPath, NodeKind, Props, Result, Revnum};
 
+use super::change_log::ChangeLog;
 use super::children::Children;
-use crate::format::changes::RawChange;
+use super::nodes::{NodeRef, Nodes};
 use crate::format::dir;
 use crate::format::id::{IdPart, NodeRevId, Tail, TxnId};
 use crate::format::noderev::{CopyRoot, NodeRev};
@@ -34,12 +35,12 @@ pub(crate) const ROOT: NodeKey = (IdPart::ROOT, IdPart::ROOT);
 pub(crate) struct State {
     pub(crate) id: TxnId,
     pub(crate) name: String,
-    pub(crate) nodes: HashMap<NodeKey, TxnNode>,
+    pub(crate) nodes: Nodes,
     /// Numbers from which node-ids, uniquifiers and copy-ids come.
     pub(crate) next_node: u64,
     pub(crate) next_copy: u64,
     /// What happened, in order.
-    pub(crate) changes: Vec<RawChange>,
+    pub(crate) changes: ChangeLog,
     /// The transaction's own properties.
     pub(crate) props: Arc<Props>,
     /// Node-revisions that were deleted again: their files, if they have any, must go.
@@ -75,6 +76,8 @@ pub(crate) struct TxnNode {
     pub(crate) is_laid: bool,
     /// The property list's file is as `props` is now.
     pub(crate) props_laid: bool,
+    /// When it was used last ([`Nodes`]).
+    pub(super) used: u32,
 }
 
 impl TxnNode {
@@ -85,6 +88,7 @@ impl TxnNode {
             props: None,
             is_laid: false,
             props_laid: false,
+            used: 0,
         }
     }
 
@@ -102,14 +106,16 @@ pub(crate) struct Way {
 }
 
 impl State {
-    pub(crate) fn new(id: TxnId, name: String, root: NodeRev, props: Props) -> Self {
+    /// A transaction in which nothing has happened. About `most` node-revisions, and as many entries of the log, are held in
+    /// memory.
+    pub(crate) fn new(id: TxnId, name: String, root: NodeRev, props: Props, most: usize) -> Self {
         State {
             id,
             name,
-            nodes: HashMap::from([(ROOT, TxnNode::new(root))]),
+            nodes: Nodes::new(TxnNode::new(root), most),
             next_node: 0,
             next_copy: 0,
-            changes: Vec::new(),
+            changes: ChangeLog::new(most),
             props: Arc::new(props),
             removed: HashSet::new(),
             copyroots: HashMap::new(),
@@ -119,7 +125,7 @@ impl State {
 
     /// The revision that the tree builds on: that of the root's predecessor, which merging moves on.
     pub(crate) fn base(&self) -> Revnum {
-        let predecessor = self.nodes.get(&ROOT).and_then(|root| root.noderev.predecessor);
+        let predecessor = self.nodes.root().and_then(|root| root.noderev.predecessor);
         predecessor.and_then(|id| id.rev()).unwrap_or(self.id.base)
     }
 
@@ -133,26 +139,24 @@ impl State {
     }
 
     /// One of the transaction's own node-revisions.
-    pub(crate) fn node(&self, key: NodeKey) -> Result<&TxnNode> {
-        let missing = || {
-            let id = self.node_id(key);
-            Error::new(
-                Code::FS_ID_NOT_FOUND,
-                format!(
-                    "Reference to non-existent node '{id}' in transaction '{}'",
-                    self.name
-                ),
-            )
-        };
-        self.nodes.get(&key).ok_or_else(missing)
+    pub(crate) fn node(&self, key: NodeKey) -> Result<NodeRef<'_>> {
+        let node = self.nodes.get(key)?;
+        node.ok_or_else(|| missing(&self.node_id(key), &self.name))
     }
 
     pub(crate) fn node_mut(&mut self, key: NodeKey) -> Result<&mut TxnNode> {
-        self.node(key)?;
-        Ok(self
-            .nodes
-            .get_mut(&key)
-            .expect("because it was there a moment ago"))
+        let id = self.node_id(key);
+        let node = self.nodes.get_mut(key)?;
+        node.ok_or_else(|| missing(&id, &self.name))
+    }
+
+    /// Moves what a large transaction need not have in memory to files of its directory.
+    pub(super) fn put_some_away(&mut self, fs: &Fs) {
+        if self.nodes.len().max(self.changes.len()) >= self.changes.most() {
+            let dir = fs.layout().txn(&self.name);
+            self.nodes.put_some_away(fs, &dir);
+            self.changes.put_some_away(fs, &dir);
+        }
     }
 
     /// The key of a node-revision if it is the transaction's own.
@@ -180,7 +184,7 @@ impl State {
     }
 
     /// Walks to a path. Its parent must exist.
-    pub(crate) fn way(&self, fs: &Fs, path: &FsPath) -> Result<Way> {
+    pub(crate) fn way(&mut self, fs: &Fs, path: &FsPath) -> Result<Way> {
         let mut way = Way {
             parents: Vec::new(),
             node: Some(self.node(ROOT)?.noderev.clone()),
@@ -195,14 +199,21 @@ impl State {
             }
             let found = self.find(fs, &dir, name)?;
             way.parents.push(dir);
-            way.node = found.map(|(_, id)| self.noderev(fs, &id)).transpose()?;
+            way.node = match found {
+                None => None,
+                Some((kind, id)) => match self.key_of(&id) {
+                    // Who passes through a directory comes again.
+                    Some(key) if kind == NodeKind::Dir => Some(self.node_mut(key)?.noderev.clone()),
+                    _ => Some(self.noderev(fs, &id)?),
+                },
+            };
             length += 1 + name.len();
         }
         Ok(way)
     }
 
     /// Walks to a path that must exist.
-    pub(crate) fn way_to_node(&self, fs: &Fs, path: &FsPath) -> Result<Vec<Arc<NodeRev>>> {
+    pub(crate) fn way_to_node(&mut self, fs: &Fs, path: &FsPath) -> Result<Vec<Arc<NodeRev>>> {
         let mut way = self.way(fs, path)?;
         match way.node {
             Some(node) => way.parents.push(node),
@@ -328,10 +339,13 @@ impl State {
     }
 
     /// Forgets a node-revision that is no longer in the tree, and the transaction's own ones below it.
-    pub(crate) fn forget(&mut self, id: &NodeRevId) {
+    ///
+    /// # Errors
+    /// Those of reading back what is not in memory.
+    pub(crate) fn forget(&mut self, id: &NodeRevId) -> Result<()> {
         let mut doomed = Vec::from_iter(self.key_of(id));
         while let Some(key) = doomed.pop() {
-            let Some(node) = self.nodes.remove(&key) else {
+            let Some(node) = self.nodes.remove(key)? else {
                 continue;
             };
             self.removed.insert(key);
@@ -341,6 +355,7 @@ impl State {
             let below = children.base.iter();
             doomed.extend(below.filter_map(|entry| self.key_of(&entry.id)));
         }
+        Ok(())
     }
 
     pub(crate) fn new_node_id(&mut self) -> IdPart {
@@ -373,6 +388,13 @@ impl State {
         }
         Ok(())
     }
+}
+
+fn missing(id: &NodeRevId, txn: &str) -> Error {
+    Error::new(
+        Code::FS_ID_NOT_FOUND,
+        format!("Reference to non-existent node '{id}' in transaction '{txn}'"),
+    )
 }
 
 /// The copyroot of a node-revision, written out where the line may be left out.

@@ -11,10 +11,11 @@ use base::hashdump::{self, Terminator};
 use base::{Code, Error, NodeKind, Props, Result, Revnum};
 use delta::window::WINDOW_SIZE;
 
+use super::merged_log::FoldedLog;
 use super::proto_rev::ProtoWriter;
 use super::state::{NodeKey, ROOT, State};
 use crate::cache::{Chunk, Key};
-use crate::format::changes::{self, ChangedPath, Folded};
+use crate::format::changes::{self, ChangedPath};
 use crate::format::dir::{self, DirEntry};
 use crate::format::id::{IdPart, NodeRevId, Tail};
 use crate::format::noderev::{CopyRoot, NodeRev};
@@ -70,7 +71,7 @@ impl TreeWriter<'_> {
     /// # Errors
     /// `FS_CORRUPT` if the transaction cannot be a revision; what sharing meets; the system's.
     pub(super) fn write(mut self) -> Result<Written> {
-        let log = Folded::of(&self.state.changes)?;
+        let log = FoldedLog::of(&self.state.changes)?;
         let mut written = Written {
             rev: self.rev,
             root: 0,
@@ -79,7 +80,12 @@ impl TreeWriter<'_> {
             noderevs: Vec::new(),
             dirs: Vec::new(),
             props: Vec::new(),
-            changed_paths: (log.len() <= FED).then(|| log.iter().map(|change| change.info.clone()).collect()),
+            changed_paths: match &log {
+                FoldedLog::Here(log) if log.len() <= FED => {
+                    Some(log.iter().map(|change| change.info.clone()).collect())
+                }
+                FoldedLog::Here(_) | FoldedLog::Away(_) => None,
+            },
         };
         let mut next_number = self.state.next_node;
         // Of those whose parents are not written yet.
@@ -112,16 +118,17 @@ impl TreeWriter<'_> {
     }
 
     /// Writes the list of changed paths, a piece at a time.
-    fn write_changes(&mut self, log: &Folded<'_>) -> Result<u64> {
+    fn write_changes(&mut self, log: &FoldedLog<'_>) -> Result<u64> {
         let mut piece = Vec::new();
         self.proto.start_item();
-        for change in log.iter() {
+        log.each(&mut |change| {
             changes::encode_entry(&mut piece, change);
             if piece.len() >= WINDOW_SIZE {
                 self.proto.append(&piece)?;
                 piece.clear();
             }
-        }
+            Ok(())
+        })?;
         piece.push(changes::END);
         self.proto.append(&piece)?;
         self.proto.end_item(ItemKind::Changes, Some(CHANGES_ITEM))

@@ -30,6 +30,7 @@ pub(crate) fn begin(repo: &Repository, beginning: Beginning<'_>, clock: &Clock) 
     let options = TxnOptions {
         check_locks: true,
         client_date: false,
+        ..TxnOptions::default()
     };
     let mut txn = repo.fs().begin_txn(repo.youngest()?, options, clock())?;
     match set_up(&mut txn, beginning) {

@@ -51,6 +51,7 @@ impl Commits {
         let options = TxnOptions {
             check_locks: false,
             client_date: true,
+            ..TxnOptions::default()
         };
         match self {
             Commits::Single(fs) => fs.begin_txn(fs.youngest()?, options, now),

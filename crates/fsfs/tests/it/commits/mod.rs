@@ -7,6 +7,7 @@ mod groups;
 mod laid_down;
 mod merging;
 mod power;
+mod put_away;
 mod random;
 mod rules;
 mod script;

@@ -36,6 +36,7 @@ fn the_date_is_the_commits_unless_the_client_set_one() {
             let options = TxnOptions {
                 check_locks: true,
                 client_date,
+                ..TxnOptions::default()
             };
             let mut txn = fs.begin_txn(fs.youngest().unwrap(), options, early).unwrap();
             if let Some(value) = set {
@@ -181,6 +182,7 @@ fn users_locks_are_enforced_while_editing_and_at_the_commit() {
         let options = TxnOptions {
             check_locks: true,
             client_date: false,
+            ..TxnOptions::default()
         };
         let mut txn = fs.begin_txn(fs.youngest().unwrap(), options, now()).unwrap();
         txn.set_lock_access(LockAccess {

@@ -1,0 +1,116 @@
+//! Transactions that hold next to nothing in memory make the same revisions, byte for byte, as those that hold everything.
+
+use base::Revnum;
+use fsfs::{Fs, Txn, TxnOptions};
+
+use super::random::{Dice, Tree, step};
+use super::script::{Op, apply, copy_of, now, verify};
+use crate::compare;
+use crate::incumbent::Repository;
+
+fn begin(fs: &Fs, most_in_memory: usize) -> Txn {
+    let options = TxnOptions {
+        most_in_memory,
+        ..TxnOptions::default()
+    };
+    let mut txn = fs.begin_txn(fs.youngest().unwrap(), options, now()).unwrap();
+    txn.set_prop("svn:log", Some(b"change")).unwrap();
+    txn
+}
+
+/// Files of a transaction that say what its tree is. (The log may have an entry more for a node.)
+fn files(repository: &Repository, txn: &Txn) -> Vec<(String, String)> {
+    let dir = repository
+        .db()
+        .join("transactions")
+        .join(format!("{}.txn", txn.name()));
+    let mut files: Vec<_> = std::fs::read_dir(dir)
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| {
+            // Directories may be written in one piece or in several.
+            let name = entry.file_name().into_string().unwrap();
+            name.starts_with("node.") && !name.ends_with(".children")
+        })
+        .map(|entry| {
+            let text = String::from_utf8_lossy(&std::fs::read(entry.path()).unwrap()).into_owned();
+            (entry.file_name().into_string().unwrap(), text)
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+fn revision(repository: &Repository, rev: usize) -> Vec<u8> {
+    let revs = repository.db().join("revs");
+    let sharded = revs.join("0").join(rev.to_string());
+    std::fs::read(sharded)
+        .or_else(|_| std::fs::read(revs.join(rev.to_string())))
+        .unwrap()
+}
+
+fn run(version: &str, seed: u8, commits: usize) {
+    let a = Repository::create(version, 1000, "");
+    let b = copy_of(&a);
+    let (sparse, full) = (compare::open(&a), compare::open(&b));
+    let mut dice = Dice(u64::from(seed));
+    let mut trees = vec![Tree::new()];
+    for rev in 1..=commits {
+        let most = 1 + dice.below(6);
+        let (mut little, mut all) = (begin(&sparse, most), begin(&full, usize::MAX));
+        let mut now_there = trees[rev - 1].clone();
+        let mut done = Vec::new();
+        while done.len() < 40 {
+            trees.push(now_there.clone());
+            let (op, then) = step(&mut dice, &trees);
+            trees.pop();
+            if matches!(&op, Op::Cp(from, ..) if *from >= rev as u64) {
+                continue;
+            }
+            for (fs, txn) in [(&sparse, &mut little), (&full, &mut all)] {
+                apply(fs, txn, std::slice::from_ref(&op))
+                    .unwrap_or_else(|e| panic!("{version} seed {seed} r{rev} {done:?} {op:?}: {e:?}"));
+            }
+            done.push(op);
+            now_there = then;
+            match dice.below(12) {
+                0 => {
+                    little.lay_down().unwrap();
+                    all.lay_down().unwrap();
+                    let (mine, other) = (files(&a, &little), files(&b, &all));
+                    assert_eq!(mine, other, "{version} seed {seed} r{rev} {done:?}");
+                }
+                1 => {
+                    let changes = |txn: &Txn| txn.root().unwrap().changed_paths().unwrap();
+                    let (mine, other) = (changes(&little), changes(&all));
+                    assert_eq!(mine, other, "{version} seed {seed} r{rev} {done:?}");
+                }
+                2 if dice.below(3) == 0 => {
+                    let names = [&little, &all].map(|txn| txn.name().to_owned());
+                    drop((little, all));
+                    little = sparse.open_txn(&names[0]).unwrap();
+                    all = full.open_txn(&names[1]).unwrap();
+                }
+                _ => {}
+            }
+        }
+        assert_eq!(little.commit(&now).unwrap().rev, Revnum(rev as u64));
+        assert_eq!(all.commit(&now).unwrap().rev, Revnum(rev as u64));
+        let (mine, other) = (revision(&a, rev), revision(&b, rev));
+        assert!(
+            mine == other,
+            "{version} seed {seed} r{rev} {done:?}:\n{}\n---\n{}",
+            String::from_utf8_lossy(&mine),
+            String::from_utf8_lossy(&other)
+        );
+        trees.push(now_there);
+    }
+    verify(&a);
+}
+
+#[test]
+fn the_same_revisions_with_little_in_memory() {
+    for seed in 0..8 + 4 * super::random::seeds() {
+        run(["1.14", "1.8", "1.4"][usize::from(seed % 3)], 100 + seed, 8);
+    }
+}
