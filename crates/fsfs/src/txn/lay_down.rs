@@ -137,7 +137,7 @@ fn files_of(fs: &Fs, txn: TxnId, key: NodeKey) -> [PathBuf; 3] {
     ]
 }
 
-fn remove_if_there(fs: &Fs, path: &Path) -> Result<()> {
+pub(super) fn remove_if_there(fs: &Fs, path: &Path) -> Result<()> {
     match fs.disk().remove_file(path) {
         Ok(()) => Ok(()),
         Err(e) => match Error::io("Can't remove file", path, &e) {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use base::{Code, Error, Result};
 
+use super::lay_down::remove_if_there;
 use crate::disk::{Create, DiskWriter};
 use crate::fs::Fs;
 
@@ -19,12 +20,14 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Makes the file, empty.
+    /// Makes the file, in place of one that is there.
     ///
     /// # Errors
     /// The system's.
     pub(super) fn create(fs: &Fs, path: &Path) -> Result<Scratch> {
-        let file = fs.disk().write(path, Create::Replace);
+        // Another process that was here before may still have one open: it keeps its own.
+        remove_if_there(fs, path)?;
+        let file = fs.disk().write(path, Create::New);
         let file = file.map_err(|e| Error::io("Can't open file", path, &e))?;
         Ok(Scratch {
             path: path.to_owned(),
