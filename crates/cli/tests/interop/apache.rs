@@ -65,8 +65,19 @@ pub fn rules(conf: &Path, args: &[&str]) -> String {
         (false, true) => "Require valid-user",
         (false, false) => "Require all denied",
     };
+    if nobody_writes && out.contains("Require ") {
+        // Of several lines for a request one is enough.
+        out = out.replace(
+            "Require valid-user\n",
+            &format!("<Limit {READING}>\nRequire valid-user\n</Limit>\n"),
+        );
+    }
     if nobody_writes || (anonymous == "read" && value("authz-db").is_none()) {
         _ = writeln!(out, "<LimitExcept {READING}>\n{writing}\n</LimitExcept>");
+    }
+    if users && !out.contains("Require ") {
+        // Without a word about it Apache answers everything with 500.
+        out.push_str("Require all granted\n");
     }
     out
 }

@@ -229,7 +229,7 @@ fn commit(port: u16, name: &str) -> String {
 fn two_hundred_clients_commit_at_once() {
     let twins = Twins::with(&[("svnserve.conf", OPEN_TO_ALL)], &[]);
     let ours = &twins.both()[1];
-    let url = ours.server.url("repo");
+    let url = ours.url();
     let commits: Vec<_> = (0..200)
         .map(|number| {
             let target = format!("{url}/p{number:03}");

@@ -336,7 +336,7 @@ fn several_paths_at_once() {
         }
     });
     let ours = &twins.both()[1];
-    let url = ours.server.url("repo");
+    let url = ours.url();
     let paths = ["iota", "A/mu", "A/B/lambda"].map(|path| format!("{url}/{path}"));
     let login = [
         "--username",

@@ -126,6 +126,11 @@ pub fn serve(side: Side, transport: Transport, root: &Path, apache: &str, args: 
     }
 }
 
+/// What clients call the repository `name` at `port`.
+pub fn url(transport: Transport, port: u16, name: &str) -> String {
+    format!("{}://{}:{port}/{name}", transport.scheme(), transport.host())
+}
+
 impl Client {
     /// A client of the repository `name` at `port`.
     pub fn new(port: u16, name: &str) -> Client {
@@ -135,7 +140,7 @@ impl Client {
     /// A client of the repository `name` at `port`, over another protocol.
     pub fn over(transport: Transport, port: u16, name: &str) -> Client {
         Client {
-            url: format!("{}://{}:{port}/{name}", transport.scheme(), transport.host()),
+            url: url(transport, port, name),
             port,
             dir: scratch(),
             transcript: String::new(),

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
+use std::time::Duration;
 
 use tempfile::TempDir;
 use testkit::normalize::{mask_dates, mask_uuids, sorted_lines};
@@ -16,7 +17,7 @@ use testkit::server::{Server, http};
 use testkit::{Repo, Side, Tool, greek, scratch};
 
 use crate::apache;
-use crate::pair::{Client, compare, serve, without_line};
+use crate::pair::{Client, compare, serve, url, without_line};
 use crate::serve::without_place;
 
 /// The two, each with its server.
@@ -34,8 +35,19 @@ pub struct Twin {
     /// Its server.
     pub server: Server,
     transport: Transport,
-    /// Where it logs, if what it logs is compared.
-    log: Option<PathBuf>,
+    /// Some may do something without a name.
+    is_open: bool,
+    log: Log,
+}
+
+/// Where a server writes down what was done.
+enum Log {
+    /// Over svn://, in svnserve's form.
+    Svn(PathBuf),
+    /// Over HTTP, in svnserve's form, which only ours has there.
+    Http(PathBuf),
+    /// As Apache was told to.
+    Apache(PathBuf),
 }
 
 /// Nobody reads more than anonymously; alice and bob write.
@@ -77,22 +89,22 @@ impl Twins {
     /// As [`Twins::over_http`], whatever this run is about.
     pub fn over(transport: Transport, repo: &Repo, conf: &[(&str, &str)], location: &str) -> Twins {
         Twins::served(repo, conf, transport, |side, folder| {
-            (serve(side, transport, folder, location, &[]), None)
+            over_http(side, transport, folder, location, &[])
         })
     }
 
-    /// Two copies of `repo`. Over HTTP Apache is told what `conf/svnserve.conf` says, and no logs are compared.
+    /// Two copies of `repo`. Over HTTP Apache is told what `conf/svnserve.conf` says.
     pub fn of(repo: &Repo, conf: &[(&str, &str)], args: &[&str]) -> Twins {
         let transport = Transport::chosen(Transport::Svn);
         Twins::served(repo, conf, transport, |side, folder| {
             if transport != Transport::Svn {
                 let rules = apache::rules(&folder.join("repo/conf"), args);
-                return (serve(side, transport, folder, &rules, args), None);
+                return over_http(side, transport, folder, &rules, args);
             }
             let log = folder.join("log");
             let logged = log.display().to_string();
             let args = [args, &["--log-file", &logged]].concat();
-            (serve(side, transport, folder, "", &args), Some(log))
+            (serve(side, transport, folder, "", &args), Log::Svn(log))
         })
     }
 
@@ -100,7 +112,7 @@ impl Twins {
         repo: &Repo,
         conf: &[(&str, &str)],
         transport: Transport,
-        serve: impl Fn(Side, &Path) -> (Server, Option<PathBuf>),
+        serve: impl Fn(Side, &Path) -> (Server, Log),
     ) -> Twins {
         let root = scratch();
         let sides = Side::BOTH.map(|side| {
@@ -113,7 +125,9 @@ impl Twins {
                 fs::write(path.join("conf").join(name), text).expect("because it is a copy");
             }
             let (server, log) = serve(side, &folder);
+            let rules = fs::read_to_string(path.join("conf/svnserve.conf")).unwrap_or_default();
             Twin {
+                is_open: !rules.contains("anon-access = none"),
                 side,
                 path,
                 server,
@@ -166,16 +180,50 @@ impl Twins {
     pub fn compare_left(&self) {
         let [theirs, ours] = self.sides.each_ref().map(Twin::left);
         compare(&theirs, &ours);
-        let [theirs, ours] = self.sides.each_ref().map(Twin::logged);
-        compare(&theirs, &ours);
+        self.compare_logs();
         Tool::new("svnadmin")
             .args(["verify", "-q"])
             .arg(&self.sides[1].path)
             .ok();
     }
+
+    /// Both servers say the same of what was done.
+    fn compare_logs(&self) {
+        // Over HTTP lines are written when the answer has gone, which clients do not wait for.
+        for _ in 0..50 {
+            if self.differences().is_none() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        if let Some(lines) = self.differences() {
+            panic!("logs differ\n{lines}");
+        }
+    }
+
+    /// The lines that only one of the two has written.
+    fn differences(&self) -> Option<String> {
+        let [theirs, ours] = self.sides.each_ref().map(Twin::logged);
+        let mut theirs_alone = alone(&theirs, &ours);
+        theirs_alone.retain(|line| !self.sides[0].says_too_much(line));
+        let ours_alone = alone(&ours, &theirs);
+        if theirs_alone.is_empty() && ours_alone.is_empty() {
+            return None;
+        }
+        Some(format!(
+            "--- theirs alone\n{}\n--- ours alone\n{}\n",
+            theirs_alone.join("\n"),
+            ours_alone.join("\n")
+        ))
+    }
 }
 
 impl Twin {
+    /// What clients call the repository.
+    pub fn url(&self) -> String {
+        url(self.transport, self.server.port(), "repo")
+    }
+
     /// The repository as Subversion dumps it, its locks and its transactions.
     pub fn left(&self) -> String {
         let ask = |args: &[&str]| {
@@ -197,11 +245,19 @@ impl Twin {
 
     /// The lines of its log.
     fn logged(&self) -> String {
-        let Some(log) = &self.log else {
-            return String::new();
+        let (Log::Svn(file) | Log::Http(file) | Log::Apache(file)) = &self.log;
+        let text = fs::read_to_string(file).expect("because it logs");
+        let mut lines: Vec<String> = match self.log {
+            Log::Svn(_) => text.lines().map(without_place).collect(),
+            Log::Apache(_) => text.lines().map(str::to_owned).collect(),
+            Log::Http(_) => text.lines().filter_map(done).collect(),
         };
-        let text = fs::read_to_string(log).expect("because it logs");
-        let mut lines: Vec<String> = text.lines().map(without_place).collect();
+        if self.is_open && self.transport != Transport::Svn {
+            // Apache does not look at names where nobody needs one; ours does if one is said.
+            lines
+                .iter_mut()
+                .for_each(|line| *line = line.split_once(' ').map_or("", |(_, rest)| rest).to_owned());
+        }
         // Ours says where in a file a mistake is.
         lines.iter_mut().for_each(|line| *line = without_line(line));
         // Closed connections come when they come.
@@ -212,6 +268,52 @@ impl Twin {
         let text = lines.join("\n").replace(&self.path.display().to_string(), "REPO");
         mask_dates(&mask_uuids(&text)).replace(&format!(":{}", self.server.port()), ":PORT")
     }
+
+    /// True for what Apache alone writes: locks that it gives back before a commit that needs them is done, and that it looked
+    /// into a folder when it was to lock that.
+    fn says_too_much(&self, line: &str) -> bool {
+        let is_folder = line.contains(" get-dir ") && line.ends_with(" text");
+        matches!(self.log, Log::Apache(_)) && (line.contains(" unlock (") || is_folder)
+    }
+}
+
+/// The lines of `one` for which `other` has none.
+fn alone<'a>(one: &'a str, other: &str) -> Vec<&'a str> {
+    let mut rest: Vec<&str> = other.lines().collect();
+    let is_alone = |line: &&str| match rest.iter().position(|known| known == line) {
+        Some(at) => {
+            rest.swap_remove(at);
+            false
+        }
+        None => true,
+    };
+    one.lines().filter(is_alone).collect()
+}
+
+/// A server over HTTP, and where it logs.
+fn over_http(
+    side: Side,
+    transport: Transport,
+    folder: &Path,
+    location: &str,
+    args: &[&str],
+) -> (Server, Log) {
+    let server = serve(side, transport, folder, location, args);
+    let log = match side {
+        Side::Theirs => Log::Apache(server.operations()),
+        Side::Ours => Log::Http(server.operations()),
+    };
+    (server, log)
+}
+
+/// Who did what in which repository, of a line of ours; errors are not Apache's to write there.
+fn done(line: &str) -> Option<String> {
+    let words = line.splitn(4, ' ').nth(3)?;
+    let text = words.splitn(3, ' ').nth(2)?;
+    let is_error = ["ERR ", "ERR- ", "WARN ", "WARN- "]
+        .iter()
+        .any(|word| text.starts_with(word));
+    (!is_error).then(|| words.to_owned())
 }
 
 impl Client {

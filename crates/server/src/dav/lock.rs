@@ -178,12 +178,12 @@ pub(super) fn unlock(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         Code::FS_NO_SUCH_LOCK | Code::FS_BAD_LOCK_TOKEN => Fault::hidden(StatusCode::BAD_REQUEST, error),
         _ => error.into(),
     })?;
-    visit.log_operation(|| oplog::unlock(&[&path], force));
     match told_after {
         Some(error) if is_svn => return Err(error.into()),
         Some(error) => visit.log_error(&error),
         None => {}
     }
+    visit.log_operation(|| oplog::unlock(&[&path], force));
     reply.status(StatusCode::NO_CONTENT);
     Ok(())
 }

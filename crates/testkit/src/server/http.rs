@@ -1,7 +1,7 @@
 //! Servers that speak HTTP: Apache with mod_dav_svn, and ours, with the same URLs.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Server;
 use super::transport::{Transport, certificate};
@@ -53,6 +53,8 @@ pub struct Site<'a> {
     pub parent: &'a Path,
     /// Lines inside of Apache's `Location`; `USERS` stands for its password file.
     pub apache: &'a str,
+    /// Lines outside of Apache's `Location`.
+    pub apache_wide: &'a str,
     /// Lines of our `[[location]]`.
     pub ours: &'a str,
     /// More arguments for `sven serve`.
@@ -67,6 +69,7 @@ impl<'a> Site<'a> {
             at: "/",
             parent,
             apache: "",
+            apache_wide: "",
             ours: "",
             args: &[],
         }
@@ -102,14 +105,22 @@ impl Server {
         log.lines().filter_map(asked).collect()
     }
 
+    /// Where a server that speaks HTTP writes what was done, in Subversion's words: Apache only user, repository and words in
+    /// each line.
+    pub fn operations(&self) -> PathBuf {
+        let dir = self.dir.as_ref().expect("because only svnserve has none");
+        dir.path().join("operations.log")
+    }
+
     fn sven(site: &Site<'_>) -> Server {
         Server::started("sven serve", |port| {
             let dir = scratch();
             let at = |name: &str| dir.path().join(name).display().to_string();
             let scheme = site.transport.scheme();
             let mut conf = format!(
-                "[listen]\n{scheme} = \"127.0.0.1:{port}\"\n[log]\naccess = '{}'\n",
-                at("access.log")
+                "[listen]\n{scheme} = \"127.0.0.1:{port}\"\n[log]\naccess = '{}'\noperational = '{}'\n",
+                at("access.log"),
+                at("operations.log")
             );
             if site.transport == Transport::Https {
                 let pair = certificate();
@@ -164,10 +175,11 @@ impl Server {
                 _ => ("", lines.as_str()),
             };
             conf.push_str(&format!(
-                "{tls}SVNUseUTF8 on\nLogFormat \"%{{SVN-ACTION}}e\" svn\nCustomLog \"{}\" svn env=SVN-ACTION\n\
+                "{tls}{}\nSVNUseUTF8 on\nLogFormat \"%u %{{SVN-REPOS-NAME}}e %{{SVN-ACTION}}e\" svn\nCustomLog \"{}\" svn env=SVN-ACTION\n\
                  CustomLog \"{}\" \"%h %l %u %t \\\"%r\\\" %>s %b\"\n<Location {}>\nDAV svn\n\
                  SVNParentPath \"{}\"\n{v1}{}</Location>\n",
-                at("svn.log"),
+                site.apache_wide,
+                at("operations.log"),
                 at("access.log"),
                 site.at,
                 site.parent.display(),
