@@ -3,14 +3,15 @@
 //!
 //! What every run asks is a small part; `ASK_SEEDS=100..200 cargo test -p cli --test interop random_reports_by_hand` asks more.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::ops::Range;
 
 use testkit::history::Random;
 use testkit::random::{self, History};
 use testkit::server::Server;
-use testkit::{Repo, Side, scratch};
+use testkit::server::http::Site;
+use testkit::{Repo, Side, Tool, scratch};
 use wire::dav::uri::encode;
 use wire::dav::xml::{Element, Limits};
 
@@ -48,6 +49,19 @@ impl Maker<'_> {
 
     fn one_of(&mut self, words: &[&'static str]) -> &'static str {
         words[self.random.below(words.len())]
+    }
+
+    /// Locks some files.
+    fn lock(&mut self, repo: &Repo) {
+        for at in 0..8 {
+            // Some are folders, or not there any more.
+            let (path, token) = (self.path(), format!("opaquelocktoken:{at}"));
+            Tool::new("svnadmin")
+                .arg("lock")
+                .arg(repo.path())
+                .args([&path, "alice", "/dev/null", &token])
+                .run();
+        }
     }
 
     /// A path below `base`, relative to it.
@@ -90,6 +104,8 @@ impl Maker<'_> {
                 if self.bit() {
                     inner += &within("limit", &self.random.below(5));
                 }
+                // Without it theirs cuts values off, or sends what is no XML.
+                inner += "<S:encode-binary-props/>";
                 for flag in ["discover-changed-paths", "strict-node-history"] {
                     if self.bit() {
                         _ = write!(inner, "<S:{flag}/>");
@@ -103,6 +119,34 @@ impl Maker<'_> {
                 ]);
                 inner += &within("path", &self.below(&base));
                 body = report("log-report", inner);
+            }
+            "log-g" => {
+                ordered = true;
+                let (from, to) = (self.rev(), self.rev());
+                let inner = within("start-revision", &from)
+                    + &within("end-revision", &to)
+                    + "<S:discover-changed-paths/><S:include-merged-revisions/>"
+                    + &within("path", &self.below(&base));
+                body = report("log-report", inner);
+            }
+            "mergeinfo" => {
+                let mut inner = within("revision", &self.rev());
+                if self.random.below(4) > 0 {
+                    let inherit = self.one_of(&["explicit", "inherited", "nearest-ancestor"]);
+                    inner += &within("inherit", &inherit);
+                }
+                if self.bit() {
+                    inner += &within("include-descendants", &"yes");
+                }
+                for _ in 0..=self.random.below(3) {
+                    inner += &within("path", &self.below(&base));
+                }
+                body = report("mergeinfo-report", inner);
+            }
+            "locks" => {
+                url_of = url(&base);
+                let depth = self.one_of(&["empty", "files", "immediates", "infinity"]);
+                body = format!("<S:get-locks-report xmlns:S=\"svn:\" depth=\"{depth}\"/>");
             }
             "locations" => {
                 let mut inner = within("path", &self.below(&base)) + &within("peg-revision", &self.rev());
@@ -160,18 +204,24 @@ impl Maker<'_> {
                 }
                 body = report("list-report", inner);
             }
-            "file-revs" => {
+            "file-revs" | "file-revs-g" => {
                 ordered = true;
-                let inner = within("path", &self.below(&base))
+                let mut inner = within("path", &self.below(&base))
                     + &within("start-revision", &self.rev())
                     + &within("end-revision", &self.rev());
+                if kind == "file-revs-g" {
+                    inner += "<S:include-merged-revisions/>";
+                }
                 body = report("file-revs-report", inner);
             }
             "replay" => {
                 url_of = url("/!svn/me");
-                let inner = within("revision", &self.rev())
+                let mut inner = within("revision", &self.rev())
                     + &within("low-water-mark", &0)
                     + &within("send-deltas", &u8::from(self.bit()));
+                if self.random.below(4) == 0 {
+                    inner += &within("include-path", &self.path().trim_start_matches('/'));
+                }
                 ordered = true;
                 body = report("replay-report", inner);
             }
@@ -279,10 +329,12 @@ fn text(value: &str) -> String {
         .replace('"', "&quot;")
 }
 
-/// Not among them is the mergeinfo report: theirs mixes up mergeinfo of different kinds in its cache.
-const KINDS: [&str; 11] = [
+const KINDS: [&str; 15] = [
     "propfind",
     "log",
+    "log-g",
+    "mergeinfo",
+    "locks",
     "locations",
     "segments",
     "deleted-rev",
@@ -290,6 +342,7 @@ const KINDS: [&str; 11] = [
     "iprops",
     "list",
     "file-revs",
+    "file-revs-g",
     "replay",
     "update",
 ];
@@ -358,6 +411,23 @@ fn tree(element: &Element, ordered: bool) -> String {
     )
 }
 
+/// With a cache theirs takes mergeinfo of one kind for that of another.
+const NO_CACHE: &str = "SVNInMemoryCacheSize 0";
+
+/// True if the answers differ as docs/KNOWN-DIFFERENCES.md says: ranges that end after HEAD, sources that are below a file, and
+/// later ranges of several sources that end together.
+fn is_known(kind: &str, theirs: &str, ours: &str) -> bool {
+    let revisions = |answer: &str| -> BTreeSet<String> {
+        let lines = answer.lines().filter(|line| line.contains(" version-name "));
+        lines.map(str::to_owned).collect()
+    };
+    match kind {
+        "log-g" => theirs.ends_with("cut off") || revisions(ours).is_superset(&revisions(theirs)),
+        "file-revs-g" => theirs.ends_with("cut off"),
+        _ => false,
+    }
+}
+
 fn run(seeds: Range<u64>, rounds: usize, revisions: u64) -> BTreeMap<&'static str, usize> {
     let mut asked = BTreeMap::new();
     for seed in seeds {
@@ -367,12 +437,17 @@ fn run(seeds: Range<u64>, rounds: usize, revisions: u64) -> BTreeMap<&'static st
         let root = scratch();
         std::os::unix::fs::symlink(repo.path(), root.path().join("repo"))
             .expect("because the folder is empty");
-        let [theirs, ours] = Side::BOTH.map(|side| Server::http(side, root.path(), "", &[]));
+        let site = Site {
+            apache_wide: NO_CACHE,
+            ..Site::plain(root.path())
+        };
+        let [theirs, ours] = Side::BOTH.map(|side| Server::site(side, &site));
         let mut maker = Maker {
             random: Random::new(seed ^ 0x5eed),
             history: &history,
         };
         maker.random.next();
+        maker.lock(&repo);
         for _ in 0..rounds {
             for kind in KINDS {
                 let question = maker.question(kind);
@@ -385,6 +460,9 @@ fn run(seeds: Range<u64>, rounds: usize, revisions: u64) -> BTreeMap<&'static st
                 });
                 // What fails early is told by ours with its status.
                 if theirs == "200\ncut off" && ours.starts_with('4') {
+                    continue;
+                }
+                if theirs != ours && is_known(question.kind, &theirs, &ours) {
                     continue;
                 }
                 assert_eq!(
