@@ -6,18 +6,23 @@
 use libfuzzer_sys::fuzz_target;
 use wire::dav::checkout::Checkout;
 use wire::dav::if_header::If;
+use wire::dav::lock::{ActiveLock, LockInfo, parse_timeout, parse_token, write_lock_answer};
 use wire::dav::lock_tokens::find_lock_tokens;
 use wire::dav::merge::Merge;
 use wire::dav::post::{Post, is_skel};
 use wire::dav::proppatch::{PropChange, namespaces, property_name, write_proppatch};
+use wire::dav::uri;
 use wire::dav::xml::{Element, Limits};
 
 fuzz_target!(|data: &[u8]| {
     if Post::parse(data).is_some() {
         assert!(is_skel(data));
     }
-    if let Some(header) = std::str::from_utf8(data).ok().and_then(If::parse) {
-        _ = header.tokens().count();
+    if let Ok(text) = std::str::from_utf8(data) {
+        if let Some(header) = If::parse(text) {
+            _ = header.tokens().count();
+        }
+        header_lines(text);
     }
     let Ok(root) = Element::parse(data, Limits::default()) else {
         return;
@@ -25,10 +30,68 @@ fuzz_target!(|data: &[u8]| {
     _ = Checkout::parse(&root);
     _ = Merge::parse(&root);
     _ = find_lock_tokens(&root);
+    if let Some(lock) = LockInfo::parse(&root, data) {
+        lock_answer(&lock);
+    }
     if let Some(changes) = PropChange::parse_all(&root) {
         let outcome = vec![None; changes.len()];
         let mut out = String::new();
         write_proppatch("/x", &namespaces(&root), &changes, &outcome, &mut out);
-        _ = changes.iter().filter_map(|change| property_name(&change.name)).count();
+        _ = changes
+            .iter()
+            .filter_map(|change| property_name(&change.name))
+            .count();
     }
 });
+
+/// `Timeout`, `Lock-Token` and `Destination`.
+fn header_lines(text: &str) {
+    if let Some(Some(seconds)) = parse_timeout(text) {
+        assert!(text.contains(|c: char| c.is_ascii_digit()), "{seconds} in {text}");
+    }
+    if let Some(token) = parse_token(text) {
+        assert!(token.len() + 2 <= text.len());
+    }
+    let Some(path) = uri::path_of(text) else { return };
+    assert!(path.starts_with('/') && text.contains(path));
+    if let Some((components, _)) = uri::split(path) {
+        // What is decoded stays one name.
+        assert!(
+            components
+                .iter()
+                .all(|name| !name.is_empty() && !name.contains('/'))
+        );
+    }
+    _ = uri::report_path(text);
+}
+
+/// Who asks for a lock gets words back; whatever they were, the answer can be read.
+fn lock_answer(lock: &LockInfo) {
+    for (comment, comment_is_xml) in [(&lock.owner_text, false), (&lock.owner_xml, true)] {
+        if comment.as_ref().is_some_and(|text| xml_cannot_hold(text)) {
+            continue;
+        }
+        let active = ActiveLock {
+            token: "opaquelocktoken:x",
+            depth: "0",
+            comment: comment.as_deref(),
+            comment_is_xml,
+            timeout: Some(1),
+        };
+        let mut out = String::new();
+        write_lock_answer(&active, &mut out);
+        let limits = Limits {
+            depth: 256,
+            elements: 1 << 20,
+        };
+        if let Err(error) = Element::parse(out.as_bytes(), limits) {
+            panic!("{error:?} in {out}");
+        }
+    }
+}
+
+/// Control characters, which the engine refuses in comments.
+fn xml_cannot_hold(text: &str) -> bool {
+    text.chars()
+        .any(|c| c.is_control() && !matches!(c, '\t' | '\n' | '\r'))
+}
