@@ -6,8 +6,9 @@
 //! neighbours, the one that adds to the old text before it takes away is chosen: that is what makes the result the incumbent's,
 //! found by comparing with its output (see `tests/it`).
 //!
-//! Chains of matches are kept in an arena with reference counts, so that memory stays in proportion to what is
-//! still reachable from the walk's front.
+//! Chains of matches are kept in an arena that is cleaned between two rounds of the walk once half of it may be out of use, so
+//! that memory stays in proportion to what can still be reached from the walk's front and a step that matches nothing, as nearly all
+//! do between unlike texts, touches nothing but its diagonal and the two beside it.
 
 /// A run of equal elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,41 +80,42 @@ fn walk(short: &[u32], long: &[u32], swapped: bool) -> Vec<Match> {
     let zero = short.len() + 1;
     let mut front = vec![Reach { far: 0, chain: NONE }; short.len() + long.len() + 3];
     let mut chains = Chains::default();
-    let mut step = |front: &mut [Reach], at: usize| {
-        let (left, right) = (front[at - 1], front[at + 1]);
-        // `far` counts elements of the long sequence, one more than the index reached: zero is "nowhere yet".
-        let (far, chain) = match (left.far + 1, right.far) {
-            (l, r) if l > r || (swapped && l == r) => (l, left.chain),
-            (_, r) => (r, right.chain),
-        };
-        let start = far - 1;
-        let mut y = start;
-        let mut x = y + zero - at;
-        while x < short.len() && y < long.len() && short[x] == long[y] {
-            x += 1;
-            y += 1;
-        }
-        let chain = if y > start {
-            let len = y - start;
-            chains.push(x - len, start, len, chain)
-        } else {
-            chains.hold(chain);
-            chain
-        };
-        chains.release(front[at].chain);
-        front[at] = Reach { far: y + 1, chain };
-    };
     let end = zero + delta;
     let mut p = 0;
     loop {
+        // Diagonals that nobody has been at yet reach nowhere: their neighbours are looked at all the same.
+        let touched = zero - p - 1..end + p + 2;
+        chains.make_room(&mut front[touched]);
+        let mut step = |at: usize| {
+            let (left, right) = (front[at - 1], front[at + 1]);
+            // `far` counts elements of the long sequence, one more than the index reached: zero is "nowhere yet".
+            let is_left = left.far + 1 > right.far || (swapped && left.far + 1 == right.far);
+            let (far, mut chain) = match is_left {
+                true => (left.far + 1, left.chain),
+                false => (right.far, right.chain),
+            };
+            let start = far as usize - 1;
+            let mut y = start;
+            let mut x = y + zero - at;
+            while x < short.len() && y < long.len() && short[x] == long[y] {
+                x += 1;
+                y += 1;
+            }
+            let len = y - start;
+            if len > 0 {
+                chain = chains.push(x - len, start, len, chain);
+            }
+            let far = far + narrow(len);
+            front[at] = Reach { far, chain };
+        };
         for at in zero - p..end {
-            step(&mut front, at);
+            step(at);
         }
         for at in (end + 1..=end + p).rev() {
-            step(&mut front, at);
+            step(at);
         }
-        step(&mut front, end);
-        if front[end].far > long.len() {
+        step(end);
+        if front[end].far as usize > long.len() {
             break;
         }
         p += 1;
@@ -121,19 +123,25 @@ fn walk(short: &[u32], long: &[u32], swapped: bool) -> Vec<Match> {
     chains.list(front[end].chain)
 }
 
+/// Both sequences together have fewer elements than a `u32` counts: their places are kept in one, too.
+fn narrow(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
 /// How far a diagonal was walked.
 #[derive(Clone, Copy)]
 struct Reach {
     /// Elements of the long sequence passed, plus one.
-    far: usize,
+    far: u32,
     chain: u32,
 }
 
-/// Matches that end at some front, each pointing to the one before it.
+/// Matches that end at some front, each pointing to the one before it, which was always put in earlier.
 #[derive(Default)]
 struct Chains {
     nodes: Vec<Node>,
-    free: u32,
+    /// How many nodes the last cleaning left.
+    kept: usize,
 }
 
 struct Node {
@@ -141,48 +149,51 @@ struct Node {
     long: u32,
     len: u32,
     before: u32,
-    references: u32,
 }
 
 impl Chains {
     fn push(&mut self, short: usize, long: usize, len: usize, before: u32) -> u32 {
-        self.hold(before);
-        let small = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let node = Node {
-            short: small(short),
-            long: small(long),
-            len: small(len),
+        self.nodes.push(Node {
+            short: narrow(short),
+            long: narrow(long),
+            len: narrow(len),
             before,
-            references: 1,
-        };
-        if self.free != 0 {
-            let at = self.free;
-            let slot = &mut self.nodes[at as usize - 1];
-            self.free = slot.before;
-            *slot = node;
-            return at;
-        }
-        self.nodes.push(node);
-        small(self.nodes.len())
+        });
+        narrow(self.nodes.len())
     }
 
-    fn hold(&mut self, chain: u32) {
-        if chain != NONE {
-            self.nodes[chain as usize - 1].references += 1;
+    /// Drops what no diagonal of `front` leads to, once that pays: when there are twice as many nodes as were left
+    /// the last time, and more than there are diagonals to look at.
+    fn make_room(&mut self, front: &mut [Reach]) {
+        if self.nodes.len() < (self.kept * 2).max(front.len()).max(FEW) {
+            return;
         }
-    }
-
-    fn release(&mut self, mut chain: u32) {
-        while chain != NONE {
-            let node = &mut self.nodes[chain as usize - 1];
-            node.references -= 1;
-            if node.references > 0 {
-                return;
+        let mut places = vec![NONE; self.nodes.len()];
+        for reach in front.iter() {
+            let mut chain = reach.chain;
+            while chain != NONE && places[chain as usize - 1] == NONE {
+                places[chain as usize - 1] = chain;
+                chain = self.nodes[chain as usize - 1].before;
             }
-            let before = node.before;
-            node.before = self.free;
-            self.free = chain;
-            chain = before;
+        }
+        let place_of = |places: &[u32], chain: u32| match chain {
+            NONE => NONE,
+            chain => places[chain as usize - 1],
+        };
+        let mut kept = 0;
+        for at in 0..self.nodes.len() {
+            if places[at] == NONE {
+                continue;
+            }
+            self.nodes[at].before = place_of(&places, self.nodes[at].before);
+            self.nodes.swap(kept, at);
+            kept += 1;
+            places[at] = narrow(kept);
+        }
+        self.nodes.truncate(kept);
+        self.kept = kept;
+        for reach in front {
+            reach.chain = place_of(&places, reach.chain);
         }
     }
 
@@ -202,8 +213,10 @@ impl Chains {
     }
 }
 
-/// No chain; links are one more than the index, so that an empty free list is zero, too.
+/// No chain; links are one more than the index.
 const NONE: u32 = 0;
+/// So many nodes are never worth cleaning (a megabyte). Tests clean all the time.
+const FEW: usize = if cfg!(test) { 4 } else { 1 << 16 };
 
 #[cfg(test)]
 mod tests {
