@@ -1,4 +1,5 @@
-//! Many clients at once: ten thousand that are connected, a thousand that export; ours beside Subversion's with threads.
+//! Many clients at once: ten thousand that are connected, a thousand that export; ours beside Subversion's,
+//! with threads and with a process for each.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -33,9 +34,9 @@ pub struct Options {
     /// Seconds after which those without an answer count as failed
     #[arg(long, default_value_t = 120)]
     limit: u64,
-    /// Only our server
+    /// Only servers whose name contains this
     #[arg(long)]
-    ours: bool,
+    only: Option<String>,
     #[command(flatten)]
     places: Places,
 }
@@ -62,30 +63,30 @@ pub fn main(mut options: Options) -> Result<(), String> {
         trunk: workload.trunk,
     };
     let many = (options.idle.max(options.exporting) + 100).to_string();
-    let theirs = || {
-        let mut command = Command::new("svnserve");
-        command.args(["-T", "-M", "1024"]);
-        command
-    };
     let mut table = format!(
         "Sven beside Subversion {}, {} cores; clients and server on the same machine.\n\n\
-         | load | server | answered | wall s | bytes for each | memory MiB | peak MiB | threads |\n\
+         | load | server | answered | wall s | bytes for each | memory MiB | peak MiB | threads or processes |\n\
          |---|---|---:|---:|---:|---:|---:|---:|\n",
         subversion_version(),
         thread::available_parallelism().map_or(1, usize::from),
     );
-    let mut servers: Vec<(&str, Command)> = vec![("sven -M 1024", {
-        let mut command = sven.command("svnserve");
-        command.args(["-M", "1024"]);
-        command
-    })];
-    if !options.ours {
-        let mut all = theirs();
-        all.args(["--max-threads", &many]);
-        servers.push(("1.14 -T -M 1024", theirs()));
-        servers.push(("1.14 -T -M 1024 --max-threads", all));
-    }
-    for (name, command) in &mut servers {
+    let threads = ["-T", "-M", "1024", "--max-threads"];
+    let mut servers = [
+        ("sven -M 1024", sven.command("svnserve")),
+        ("1.14 -T -M 1024", Command::new("svnserve")),
+        ("1.14 -T -M 1024 --max-threads", Command::new("svnserve")),
+        ("1.14 as installed", Command::new("svnserve")),
+    ];
+    servers[0].1.args(&threads[1..3]);
+    servers[1].1.args(&threads[..3]);
+    servers[2].1.args(threads).arg(&many);
+    let wanted = |name: &str| {
+        options
+            .only
+            .as_ref()
+            .is_none_or(|only| name.contains(only.as_str()))
+    };
+    for (name, command) in servers.iter_mut().filter(|(name, _)| wanted(name)) {
         load.idle(name, command, &mut table)?;
         load.exporting(name, command, &mut table)?;
     }
@@ -209,6 +210,7 @@ impl Server {
 
     fn row(&self, job: &str, name: &str, count: usize, answers: Answers, table: &mut String) {
         let pid = self.running.server.id();
+        let (memory, processes) = memory(pid);
         let lost = count - answers.answered;
         let answered = match lost {
             0 => "all".to_owned(),
@@ -222,9 +224,9 @@ impl Server {
             table,
             "| {job} | {name} | {answered} | {:.2} | {bytes} | {} | {} | {} |",
             answers.wall,
-            status(pid, "VmRSS:") / 1024,
-            status(pid, "VmHWM:") / 1024,
-            self.peaks.threads.load(Ordering::Relaxed),
+            memory / 1024,
+            status(pid, "VmHWM:").max(memory) / 1024,
+            self.peaks.threads.load(Ordering::Relaxed).max(processes),
         );
     }
 }
@@ -235,10 +237,31 @@ impl Drop for Server {
     }
 }
 
+/// What a server holds, in KiB, and in how many processes. Of what a server and its children share each counts its part.
+fn memory(pid: u32) -> (usize, usize) {
+    let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let children: Vec<u32> = children
+        .split_whitespace()
+        .filter_map(|pid| pid.parse().ok())
+        .collect();
+    if children.is_empty() {
+        return (status(pid, "VmRSS:"), 1);
+    }
+    let all = children.iter().chain([&pid]);
+    let held = all
+        .map(|pid| field(&format!("/proc/{pid}/smaps_rollup"), "Pss:"))
+        .sum();
+    (held, children.len() + 1)
+}
+
 /// A number of the kernel's account of a process; 0 if it is gone.
-fn status(pid: u32, field: &str) -> usize {
-    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix(field));
+fn status(pid: u32, name: &str) -> usize {
+    field(&format!("/proc/{pid}/status"), name)
+}
+
+fn field(path: &str, name: &str) -> usize {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
     line.and_then(|line| line.split_whitespace().next()?.parse().ok())
         .unwrap_or(0)
 }
