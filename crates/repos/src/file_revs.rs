@@ -2,19 +2,23 @@
 //!
 //! First the places are collected, as (path, revision) pairs: the file's history, and, if asked for, that of the files
 //! that were merged into it, and into those. Then they are sent, oldest first, with differences between neighbours as they
-//! are sent. Only the pairs are held in memory, never a text.
+//! are sent. Only the pairs are held in memory, never a text; what is told next is made ahead ([`ready`]).
+
+mod ready;
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use base::props::{self, PropChange};
-use base::{Cancel, Code, Error, FsPath, NodeKind, PropList, Props, Result, Revnum};
+use base::props::PropChange;
+use base::{Cancel, Code, Error, FsPath, NodeKind, PropList, Result, Revnum};
 use delta::editor::{EncodedVersions, TextChunk};
 use fsfs::{Fs, Node};
 
 use crate::access::Readable;
 use crate::log::merged_into_file;
 use crate::repo::Repository;
+use ready::{Ready, Step, Steps};
 
 /// One revision of the file.
 #[derive(Clone, Debug)]
@@ -24,7 +28,7 @@ pub struct FileRev<'a> {
     /// The revision.
     pub rev: Revnum,
     /// All its revision properties.
-    pub revprops: PropList,
+    pub revprops: &'a PropList,
     /// Differences of the file's properties from the revision sent before.
     pub prop_changes: &'a [PropChange],
     /// It came by a merge.
@@ -100,12 +104,24 @@ pub fn run(
     if start <= end {
         places.reverse();
     }
-    let mut previous: Option<Node> = None;
-    for place in &places {
+    let places: Arc<[Place]> = places.into();
+    let mut steps = Steps::ahead(fs, &places, include_merged, sink.accepts_encoded());
+    for (at, place) in places.iter().enumerate() {
         cancel.check()?;
-        let node = fs.root(place.rev)?.node(&place.path)?;
-        send(fs, place, &node, previous.as_ref(), include_merged, sink)?;
-        previous = Some(node);
+        let ready = steps.as_mut().map(Steps::next).transpose()?.flatten();
+        match ready {
+            Some(Ready { step, windows }) => {
+                tell(place, &step, sink)?;
+                windows.iter().try_for_each(|window| window.tell(sink))?;
+                if step.has_delta {
+                    sink.text_end()?;
+                }
+            }
+            None => {
+                let previous = at.checked_sub(1).map(|before| places[before].node(fs));
+                send(fs, place, previous.transpose()?.as_ref(), include_merged, sink)?;
+            }
+        }
     }
     Ok(())
 }
@@ -116,6 +132,12 @@ struct Place {
     path: FsPath,
     rev: Revnum,
     merged: bool,
+}
+
+impl Place {
+    fn node(&self, fs: &Fs) -> Result<Node> {
+        fs.root(self.rev)?.node(&self.path)
+    }
 }
 
 struct Finder<'a> {
@@ -186,33 +208,29 @@ impl Finder<'_> {
 fn send(
     fs: &Fs,
     place: &Place,
-    node: &Node,
     previous: Option<&Node>,
     include_merged: bool,
     sink: &mut dyn Sink,
 ) -> Result<()> {
-    let own = node.props()?;
-    let prop_changes = match previous {
-        Some(previous) => props::diff(&*previous.props()?, &own),
-        None => props::diff(&Props::new(), &own),
-    };
-    let has_delta = match previous {
-        None => true,
-        Some(previous) if include_merged && previous.path() != node.path() => true,
-        Some(previous) => previous.text_differs(node, true)?,
-    };
-    sink.revision(&FileRev {
-        path: &place.path,
-        rev: place.rev,
-        revprops: fs.revprops(place.rev)?,
-        prop_changes: &prop_changes,
-        merged: place.merged,
-        has_delta,
-    })?;
-    if has_delta {
-        fs.text_delta(previous, node, sink.accepts_encoded())?
+    let node = place.node(fs)?;
+    let step = Step::between(previous, place, &node, include_merged)?;
+    tell(place, &step, sink)?;
+    if step.has_delta {
+        fs.text_delta(previous, &node, sink.accepts_encoded())?
             .drive(&mut |chunk| sink.text_chunk(chunk))?;
         sink.text_end()?;
     }
     Ok(())
+}
+
+/// Sends what comes before the windows.
+fn tell(place: &Place, step: &Step, sink: &mut dyn Sink) -> Result<()> {
+    sink.revision(&FileRev {
+        path: &place.path,
+        rev: place.rev,
+        revprops: &step.revprops,
+        prop_changes: &step.prop_changes,
+        merged: place.merged,
+        has_delta: step.has_delta,
+    })
 }

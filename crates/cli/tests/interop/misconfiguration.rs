@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -128,6 +129,68 @@ fn clients_are_told_the_same_and_the_log_explains_more() {
     };
     let unplaced = shared.iter().map(|line| without_line(line)).collect();
     compare(&sorted(theirs.1), &sorted(unplaced));
+}
+
+/// Nobody can log in, which is what theirs makes of it without a word; ours says so in the log, once for as long as it lasts.
+#[test]
+fn passwords_that_the_server_may_not_read() {
+    let root = scratch();
+    let repository = root.path().join("repo");
+    Tool::new("svnadmin").arg("create").arg(&repository).ok();
+    replace(
+        &repository.join("conf/svnserve.conf"),
+        "[general]\nanon-access = read\npassword-db = passwd\n",
+    );
+    let passwords = repository.join("conf/passwd");
+    replace(&passwords, "[users]\nalice = secret\n");
+    let readable =
+        |mode| fs::set_permissions(&passwords, fs::Permissions::from_mode(mode)).expect("it is ours");
+    let [theirs, ours] = Side::BOTH.map(|side| {
+        let log = root.path().join(format!("{side:?}.log"));
+        let logged = log.display().to_string();
+        readable(0o000);
+        let server = Server::svnserve_bound_by_permissions(side, root.path(), &["-T", "--log-file", &logged]);
+        let url = server.url("repo");
+        let told = || {
+            let svn = || Tool::new("svn").args(["--non-interactive", "--no-auth-cache"]);
+            let anonymous = svn().arg("list").arg(&url).run();
+            let alice = svn()
+                .args(["mkdir", "-m", "", "--username", "alice", "--password", "secret"])
+                .arg(format!("{url}/new"))
+                .run();
+            let removed = Tool::new("svn")
+                .args([
+                    "rm",
+                    "-q",
+                    "-m",
+                    "",
+                    "--username",
+                    "alice",
+                    "--password",
+                    "secret",
+                ])
+                .args(["--non-interactive", "--no-auth-cache"])
+                .arg(format!("{url}/new"))
+                .run();
+            [anonymous.code, alice.code, removed.code]
+                .map(|code| code.to_string())
+                .join(" ")
+                + &alice.err()
+        };
+        let closed = (told(), told());
+        readable(0o600);
+        let open = told();
+        readable(0o000);
+        let again = told();
+        (closed, open, again, settled(&log))
+    });
+    assert_eq!((&theirs.0, &theirs.1, &theirs.2), (&ours.0, &ours.1, &ours.2));
+    assert!(
+        ours.0.0.starts_with("0 1 1") && ours.1.starts_with("0 0 0"),
+        "{ours:?}"
+    );
+    let notices = |log: &str| log.matches("Nobody can log in with a password").count();
+    assert_eq!((notices(&theirs.3), notices(&ours.3)), (0, 2), "{}", ours.3);
 }
 
 /// What clients hear, case by case, and what is logged.

@@ -1,13 +1,13 @@
-//! Reading ahead changes nothing: exports and logs long enough for it against the same ones without, also where they fail.
+//! Reading ahead changes nothing: exports, logs and blames long enough for it against the same ones without, also where they fail.
 
 use std::sync::Arc;
 
 use base::{Code, Depth, Error, FsPath, Props, RelPath, Result, Revnum};
 use delta::RecordingEditor;
-use delta::editor::EncodedVersions;
+use delta::editor::{EncodedVersions, TextChunk};
 use repos::access::{Everything, Readable, Subtree};
 use repos::report::{Options, Report};
-use repos::{Cache, Repository, log};
+use repos::{Cache, Repository, file_revs, log};
 use testkit::Repo;
 use testkit::history::{Random, changed, lines, noise};
 use testkit::stream::{Content, Kind, Stream};
@@ -161,6 +161,89 @@ fn an_export_is_the_same_and_fails_at_the_same_place() {
         );
         assert_eq!(told, alone, "without revision {rev}");
     }
+}
+
+/// What a blame told before its end or failure: a revision with its windows each.
+#[derive(Default)]
+struct Told(Vec<String>);
+
+impl file_revs::Sink for Told {
+    fn revision(&mut self, rev: &file_revs::FileRev<'_>) -> Result<()> {
+        self.0.push(format!("{rev:?}"));
+        Ok(())
+    }
+
+    fn text_chunk(&mut self, chunk: TextChunk<'_>) -> Result<()> {
+        let told = self.0.last_mut().expect("because a revision comes first");
+        match chunk {
+            TextChunk::Decoded(window) => told.push_str(&format!(" {window:?}")),
+            TextChunk::Encoded(window) => told.push_str(&format!(" {} {:?}", window.version, window.raw)),
+        }
+        Ok(())
+    }
+
+    fn text_end(&mut self) -> Result<()> {
+        let told = self.0.last_mut().expect("because a revision comes first");
+        told.push_str(" end");
+        Ok(())
+    }
+
+    fn accepts_encoded(&self) -> EncodedVersions {
+        EncodedVersions::up_to(2)
+    }
+}
+
+fn blame(repo: &Repository, path: &FsPath, start: u64, end: u64) -> (Vec<String>, Result<()>) {
+    let (start, end) = (Some(Revnum(start)), Some(Revnum(end)));
+    let mut told = Told::default();
+    let cancel = Default::default();
+    let result = file_revs::run(repo, path, start, end, false, &Everything, &mut told, &cancel);
+    (told.0, result)
+}
+
+#[test]
+fn a_blame_is_the_same_and_fails_at_the_same_place() {
+    let mut stream = Stream::new("0f0f0f0f-1111-2222-3333-444444444444");
+    let mut text = lines(1, 400);
+    stream.rev("add").add(Kind::File, "f", Content::text(&text));
+    for change in 2..=60 {
+        // Now and then it is too long to be made ready, and now and then only a property changes.
+        text = match change % 20 {
+            0 => lines(change, 30_000),
+            1 => lines(change, 300),
+            _ => changed(&text, change as usize, &format!("by {change}")),
+        };
+        stream.rev(&format!("change {change}"));
+        match change % 7 {
+            0 => stream.add(Kind::File, &format!("other{change}"), Content::text("other")),
+            _ => stream.edit("f", text.as_bytes()),
+        };
+    }
+    let made = Repo::create("1.14");
+    made.load(stream.bytes());
+    let path = FsPath::parse("/f").expect("a path");
+    let repo = open(&made, 64 << 20);
+    let changed_in: Vec<u64> = (1..=60).filter(|rev| *rev == 1 || rev % 7 != 0).collect();
+    // Short histories are told as they come.
+    let (mut alone, _) = blame(&repo, &path, 1, 1);
+    for pair in changed_in.windows(2) {
+        let (two, result) = blame(&repo, &path, pair[0], pair[1]);
+        result.expect("a blame");
+        alone.push(two.last().expect("two").clone());
+    }
+    for cache in [0, 1 << 20, 64 << 20] {
+        let (told, result) = blame(&open(&made, cache), &path, 1, 60);
+        result.expect("a blame");
+        assert!(told == alone, "{cache} bytes of cache");
+    }
+    let (down, result) = blame(&repo, &path, 60, 1);
+    result.expect("a blame");
+    assert_eq!(down.len(), alone.len());
+    std::fs::remove_file(made.db().join("revprops/0/40")).expect("it was there");
+    let (told, result) = blame(&open(&made, 64 << 20), &path, 1, 60);
+    let before = changed_in.iter().filter(|rev| **rev < 40).count();
+    assert!(told == alone[..before], "{} of {before}", told.len());
+    assert!(result.expect_err("damaged").to_string().contains("40"));
 }
 
 #[test]

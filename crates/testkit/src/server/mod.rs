@@ -25,6 +25,15 @@ impl Server {
     /// Starts `svnserve` in the foreground with virtual root `root` and more arguments (`-T`, `-M 1024`, …). Waits until it
     /// answers.
     pub fn svnserve(side: Side, root: &Path, args: &[&str]) -> Server {
+        Server::svnserve_by(side, root, args, |tool| tool)
+    }
+
+    /// As [`Server::svnserve`], bound by the permissions of files ([`Tool::bound_by_permissions`]).
+    pub fn svnserve_bound_by_permissions(side: Side, root: &Path, args: &[&str]) -> Server {
+        Server::svnserve_by(side, root, args, Tool::bound_by_permissions)
+    }
+
+    fn svnserve_by(side: Side, root: &Path, args: &[&str], how: fn(Tool) -> Tool) -> Server {
         Server::started(&format!("{side:?} svnserve"), |port| {
             let tool = side
                 .tool("svnserve")
@@ -39,7 +48,7 @@ impl Server {
                 .arg("-r")
                 .arg(root)
                 .args(args);
-            (tool, None)
+            (how(tool), None)
         })
     }
 
