@@ -16,7 +16,8 @@ use crate::fs::Fs;
 pub(super) struct Scratch {
     path: PathBuf,
     file: Box<dyn DiskWriter>,
-    end: u64,
+    /// Where the next bytes come; `None` once some could not be written, for then nobody knows.
+    end: Option<u64>,
 }
 
 impl Scratch {
@@ -32,22 +33,19 @@ impl Scratch {
         Ok(Scratch {
             path: path.to_owned(),
             file,
-            end: 0,
+            end: Some(0),
         })
     }
 
     /// Appends bytes; returns where they start.
     ///
     /// # Errors
-    /// The system's: then nothing was appended.
+    /// The system's: then nothing is appended any more. What was before can still be read.
     pub(super) fn append(&mut self, bytes: &[u8]) -> Result<u64> {
-        let start = self.end;
-        if let Err(e) = self.file.append(bytes) {
-            // What was written of it is in the way of the next piece.
-            self.end = self.file.len().unwrap_or(u64::MAX);
-            return Err(Error::io("Can't write to file", &self.path, &e));
-        }
-        self.end = start.saturating_add(bytes.len() as u64);
+        let start = self.end.take().ok_or_else(|| self.is_damaged())?;
+        let appended = self.file.append(bytes);
+        appended.map_err(|e| Error::io("Can't write to file", &self.path, &e))?;
+        self.end = start.checked_add(bytes.len() as u64);
         Ok(start)
     }
 
@@ -76,6 +74,6 @@ impl Scratch {
 
 impl fmt::Debug for Scratch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({} bytes)", self.path.display(), self.end)
+        write!(f, "{} ({:?} bytes)", self.path.display(), self.end)
     }
 }

@@ -252,3 +252,43 @@ fn in_format_4_for_good() {
 fn in_format_2_once() {
     fail_everywhere("1.4", false);
 }
+
+#[test]
+fn while_most_of_the_transaction_is_put_away() {
+    let template = start("1.14");
+    let edit = |disk_fails_after: i64| {
+        let repository = copy_of(&template);
+        let (fs, disk) = open(&repository);
+        let mut txn = super::put_away::begin(&fs, 2);
+        disk.fail_after(disk_fails_after, false);
+        let applied = apply(&fs, &mut txn, &edits());
+        let has_failed = disk.has_failed();
+        disk.never_fail();
+        let made = match applied {
+            Ok(()) => {
+                assert_eq!(txn.commit(&now).unwrap().rev, Revnum(3));
+                Some(std::fs::read(repository.db().join("revs/1/3")).unwrap())
+            }
+            Err(_) => {
+                txn.abort().unwrap();
+                None
+            }
+        };
+        verify(&repository);
+        (made, has_failed)
+    };
+    let (whole, _) = edit(i64::MAX);
+    let mut unharmed = 0;
+    for call in 0.. {
+        let (made, has_failed) = edit(call);
+        if made.is_some() {
+            assert_eq!(made, whole, "call {call}");
+            unharmed += 1;
+        }
+        if !has_failed {
+            break;
+        }
+    }
+    // What cannot be put away stays.
+    assert!(unharmed > 3, "{unharmed}");
+}

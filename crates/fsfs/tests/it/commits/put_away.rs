@@ -8,7 +8,8 @@ use super::script::{Op, apply, copy_of, now, verify};
 use crate::compare;
 use crate::incumbent::Repository;
 
-fn begin(fs: &Fs, most_in_memory: usize) -> Txn {
+/// Begins a transaction that holds about so many nodes and changes.
+pub(super) fn begin(fs: &Fs, most_in_memory: usize) -> Txn {
     let options = TxnOptions {
         most_in_memory,
         ..TxnOptions::default()
