@@ -24,7 +24,7 @@ pub(crate) struct Fault {
     hidden: bool,
     /// Further header lines.
     headers: Vec<(&'static str, String)>,
-    /// There is nobody to tell.
+    /// There is probably nobody to tell.
     gone: bool,
 }
 
@@ -94,13 +94,10 @@ impl Fault {
             log.error(Origin::at(Some(request.peer.address.ip())), error);
         }
         self.explain(request);
-        if self.gone {
-            reply.break_off();
-            return;
-        }
-        if reply.begun() {
-            reply.cut_short();
-            return;
+        match (reply.begun(), self.gone) {
+            (false, _) => {}
+            (true, true) => return reply.break_off(),
+            (true, false) => return reply.cut_short(),
         }
         reply.start_over();
         reply.status(self.status);
@@ -156,9 +153,10 @@ impl From<io::Error> for Fault {
             io::ErrorKind::FileTooLarge => Fault::html(StatusCode::PAYLOAD_TOO_LARGE),
             // What was promised did not come.
             io::ErrorKind::TimedOut => Fault::html(StatusCode::REQUEST_TIMEOUT).with("connection", "close"),
+            // Of a client that is still there the body was no body.
             _ => Fault {
                 gone: true,
-                ..Fault::html(StatusCode::BAD_REQUEST)
+                ..Fault::html(StatusCode::BAD_REQUEST).with("connection", "close")
             },
         }
     }

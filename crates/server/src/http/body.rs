@@ -19,6 +19,7 @@ use tokio::time::timeout;
 
 use super::crew::Crew;
 use super::pulse::Busy;
+use super::socket::Passing;
 
 /// How long a thread waits for its client before another takes its place.
 const SHORT: Duration = Duration::from_millis(500);
@@ -326,7 +327,13 @@ impl Body for ReplyBody {
 /// The body of an answer on its way; when it is dropped the connection is idle.
 pub(crate) struct SentBody {
     pub(super) body: ReplyBody,
-    pub(super) _busy: Busy,
+    pub(super) sending: Sending,
+}
+
+/// What the connection knows of an answer on its way.
+pub(super) struct Sending {
+    pub(super) passing: Passing,
+    pub(super) busy: Busy,
 }
 
 impl Body for SentBody {
@@ -337,7 +344,14 @@ impl Body for SentBody {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        Pin::new(&mut self.get_mut().body).poll_frame(cx)
+        let SentBody { body, sending } = self.get_mut();
+        let polled = Pin::new(body).poll_frame(cx);
+        if let Poll::Ready(Some(Ok(frame))) = &polled
+            && let Some(piece) = frame.data_ref()
+        {
+            sending.passing.note(piece);
+        }
+        polled
     }
 
     fn is_end_stream(&self) -> bool {

@@ -19,13 +19,15 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::along::{HadFragment, ReadAlong};
+use super::body::Sending;
 use super::certificate::common_name;
 use super::crew::Crew;
 use super::exchange::exchange;
 use super::heads::Heads;
-use super::pulse::{Felt, Pulse, Verdict};
+use super::pulse::{Pulse, Verdict};
 use super::request::Peer;
 use super::room::Kind;
+use super::socket::Socket;
 use crate::dav::Known;
 use crate::metrics::Protocol;
 use crate::service::Service;
@@ -106,33 +108,37 @@ impl Connection {
         let peer = Arc::new(peer);
         let heads = Heads::new(limits.header_bytes.max(16 << 10));
         let refused = heads.refused();
+        let socket = Socket::new(ReadAlong::new(stream, heads), pulse.clone());
         let handler = service_fn(|mut request: Request<Incoming>| {
             if refused.next() {
                 request.extensions_mut().insert(HadFragment);
             }
-            let busy = felt.busy();
-            exchange(service.clone(), crew.clone(), kind, peer.clone(), busy, request)
+            let sending = Sending {
+                passing: socket.passing(),
+                busy: felt.busy(),
+            };
+            let (service, crew, peer) = (service.clone(), crew.clone(), peer.clone());
+            exchange(service, crew, kind, peer, sending, request)
         });
-        let stream = Felt {
-            stream: ReadAlong::new(stream, heads),
-            pulse: pulse.clone(),
-        };
         let connection = http1::Builder::new()
             .header_read_timeout(None)
             .max_headers(limits.header_lines)
             .max_buf_size(limits.header_bytes.max(16 << 10))
-            .pipeline_flush(true)
-            .serve_connection(TokioIo::new(stream), handler);
+            .serve_connection(TokioIo::new(socket.clone()), handler);
         let mut connection = pin!(connection);
         let mut armed = deadline_of(&pulse);
         let mut clock = pin!(sleep_until(armed));
         // An error means that nobody is left who could ask.
         let mut stop = pin!(stopping.changed());
-        let mut told = false;
+        let (mut told, mut over) = (false, false);
         loop {
             let end = poll_fn(|cx| {
-                if connection.as_mut().poll(cx).is_ready() {
-                    return Poll::Ready(End::Over);
+                over = over || connection.as_mut().poll(cx).is_ready();
+                // There is nothing else to do.
+                match socket.poll_send(cx) {
+                    Poll::Ready(Ok(())) if !over => {}
+                    Poll::Pending => {}
+                    Poll::Ready(_) => return Poll::Ready(End::Over),
                 }
                 if !told && stop.as_mut().poll(cx).is_ready() {
                     return Poll::Ready(End::Stop);

@@ -13,21 +13,20 @@ use tokio::sync::oneshot;
 
 use super::along::HadFragment;
 use super::answer::{answer, answer_at_once};
-use super::body::{Patience, ReplyBody, RequestBody, SentBody};
+use super::body::{Patience, ReplyBody, RequestBody, Sending, SentBody};
 use super::crew::Crew;
-use super::pulse::Busy;
 use super::reply::Reply;
 use super::request::{Peer, Request};
 use super::room::Kind;
 use crate::service::Service;
 
-/// Answers one request; the connection is `busy` until the answer has gone out.
+/// Answers one request; the connection is busy until the answer has gone out.
 pub(super) async fn exchange(
     service: Arc<Service>,
     crew: Arc<Crew>,
     kind: Kind,
     peer: Arc<Peer>,
-    busy: Busy,
+    sending: Sending,
     request: Head<Incoming>,
 ) -> Result<Response<SentBody>, Infallible> {
     let (parts, incoming) = request.into_parts();
@@ -64,7 +63,9 @@ pub(super) async fn exchange(
     };
     let bodiless = request.method == Method::HEAD;
     // Subversion's clients take gzip and are held up by it, unless their network holds them up even more.
-    let gzip = http.gzip.filter(|_| busy.is_slow() || !request.is_svn_client());
+    let gzip = http
+        .gzip
+        .filter(|_| sending.busy.is_slow() || !request.is_svn_client());
     let gzip = request.takes_gzip(gzip);
     if in_hurry
         && let Some(body) = request.body.copy()
@@ -72,7 +73,7 @@ pub(super) async fn exchange(
     {
         let reply = Reply::at_once(bodiless, patience.clone(), gzip);
         if let Some(response) = answer_at_once(&service, kind, &mut request, reply) {
-            return Ok(response.map(|body| SentBody { body, _busy: busy }));
+            return Ok(response.map(|body| SentBody { body, sending }));
         }
         request.body = body;
     }
@@ -81,7 +82,7 @@ pub(super) async fn exchange(
     // Its end is seen by the channels.
     crew.submit(move || answer(&service, kind, request, reply));
     let response = answered.await.unwrap_or_else(|_| nothing_said());
-    Ok(response.map(|body| SentBody { body, _busy: busy }))
+    Ok(response.map(|body| SentBody { body, sending }))
 }
 
 /// What only looks may be answered on the connection's own thread, as long as it needs nothing but memory.

@@ -20,6 +20,7 @@ mod pulse;
 mod reply;
 mod request;
 mod room;
+mod socket;
 mod status;
 mod tls;
 mod upstream;

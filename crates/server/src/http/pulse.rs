@@ -4,15 +4,12 @@
 //! reads slowly is not late as long as its system acknowledges something now and then; whether it does is asked of our system
 //! once it has taken nothing for a while.
 
-use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::options::Limits;
 use crate::pace::Pace;
@@ -135,7 +132,8 @@ impl Pulse {
         }
     }
 
-    fn heard(&self) {
+    /// The client has sent something.
+    pub(super) fn heard(&self) {
         let mut state = self.0.state.lock();
         if let Phase::Idle(since) = state.phase {
             let now = Instant::now();
@@ -146,7 +144,8 @@ impl Pulse {
         }
     }
 
-    fn taken(&self, taken: Poll<usize>) {
+    /// The client has taken so many bytes, or takes nothing at the moment.
+    pub(super) fn taken(&self, taken: Poll<usize>) {
         let mut state = self.0.state.lock();
         if let Poll::Ready(bytes) = taken {
             let blocked = state.blocked.take();
@@ -187,71 +186,5 @@ impl Busy {
 impl Drop for Busy {
     fn drop(&mut self) {
         self.0.0.state.lock().phase = Phase::Idle(Instant::now());
-    }
-}
-
-/// How many bytes were written, if anything came of it.
-fn bytes_of(polled: &Poll<io::Result<usize>>) -> Poll<usize> {
-    match polled {
-        Poll::Ready(written) => Poll::Ready(*written.as_ref().unwrap_or(&0)),
-        Poll::Pending => Poll::Pending,
-    }
-}
-
-/// A connection whose pulse is felt.
-pub(super) struct Felt<S> {
-    pub(super) stream: S,
-    pub(super) pulse: Pulse,
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Felt<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buf: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
-        let polled = Pin::new(&mut self.stream).poll_read(cx, buf);
-        if buf.filled().len() > before {
-            self.pulse.heard();
-        }
-        polled
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Felt<S> {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let polled = Pin::new(&mut self.stream).poll_write(cx, buf);
-        self.pulse.taken(bytes_of(&polled));
-        polled
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bufs: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
-        self.pulse.taken(bytes_of(&polled));
-        polled
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let polled = Pin::new(&mut self.stream).poll_flush(cx);
-        let taken = if polled.is_ready() {
-            Poll::Ready(0)
-        } else {
-            Poll::Pending
-        };
-        self.pulse.taken(taken);
-        polled
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }

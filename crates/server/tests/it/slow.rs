@@ -17,6 +17,7 @@ fn patient() -> Site {
 #[test]
 fn slow_readers_disturb_nobody_and_are_not_cut_off() {
     let mut site = patient();
+    let before = memory();
     let mut readers: Vec<Client> = (0..12).map(|_| site.connect()).collect();
     for reader in &mut readers {
         // A small window: the server notices at once that nobody reads.
@@ -32,6 +33,12 @@ fn slow_readers_disturb_nobody_and_are_not_cut_off() {
         assert_eq!(status_of(&others.answer().0), 200);
         assert!(begun.elapsed() < Duration::from_secs(20));
     }
+    // What they do not take is not made.
+    let held = memory().saturating_sub(before);
+    assert!(
+        held < 12 * BIG as u64 / 2,
+        "{held} bytes for those who do not read"
+    );
     // One of them reads on, a little at a time, for longer than the others may stall.
     let mut steady = readers.pop().expect("there are twelve");
     let mut piece = [0; 2048];
@@ -125,4 +132,12 @@ fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").expect("Linux");
     let pages = text.split(' ').nth(1).and_then(|word| word.parse::<u64>().ok());
     pages.expect("a number") * 4096
+}
+
+/// Bytes of memory that this process holds.
+fn memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
 }
