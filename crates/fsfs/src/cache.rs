@@ -24,6 +24,7 @@ use crate::format::changes::ChangedPath;
 use crate::format::dir::DirEntry;
 use crate::format::noderev::NodeRev;
 use crate::format::p2l::P2lEntry;
+use crate::kept_answer::{AnswerPart, KeptAnswer};
 use crate::prompt::takes_time;
 use crate::rep::write::ChainLength;
 use crate::rev_file::RevFile;
@@ -147,6 +148,10 @@ cached! {
     Children(KeptChildren) = |value| value.bytes + value.value.entries.len() * size_of::<DirEntry>();
     /// Node-revision at a path by revision and a hash of the path.
     Placed(Placed) = |value| size_of::<NodeRev>() + 64 + value.0.len();
+    /// What there is to know of a kept answer, by a hash of its name.
+    Answer(Arc<KeptAnswer>) = |value| value.bytes();
+    /// Part of a kept answer by its number and that of the part.
+    AnswerPart(AnswerPart) = |value| 64 + value.as_ref().len();
     /// Changed-path list by revision.
     Changes(Arc<[ChangedPath]>) = |value| value.iter().map(|c| size_of::<ChangedPath>() + c.path.len()).sum();
 }

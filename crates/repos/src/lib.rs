@@ -38,6 +38,8 @@ pub mod tree;
 pub mod user_locks;
 
 pub use create::{CreateOptions, create};
-pub use fsfs::{Cache, CacheCounts, ChangeKind, ChangedPath, FsInfo, TextPiece, TextReader, prompt};
+pub use fsfs::{
+    AnswerPart, Cache, CacheCounts, ChangeKind, ChangedPath, FsInfo, TextPiece, TextReader, prompt,
+};
 pub use get::{Dirent, DirentFields, File};
 pub use repo::{OpenOptions, Repository, RevisionAccess};

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use base::{PropList, Result, Revnum, props};
 use delta::editor::{DirToken, Editor, FileToken, TextChunk};
-use fsfs::{Fs, Node};
+use fsfs::{Fs, Node, ToldRevision};
 
 use super::prefetch::Ready;
 
@@ -30,6 +30,8 @@ pub(super) struct Content<'a> {
     fs: &'a Fs,
     uuid: String,
     committed: HashMap<Revnum, Rc<Committed>>,
+    /// What was told of revisions, if somebody wants to know and it is not too much.
+    told: Option<Vec<ToldRevision>>,
 }
 
 /// What every node that a revision made says about it.
@@ -40,12 +42,19 @@ struct Committed {
 }
 
 impl<'a> Content<'a> {
-    pub fn new(fs: &'a Fs) -> Self {
+    /// `notes` has what is told of revisions written down.
+    pub fn new(fs: &'a Fs, notes: bool) -> Self {
         Content {
             fs,
             uuid: fs.uuid(),
             committed: HashMap::new(),
+            told: notes.then(Vec::new),
         }
+    }
+
+    /// What was told of revisions, if it was written down.
+    pub fn into_told(self) -> Option<Vec<ToldRevision>> {
+        self.told
     }
 
     /// Tells the entry properties of `target`, that the client's lock is gone (`lock_is_gone`), and how its
@@ -166,6 +175,12 @@ impl<'a> Content<'a> {
             date: revprops.get(props::DATE).map(<[u8]>::to_vec),
             author: revprops.get(props::AUTHOR).map(<[u8]>::to_vec),
         });
+        if let Some(told) = &mut self.told {
+            match told.len() < MOST_TOLD {
+                true => told.push(ToldRevision::of(rev, revprops)),
+                false => self.told = None,
+            }
+        }
         if self.committed.len() >= REMEMBERED {
             self.committed.clear();
         }
@@ -176,3 +191,6 @@ impl<'a> Content<'a> {
 
 /// Revisions remembered before the memory is emptied.
 const REMEMBERED: usize = 4096;
+
+/// The most that is written down of what was told.
+const MOST_TOLD: usize = 1 << 16;

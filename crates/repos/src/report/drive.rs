@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use base::{Code, Depth, Error, FsPath, NodeKind, RelPath, Result, Revnum};
 use delta::editor::Editor;
-use fsfs::{DirEntry, Fs, Node, Root};
+use fsfs::{DirEntry, Fs, Node, Root, ToldRevision};
 
 use crate::access::{Readable, Subtree};
 use crate::repo::Repository;
@@ -21,14 +21,15 @@ use crate::report::frame::{Frame, Pass, Source};
 use crate::report::prefetch::{Prefetch, Ready};
 use crate::report::state::{Cursor, Reported};
 
-/// Drives the whole edit.
+/// Drives the whole edit. With `notes`, returns what was told of revisions, unless that was too much.
 pub(super) fn drive(
     repo: &Repository,
     options: &Options,
     readable: &dyn Readable,
     cursor: Cursor,
     editor: &mut dyn Editor,
-) -> Result<()> {
+    notes: bool,
+) -> Result<Option<Vec<ToldRevision>>> {
     let fs = repo.fs();
     let walk = Walk {
         repo,
@@ -39,7 +40,7 @@ pub(super) fn drive(
         editor,
         target: fs.root(options.target_rev)?,
         sources: HashMap::new(),
-        content: Content::new(fs),
+        content: Content::new(fs, notes),
         prefetch: None,
         told: 0,
     };
@@ -62,7 +63,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn run(mut self) -> Result<()> {
+    fn run(mut self) -> Result<Option<Vec<ToldRevision>>> {
         let options = self.options;
         let source_path = options.anchor.join_str(&options.operand);
         let target_path = options.switch_to.clone().unwrap_or_else(|| source_path.clone());
@@ -100,7 +101,8 @@ impl Walk<'_> {
         } else {
             self.operand(first.rev, top.as_ref(), old, new, &new_dir)?;
         }
-        self.editor.close_edit()
+        self.editor.close_edit()?;
+        Ok(self.content.into_told())
     }
 
     /// The anchor itself is what is worked on.

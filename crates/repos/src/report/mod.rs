@@ -10,6 +10,7 @@
 //!   deep trees cost no stack. [`entry`] decides about one entry.
 //! * [`prefetch`] runs ahead of the walk where everything is new, with the help of other threads.
 //! * [`content`] tells properties and texts of one node; [`depth`] knows which entries a depth includes.
+//! * [`kept`] has answers that were given before.
 //!
 //! Wherever source and target are the same node-revision the walk stops, so an update costs what changed. A checkout
 //! has no source: texts pass from disk to the editor as they are stored if the editor takes them
@@ -20,6 +21,7 @@ mod depth;
 mod drive;
 mod entry;
 mod frame;
+mod kept;
 mod prefetch;
 mod state;
 
@@ -27,8 +29,9 @@ use std::sync::Arc;
 
 use base::{Code, Depth, Error, FsPath, RelPath, Result, Revnum};
 use delta::editor::Editor;
+use fsfs::ToldRevision;
 
-use crate::access::Readable;
+use crate::access::{Readable, Subtree};
 use crate::repo::Repository;
 use state::{Entry, Reported, State};
 
@@ -61,6 +64,9 @@ pub struct Report {
     state: State,
     failed: Option<Error>,
     outcome: Outcome,
+    notes: bool,
+    /// The first entry, if it has no lock.
+    first: Option<(Revnum, Depth)>,
 }
 
 /// What a log line wants to know about a report.
@@ -70,6 +76,8 @@ pub struct Outcome {
     pub from_rev: Option<Revnum>,
     /// True if the report was one entry that starts empty: a checkout or an export, not an update.
     pub is_checkout: bool,
+    /// What was told of revisions, if [`Report::note_told`] was called and it was not too much.
+    pub told: Option<Vec<ToldRevision>>,
 }
 
 impl Report {
@@ -86,6 +94,8 @@ impl Report {
             state: State::new(),
             failed: None,
             outcome: Outcome::default(),
+            notes: false,
+            first: None,
         })
     }
 
@@ -173,16 +183,32 @@ impl Report {
         self.repo.fs().root(self.options.target_rev).map(drop)
     }
 
+    /// Has what is told of revisions written down: [`Outcome::told`].
+    pub fn note_told(&mut self) {
+        self.notes = true;
+    }
+
+    /// The one entry that was reported, if the answer depends on nothing but that, the options, and properties of revisions: the
+    /// client has nothing yet, and whoever asks may see everything.
+    pub fn same_for_all(&self) -> Option<(Revnum, Depth)> {
+        let is_same = self.outcome.is_checkout
+            && self.failed.is_none()
+            && self.options.switch_to.is_none()
+            && self.readable.subtree(&FsPath::root()) == Subtree::All;
+        self.first.filter(|_| is_same)
+    }
+
     /// Drives `editor` from the reported state to the target, up to and including `close_edit`.
     ///
     /// # Errors
     /// Those of [`Report::ready`]; then `FS_NO_SUCH_REVISION` for a reported revision, `FS_PATH_SYNTAX` if the target is
     /// missing or no directory, `AUTHZ_ROOT_UNREADABLE`, `FS_NOT_FOUND` for a reported path that was never there,
     /// and whatever the editor or the storage says. On an error the edit is left open: aborting it is up to the caller.
-    pub fn finish(self, editor: &mut dyn Editor) -> Result<Outcome> {
+    pub fn finish(mut self, editor: &mut dyn Editor) -> Result<Outcome> {
         self.ready()?;
         let cursor = self.state.into_cursor(&self.options.operand)?;
-        drive::drive(&self.repo, &self.options, &*self.readable, cursor, editor)?;
+        let (options, readable) = (&self.options, &*self.readable);
+        self.outcome.told = drive::drive(&self.repo, options, readable, cursor, editor, self.notes)?;
         Ok(self.outcome)
     }
 
@@ -199,6 +225,7 @@ impl Report {
                 Some(r) if path.is_empty() && r.link.is_none() => {
                     self.outcome.from_rev = Some(r.rev);
                     self.outcome.is_checkout = r.start_empty;
+                    self.first = r.lock_token.is_none().then_some((r.rev, r.depth));
                 }
                 _ => return self.refuse(invalid_top()),
             }

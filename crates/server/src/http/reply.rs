@@ -23,6 +23,8 @@ const PIECE: usize = 64 << 10;
 const WAITING: usize = 4;
 /// Bytes of the longest body that is made at once.
 pub(crate) const AT_ONCE: u64 = 256 << 10;
+/// Longer answers are not kept, bytes.
+const KEPT: u64 = 32 << 20;
 /// Shorter bodies are not worth compressing.
 const SMALL: usize = 512;
 
@@ -31,8 +33,10 @@ pub(crate) struct Reply {
     status: StatusCode,
     headers: HeaderMap,
     buffer: Vec<u8>,
-    /// A body that came in one piece.
-    whole: Option<Bytes>,
+    /// A body that came as a whole.
+    whole: VecDeque<Bytes>,
+    /// What was sent so far, if it is to be kept.
+    kept: Option<Vec<Bytes>>,
     way: Way,
     pieces: Option<mpsc::Sender<io::Result<Bytes>>>,
     /// The method was HEAD: header lines only.
@@ -82,7 +86,8 @@ impl Reply {
             status: StatusCode::OK,
             headers: HeaderMap::new(),
             buffer: Vec::new(),
-            whole: None,
+            whole: VecDeque::new(),
+            kept: None,
             way,
             pieces: None,
             bodiless,
@@ -158,7 +163,8 @@ impl Reply {
             self.sent = 0;
         }
         self.buffer.clear();
-        self.whole = None;
+        self.whole.clear();
+        self.kept = None;
         self.headers.clear();
         self.status = StatusCode::OK;
     }
@@ -178,8 +184,22 @@ impl Reply {
     }
 
     /// The whole body, without copying it, if nothing was written before.
-    pub(crate) fn whole(&mut self, bytes: Bytes) {
-        self.whole = Some(bytes);
+    pub(crate) fn whole(&mut self, bytes: impl IntoIterator<Item = Bytes>) {
+        self.whole.extend(bytes);
+    }
+
+    /// Keeps what is sent from now on, if it does not become too long.
+    pub(crate) fn keep(&mut self) {
+        self.kept = Some(Vec::new());
+    }
+
+    /// What was kept, up to here.
+    pub(crate) fn take_kept(&mut self) -> Option<Vec<Bytes>> {
+        let mut kept = self.kept.take()?;
+        if !self.buffer.is_empty() {
+            kept.push(Bytes::copy_from_slice(&self.buffer));
+        }
+        Some(kept)
     }
 
     /// Where a body is made in place; call [`Reply::spill`] now and then.
@@ -207,6 +227,10 @@ impl Reply {
     }
 
     fn send(&mut self, bytes: Bytes) -> io::Result<()> {
+        match self.sent < KEPT {
+            true => self.kept.iter_mut().for_each(|kept| kept.push(bytes.clone())),
+            false => self.kept = None,
+        }
         if !self.begun() && self.gzip.is_some_and(|_| self.is_worth_it()) {
             takes_time()?;
             self.encoder = self.gzip.map(|level| self.begin_gzip(level));
@@ -301,12 +325,15 @@ impl Reply {
         }
         if matches!(&self.way, Way::Memory(pieces) if !pieces.is_empty()) {
             self.send_buffer()?;
-            if let Some(last) = self.whole.take() {
+            if let Some(last) = self.whole.pop_front() {
                 self.send(last)?;
             }
             return self.make();
         }
-        let mut whole = match self.whole.take() {
+        if self.whole.len() > 1 {
+            return self.finish_several();
+        }
+        let mut whole = match self.whole.pop_front() {
             Some(whole) if self.buffer.is_empty() => whole,
             _ => std::mem::take(&mut self.buffer).into(),
         };
@@ -327,6 +354,28 @@ impl Reply {
         };
         self.sent = body.as_ref().map_or(0, |body| body.len() as u64);
         let response = self.response(ReplyBody::Whole(body));
+        self.hand_over(response)
+    }
+
+    /// Ends an answer whose body came as a whole, in several pieces.
+    fn finish_several(&mut self) -> io::Result<()> {
+        let pieces = std::mem::take(&mut self.whole);
+        if self.gzip.is_some_and(|_| self.is_worth_it()) {
+            for piece in pieces {
+                self.send(piece)?;
+            }
+            return self.finish();
+        }
+        self.sent = pieces.iter().map(|piece| piece.len() as u64).sum();
+        let body = match self.bodiless {
+            true => ReplyBody::Whole(None),
+            false => ReplyBody::Several(pieces),
+        };
+        let response = self.response(body);
+        self.hand_over(response)
+    }
+
+    fn hand_over(&mut self, response: Response<ReplyBody>) -> io::Result<()> {
         match std::mem::replace(&mut self.way, Way::Gone) {
             Way::Channel(head) => head.send(response).map_err(|_| gone()),
             _ => {

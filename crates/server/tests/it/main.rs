@@ -4,6 +4,7 @@ mod access;
 mod auth;
 mod directory;
 mod hostile;
+mod kept;
 mod prompt;
 mod settings;
 mod site;

@@ -146,7 +146,7 @@ fn pour(target: &Target, wanted: Range<u64>, size: u64, reply: &mut Reply) -> Ou
     match held {
         // The only one goes out together with the head.
         Some(last) if !reply.begun() => {
-            reply.whole(last);
+            reply.whole([last]);
             Ok(())
         }
         Some(last) => Ok(reply.pass(last)?),

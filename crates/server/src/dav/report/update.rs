@@ -1,9 +1,11 @@
 //! The update report: checkout, export, update, switch, status and diff are all this.
 
 use base::{Code, Depth, Error, FsPath, RelPath, Revnum};
+use bytes::Bytes;
 use delta::editor::Editor;
 use delta::svndiff::Codec;
 use http::StatusCode;
+use repos::AnswerPart;
 use repos::report::{Options, Outcome as Reported, Report};
 use wire::dav::report::{
     Entry, Hrefs, Out, ResourceWalk, UpdateEditor, UpdateForm, UpdateItem, UpdateRequest,
@@ -32,6 +34,18 @@ pub(super) fn update(visit: &mut Visit<'_>, reply: &mut Reply, body: Body) -> Ou
     let asked = Asked::new(visit, &request)?;
     report.set_options(asked.options.clone())?;
     report.ready()?;
+    let name = name(visit, kind, &request, &asked, &report);
+    if let Some(name) = &name
+        && let Some(parts) = visit.repository().kept_report(name)?
+    {
+        visit.log_operation(|| asked.wording(&request, is_checkout, &Reported::default()));
+        reply.whole(parts.into_iter().map(Bytes::from_owner));
+        return Ok(());
+    }
+    if name.is_some() {
+        report.note_told();
+        reply.keep();
+    }
     let (version, level) = svndiff(visit);
     let form = UpdateForm {
         send_all: asked.send_all,
@@ -53,7 +67,45 @@ pub(super) fn update(visit: &mut Visit<'_>, reply: &mut Reply, body: Body) -> Ou
         )?;
     }
     Out(reply.buffer()).raw("</S:update-report>\n");
+    if let (Some(name), Some(parts)) = (name, reply.take_kept()) {
+        let parts = parts.into_iter().map(AnswerPart::new).collect();
+        visit.repository().keep_report(&name, done, parts);
+    }
     Ok(())
+}
+
+/// Says all that the answer depends on, if it is one that others will get as well: what a checkout or an export is told before
+/// it fetches the texts.
+fn name(
+    visit: &Visit<'_>,
+    kind: &str,
+    request: &UpdateRequest,
+    asked: &Asked,
+    report: &Report,
+) -> Option<String> {
+    let Options {
+        target_rev,
+        anchor,
+        operand,
+        switch_to: None,
+        text_deltas: false,
+        depth,
+        ignore_ancestry,
+        send_copyfrom,
+    } = &asked.options
+    else {
+        return None;
+    };
+    if asked.send_all || request.resource_walk {
+        return None;
+    }
+    let (rev, held) = report.same_for_all()?;
+    let properties = request.include_props;
+    let special = visit.base().special();
+    Some(format!(
+        "update {kind} {target_rev} {rev} {held:?} {depth:?} {ignore_ancestry} {send_copyfrom} {properties} \
+         {special:?} {anchor:?} {operand:?}"
+    ))
 }
 
 /// Tells very old clients where everything is that they have been switched to.

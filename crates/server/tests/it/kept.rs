@@ -1,0 +1,112 @@
+//! What a checkout is told before it fetches its texts is kept for the next one: it must be what would be told anew.
+
+use server::http::AccessRules;
+use testkit::Tool;
+
+use super::site::{Site, request};
+
+/// A report without texts, about everything, for a client that has nothing.
+fn report(rev: u64, entry: &str) -> String {
+    let body = format!(
+        "<S:update-report xmlns:S=\"svn:\"><S:include-props>yes</S:include-props><S:src-path>/repo</S:src-path>\
+         <S:target-revision>{rev}</S:target-revision><S:depth>unknown</S:depth>\
+         <S:entry rev=\"{rev}\" {entry}></S:entry></S:update-report>"
+    );
+    let length = format!("Content-Length: {}\r\nConnection: close\r\n", body.len());
+    request("REPORT", "/repo/!svn/me", &length) + &body
+}
+
+const NOTHING: &str = "depth=\"infinity\" start-empty=\"true\"";
+
+fn ask(site: &Site, rev: u64, entry: &str) -> String {
+    let said = site.say(report(rev, entry));
+    let (head, body) = said.split_once("\r\n\r\n").expect("a head");
+    assert!(head.starts_with("HTTP/1.1 200"), "{said}");
+    assert!(
+        said.trim_end().ends_with("</S:update-report>") || said.ends_with("0\r\n\r\n"),
+        "{said}"
+    );
+    // An answer that was made anew may come in chunks.
+    let lines = body.lines().filter(|line| line.starts_with('<'));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn commit(site: &Site, name: &str) {
+    Tool::new("svnmucc")
+        .args(["-m", "another", "-U"])
+        .arg(format!("file://{}", site.path("repos/repo").display()))
+        .args(["put", "/dev/null", name])
+        .ok();
+}
+
+fn set(site: &Site, rev: u64, name: &str, value: &str) {
+    let file = site.path("value");
+    std::fs::write(&file, value).expect("written");
+    Tool::new("svnadmin")
+        .args(["setrevprop", "-r", &rev.to_string()])
+        .arg(site.path("repos/repo"))
+        .arg(name)
+        .arg(&file)
+        .ok();
+}
+
+#[test]
+fn a_second_checkout_is_told_the_same_and_what_has_changed_since() {
+    let site = Site::plain();
+    let first = ask(&site, 1, NOTHING);
+    assert!(
+        first.contains("<S:add-file name=\"a.txt\"") && first.contains("<S:add-file name=\"b.txt\""),
+        "{first}"
+    );
+    for _ in 0..2 {
+        assert_eq!(ask(&site, 1, NOTHING), first);
+    }
+    set(&site, 1, "svn:author", "somebody else");
+    let renamed = ask(&site, 1, NOTHING);
+    assert!(
+        renamed.contains("somebody else") && !first.contains("somebody else"),
+        "{renamed}"
+    );
+    assert_eq!(ask(&site, 1, NOTHING), renamed);
+    set(&site, 1, "svn:date", "2001-02-03T04:05:06.000000Z");
+    let dated = ask(&site, 1, NOTHING);
+    assert!(dated.contains("2001-02-03T04:05:06"), "{dated}");
+    assert_eq!(ask(&site, 1, NOTHING), dated);
+    // Another question is another answer.
+    commit(&site, "trunk/c.txt");
+    assert_eq!(ask(&site, 1, NOTHING), dated);
+    let second = ask(&site, 2, NOTHING);
+    assert!(second.contains("c.txt") && !dated.contains("c.txt"), "{second}");
+    let shallow = ask(&site, 2, "depth=\"empty\" start-empty=\"true\"");
+    assert!(!shallow.contains("trunk"), "{shallow}");
+    assert!(!ask(&site, 2, "depth=\"infinity\"").contains("add-directory"));
+    assert_eq!(ask(&site, 2, NOTHING), second);
+}
+
+/// Who may not see everything gets nothing of what was kept for those who may.
+#[test]
+fn what_is_kept_is_for_those_who_may_see_all() {
+    let rules = |folder: &std::path::Path, text: &str| {
+        std::fs::write(folder.join("authz"), text).expect("written");
+    };
+    let site = Site::new(|plan, folder| {
+        rules(folder, "[/]\n* = r\n");
+        plan.access = Some(AccessRules {
+            authz: Some(repos::config::AuthzFiles {
+                authz: repos::authz::Source::File(folder.join("authz")),
+                groups: None,
+            }),
+            ..AccessRules::default()
+        });
+    });
+    for _ in 0..2 {
+        assert!(ask(&site, 1, NOTHING).contains("b.txt"));
+    }
+    rules(site.folder.path(), "[/]\n* = r\n[/trunk/private]\n* =\n");
+    for _ in 0..2 {
+        let narrow = ask(&site, 1, NOTHING);
+        assert!(narrow.contains("a.txt") && !narrow.contains("b.txt"), "{narrow}");
+    }
+    rules(site.folder.path(), "[/]\n* = r\n");
+    assert!(ask(&site, 1, NOTHING).contains("b.txt"));
+}
