@@ -12,7 +12,7 @@ use repos::config::ConfigCache;
 
 use crate::access_log::AccessLog;
 use crate::auth::Keeper;
-use crate::dav::Transactions;
+use crate::dav::{Recent, Transactions};
 use crate::http::{HttpOptions, Tls, TlsOptions};
 use crate::log::{OperationLog, Origin};
 use crate::metrics::{Look, Metrics};
@@ -35,6 +35,8 @@ pub struct Service {
     pub(crate) metrics: Metrics,
     /// Whom answers over HTTP are compressed for.
     pub(crate) slow: SlowPeers,
+    /// Where requests over HTTP have led a moment ago.
+    pub(crate) recent: Recent,
     /// What others know, for whoever asks for metrics.
     looks: Mutex<Vec<Box<dyn Fn() -> Look + Send>>>,
     cache: Arc<Cache>,
@@ -60,6 +62,7 @@ impl Service {
             keeper: Keeper::default(),
             metrics: Metrics::default(),
             slow: SlowPeers::default(),
+            recent: Recent::default(),
             looks: Mutex::default(),
             cache: cache.clone(),
             repositories: Repositories::new(cache),

@@ -37,7 +37,7 @@ use http::StatusCode;
 use repos::prompt::takes_time;
 
 pub(crate) use self::fault::Fault;
-pub(crate) use self::known::Known;
+pub(crate) use self::known::{Known, Recent};
 use self::place::Found;
 pub(crate) use self::transactions::Transactions;
 pub(crate) use self::visit::Visit;

@@ -72,7 +72,7 @@ impl Place {
 pub(crate) fn find(service: &Service, http: &Arc<HttpOptions>, request: &Request) -> Result<Found, Fault> {
     let nowhere = || Fault::html(StatusCode::NOT_FOUND);
     let known = &request.peer.known;
-    if let Some((place, rest)) = known.place(http, &request.path)
+    if let Some((place, rest)) = known.place(&service.recent, http, &request.path)
         && let Some((below, _)) = uri::split(rest)
     {
         let resource = place.resource(&below).ok_or_else(nowhere)?;
@@ -102,7 +102,7 @@ pub(crate) fn find(service: &Service, http: &Arc<HttpOptions>, request: &Request
         location: location.clone(),
         name,
     });
-    known.remember_place(http, &place, &components[..count + names]);
+    known.remember_place(&service.recent, http, &place, &components[..count + names]);
     let resource = place.resource(&below[names..]).ok_or_else(nowhere)?;
     Ok(Found::Repository(place, resource))
 }
