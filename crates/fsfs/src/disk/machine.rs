@@ -10,12 +10,16 @@
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+#[cfg(target_os = "linux")]
+use std::num::NonZeroU64;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::buffer::spare_capacity;
+#[cfg(target_os = "linux")]
+use rustix::fs::Advice;
 use rustix::fs::{FlockOperation, SeekFrom};
 use rustix::io::Errno;
 
@@ -69,7 +73,7 @@ macro_rules! machine {
                     Create::Append => options.create(true),
                 };
                 let file = options.open(path)?;
-                Ok(Box::new(Writer { file, syncs: $syncs }))
+                Ok(Box::new(Writer { file, syncs: $syncs, waiting: 0 }))
             }
 
             fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -158,7 +162,26 @@ impl DiskFile for File {
 struct Writer {
     file: File,
     syncs: bool,
+    /// Bytes appended that nobody has asked the system to write out.
+    waiting: u64,
 }
+
+impl Writer {
+    /// Asks the system to begin writing out what was appended lately, and not to wait for the sync at the end: then the disk works
+    /// while a long text still comes. What cannot be asked for is done by the sync.
+    fn begin_to_write_out(&mut self) {
+        #[cfg(target_os = "linux")]
+        if let (Ok(end), Some(length)) = (DiskFile::len(self), NonZeroU64::new(self.waiting)) {
+            // Pages that are not written yet stay in memory, whatever the name of the advice says, and these are not.
+            let start = end.saturating_sub(self.waiting);
+            _ = rustix::fs::fadvise(&self.file, start, Some(length), Advice::DontNeed);
+        }
+        self.waiting = 0;
+    }
+}
+
+/// Bytes after which the system is asked to begin writing out: no file of an ordinary commit is that long.
+const WRITE_OUT: u64 = 8 << 20;
 
 impl DiskFile for Writer {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
@@ -173,7 +196,12 @@ impl DiskFile for Writer {
 
 impl DiskWriter for Writer {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)
+        self.file.write_all(bytes)?;
+        self.waiting += bytes.len() as u64;
+        if self.syncs && self.waiting >= WRITE_OUT {
+            self.begin_to_write_out();
+        }
+        Ok(())
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
