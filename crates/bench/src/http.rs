@@ -3,7 +3,8 @@
 //! Both servers get the same repositories, a cache of one gibibyte and the same compression level, 0 and 5 in turn; Apache has its
 //! path-based checks off, ours always checks. *Cold* starts a new server for each run, *hot* leaves it running. What a
 //! crowd asks for is fetched by one `curl` with 64 connections, because 64 processes of the stock client would leave no
-//! CPU time to the servers.
+//! CPU time to the servers. The stock client takes most of the time of hot runs for itself; so `curl` also asks what it asks, and
+//! throws the answers away: those rows show the servers alone.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -94,13 +95,18 @@ impl Bench<'_> {
         let list = |url: &str| self.ask(&tree.folders, url, 1, PROPFIND);
         let crowd = |url: &str| self.ask(&tree.files, url, CROWD, &[]);
         let (cold, hot) = (Warmth::Cold, Warmth::Hot);
-        let rows: [(_, _, Client<'_>); 6] = [
+        let asked = Questions::of(workload)?;
+        let log_alone = |url: &str| self.replay(&asked.log(url), &[]);
+        let export_alone = |url: &str| self.replay(&asked.export(url), &asked.texts(url)?);
+        let rows: [(_, _, Client<'_>); 8] = [
             ("null-export", cold, &export),
             ("null-export", hot, &export),
             ("null-log -v", cold, &log),
             ("null-log -v", hot, &log),
             ("list by PROPFIND", hot, &list),
             ("64 clients fetch files", hot, &crowd),
+            ("log's question by curl", hot, &log_alone),
+            ("export's questions by curl", hot, &export_alone),
         ];
         for (name, warmth, client) in rows {
             let job = Job {
@@ -142,6 +148,26 @@ impl Bench<'_> {
                 .arg(connections.to_string());
         }
         curl.arg("-K").arg(&file);
+        Ok(curl)
+    }
+
+    /// One `curl` that asks for a report and fetches texts meanwhile, over four connections in all as the stock client.
+    fn replay(&self, report: &Question, texts: &[String]) -> Result<Command, String> {
+        let mut config = report.config();
+        for (at, url) in texts.iter().enumerate() {
+            let next = if at == 0 {
+                "next\nsilent\nfail\npath-as-is\n"
+            } else {
+                ""
+            };
+            _ = writeln!(config, "{next}url = \"{url}\"\noutput = \"/dev/null\"");
+        }
+        let file = self.place.join("curl.conf");
+        fs::write(&file, config).map_err(|e| format!("{}: {e}", file.display()))?;
+        let mut curl = Command::new("curl");
+        curl.args(["-s", "-f", "--globoff", "--path-as-is"])
+            .args(["-Z", "--parallel-immediate", "--parallel-max", "4", "-K"])
+            .arg(&file);
         Ok(curl)
     }
 
@@ -189,6 +215,97 @@ const PROPFIND: &[&str] = &[
      <version-name/><creationdate/><creator-displayname/>\
      <deadprop-count xmlns=\"http://subversion.tigris.org/xmlns/dav/\"/></prop></propfind>",
 ];
+
+/// What the stock client asks for.
+struct Questions {
+    youngest: String,
+    trunk: String,
+}
+
+/// A report.
+struct Question {
+    url: String,
+    body: String,
+}
+
+impl Question {
+    fn config(&self) -> String {
+        let body = self.body.replace('"', "\\\"");
+        format!(
+            "url = \"{}\"\nrequest = \"REPORT\"\nheader = \"Content-Type: text/xml\"\nuser-agent = \"{AGENT}\"\n\
+             data = \"{body}\"\noutput = \"/dev/null\"\n",
+            self.url
+        )
+    }
+}
+
+/// As whom `curl` asks.
+const AGENT: &str = "SVN/1.14.2 serf/1.3.9";
+
+impl Questions {
+    fn of(workload: &Workload) -> Result<Questions, String> {
+        let mut look = Command::new("svnlook");
+        look.arg("youngest").arg(&workload.repository);
+        let output = look.output().map_err(|e| format!("svnlook: {e}"))?;
+        Ok(Questions {
+            youngest: String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+            trunk: workload.trunk.to_owned(),
+        })
+    }
+
+    fn log(&self, url: &str) -> Question {
+        let youngest = &self.youngest;
+        Question {
+            url: format!("{url}/!svn/rvr/{youngest}"),
+            body: format!(
+                "<S:log-report xmlns:S=\"svn:\"><S:start-revision>{youngest}</S:start-revision><S:end-revision>0</S:end-revision>\
+                 <S:discover-changed-paths/><S:revprop>svn:author</S:revprop><S:revprop>svn:date</S:revprop>\
+                 <S:revprop>svn:log</S:revprop><S:path></S:path><S:encode-binary-props/></S:log-report>"
+            ),
+        }
+    }
+
+    fn export(&self, url: &str) -> Question {
+        let (youngest, trunk) = (&self.youngest, &self.trunk);
+        Question {
+            url: format!("{url}/!svn/me"),
+            body: format!(
+                "<S:update-report xmlns:S=\"svn:\"><S:include-props>yes</S:include-props><S:src-path>{url}/{trunk}</S:src-path>\
+                 <S:target-revision>{youngest}</S:target-revision><S:depth>unknown</S:depth>\
+                 <S:entry rev=\"{youngest}\" depth=\"infinity\" start-empty=\"true\"></S:entry></S:update-report>"
+            ),
+        }
+    }
+
+    /// Where the texts of an export are, as the server itself says.
+    fn texts(&self, url: &str) -> Result<Vec<String>, String> {
+        let question = self.export(url);
+        let mut curl = Command::new("curl");
+        curl.args([
+            "-s",
+            "-f",
+            "-X",
+            "REPORT",
+            "-H",
+            "Content-Type: text/xml",
+            "-A",
+            AGENT,
+            "--data",
+        ])
+        .arg(&question.body)
+        .arg(&question.url);
+        let output = curl.output().map_err(|e| format!("curl: {e}"))?;
+        let answer = String::from_utf8_lossy(&output.stdout);
+        let server = url.find("/svn/").map_or(url, |at| &url[..at]);
+        let files = answer.split("<S:add-file ").skip(1);
+        let hrefs = files.filter_map(|file| file.split("<D:href>").nth(1)?.split("</D:href>").next());
+        let texts: Vec<String> = hrefs.map(|href| format!("{server}{href}")).collect();
+        match texts.is_empty() {
+            true => Err(format!("{}: no texts in the report", question.url)),
+            false => Ok(texts),
+        }
+    }
+}
 
 /// What there is to ask for.
 struct Tree {
