@@ -15,7 +15,7 @@ const OVER_HTTP: [&str; 17] = [
     "access::paths",
     "access::user_names_are_folded_for_authz_alone",
     "checkout::",
-    "drained::two_hundred",
+    RACING,
     "history::",
     "hooks::",
     "http::counts::",
@@ -29,6 +29,9 @@ const OVER_HTTP: [&str; 17] = [
     "writing::",
     "writing_programs::",
 ];
+
+/// In the old dialect each client checks out the latest baseline first, and who is too late is refused (E190003).
+const RACING: &str = "drained::two_hundred";
 
 /// Runs the interop suite over all transports, or over the one after `--over`; `rest` may hold filters for the names of
 /// scenarios.
@@ -49,7 +52,10 @@ pub fn main(rest: &[String]) -> Result<(), String> {
     for transport in chosen {
         let mut args = vec!["test", "--package", "cli", "--locked", "--test", "interop", "--"];
         match filters {
-            [] if *transport != "svn" => args.extend(OVER_HTTP),
+            [] if *transport != "svn" => {
+                let here = |scenario: &&str| !(*transport == "http-v1" && *scenario == RACING);
+                args.extend(OVER_HTTP.iter().filter(|scenario| here(scenario)));
+            }
             filters => args.extend(filters.iter().map(String::as_str)),
         }
         println!("interop over {transport}");
