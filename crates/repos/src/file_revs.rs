@@ -106,8 +106,11 @@ pub fn run(
     }
     let places: Arc<[Place]> = places.into();
     let mut steps = Steps::ahead(fs, &places, include_merged, sink.accepts_encoded());
+    // The node of the place before, if it was looked up here.
+    let mut last: Option<Node> = None;
     for (at, place) in places.iter().enumerate() {
         cancel.check()?;
+        let before = last.take();
         let ready = steps.as_mut().map(Steps::next).transpose()?.flatten();
         match ready {
             Some(Ready { step, windows }) => {
@@ -118,8 +121,13 @@ pub fn run(
                 }
             }
             None => {
-                let previous = at.checked_sub(1).map(|before| places[before].node(fs));
-                send(fs, place, previous.transpose()?.as_ref(), include_merged, sink)?;
+                let previous = match (before, at.checked_sub(1)) {
+                    (None, Some(before)) => Some(places[before].node(fs)?),
+                    (before, _) => before,
+                };
+                let node = place.node(fs)?;
+                send(fs, place, &node, previous.as_ref(), include_merged, sink)?;
+                last = Some(node);
             }
         }
     }
@@ -208,15 +216,15 @@ impl Finder<'_> {
 fn send(
     fs: &Fs,
     place: &Place,
+    node: &Node,
     previous: Option<&Node>,
     include_merged: bool,
     sink: &mut dyn Sink,
 ) -> Result<()> {
-    let node = place.node(fs)?;
-    let step = Step::between(previous, place, &node, include_merged)?;
+    let step = Step::between(previous, place, node, include_merged)?;
     tell(place, &step, sink)?;
     if step.has_delta {
-        fs.text_delta(previous, &node, sink.accepts_encoded())?
+        fs.text_delta(previous, node, sink.accepts_encoded())?
             .drive(&mut |chunk| sink.text_chunk(chunk))?;
         sink.text_end()?;
     }

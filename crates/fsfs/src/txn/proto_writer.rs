@@ -195,10 +195,7 @@ impl ProtoWriter {
     fn encode_indexes(&mut self, rev: Revnum, out: &mut Vec<u8>) {
         let mut items = std::mem::take(&mut self.proto.0.state.lock().items);
         let kept = items.len();
-        // Of a large import they are many: no room for more of them.
-        items.reserve_exact(self.items.len());
         items.append(&mut self.items);
-        self.items.shrink_to_fit();
         let mut offsets = vec![
             None;
             items

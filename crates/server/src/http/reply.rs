@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use flate2::Compression;
@@ -24,7 +25,9 @@ const WAITING: usize = 4;
 /// Bytes of the longest body that is made at once.
 pub(crate) const AT_ONCE: u64 = 256 << 10;
 /// Longer answers are not kept, bytes.
-const KEPT: u64 = 32 << 20;
+const KEPT: usize = 32 << 20;
+/// The most of all answers that are being sent and kept, bytes: whoever reads slowly is not to fill the memory with them.
+const ALL_KEPT: usize = 64 << 20;
 /// Shorter bodies are not worth compressing.
 const SMALL: usize = 512;
 
@@ -36,7 +39,7 @@ pub(crate) struct Reply {
     /// A body that came as a whole.
     whole: VecDeque<Bytes>,
     /// What was sent so far, if it is to be kept.
-    kept: Option<Vec<Bytes>>,
+    kept: Option<Keeping>,
     way: Way,
     pieces: Option<mpsc::Sender<io::Result<Bytes>>>,
     /// The method was HEAD: header lines only.
@@ -62,6 +65,35 @@ enum Way {
     Made(Response<ReplyBody>),
     /// It has gone, or nobody waits for it any more.
     Gone,
+}
+
+/// An answer that is being kept.
+#[derive(Default)]
+struct Keeping {
+    pieces: Vec<Bytes>,
+    bytes: usize,
+}
+
+/// Bytes of all of them.
+static KEEPING: AtomicUsize = AtomicUsize::new(0);
+
+impl Keeping {
+    /// Keeps another piece, unless it is too much.
+    fn add(&mut self, piece: &Bytes) -> bool {
+        self.bytes += piece.len();
+        let all = KEEPING.fetch_add(piece.len(), Ordering::Relaxed) + piece.len();
+        if self.bytes > KEPT || all > ALL_KEPT {
+            return false;
+        }
+        self.pieces.push(piece.clone());
+        true
+    }
+}
+
+impl Drop for Keeping {
+    fn drop(&mut self) {
+        KEEPING.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 impl Reply {
@@ -190,16 +222,16 @@ impl Reply {
 
     /// Keeps what is sent from now on, if it does not become too long.
     pub(crate) fn keep(&mut self) {
-        self.kept = Some(Vec::new());
+        self.kept = Some(Keeping::default());
     }
 
     /// What was kept, up to here.
     pub(crate) fn take_kept(&mut self) -> Option<Vec<Bytes>> {
         let mut kept = self.kept.take()?;
-        if !self.buffer.is_empty() {
-            kept.push(Bytes::copy_from_slice(&self.buffer));
+        if !self.buffer.is_empty() && !kept.add(&Bytes::copy_from_slice(&self.buffer)) {
+            return None;
         }
-        Some(kept)
+        Some(std::mem::take(&mut kept.pieces))
     }
 
     /// Where a body is made in place; call [`Reply::spill`] now and then.
@@ -227,10 +259,7 @@ impl Reply {
     }
 
     fn send(&mut self, bytes: Bytes) -> io::Result<()> {
-        match self.sent < KEPT {
-            true => self.kept.iter_mut().for_each(|kept| kept.push(bytes.clone())),
-            false => self.kept = None,
-        }
+        self.kept.take_if(|kept| !kept.add(&bytes));
         if !self.begun() && self.gzip.is_some_and(|_| self.is_worth_it()) {
             takes_time()?;
             self.encoder = self.gzip.map(|level| self.begin_gzip(level));
@@ -451,4 +480,22 @@ fn takes_time() -> io::Result<()> {
 
 fn gone() -> io::Error {
     io::ErrorKind::BrokenPipe.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_kept_within_bounds() {
+        let half = Bytes::from(vec![0; KEPT / 2]);
+        let mut first = Keeping::default();
+        assert!(first.add(&half) && first.add(&half));
+        assert!(!first.add(&Bytes::from_static(b"x")));
+        let mut second = Keeping::default();
+        assert!(second.add(&half));
+        assert!(!second.add(&half));
+        drop((first, second));
+        assert_eq!(KEEPING.load(Ordering::Relaxed), 0);
+    }
 }
