@@ -24,7 +24,7 @@ pub(super) fn mkactivity(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     if activities.find(&id)?.is_some() {
         return Err(Fault::html(StatusCode::CONFLICT));
     }
-    let name = post::begin(visit, Props::new())?;
+    let (name, _) = post::begin(visit, Props::new())?;
     activities.store(&id, &name)?;
     reply.header("cache-control", "no-cache");
     created(visit, reply);

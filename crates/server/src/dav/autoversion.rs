@@ -4,7 +4,7 @@
 //! its request, the method's own code takes its step in it as if it had been named, and it is made a revision at
 //! once; or removed, if the step failed.
 
-use base::{FsPath, Props, props};
+use base::{FsPath, Props, Revnum, props};
 use http::StatusCode;
 use repos::transaction::{Ending, Put};
 use wire::dav::uri::Resource;
@@ -42,8 +42,11 @@ pub(super) fn autoversion(
         Resource::Public(path) => path.clone(),
         _ => return Err(Fault::html(StatusCode::CONFLICT)),
     };
-    let name = begin(visit, &path)?;
+    let (name, base) = begin(visit, &path)?;
     visit.autoversion = Some(name.clone());
+    // What the request says of a node is asked of what the transaction is based on: what somebody else changes from then on is
+    // a conflict.
+    visit.look_at(base);
     match step(visit, reply) {
         Ok(()) => commit(visit, &name),
         Err(fault) => {
@@ -59,7 +62,7 @@ pub(super) fn autoversion(
 /// # Errors
 /// Those of commits.
 pub(super) fn make_empty(visit: &mut Visit<'_>, path: &FsPath) -> Outcome {
-    let name = begin(visit, path)?;
+    let (name, _) = begin(visit, path)?;
     let made = visit.step_in(&name, |_, in_use| {
         let put = Put {
             path,
@@ -81,7 +84,7 @@ pub(super) fn make_empty(visit: &mut Visit<'_>, path: &FsPath) -> Outcome {
     }
 }
 
-fn begin(visit: &Visit<'_>, path: &FsPath) -> Result<String, Fault> {
+fn begin(visit: &Visit<'_>, path: &FsPath) -> Result<(String, Revnum), Fault> {
     let message = format!("Autoversioning commit:  a non-deltaV client made a change to\n{path}");
     let revprops = Props::from_iter([
         (props::LOG.to_owned(), message.into_bytes()),

@@ -28,6 +28,7 @@ pub(super) fn lock(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     if visit.user.is_none() {
         return Err(Fault::html(StatusCode::NOT_IMPLEMENTED));
     }
+    visit.check_conditions(&path)?;
     let depth = match visit.request.header("depth").map(str::trim) {
         None => "infinity",
         Some("0") => "0",
@@ -158,6 +159,7 @@ pub(super) fn active<'a>(lock: &'a Lock, depth: &'a str) -> ActiveLock<'a> {
 
 pub(super) fn unlock(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     let path = public(visit)?;
+    visit.check_conditions(&path)?;
     let bad = || Fault::html(StatusCode::BAD_REQUEST);
     let token = visit.request.header("lock-token").and_then(parse_token);
     let token = token.ok_or_else(bad)?.to_owned();

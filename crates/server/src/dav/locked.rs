@@ -9,8 +9,8 @@ use http::StatusCode;
 use wire::dav::if_header::{If, List, What};
 use wire::dav::uri::Resource;
 
+use super::conditions::entity_tag;
 use super::fault::Fault;
-use super::propfind::etag;
 use super::visit::Visit;
 
 impl Visit<'_> {
@@ -63,7 +63,7 @@ impl Visit<'_> {
             return Ok(None);
         }
         let found = self.repository().stat(self.youngest()?, path)?;
-        Ok(found.map(|node| etag(node.kind == NodeKind::Dir, node.created_rev, path.as_str())))
+        Ok(found.map(|node| entity_tag(node.kind == NodeKind::Dir, node.created_rev, path)))
     }
 }
 

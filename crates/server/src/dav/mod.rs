@@ -9,6 +9,7 @@
 mod access;
 mod activity;
 mod autoversion;
+mod conditions;
 mod created;
 mod fault;
 mod get;

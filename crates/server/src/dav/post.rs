@@ -1,6 +1,6 @@
 //! `POST`: a new transaction. That is all it is for.
 
-use base::{Code, Error, Props};
+use base::{Code, Error, Props, Revnum};
 use http::StatusCode;
 use repos::transaction::{Beginning, Transaction};
 use wire::dav::post::{Post, SKEL_TYPE, is_skel};
@@ -29,7 +29,7 @@ pub(super) fn post(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         Post::CreateTxn => Props::new(),
         Post::CreateTxnWithProps(list) => list,
     };
-    let name = begin(visit, revprops)?;
+    let (name, _) = begin(visit, revprops)?;
     reply.status(StatusCode::CREATED);
     match visit.request.header_utf8(VTXN_NAME) {
         Some(chosen) => {
@@ -54,11 +54,11 @@ fn malformed(body: &[u8]) -> Fault {
     }
 }
 
-/// Begins a transaction for the request's user; answers its name.
+/// Begins a transaction for the request's user; answers its name, and the revision that it is based on.
 ///
 /// # Errors
 /// Those of hooks and of properties; the system's.
-pub(super) fn begin(visit: &Visit<'_>, revprops: Props) -> Result<String, Fault> {
+pub(super) fn begin(visit: &Visit<'_>, revprops: Props) -> Result<(String, Revnum), Fault> {
     let mut capabilities = Vec::new();
     if visit.request.header_list("dav").contains(MERGEINFO) {
         capabilities.push("mergeinfo".to_owned());
@@ -70,9 +70,9 @@ pub(super) fn begin(visit: &Visit<'_>, revprops: Props) -> Result<String, Fault>
         hooks: &visit.hooks()?,
     };
     let transaction = Transaction::begin(visit.repository(), beginning, &clock())?;
-    let name = transaction.name().to_owned();
+    let begun = (transaction.name().to_owned(), transaction.base_revision());
     visit.service.transactions.keep(visit.repository(), transaction);
-    Ok(name)
+    Ok(begun)
 }
 
 /// How a client says that it knows about mergeinfo.

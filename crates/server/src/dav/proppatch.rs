@@ -43,6 +43,7 @@ pub(super) fn proppatch(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
                         return Err(Fault::html(StatusCode::NOT_FOUND));
                     }
                     if is_there {
+                        visit.check_conditions(&path)?;
                         visit.check_locked(&path, &[])?;
                     }
                     transaction.check_base(&path, based_on).map_err(refused)?;

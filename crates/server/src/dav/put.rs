@@ -27,6 +27,7 @@ pub(super) fn put(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         if transaction.kind(&path)? == NodeKind::Dir {
             return Err(Fault::html(StatusCode::CONFLICT));
         }
+        visit.check_conditions(&path)?;
         visit.check_locked(&path, &[])?;
         let put = Put {
             path: &path,

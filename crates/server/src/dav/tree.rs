@@ -25,6 +25,7 @@ pub(super) fn mkcol(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         if transaction.kind(&path)? != NodeKind::None {
             return Err(already_exists(visit, &path));
         }
+        visit.check_conditions(&path)?;
         visit.check_locked(&path, &[])?;
         transaction.make_dir(&path).map_err(refused)
     })?;
@@ -82,6 +83,7 @@ fn delete_node(visit: &mut Visit<'_>) -> Outcome {
         if transaction.kind(&path)? == NodeKind::None {
             return Err(Fault::html(StatusCode::NOT_FOUND));
         }
+        visit.check_conditions(&path)?;
         let listed: Vec<String> = listed.into_iter().map(|held| held.token).collect();
         visit.check_locked(&path, &listed)?;
         let mut tokens = visit.held_tokens()?;
@@ -118,6 +120,9 @@ fn abort_activity(visit: &Visit<'_>, id: &str) -> Outcome {
 
 pub(super) fn copy(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     let (rev, from) = source(visit)?;
+    if visit.autoversion.is_some() {
+        visit.check_conditions(&from)?;
+    }
     let bad = || Fault::html(StatusCode::BAD_REQUEST);
     // As everywhere in WebDAV it must be a whole URL.
     let url = visit.request.header_utf8("destination");

@@ -77,6 +77,11 @@ impl<'a> Visit<'a> {
         }
     }
 
+    /// From now on this is the youngest revision.
+    pub(crate) fn look_at(&mut self, rev: Revnum) {
+        self.youngest = OnceCell::from(rev);
+    }
+
     /// The tree of a revision.
     ///
     /// # Errors

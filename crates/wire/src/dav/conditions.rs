@@ -57,6 +57,35 @@ impl Conditions<'_> {
     }
 }
 
+impl Conditions<'_> {
+    /// True if nothing is asked.
+    pub fn is_empty(&self) -> bool {
+        let lines = [
+            self.if_match,
+            self.if_none_match,
+            self.if_modified_since,
+            self.if_unmodified_since,
+        ];
+        lines.iter().all(Option::is_none)
+    }
+
+    /// Judges a request to change what has this `etag` and was last modified then, as far as that is told; none of both if
+    /// nothing is there. `now` is the clock.
+    pub fn let_change(&self, etag: Option<&str>, modified: Option<Date>, now: Date) -> bool {
+        let is_this = |list: &str| etag.is_some_and(|etag| matches(list, etag, true));
+        let is_wanted = match (self.if_match, self.if_unmodified_since) {
+            (Some(list), _) => is_this(list),
+            // What is not there was there, for somebody who knows a date of it.
+            (None, Some(since)) => {
+                let modified = http_date::whole_seconds(modified.unwrap_or(now));
+                http_date::parse(since).is_none_or(|since| modified <= since)
+            }
+            (None, None) => true,
+        };
+        is_wanted && !self.if_none_match.is_some_and(is_this)
+    }
+}
+
 /// True if `list` is `*` or has this tag in it. A strong comparison takes no weak tags; the other takes those of compressed
 /// bodies as well, which end in `-gzip`.
 pub fn matches(list: &str, etag: &str, strong: bool) -> bool {
@@ -105,6 +134,52 @@ mod tests {
         assert!(!matches("8//trunk/a, b.txt", TAG, false));
         assert!(!matches("\"unended", TAG, false));
         assert!(matches(" ,, W/\"d\" ", "W/\"d\"", false));
+    }
+
+    #[test]
+    fn changes_are_let_in_as_by_apache() {
+        let modified = Date::parse(b"2026-11-22T04:20:01.993045Z").expect("it is a date");
+        let now = Date(modified.0 + 1_000_000_000);
+        let weak = &format!("W/{TAG}");
+        let of = |if_match, if_none_match, if_unmodified_since| Conditions {
+            if_match,
+            if_none_match,
+            if_unmodified_since,
+            if_modified_since: None,
+        };
+        for (conditions, there, weakly_there, absent) in [
+            (of(None, None, None), true, true, true),
+            (of(Some(TAG), None, None), true, false, false),
+            (of(Some(weak), None, None), false, false, false),
+            (of(Some("\"7//trunk\""), None, None), false, false, false),
+            (of(Some("*"), None, None), true, true, false),
+            (of(None, Some("*"), None), false, false, true),
+            (of(None, Some(TAG), None), false, true, true),
+            (of(None, Some("\"x\""), None), true, true, true),
+            (
+                of(None, None, Some("Sun, 22 Nov 2026 04:20:01 GMT")),
+                true,
+                true,
+                false,
+            ),
+            (
+                of(None, None, Some("Sun, 22 Nov 2026 04:20:00 GMT")),
+                false,
+                false,
+                false,
+            ),
+            (
+                of(None, None, Some("Tue, 22 Dec 2026 00:00:00 GMT")),
+                true,
+                true,
+                true,
+            ),
+            (of(None, None, Some("yesterday")), true, true, true),
+        ] {
+            let judge = |etag: Option<&str>| conditions.let_change(etag, etag.map(|_| modified), now);
+            let judged = (judge(Some(TAG)), judge(Some(weak)), judge(None));
+            assert_eq!(judged, (there, weakly_there, absent), "{conditions:?}");
+        }
     }
 
     /// Each as Apache answers it.

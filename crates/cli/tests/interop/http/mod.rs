@@ -2,6 +2,7 @@
 
 mod ask;
 mod counts;
+mod mounted;
 mod operations;
 mod plain;
 mod proxy;

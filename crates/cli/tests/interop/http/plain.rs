@@ -8,20 +8,22 @@ use testkit::server::Server;
 use testkit::server::http::Site;
 use testkit::{Side, Tool, scratch};
 
+use super::ask::ask;
+
 /// Everybody must say a name: such programs lock, and locks have owners.
 const APACHE: &str =
     "SVNAutoversioning on\nAuthType Basic\nAuthName r\nAuthUserFile USERS\nRequire valid-user\n";
 const OURS: &str = "autoversioning = true\nanonymous = false\n[location.auth]\nhtpasswd-file = 'USERS'\n";
 
 /// A server with an empty repository in which every write becomes a revision.
-struct Place {
-    server: Server,
-    repository: PathBuf,
+pub(super) struct Place {
+    pub(super) server: Server,
+    pub(super) repository: PathBuf,
     root: TempDir,
 }
 
 impl Place {
-    fn new(side: Side) -> Place {
+    pub(super) fn new(side: Side) -> Place {
         let root = scratch();
         let repository = root.path().join("repo");
         Tool::new("svnadmin").arg("create").arg(&repository).ok();
@@ -37,7 +39,7 @@ impl Place {
         }
     }
 
-    fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         format!("http://127.0.0.1:{}/repo/", self.server.port())
     }
 }
@@ -155,4 +157,80 @@ fn cadaver_browses_and_writes() {
     let [theirs, ours] = Side::BOTH.map(cadaver);
     crate::pair::compare(&theirs, &ours);
     assert!(ours.contains("up.txt") && !ours.contains("failed: 5"), "{ours}");
+}
+
+/// alice, secret.
+const ALICE: (&str, &str) = ("Authorization", "Basic YWxpY2U6c2VjcmV0");
+
+const LOCK: &str =
+    "<lockinfo xmlns='DAV:'><lockscope><exclusive/></lockscope><locktype><write/></locktype></lockinfo>";
+const PROPPATCH: &str = "<propertyupdate xmlns='DAV:'><set><prop><c xmlns='http://subversion.tigris.org/xmlns/custom/'>v</c>\
+                         </prop></set></propertyupdate>";
+
+/// What becomes of writes that depend on what is there: a file, a folder, nothing.
+fn conditional(side: Side) -> String {
+    let place = Place::new(side);
+    let port = place.server.port();
+    let mut said = String::new();
+    let mut count = 0;
+    for (what, methods) in [
+        ("f&", &["PUT", "DELETE", "MOVE", "COPY", "PROPPATCH", "LOCK"][..]),
+        ("d/", &["DELETE", "MOVE", "PROPPATCH", "MKCOL"]),
+        ("absent", &["PUT", "MKCOL", "LOCK", "DELETE"]),
+    ] {
+        for method in methods {
+            for (name, wanted) in [
+                ("If-Match", "\"1//f\""),
+                ("If-Match", "its own"),
+                ("If-Match", "*"),
+                ("If-None-Match", "*"),
+                ("If-None-Match", "\"1//f\""),
+                ("If-Unmodified-Since", "Sun, 01 Nov 2020 10:00:00 GMT"),
+                ("If", "its own"),
+            ] {
+                // Apache asks for the tag at the destination as well, and for tokens at what is above.
+                let moves = ["MOVE", "COPY"].contains(method);
+                if moves && wanted == "*" || name == "If" && !["PUT", "PROPPATCH"].contains(method) {
+                    continue;
+                }
+                count += 1;
+                let folder = format!("/repo/{count}");
+                ask(port, "MKCOL", &folder, &[ALICE], "");
+                match what {
+                    "f&" => _ = ask(port, "PUT", &format!("{folder}/f&"), &[ALICE], "one"),
+                    "d/" => _ = ask(port, "MKCOL", &format!("{folder}/d"), &[ALICE], ""),
+                    _ => {}
+                }
+                let at = format!("{folder}/{what}");
+                let tag = ask(port, "HEAD", &at, &[ALICE], "").headers.remove("etag");
+                let tag = tag.map_or("\"none\"".to_owned(), |mut tag| tag.remove(0));
+                let condition = match (name, wanted) {
+                    ("If", _) => format!("([{tag}])"),
+                    (_, "its own") => tag,
+                    _ => wanted.to_owned(),
+                };
+                let to = format!("http://127.0.0.1:{port}{folder}/to");
+                let headers = [ALICE, (name, &condition), ("Destination", &to)];
+                let body = match *method {
+                    "PUT" => "two",
+                    "LOCK" => LOCK,
+                    "PROPPATCH" => PROPPATCH,
+                    _ => "",
+                };
+                let status = ask(port, method, &at, &headers, body).status;
+                said += &format!("{method} {what} {name} {wanted}: {status}\n");
+            }
+        }
+    }
+    said
+}
+
+#[test]
+fn writes_depend_on_what_is_there() {
+    let [theirs, ours] = std::thread::scope(|scope| {
+        let theirs = scope.spawn(|| conditional(Side::Theirs));
+        let ours = conditional(Side::Ours);
+        [theirs.join().expect("because Apache is there"), ours]
+    });
+    crate::pair::compare(&theirs, &ours);
 }

@@ -14,13 +14,13 @@ use base::{Date, Revnum, props};
 use http::StatusCode;
 use repos::prompt::takes_time;
 use repos::tree::Node;
-use wire::dav::conditions::{Conditions, Verdict};
-use wire::dav::{http_date, xml};
+use wire::dav::conditions::Verdict;
+use wire::dav::http_date;
 
 use self::target::{Found, Target};
 use super::Outcome;
+use super::conditions::{conditions, entity_tag};
 use super::fault::Fault;
-use super::propfind::etag;
 use super::visit::Visit;
 use crate::http::{Reply, Request};
 use crate::service::now;
@@ -77,9 +77,7 @@ fn tag(target: &Target) -> String {
     if target.working {
         return String::new();
     }
-    let mut path = String::new();
-    xml::escape_text(node.path().as_str(), &mut path);
-    etag(node.is_dir(), rev, &path)
+    entity_tag(node.is_dir(), rev, node.path())
 }
 
 fn last_modified(visit: &Visit<'_>, node: &Node) -> Result<Option<Date>, Fault> {
@@ -88,15 +86,6 @@ fn last_modified(visit: &Visit<'_>, node: &Node) -> Result<Option<Date>, Fault> 
     };
     let revprops = visit.repository().all_revprops(rev)?;
     Ok(revprops.get(props::DATE).and_then(|date| Date::parse(date).ok()))
-}
-
-fn conditions(request: &Request) -> Conditions<'_> {
-    Conditions {
-        if_match: request.header_utf8("if-match"),
-        if_none_match: request.header_utf8("if-none-match"),
-        if_modified_since: request.header("if-modified-since"),
-        if_unmodified_since: request.header("if-unmodified-since"),
-    }
 }
 
 /// Sends the client to another URL.
