@@ -33,12 +33,16 @@ impl FsPath {
     /// # Errors
     /// `FS_PATH_SYNTAX` otherwise.
     pub fn parse(text: &str) -> Result<Self> {
-        let canonical = text == "/" || text.strip_prefix('/').is_some_and(components_are_canonical);
-        if canonical {
+        if Self::is_canonical(text) {
             Ok(FsPath(text.into()))
         } else {
             Err(bad_path(text))
         }
+    }
+
+    /// True for what [`FsPath::parse`] accepts.
+    pub fn is_canonical(text: &str) -> bool {
+        text == "/" || text.strip_prefix('/').is_some_and(components_are_canonical)
     }
 
     /// Accepts a path that is canonical already, as bytes from disk.

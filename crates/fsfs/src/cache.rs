@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use quick_cache::sync::{Cache as QuickCache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
-use crate::format::changes::ChangedPath;
+use crate::format::change_list::ChangeList;
 use crate::format::dir::DirEntry;
 use crate::format::noderev::NodeRev;
 use crate::format::p2l::P2lEntry;
@@ -153,7 +153,7 @@ cached! {
     /// Part of a kept answer by its number and that of the part.
     AnswerPart(AnswerPart) = |value| 64 + value.as_ref().len();
     /// Changed-path list by revision.
-    Changes(Arc<[ChangedPath]>) = |value| value.iter().map(|c| size_of::<ChangedPath>() + c.path.len()).sum();
+    Changes(ChangeList) = |value| value.bytes();
 }
 
 /// The bytes that one window of a representation makes: at most `delta::window::WINDOW_SIZE`.

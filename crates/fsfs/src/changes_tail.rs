@@ -10,7 +10,8 @@ use std::cell::RefCell;
 use base::Revnum;
 
 use crate::disk::DiskFile;
-use crate::format::changes::{self, ChangedPath};
+use crate::format::change_list::ChangeList;
+use crate::format::changes;
 use crate::format::footer::Footer;
 use crate::format::l2p;
 use crate::fs::Fs;
@@ -28,7 +29,7 @@ const CHANGES: u64 = 1;
 impl Fs {
     /// The list of a revision, if its file is one of a directory in which a walk is going on; `None` where it takes
     /// the long way.
-    pub(crate) fn changes_in_tail(&self, rev: Revnum) -> Option<Vec<ChangedPath>> {
+    pub(crate) fn changes_in_tail(&self, rev: Revnum) -> Option<ChangeList> {
         if !self.format().logical || self.is_packed(rev) {
             return None;
         }
@@ -43,7 +44,7 @@ impl Fs {
     }
 }
 
-fn list(file: &dyn DiskFile, rev: Revnum, tail: &mut Vec<u8>) -> Option<Vec<ChangedPath>> {
+fn list(file: &dyn DiskFile, rev: Revnum, tail: &mut Vec<u8>) -> Option<ChangeList> {
     let file_len = file.len().ok()?;
     let tail_len = file_len.min(TAIL as u64);
     let tail_start = file_len - tail_len;

@@ -39,6 +39,7 @@ mod txn;
 pub use batch::Batch;
 pub use cache::Cache;
 pub use create::{CreateOptions, create};
+pub use format::change_list::{Change, ChangeList, Changes};
 pub use format::changes::{ChangeKind, ChangedPath};
 pub use format::dir::DirEntry;
 #[doc(hidden)]

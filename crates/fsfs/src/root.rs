@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 
 use crate::cache::Key;
 use crate::disk::is_missing;
+use crate::format::change_list::ChangeList;
 use crate::format::changes::{self, ChangedPath, ChangesError, RawChange};
 use crate::format::dir::{self, DirEntry};
 use crate::format::id::{IdPart, NodeRevId, Tail, TxnId};
@@ -151,7 +152,7 @@ impl Root {
     /// `FS_CORRUPT` and what reading a file may say.
     pub fn changed_paths(&self) -> Result<Arc<[ChangedPath]>> {
         match &self.0.tree {
-            Tree::Revision(rev) => self.fs().changes(*rev),
+            Tree::Revision(rev) => Ok(self.fs().changes(*rev)?.to_vec().into()),
             Tree::Transaction(txn, name) => {
                 if let Some(log) = self.fs().live_changes(*txn)? {
                     let folded = changes::fold(log)?;
@@ -416,26 +417,25 @@ impl Fs {
         }
     }
 
-    /// What a revision changed, one entry a path, sorted by path bytes: [`Root::changed_paths`] without a root.
+    /// What a revision changed: [`Root::changed_paths`] without a root, and in the form that takes least.
     ///
     /// # Errors
     /// `FS_NO_SUCH_REVISION`, `FS_CORRUPT` and what reading a file may say.
-    pub fn changed_paths(&self, rev: Revnum) -> Result<Arc<[ChangedPath]>> {
+    pub fn changed_paths(&self, rev: Revnum) -> Result<ChangeList> {
         self.check_rev(rev)?;
         self.changes(rev)
     }
 
     /// The changed-path list of a revision, which must exist.
-    pub(crate) fn changes(&self, rev: Revnum) -> Result<Arc<[ChangedPath]>> {
-        let key = Key::new::<Arc<[ChangedPath]>>(self.instance(), rev.0, 0);
+    pub(crate) fn changes(&self, rev: Revnum) -> Result<ChangeList> {
+        let key = Key::new::<ChangeList>(self.instance(), rev.0, 0);
         if let Some(list) = self.cache().get(&key) {
             return Ok(list);
         }
         let list = match self.changes_in_tail(rev) {
             Some(list) => list,
-            None => changes::normalize(self.stored_changes(rev)?),
+            None => changes::normalize(self.stored_changes(rev)?).iter().collect(),
         };
-        let list: Arc<[ChangedPath]> = list.into();
         self.cache().insert(key, list.clone());
         Ok(list)
     }

@@ -39,7 +39,8 @@ pub mod user_locks;
 
 pub use create::{CreateOptions, create};
 pub use fsfs::{
-    AnswerPart, Cache, CacheCounts, ChangeKind, ChangedPath, FsInfo, TextPiece, TextReader, prompt,
+    AnswerPart, Cache, CacheCounts, Change, ChangeKind, ChangeList, ChangedPath, FsInfo, TextPiece,
+    TextReader, prompt,
 };
 pub use get::{Dirent, DirentFields, File};
 pub use repo::{OpenOptions, Repository, RevisionAccess};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use base::{Code, Date, Depth, Error, FsPath, Lock, Props, Result, Revnum, props};
 use fsfs::disk::{Disk, RealDisk, UnsyncedDisk};
-use fsfs::{Cache, ChangeKind, ChangedPath, Fs, FsInfo};
+use fsfs::{Cache, ChangeKind, ChangeList, ChangedPath, Fs, FsInfo};
 
 use crate::access::{Readable, Subtree};
 
@@ -145,14 +145,14 @@ impl Repository {
             return Ok(RevisionAccess::Full);
         }
         let changes = self.0.fs.changed_paths(rev)?;
-        Ok(changes_access(&changes, readable))
+        Ok(changes_access(&changes.to_vec(), readable))
     }
 
     /// What a revision changed, whoever may see it.
     ///
     /// # Errors
     /// `FS_NO_SUCH_REVISION`.
-    pub fn changed_paths(&self, rev: Revnum) -> Result<Arc<[ChangedPath]>> {
+    pub fn changed_paths(&self, rev: Revnum) -> Result<ChangeList> {
         self.0.fs.changed_paths(rev)
     }
 

@@ -4,11 +4,13 @@
 //! (`<rev> <path>`, or empty). A revision's list ends with an empty line. The IDs are those of the transaction: never
 //! resolve them, look the path up.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
 use base::{FsPath, NodeKind, Revnum};
 
+use super::change_list::{Change, ChangeList, ListBuilder};
 use super::decode_error;
 use super::id::NodeRevId;
 use super::number::{BadRev, parse_rev};
@@ -92,33 +94,57 @@ pub(crate) struct RawChange {
     pub(crate) info: ChangedPath,
 }
 
+/// An entry as it stands in a text.
+struct Entry<'a> {
+    id: NodeRevId,
+    is_reset: bool,
+    change: Change<'a>,
+}
+
 /// Reads a list: up to its empty line, or (a transaction's log) to the end of the input.
 pub(crate) fn parse(text: &[u8], ends_with_input: bool) -> Result<Vec<RawChange>, ChangesError> {
     // A real entry takes at least 30 bytes.
     let mut list = Vec::with_capacity(text.len() / 64);
-    parse_each(text, ends_with_input, |change| list.push(change))?;
+    parse_each(text, ends_with_input, |entry| {
+        list.push(RawChange {
+            id: entry.id,
+            is_reset: entry.is_reset,
+            info: entry.change.to_owned(),
+        });
+    })?;
     Ok(list)
 }
 
 /// What [`normalize`] makes of a revision's list, without the detour where the list is normal already.
-pub(crate) fn parse_normal(text: &[u8]) -> Result<Vec<ChangedPath>, ChangesError> {
-    let mut list: Vec<ChangedPath> = Vec::with_capacity(text.len() / 64);
+pub(crate) fn parse_normal(text: &[u8]) -> Result<ChangeList, ChangesError> {
+    thread_local! {
+        static BUFFER: RefCell<String> = const { RefCell::new(String::new()) };
+    }
+    let mut list = ListBuilder::new(BUFFER.take());
+    let mut last = None;
     let mut is_normal = true;
-    parse_each(text, false, |change| {
-        let ascends = list.last().is_none_or(|last| last.path < change.info.path);
-        is_normal &= ascends && !change.is_reset;
-        list.push(change.info);
+    parse_each(text, false, |entry| {
+        is_normal &= last < Some(entry.change.path) && !entry.is_reset;
+        last = Some(entry.change.path);
+        list.push(&entry.change);
     })?;
+    let (list, buffer) = list.finish_in();
+    if buffer.capacity() <= KEPT_BUFFER {
+        BUFFER.set(buffer);
+    }
     match is_normal {
         true => Ok(list),
-        false => Ok(normalize(parse(text, false)?)),
+        false => Ok(normalize(parse(text, false)?).iter().collect()),
     }
 }
 
-fn parse_each(
-    text: &[u8],
+/// The most memory that a thread keeps to make lists in, bytes.
+const KEPT_BUFFER: usize = 64 << 10;
+
+fn parse_each<'a>(
+    text: &'a [u8],
     ends_with_input: bool,
-    mut each: impl FnMut(RawChange),
+    mut each: impl FnMut(Entry<'a>),
 ) -> Result<(), ChangesError> {
     let mut lines = Lines(text);
     loop {
@@ -139,7 +165,7 @@ fn parse_each(
                 BadRev::Junk => ChangesError::CopyFrom,
             })?;
             let path = source.get(space + 1..).ok_or(ChangesError::CopyFrom)?;
-            entry.info.copyfrom = Some((
+            entry.change.copyfrom = Some((
                 rev,
                 parse_path(path, ChangesError::CopyFrom, ChangesError::UnknownPath)?,
             ));
@@ -148,7 +174,7 @@ fn parse_each(
     }
 }
 
-fn parse_line(line: &[u8]) -> Result<RawChange, ChangesError> {
+fn parse_line(line: &[u8]) -> Result<Entry<'_>, ChangesError> {
     let mut rest = line;
     let mut field = || {
         let space = memchr::memchr(b' ', rest).ok_or(ChangesError::Line)?;
@@ -190,7 +216,7 @@ fn parse_line(line: &[u8]) -> Result<RawChange, ChangesError> {
         _ => ChangesError::PathBytes,
     };
     let path = parse_path(rest, ChangesError::Path, not_utf8)?;
-    let info = ChangedPath {
+    let change = Change {
         path,
         change,
         node_kind,
@@ -199,14 +225,15 @@ fn parse_line(line: &[u8]) -> Result<RawChange, ChangesError> {
         mergeinfo_mod,
         copyfrom: None,
     };
-    Ok(RawChange { id, is_reset, info })
+    Ok(Entry { id, is_reset, change })
 }
 
-fn parse_path(path: &[u8], malformed: ChangesError, not_utf8: ChangesError) -> Result<FsPath, ChangesError> {
-    FsPath::parse_bytes(path).map_err(|_| match str::from_utf8(path) {
-        Ok(_) => malformed,
-        Err(_) => not_utf8,
-    })
+fn parse_path(path: &[u8], malformed: ChangesError, not_utf8: ChangesError) -> Result<&str, ChangesError> {
+    let path = str::from_utf8(path).map_err(|_| not_utf8)?;
+    match FsPath::is_canonical(path) {
+        true => Ok(path),
+        false => Err(malformed),
+    }
 }
 
 fn parse_flag(word: &[u8]) -> Option<bool> {
@@ -579,7 +606,8 @@ mod tests {
             let text: String = lines.iter().map(|(action, path)| line(action, path)).collect();
             let text = text + "\n";
             let stored = parse(text.as_bytes(), false).expect("well-formed");
-            assert_eq!(parse_normal(text.as_bytes()), Ok(normalize(stored)), "{text}");
+            let list = parse_normal(text.as_bytes()).map(|list| list.to_vec());
+            assert_eq!(list, Ok(normalize(stored)), "{text}");
         }
         assert_eq!(parse_normal(b"x add true true /a\n\n\n"), Err(ChangesError::Id));
     }

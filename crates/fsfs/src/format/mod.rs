@@ -7,6 +7,7 @@
 //!
 //! What is absent: files, caches, and the decision which of these things is where (`layout`, `rev_file`).
 
+pub(crate) mod change_list;
 pub(crate) mod changes;
 pub(crate) mod dir;
 pub mod doors;

@@ -15,7 +15,8 @@ use super::merged_log::FoldedLog;
 use super::proto_rev::ProtoWriter;
 use super::state::{NodeKey, ROOT, State};
 use crate::cache::{Chunk, Key};
-use crate::format::changes::{self, ChangedPath};
+use crate::format::change_list::ChangeList;
+use crate::format::changes;
 use crate::format::dir::{self, DirEntry};
 use crate::format::id::{IdPart, NodeRevId, Tail};
 use crate::format::noderev::{CopyRoot, NodeRev};
@@ -44,7 +45,7 @@ pub(super) struct Written {
     dirs: Vec<(u64, Arc<[DirEntry]>, Vec<u8>)>,
     props: Vec<(u64, Arc<Props>)>,
     /// Unless there are very many.
-    changed_paths: Option<Arc<[ChangedPath]>>,
+    changed_paths: Option<ChangeList>,
 }
 
 /// Writes one revision's tree.
@@ -82,7 +83,7 @@ impl TreeWriter<'_> {
             props: Vec::new(),
             changed_paths: match &log {
                 FoldedLog::Here(log) if log.len() <= FED => {
-                    Some(log.iter().map(|change| change.info.clone()).collect())
+                    Some(log.iter().map(|change| &change.info).collect())
                 }
                 FoldedLog::Here(_) | FoldedLog::Away(_) => None,
             },
@@ -302,7 +303,7 @@ impl Written {
             cache.insert(Key::new::<Arc<Props>>(instance, rev, item), list);
         }
         if let Some(list) = self.changed_paths {
-            cache.insert(Key::new::<Arc<[ChangedPath]>>(instance, rev, 0), list);
+            cache.insert(Key::new::<ChangeList>(instance, rev, 0), list);
         }
     }
 }

@@ -1,9 +1,7 @@
 //! One entry of the log: what it shows, to whom.
 
-use std::sync::Arc;
-
 use base::{Cancel, FsPath, NodeKind, PropList, Result, Revnum};
-use fsfs::{ChangeKind, ChangedPath, Root};
+use fsfs::{ChangeKind, ChangeList, ChangedPath, Root};
 
 use super::{Options, Revprops, Sink};
 use crate::access::{Readable, Subtree};
@@ -15,7 +13,7 @@ pub struct LogEntry<'a> {
     /// The revision; `None` ends the entries below the last one with `has_children`.
     pub rev: Option<Revnum>,
     /// What it changed, sorted by path; empty if that was not asked for.
-    pub changes: &'a [ChangedPath],
+    pub changes: &'a ChangeList,
     /// Entries that it merged follow, until one without a revision.
     pub has_children: bool,
     /// It is here because a merge of it was undone.
@@ -55,7 +53,7 @@ impl LogEntry<'_> {
 /// What was read of a revision before its turn: a failure counts only if what failed is needed.
 #[derive(Default)]
 pub(super) struct Read {
-    pub(super) changes: Option<Result<Arc<[ChangedPath]>>>,
+    pub(super) changes: Option<Result<ChangeList>>,
     pub(super) revprops: Option<Result<PropList>>,
 }
 
@@ -117,17 +115,25 @@ impl<'a, 's> Entries<'a, 's> {
         self.cancel.check()?;
         let fs = self.repo.fs();
         let mut access = RevisionAccess::Full;
-        let mut visible = Visible::None;
+        let mut visible = ChangeList::default();
         if self.needs_changes() {
-            let changes = match read.changes {
-                Some(changes) => changes?,
+            let list = match read.changes {
+                Some(list) => list?,
                 None => fs.changed_paths(rev)?,
             };
-            if !self.all {
-                access = changes_access(&changes, self.readable);
-            }
-            if self.options.changed_paths {
-                visible = self.visible(rev, changes, access)?;
+            if self.all && list.knows_kinds() {
+                visible = list;
+            } else {
+                let changes = list.to_vec();
+                if !self.all {
+                    access = changes_access(&changes, self.readable);
+                }
+                if self.options.changed_paths {
+                    visible = match access == RevisionAccess::Full && list.knows_kinds() {
+                        true => list,
+                        false => self.visible(rev, &changes)?,
+                    };
+                }
             }
         }
         let revprops = match (access, read.revprops) {
@@ -138,7 +144,7 @@ impl<'a, 's> Entries<'a, 's> {
         };
         (self.sink)(&LogEntry {
             rev: Some(rev),
-            changes: visible.as_slice(),
+            changes: &visible,
             has_children,
             subtractive_merge,
             revprops,
@@ -161,7 +167,7 @@ impl<'a, 's> Entries<'a, 's> {
     pub(super) fn end_children(&mut self) -> Result<()> {
         (self.sink)(&LogEntry {
             rev: None,
-            changes: &[],
+            changes: &ChangeList::default(),
             has_children: false,
             subtractive_merge: false,
             revprops: None,
@@ -170,12 +176,8 @@ impl<'a, 's> Entries<'a, 's> {
         })
     }
 
-    /// What may be seen of the changes; without copying them if that is all of them as they are stored.
-    fn visible(&self, rev: Revnum, changes: Arc<[ChangedPath]>, access: RevisionAccess) -> Result<Visible> {
-        let complete = changes.iter().all(|c| c.node_kind != NodeKind::Unknown);
-        if access == RevisionAccess::Full && complete {
-            return Ok(Visible::Stored(changes));
-        }
+    /// What may be seen of the changes, with their kinds.
+    fn visible(&self, rev: Revnum, changes: &[ChangedPath]) -> Result<ChangeList> {
         let root = self.repo.fs().root(rev)?;
         let mut seen = Vec::with_capacity(changes.len());
         for change in changes.iter().filter(|c| self.all || self.readable.read(&c.path)) {
@@ -184,27 +186,11 @@ impl<'a, 's> Entries<'a, 's> {
                 .copyfrom
                 .take_if(|(_, source)| !self.all && !self.readable.read(source));
             if change.node_kind == NodeKind::Unknown {
-                change.node_kind = kind_of(&root, &change, &changes)?;
+                change.node_kind = kind_of(&root, &change, changes)?;
             }
             seen.push(change);
         }
-        Ok(Visible::Chosen(seen))
-    }
-}
-
-enum Visible {
-    None,
-    Stored(Arc<[ChangedPath]>),
-    Chosen(Vec<ChangedPath>),
-}
-
-impl Visible {
-    fn as_slice(&self) -> &[ChangedPath] {
-        match self {
-            Visible::None => &[],
-            Visible::Stored(changes) => changes,
-            Visible::Chosen(changes) => changes,
-        }
+        Ok(seen.iter().collect())
     }
 }
 

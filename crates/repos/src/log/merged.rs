@@ -2,7 +2,7 @@
 
 use base::mergeinfo::{Inheritance as Match, Mergeinfo};
 use base::{FsPath, NodeKind, RelPath, Result, Revnum, props};
-use fsfs::{ChangeKind, ChangedPath, Fs, Node, Root};
+use fsfs::{Change, ChangeKind, ChangedPath, Fs, Node, Root};
 
 use crate::history::previous_location;
 use crate::mergeinfo;
@@ -56,16 +56,16 @@ fn changes_where(fs: &Fs, rev: Revnum, paths: &[FsPath], inherited: &Inherited<'
         return Ok(merged);
     };
     let root = fs.root(rev)?;
-    let changed = root.changed_paths()?;
-    let mut explicit: Vec<&FsPath> = Vec::new();
-    for change in changed.iter().filter(|change| may_change(change)) {
-        let Some((old, new)) = explicit_change(&root, before, change)? else {
+    let mut explicit: Vec<FsPath> = Vec::new();
+    for change in fs.changed_paths(rev)?.iter().filter(may_change) {
+        let change = change.to_owned();
+        let Some((old, new)) = explicit_change(&root, before, &change)? else {
             continue;
         };
-        explicit.push(&change.path);
         if paths.iter().any(|path| path.contains(&change.path)) {
             merged.take(&old, &new);
         }
+        explicit.push(change.path);
     }
     if explicit.is_empty() {
         return Ok(merged);
@@ -88,7 +88,7 @@ fn effective(node: &Node) -> Result<Mergeinfo> {
 }
 
 /// True if a change can have changed its node's own mergeinfo.
-fn may_change(change: &ChangedPath) -> bool {
+fn may_change(change: &Change<'_>) -> bool {
     change.change != ChangeKind::Delete && change.prop_mod && change.mergeinfo_mod != Some(false)
 }
 

@@ -53,16 +53,10 @@ fn read(fs: &Fs, revs: Vec<Revnum>, (changes, revprops): (bool, bool)) -> (Vec<(
         let changes = changes.then(|| fs.changed_paths(rev));
         let revprops = lists.next();
         if let Some(Ok(changes)) = &changes {
-            size += changes
-                .iter()
-                .map(|change| size_of_val(change) + change.path.len())
-                .sum::<usize>();
+            size += changes.bytes();
         }
         if let Some(Ok(props)) = &revprops {
-            size += props
-                .iter()
-                .map(|(name, value)| 96 + name.len() + value.len())
-                .sum::<usize>();
+            size += 64 + props.text_len();
         }
         (rev, Read { changes, revprops })
     });

@@ -79,18 +79,18 @@ fn done(items: Vec<Item>, result: base::Result<()>) -> Answer {
 }
 
 fn entry_item(entry: &LogEntry<'_>) -> Item {
-    let change = |change: &repos::ChangedPath| {
+    let change = |change: repos::Change<'_>| {
         let action = match change.change {
             ChangeKind::Add => "A",
             ChangeKind::Delete => "D",
             ChangeKind::Replace => "R",
             ChangeKind::Modify => "M",
         };
-        let copyfrom = change.copyfrom.iter();
+        let copyfrom = change.copyfrom.into_iter();
         list([
-            text(change.path.as_str()),
+            text(change.path),
             word(action),
-            list(copyfrom.flat_map(|(rev, path)| [text(path.as_str()), number(*rev)])),
+            list(copyfrom.flat_map(|(rev, path)| [text(path), number(rev)])),
             list([
                 text(change.node_kind.word()),
                 flag(change.text_mod),

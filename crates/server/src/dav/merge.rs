@@ -114,7 +114,7 @@ fn changed_nodes(visit: &Visit<'_>, rev: Revnum) -> Result<Vec<(FsPath, bool)>, 
     let mut seen = HashSet::new();
     let mut all = Vec::new();
     for change in changes.iter() {
-        let path = &change.path;
+        let path = change.to_owned().path;
         if change.change != ChangeKind::Delete && seen.insert(path.clone()) {
             all.push((path.clone(), change.node_kind == NodeKind::Dir));
         }

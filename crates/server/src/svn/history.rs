@@ -166,18 +166,17 @@ fn write_log_entry(w: &mut Writer<'_>, entry: &log::LogEntry<'_>) {
         }
     }
     head.write(w, |w| {
-        for change in entry.changes {
+        for change in entry.changes.iter() {
             let action = match change.change {
                 ChangeKind::Add => 'A',
                 ChangeKind::Delete => 'D',
                 ChangeKind::Replace => 'R',
                 ChangeKind::Modify => 'M',
             };
-            let copyfrom = change.copyfrom.as_ref().map(|(rev, path)| (path.as_str(), *rev));
             LogChange {
-                path: &change.path,
+                path: change.path,
                 action,
-                copyfrom,
+                copyfrom: change.copyfrom.map(|(rev, path)| (path, rev)),
                 kind: change.node_kind,
                 text_mods: change.text_mod,
                 prop_mods: change.prop_mod,

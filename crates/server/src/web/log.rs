@@ -56,7 +56,7 @@ pub(super) fn page(visit: &mut Visit<'_>, reply: &mut Reply, place: &Place, quer
                     author: prop(props::AUTHOR),
                     date: date(entry.prop(props::DATE)),
                     message: prop(props::LOG),
-                    changes: entry.changes.len(),
+                    changes: entry.changes.iter().count(),
                 });
             }
             Ok(())

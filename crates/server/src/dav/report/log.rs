@@ -68,16 +68,16 @@ const ROOT: &str = "S:log-report";
 
 fn write(out: &mut Vec<u8>, entry: &log::LogEntry<'_>, encode_binary: bool) {
     let mut item = LogItem::begin(out);
-    for change in entry.changes {
+    for change in entry.changes.iter() {
         item.change(&Change {
-            path: change.path.as_str(),
+            path: change.path,
             what: match change.change {
                 ChangeKind::Add => "added",
                 ChangeKind::Delete => "deleted",
                 ChangeKind::Replace => "replaced",
                 ChangeKind::Modify => "modified",
             },
-            copyfrom: change.copyfrom.as_ref().map(|(rev, path)| (path.as_str(), *rev)),
+            copyfrom: change.copyfrom.map(|(rev, path)| (path, rev)),
             kind: change.node_kind,
             text_mods: change.text_mod,
             prop_mods: change.prop_mod,

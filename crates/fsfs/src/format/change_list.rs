@@ -1,0 +1,308 @@
+//! A changed-path list as a log wants it: one piece of memory, walked from front to back.
+//!
+//! A log goes over the lists of thousands of revisions and keeps each of them in the cache. So a list is a single text: a byte
+//! that says whether all kinds are known, then for each change two letters (what happened and to what kind; the three
+//! flags), the path, NUL, the copy source (`<rev> <path>`, or nothing), NUL. No path has a NUL. The form is ours and never
+//! leaves the process; who needs a change for longer than a glance makes a [`ChangedPath`] of it.
+
+use std::fmt;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use base::{FsPath, NodeKind, Revnum};
+
+use super::changes::{ChangeKind, ChangedPath};
+
+/// What a revision changed, one entry a path, sorted by path bytes. Cheap to clone.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct ChangeList(Arc<str>);
+
+/// One change of a list, borrowed from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change<'a> {
+    /// The path, canonical as an [`FsPath`] is.
+    pub path: &'a str,
+    /// What happened to it.
+    pub change: ChangeKind,
+    /// Unknown in revisions written by formats < 4.
+    pub node_kind: NodeKind,
+    /// The text changed.
+    pub text_mod: bool,
+    /// The properties changed.
+    pub prop_mod: bool,
+    /// `svn:mergeinfo` changed; `None` = not recorded (formats < 7).
+    pub mergeinfo_mod: Option<bool>,
+    /// Copy source, canonical as well.
+    pub copyfrom: Option<(Revnum, &'a str)>,
+}
+
+impl Change<'_> {
+    /// The same change, to be kept.
+    pub fn to_owned(self) -> ChangedPath {
+        let path = |path| FsPath::parse(path).expect("because a list holds canonical paths");
+        ChangedPath {
+            path: path(self.path),
+            change: self.change,
+            node_kind: self.node_kind,
+            text_mod: self.text_mod,
+            prop_mod: self.prop_mod,
+            mergeinfo_mod: self.mergeinfo_mod,
+            copyfrom: self.copyfrom.map(|(rev, source)| (rev, path(source))),
+        }
+    }
+}
+
+impl ChangedPath {
+    /// The same change, borrowed.
+    pub(crate) fn as_change(&self) -> Change<'_> {
+        Change {
+            path: self.path.as_str(),
+            change: self.change,
+            node_kind: self.node_kind,
+            text_mod: self.text_mod,
+            prop_mod: self.prop_mod,
+            mergeinfo_mod: self.mergeinfo_mod,
+            copyfrom: self.copyfrom.as_ref().map(|(rev, path)| (*rev, path.as_str())),
+        }
+    }
+}
+
+impl ChangeList {
+    /// The changes, by path.
+    pub fn iter(&self) -> Changes<'_> {
+        Changes(self.0.get(1..).unwrap_or_default())
+    }
+
+    /// True if nothing was changed.
+    pub fn is_empty(&self) -> bool {
+        self.0.len() <= 1
+    }
+
+    /// True if the kind of each node is known.
+    pub fn knows_kinds(&self) -> bool {
+        !self.0.starts_with(SOME_UNKNOWN)
+    }
+
+    /// Bytes of memory that it takes.
+    pub fn bytes(&self) -> usize {
+        16 + self.0.len()
+    }
+
+    /// All changes, to be kept.
+    pub fn to_vec(&self) -> Vec<ChangedPath> {
+        self.iter().map(Change::to_owned).collect()
+    }
+}
+
+impl<'a> FromIterator<&'a ChangedPath> for ChangeList {
+    /// Takes changes in the order of their paths.
+    fn from_iter<T: IntoIterator<Item = &'a ChangedPath>>(changes: T) -> Self {
+        let mut list = ListBuilder::new(String::new());
+        for change in changes {
+            list.push(&change.as_change());
+        }
+        list.finish()
+    }
+}
+
+impl fmt::Debug for ChangeList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
+
+/// Walks over a list.
+#[derive(Clone, Debug)]
+pub struct Changes<'a>(&'a str);
+
+impl<'a> Iterator for Changes<'a> {
+    type Item = Change<'a>;
+
+    fn next(&mut self) -> Option<Change<'a>> {
+        let &[what, flags, ..] = self.0.as_bytes() else {
+            return None;
+        };
+        let (path, rest) = cut(self.0.get(2..)?)?;
+        let (source, rest) = cut(rest)?;
+        self.0 = rest;
+        let (change, node_kind) = what_of(what);
+        let (text_mod, prop_mod, mergeinfo_mod) = flags_of(flags);
+        let copyfrom = match source.split_once(' ') {
+            None => None,
+            Some((rev, path)) => Some((Revnum::parse(rev.as_bytes())?, path)),
+        };
+        Some(Change {
+            path,
+            change,
+            node_kind,
+            text_mod,
+            prop_mod,
+            mergeinfo_mod,
+            copyfrom,
+        })
+    }
+}
+
+fn cut(text: &str) -> Option<(&str, &str)> {
+    let end = memchr::memchr(0, text.as_bytes())?;
+    Some((text.get(..end)?, text.get(end + 1..)?))
+}
+
+/// Begins a list of which not every kind is known.
+const SOME_UNKNOWN: char = 'u';
+/// Begins any other.
+const ALL_KNOWN: char = 'k';
+
+/// Makes a list.
+pub(crate) struct ListBuilder(String);
+
+impl ListBuilder {
+    /// Makes it in `buffer`, of which only the memory counts.
+    pub(crate) fn new(mut buffer: String) -> Self {
+        buffer.clear();
+        buffer.push(ALL_KNOWN);
+        ListBuilder(buffer)
+    }
+
+    /// Adds a change. Its path comes after all before.
+    pub(crate) fn push(&mut self, change: &Change<'_>) {
+        if change.node_kind == NodeKind::Unknown {
+            self.0.replace_range(..1, SOME_UNKNOWN.encode_utf8(&mut [0; 4]));
+        }
+        self.0.push(what_letter(change.change, change.node_kind));
+        self.0.push(flags_letter(change));
+        self.0.push_str(change.path);
+        self.0.push('\0');
+        if let Some((rev, path)) = change.copyfrom {
+            // Writing to a string cannot fail.
+            _ = write!(self.0, "{rev} {path}");
+        }
+        self.0.push('\0');
+    }
+
+    /// The list, and the memory that it was made in.
+    pub(crate) fn finish_in(self) -> (ChangeList, String) {
+        (ChangeList(self.0.as_str().into()), self.0)
+    }
+
+    /// The list.
+    pub(crate) fn finish(self) -> ChangeList {
+        self.finish_in().0
+    }
+}
+
+/// The first of the letters that a change begins with; letters are ASCII.
+const LETTERS: u8 = b'A';
+
+fn what_letter(change: ChangeKind, kind: NodeKind) -> char {
+    let change = match change {
+        ChangeKind::Modify => 0,
+        ChangeKind::Add => 1,
+        ChangeKind::Delete => 2,
+        ChangeKind::Replace => 3,
+    };
+    let kind = match kind {
+        NodeKind::None => 0,
+        NodeKind::File => 1,
+        NodeKind::Dir => 2,
+        NodeKind::Symlink => 3,
+        NodeKind::Unknown => 4,
+    };
+    char::from(LETTERS + change * 5 + kind)
+}
+
+fn what_of(letter: u8) -> (ChangeKind, NodeKind) {
+    let number = letter.wrapping_sub(LETTERS);
+    let change = match number / 5 {
+        0 => ChangeKind::Modify,
+        1 => ChangeKind::Add,
+        2 => ChangeKind::Delete,
+        _ => ChangeKind::Replace,
+    };
+    let kind = match number % 5 {
+        0 => NodeKind::None,
+        1 => NodeKind::File,
+        2 => NodeKind::Dir,
+        3 => NodeKind::Symlink,
+        _ => NodeKind::Unknown,
+    };
+    (change, kind)
+}
+
+fn flags_letter(change: &Change<'_>) -> char {
+    let mergeinfo = match change.mergeinfo_mod {
+        None => 0,
+        Some(false) => 1,
+        Some(true) => 2,
+    };
+    char::from(LETTERS + mergeinfo * 4 + u8::from(change.text_mod) * 2 + u8::from(change.prop_mod))
+}
+
+fn flags_of(letter: u8) -> (bool, bool, Option<bool>) {
+    let number = letter.wrapping_sub(LETTERS);
+    let mergeinfo = match number / 4 {
+        0 => None,
+        1 => Some(false),
+        _ => Some(true),
+    };
+    (number & 2 != 0, number & 1 != 0, mergeinfo)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_change_comes_back() {
+        let path = |text: &str| FsPath::parse(text).expect("canonical");
+        let mut all = Vec::new();
+        for change in [
+            ChangeKind::Modify,
+            ChangeKind::Add,
+            ChangeKind::Delete,
+            ChangeKind::Replace,
+        ] {
+            for node_kind in [
+                NodeKind::None,
+                NodeKind::File,
+                NodeKind::Dir,
+                NodeKind::Symlink,
+                NodeKind::Unknown,
+            ] {
+                for flags in 0..12u8 {
+                    let (text_mod, prop_mod) = (flags & 1 != 0, flags & 2 != 0);
+                    let mergeinfo_mod = [None, Some(false), Some(true)][usize::from(flags / 4)];
+                    let copyfrom = match all.len() % 3 {
+                        0 => None,
+                        1 => Some((Revnum(0), path("/"))),
+                        _ => Some((Revnum(u64::MAX >> 1), path("/ä b/ü"))),
+                    };
+                    all.push(ChangedPath {
+                        path: path(&format!("/ö {:04}", all.len())),
+                        change,
+                        node_kind,
+                        text_mod,
+                        prop_mod,
+                        mergeinfo_mod,
+                        copyfrom,
+                    });
+                }
+            }
+        }
+        let list: ChangeList = all.iter().collect();
+        assert_eq!(list.to_vec(), all);
+        assert!(!list.knows_kinds() && !list.is_empty());
+        for change in &all {
+            let list: ChangeList = [change].into_iter().collect();
+            assert_eq!(list.knows_kinds(), change.node_kind != NodeKind::Unknown);
+            assert_eq!(list.to_vec(), std::slice::from_ref(change));
+        }
+    }
+
+    #[test]
+    fn nothing_is_nothing() {
+        for list in [ChangeList::default(), [].into_iter().collect()] {
+            assert!(list.is_empty() && list.knows_kinds() && list.iter().next().is_none());
+        }
+    }
+}
