@@ -5,7 +5,10 @@
 //! only if all of that is still so. The engine knows nothing else about answers: they are bytes, in parts.
 //!
 //! Parts are values of the cache, each by itself. An answer of which one has gone is as good as none.
+//!
+//! Short answers that tell nothing that may change are kept as one value ([`KeptValue`]), in the form that suits who has made it.
 
+use std::any::Any;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,6 +22,9 @@ use crate::fs::Fs;
 #[derive(Clone)]
 pub struct AnswerPart(Arc<dyn AsRef<[u8]> + Send + Sync>);
 
+/// An answer in the form that suits who keeps it.
+pub type KeptValue = Arc<dyn Any + Send + Sync>;
+
 /// What an answer tells of a revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToldRevision {
@@ -29,11 +35,20 @@ pub struct ToldRevision {
 
 /// What there is to know of a kept answer.
 pub(crate) struct KeptAnswer {
-    name: Box<str>,
+    name: Box<[u8]>,
+    /// All of it, and its bytes; such an answer has no parts.
+    value: Option<(KeptValue, usize)>,
     told: Box<[ToldRevision]>,
     parts: u64,
     /// Of which answer the parts are: there may have been others of the same name.
     number: u64,
+}
+
+/// Answers of each form have names of their own.
+#[derive(Clone, Copy)]
+enum Form {
+    InParts,
+    Value,
 }
 
 impl AnswerPart {
@@ -75,13 +90,22 @@ impl KeptAnswer {
     pub(crate) fn bytes(&self) -> usize {
         let text = |text: &Option<Box<[u8]>>| text.as_ref().map_or(0, |text| text.len() + 16);
         let told = |told: &ToldRevision| size_of::<ToldRevision>() + text(&told.date) + text(&told.author);
-        self.name.len() + self.told.iter().map(told).sum::<usize>()
+        let value = self.value.as_ref().map_or(0, |(_, bytes)| *bytes);
+        size_of::<KeptAnswer>() + value + self.name.len() + self.told.iter().map(told).sum::<usize>()
     }
 
-    fn key(fs: &Fs, name: &str) -> Key {
+    fn key(fs: &Fs, name: &[u8], form: Form) -> Key {
         let mut hash = DefaultHasher::new();
         name.hash(&mut hash);
-        Key::new::<Arc<KeptAnswer>>(fs.instance(), 0, hash.finish())
+        Key::part::<Arc<KeptAnswer>>(fs.instance(), 0, hash.finish(), form as u64)
+    }
+
+    /// What was kept under a name.
+    fn find(fs: &Fs, name: &[u8], form: Form) -> Option<Arc<KeptAnswer>> {
+        let kept = fs
+            .cache()
+            .get::<Arc<KeptAnswer>>(&KeptAnswer::key(fs, name, form));
+        kept.filter(|kept| *kept.name == *name)
     }
 
     fn part(&self, fs: &Fs, part: u64) -> Key {
@@ -95,8 +119,7 @@ impl Fs {
     /// # Errors
     /// What reading revision properties may say.
     pub fn kept_answer(&self, name: &str) -> Result<Option<Vec<AnswerPart>>> {
-        let kept = self.cache().get::<Arc<KeptAnswer>>(&KeptAnswer::key(self, name));
-        let Some(kept) = kept.filter(|kept| *kept.name == *name) else {
+        let Some(kept) = KeptAnswer::find(self, name.as_bytes(), Form::InParts) else {
             return Ok(None);
         };
         let parts = (0..kept.parts).map(|part| self.cache().get(&kept.part(self, part)));
@@ -116,7 +139,8 @@ impl Fs {
     pub fn keep_answer(&self, name: &str, told: Vec<ToldRevision>, parts: Vec<AnswerPart>) {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let kept = KeptAnswer {
-            name: name.into(),
+            name: name.as_bytes().into(),
+            value: None,
             told: told.into(),
             parts: parts.len() as u64,
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
@@ -124,6 +148,26 @@ impl Fs {
         for (at, part) in (0..).zip(parts) {
             self.cache().insert(kept.part(self, at), part);
         }
-        self.cache().insert(KeptAnswer::key(self, name), Arc::new(kept));
+        let key = KeptAnswer::key(self, name.as_bytes(), Form::InParts);
+        self.cache().insert(key, Arc::new(kept));
+    }
+
+    /// What was kept under this name as one value.
+    pub fn kept_value(&self, name: &[u8]) -> Option<KeptValue> {
+        let kept = KeptAnswer::find(self, name, Form::Value)?;
+        kept.value.as_ref().map(|(value, _)| value.clone())
+    }
+
+    /// Keeps a value of so many bytes under a name that says all that it depends on.
+    pub fn keep_value(&self, name: &[u8], value: KeptValue, bytes: usize) {
+        let kept = KeptAnswer {
+            name: name.into(),
+            value: Some((value, bytes)),
+            told: Box::default(),
+            parts: 0,
+            number: 0,
+        };
+        let key = KeptAnswer::key(self, name, Form::Value);
+        self.cache().insert(key, Arc::new(kept));
     }
 }

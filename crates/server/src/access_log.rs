@@ -4,13 +4,14 @@
 //! three are ours. Times are in UTC.
 
 use std::fmt::Write as _;
+use std::net::IpAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use base::Result;
-use http::StatusCode;
+use http::{HeaderValue, StatusCode, Version};
 use jiff::Timestamp;
 
-use crate::http::Request;
 use crate::log_file::LogFile;
 
 /// Where lines go.
@@ -34,49 +35,63 @@ impl AccessLog {
         self.0.reopen()
     }
 
-    pub(crate) fn request(&self, request: &Request, status: StatusCode, bytes: u64) {
-        self.0.add(&line(request, status, bytes, Timestamp::now()));
+    pub(crate) fn add(&self, line: &Line<'_>) {
+        self.0.add(&line.text(Timestamp::now()));
     }
 }
 
-fn line(request: &Request, status: StatusCode, bytes: u64, now: Timestamp) -> String {
-    let mut line = format!("{} - ", request.peer.address.ip().to_canonical());
-    match &request.user {
-        // Whoever reads the line counts words.
-        Some(user) if !user.is_empty() => escape(&user.replace(' ', "%20"), &mut line),
-        _ => line.push('-'),
-    }
-    _ = write!(
-        line,
-        " [{}] \"{} ",
-        now.strftime("%d/%b/%Y:%H:%M:%S +0000"),
-        request.method
-    );
-    escape(&request.path, &mut line);
-    if let Some(query) = &request.query {
-        line.push('?');
-        escape(query, &mut line);
-    }
-    _ = write!(line, " {:?}\" {} ", request.version, status.as_u16());
-    match bytes {
-        0 => line.push('-'),
-        bytes => _ = write!(line, "{bytes}"),
-    }
-    for name in ["referer", "user-agent"] {
-        line.push_str(" \"");
-        match request.headers.get(name) {
-            Some(value) => escape(&String::from_utf8_lossy(value.as_bytes()), &mut line),
+/// What is written down of a request.
+pub(crate) struct Line<'a> {
+    pub(crate) address: IpAddr,
+    pub(crate) user: Option<&'a str>,
+    pub(crate) method: &'a str,
+    /// Path and query as they were sent.
+    pub(crate) target: &'a str,
+    pub(crate) version: Version,
+    pub(crate) status: StatusCode,
+    /// Of the answer's body.
+    pub(crate) bytes: u64,
+    pub(crate) referer: Option<&'a HeaderValue>,
+    pub(crate) agent: Option<&'a HeaderValue>,
+    pub(crate) took: Duration,
+    /// The name of the request.
+    pub(crate) id: &'a str,
+    /// In Subversion's words.
+    pub(crate) operation: Option<&'a str>,
+}
+
+impl Line<'_> {
+    fn text(&self, now: Timestamp) -> String {
+        let mut line = format!("{} - ", self.address.to_canonical());
+        match self.user {
+            // Whoever reads the line counts words.
+            Some(user) if !user.is_empty() => escape(&user.replace(' ', "%20"), &mut line),
+            _ => line.push('-'),
+        }
+        let time = now.strftime("%d/%b/%Y:%H:%M:%S +0000");
+        _ = write!(line, " [{time}] \"{} ", self.method);
+        escape(self.target, &mut line);
+        _ = write!(line, " {:?}\" {} ", self.version, self.status.as_u16());
+        match self.bytes {
+            0 => line.push('-'),
+            bytes => _ = write!(line, "{bytes}"),
+        }
+        for value in [self.referer, self.agent] {
+            line.push_str(" \"");
+            match value {
+                Some(value) => escape(&String::from_utf8_lossy(value.as_bytes()), &mut line),
+                None => line.push('-'),
+            }
+            line.push('"');
+        }
+        _ = write!(line, " {} {} \"", self.took.as_micros(), self.id);
+        match self.operation {
+            Some(operation) => escape(operation, &mut line),
             None => line.push('-'),
         }
-        line.push('"');
+        line.push_str("\"\n");
+        line
     }
-    _ = write!(line, " {} {} \"", request.begun.elapsed().as_micros(), request.id);
-    match &request.operation {
-        Some(operation) => escape(&operation.text, &mut line),
-        None => line.push('-'),
-    }
-    line.push_str("\"\n");
-    line
 }
 
 /// What a client sends must not break lines nor leave its quotes.
@@ -94,26 +109,38 @@ fn escape(text: &str, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::Operation;
 
     #[test]
     fn lines_are_of_the_combined_format_and_unbreakable() {
-        let mut request = Request::sample("GET", "/svn/a%20b");
-        request.query = Some("p=3".into());
+        let plain = Line {
+            address: [127, 0, 0, 1].into(),
+            user: None,
+            method: "GET",
+            target: "/svn/a%20b?p=3",
+            version: Version::HTTP_11,
+            status: StatusCode::OK,
+            bytes: 0,
+            referer: None,
+            agent: None,
+            took: Duration::from_micros(42),
+            id: "sample",
+            operation: None,
+        };
         let now: Timestamp = "2026-11-22T04:05:06Z".parse().expect("a time");
-        let plain = line(&request, StatusCode::OK, 0, now);
-        let start =
-            "127.0.0.1 - - [22/Nov/2026:04:05:06 +0000] \"GET /svn/a%20b?p=3 HTTP/1.1\" 200 - \"-\" \"-\" ";
-        assert!(plain.starts_with(start), "{plain}");
-        assert!(plain.ends_with(" sample \"-\"\n"), "{plain}");
-        request.user = Some("a \"b\"\n".into());
-        let evil = http::HeaderValue::from_bytes(b"x\" \\ \xff\t").expect("may be sent");
-        request.headers.insert("user-agent", evil);
-        request.operation = Some(Operation {
-            repository: "r".into(),
-            text: "log (/a%20b) r1:1".into(),
-        });
-        let full = line(&request, StatusCode::NOT_FOUND, 12, now);
+        assert_eq!(
+            plain.text(now),
+            "127.0.0.1 - - [22/Nov/2026:04:05:06 +0000] \"GET /svn/a%20b?p=3 HTTP/1.1\" 200 - \"-\" \"-\" 42 sample \"-\"\n"
+        );
+        let evil = HeaderValue::from_bytes(b"x\" \\ \xff\t").expect("may be sent");
+        let full = Line {
+            user: Some("a \"b\"\n"),
+            status: StatusCode::NOT_FOUND,
+            bytes: 12,
+            agent: Some(&evil),
+            operation: Some("log (/a%20b) r1:1"),
+            ..plain
+        };
+        let full = full.text(now);
         assert!(full.starts_with("127.0.0.1 - a%20\\\"b\\\"\\x0a ["), "{full}");
         assert!(
             full.contains(" 404 12 \"-\" \"x\\\" \\\\ \u{fffd}\\x09\" "),

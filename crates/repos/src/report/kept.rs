@@ -5,7 +5,7 @@
 //! each time.
 
 use base::Result;
-use fsfs::AnswerPart;
+use fsfs::{AnswerPart, KeptValue};
 
 use super::Outcome;
 use crate::repo::Repository;
@@ -24,5 +24,15 @@ impl Repository {
         if let Some(told) = outcome.told {
             self.fs().keep_answer(name, told, parts);
         }
+    }
+
+    /// The short answer that was kept under this name, as whoever kept it has made it.
+    pub fn kept_answer(&self, name: &[u8]) -> Option<KeptValue> {
+        self.fs().kept_value(name)
+    }
+
+    /// Keeps a short answer of so many bytes under a name that says all that it depends on: nothing in it may ever change.
+    pub fn keep_answer(&self, name: &[u8], answer: KeptValue, bytes: usize) {
+        self.fs().keep_value(name, answer, bytes);
     }
 }

@@ -14,6 +14,7 @@ use repos::authz::{Authz, Required, Rights, Source, UserRights};
 use repos::config::{Access, AuthzFiles, UsernameCase};
 
 use super::fault::Fault;
+use super::known::Admitted;
 use super::visit::Visit;
 use crate::auth::{Door, Proof, User, plain_realm};
 use crate::http::{AccessRules, Provider, Reply};
@@ -51,8 +52,10 @@ pub(super) fn admit(visit: &mut Visit<'_>, reply: &mut Reply) -> Result<(), Faul
         .identify(visit.service, &rules.door, visit.request);
     // An administrator must see to it: a client that hears of a wrong password forgets the right one.
     let broken = |error| Fault::hidden(StatusCode::INTERNAL_SERVER_ERROR, error);
-    match proof.map_err(broken)? {
-        Proof::Nothing if as_nobody => Ok(()),
+    let proof = proof.map_err(broken)?;
+    let is_told = matches!(proof, Proof::Name(_, Some(_)));
+    let admitted = match proof {
+        Proof::Nothing if as_nobody => Ok(rules.anonymous),
         Proof::Nothing => Err(challenge(visit, &rules, false)),
         Proof::Wrong { stale } => Err(challenge(visit, &rules, stale)),
         Proof::Name(user, info) => {
@@ -62,11 +65,29 @@ pub(super) fn admit(visit: &mut Visit<'_>, reply: &mut Reply) -> Result<(), Faul
             visit.user = Some(user.name);
             look_up_rights(visit, &rules, &user.groups);
             match may_all(visit, rules.authenticated, &wanted) {
-                true => Ok(()),
+                true => Ok(rules.authenticated),
                 false => Err(Fault::html(StatusCode::FORBIDDEN)),
             }
         }
+    };
+    let access = admitted?;
+    // Answers to digests count once; and who may be nobody is not always who they say.
+    if !is_told && !rules.no_auth_when_anonymous {
+        remember(visit, access);
     }
+    Ok(())
+}
+
+/// The connection's next request is likely to come from the same user.
+fn remember(visit: &Visit<'_>, access: Access) {
+    let request = &*visit.request;
+    let said = request.headers.get(http::header::AUTHORIZATION);
+    request.peer.known.remember_admitted(&visit.place, || Admitted {
+        authorization: said.map(|said| said.as_bytes().trim_ascii().into()),
+        user: visit.user.clone(),
+        access,
+        rights: visit.rights.clone(),
+    });
 }
 
 /// True if who sends the request may look at the resource, which is one of many that a page shows. `user` remembers who that

@@ -13,13 +13,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use base::{Result, Revnum};
+use base::{FsPath, Result, Revnum};
 use parking_lot::Mutex;
+use repos::authz::{Required, UserRights};
+use repos::config::Access;
 use repos::tree::Tree;
 use wire::dav::uri;
 
 use super::access::Rules;
 use super::place::Place;
+use crate::auth::same;
 use crate::http::HttpOptions;
 
 /// How long what was found holds.
@@ -38,6 +41,8 @@ pub(crate) struct Recent(Mutex<HashMap<String, Arc<Find>>>);
 
 struct Last {
     find: Arc<Find>,
+    /// Who was let in.
+    admitted: Option<Arc<Admitted>>,
     /// The tree that was looked at: it knows where the last node was.
     tree: Option<Tree>,
 }
@@ -48,6 +53,42 @@ struct Find {
     place: Arc<Place>,
     /// They are asked for later than the place: they are as fresh.
     rules: OnceLock<Arc<Rules>>,
+}
+
+/// Somebody who was let in, by rules that hold for the place.
+pub(crate) struct Admitted {
+    /// How the request said who it is.
+    pub(super) authorization: Option<Box<[u8]>>,
+    pub(super) user: Option<String>,
+    /// What rules for all of the repository let them do.
+    pub(super) access: Access,
+    /// What rules for its paths grant them, if there are any.
+    pub(super) rights: Option<Arc<UserRights>>,
+}
+
+/// What holds for requests that are like the connection's last one.
+pub(crate) struct Standing {
+    pub(crate) http: Arc<HttpOptions>,
+    pub(crate) place: Arc<Place>,
+    pub(crate) admitted: Arc<Admitted>,
+}
+
+impl Admitted {
+    /// True if a request that says in this way who it is comes from the same client, and that may read this very path.
+    pub(crate) fn lets_in(&self, authorization: Option<&[u8]>, path: &FsPath) -> bool {
+        let is_same = match (&self.authorization, authorization) {
+            (None, None) => true,
+            (Some(known), Some(said)) => same(known, said),
+            _ => false,
+        };
+        let may = |rights: &Arc<UserRights>| rights.allows(path, Required::Read, false);
+        is_same && self.access >= Access::Read && self.rights.as_ref().is_none_or(may)
+    }
+
+    /// Their name, if they have proved one.
+    pub(crate) fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
 }
 
 impl Find {
@@ -74,7 +115,11 @@ impl Known {
         if !last.find.is_fresh(http) {
             let others = recent.0.lock().get(root).cloned();
             let find = others.filter(|find| find.is_fresh(http))?;
-            *last = Last { find, tree: None };
+            *last = Last {
+                find,
+                admitted: None,
+                tree: None,
+            };
         }
         Some((last.find.place.clone(), rest))
     }
@@ -107,7 +152,11 @@ impl Known {
         }
         all.insert(place.base.root().to_owned(), find.clone());
         drop(all);
-        *self.0.lock() = Some(Last { find, tree: None });
+        *self.0.lock() = Some(Last {
+            find,
+            admitted: None,
+            tree: None,
+        });
     }
 
     /// The rules for `place`, if somebody has asked for them.
@@ -136,6 +185,26 @@ impl Known {
             last.tree = Some(tree.clone());
         }
         Ok(tree)
+    }
+
+    /// What the last request went by, as long as it holds.
+    pub(crate) fn standing(&self, http: &Arc<HttpOptions>) -> Option<Standing> {
+        let known = self.0.lock();
+        let last = known.as_ref().filter(|last| last.find.is_fresh(http))?;
+        Some(Standing {
+            http: http.clone(),
+            place: last.find.place.clone(),
+            admitted: last.admitted.clone()?,
+        })
+    }
+
+    /// Remembers who was let in at `place`.
+    pub(super) fn remember_admitted(&self, place: &Arc<Place>, admitted: impl FnOnce() -> Admitted) {
+        let mut known = self.0.lock();
+        let last = known.as_mut().filter(|last| Arc::ptr_eq(&last.find.place, place));
+        if let Some(last) = last.filter(|last| last.admitted.is_none()) {
+            last.admitted = Some(Arc::new(admitted()));
+        }
     }
 
     /// Remembers the rules for `place`.

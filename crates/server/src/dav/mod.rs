@@ -38,8 +38,9 @@ use http::StatusCode;
 use repos::prompt::takes_time;
 
 pub(crate) use self::fault::Fault;
-pub(crate) use self::known::{Known, Recent};
+pub(crate) use self::known::{Known, Recent, Standing};
 use self::place::Found;
+pub(crate) use self::place::Place;
 pub(crate) use self::transactions::Transactions;
 pub(crate) use self::visit::Visit;
 use crate::http::{Reply, Request};

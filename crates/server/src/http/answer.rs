@@ -2,6 +2,7 @@
 //! fails beyond its own account becomes a 500, and what was done is written down.
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use super::reply::Reply;
 use super::request::Request;
 use super::room::Kind;
 use super::status::{is_status, status};
+use crate::access_log::Line;
 use crate::dav::{self, Fault};
 use crate::log::Origin;
 use crate::metrics::{Done, Protocol, operation_word};
@@ -172,6 +174,10 @@ fn panicked(panic: &(dyn Any + Send)) -> Error {
 fn write_down(service: &Service, request: &Request, reply: &Reply) {
     let user = request.user.as_ref();
     let status = reply.current_status();
+    let words = request
+        .operation
+        .as_ref()
+        .map(|operation| operation.text.as_str());
     if let (Some(log), Some(operation)) = (&service.log, &request.operation) {
         let origin = Origin {
             peer: Some(request.peer.address.ip()),
@@ -181,12 +187,25 @@ fn write_down(service: &Service, request: &Request, reply: &Reply) {
         log.operation(origin, &operation.text);
     }
     if let Some(log) = service.access_log() {
-        log.request(request, status, reply.sent);
+        let target = match &request.query {
+            Some(query) => Cow::Owned(format!("{}?{query}", request.path)),
+            None => Cow::Borrowed(request.path.as_str()),
+        };
+        log.add(&Line {
+            address: request.peer.address.ip(),
+            user: user.map(String::as_str),
+            method: request.method.as_str(),
+            target: &target,
+            version: request.version,
+            status,
+            bytes: reply.sent,
+            referer: request.headers.get(http::header::REFERER),
+            agent: request.headers.get(http::header::USER_AGENT),
+            took: request.begun.elapsed(),
+            id: &request.id,
+            operation: words,
+        });
     }
-    let words = request
-        .operation
-        .as_ref()
-        .map(|operation| operation.text.as_str());
     service.metrics.count(&Done {
         protocol: match request.peer.tls {
             true => Protocol::Https,

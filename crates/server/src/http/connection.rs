@@ -18,12 +18,13 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use super::along::{HadFragment, ReadAlong};
+use super::again::Again;
 use super::body::Sending;
 use super::certificate::common_name;
 use super::crew::Crew;
 use super::exchange::exchange;
 use super::heads::Heads;
+use super::intake::{HadFragment, Intake};
 use super::pulse::{Pulse, Verdict};
 use super::request::Peer;
 use super::room::Kind;
@@ -108,7 +109,8 @@ impl Connection {
         let peer = Arc::new(peer);
         let heads = Heads::new(limits.header_bytes.max(16 << 10));
         let refused = heads.refused();
-        let socket = Socket::new(ReadAlong::new(stream, heads), pulse.clone());
+        let again = Again::new(service.clone(), peer.clone(), pulse.clone());
+        let socket = Socket::new(Intake::new(stream, heads), pulse.clone(), Some(again));
         let handler = service_fn(|mut request: Request<Incoming>| {
             if refused.next() {
                 request.extensions_mut().insert(HadFragment);
@@ -118,7 +120,7 @@ impl Connection {
                 busy: felt.busy(),
             };
             let (service, crew, peer) = (service.clone(), crew.clone(), peer.clone());
-            exchange(service, crew, kind, peer, sending, request)
+            exchange(service, crew, kind, peer, sending, socket.take_asked(), request)
         });
         let connection = http1::Builder::new()
             .header_read_timeout(None)
@@ -134,6 +136,9 @@ impl Connection {
         loop {
             let end = poll_fn(|cx| {
                 over = over || connection.as_mut().poll(cx).is_ready();
+                while !over && socket.has_more() {
+                    over = connection.as_mut().poll(cx).is_ready();
+                }
                 // There is nothing else to do.
                 match socket.poll_send(cx) {
                     Poll::Ready(Ok(())) if !over => {}

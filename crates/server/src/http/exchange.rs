@@ -11,22 +11,24 @@ use hyper::body::Incoming;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use super::along::HadFragment;
+use super::again;
 use super::answer::{answer, answer_at_once};
 use super::body::{Patience, ReplyBody, RequestBody, Sending, SentBody};
 use super::crew::Crew;
+use super::intake::HadFragment;
 use super::reply::Reply;
 use super::request::{Peer, Request};
 use super::room::Kind;
 use crate::service::Service;
 
-/// Answers one request; the connection is busy until the answer has gone out.
+/// Answers one request, whose head is `asked` if that is known; the connection is busy until the answer has gone out.
 pub(super) async fn exchange(
     service: Arc<Service>,
     crew: Arc<Crew>,
     kind: Kind,
     peer: Arc<Peer>,
     sending: Sending,
+    asked: Option<Box<[u8]>>,
     request: Head<Incoming>,
 ) -> Result<Response<SentBody>, Infallible> {
     let (parts, incoming) = request.into_parts();
@@ -59,6 +61,7 @@ pub(super) async fn exchange(
         had_fragment: parts.extensions.get::<HadFragment>().is_some(),
         user: None,
         operation: None,
+        lasting: None,
         body,
     };
     let bodiless = request.method == Method::HEAD;
@@ -73,9 +76,12 @@ pub(super) async fn exchange(
     {
         let reply = Reply::at_once(bodiless, patience.clone(), gzip);
         if let Some(response) = answer_at_once(&service, kind, &mut request, reply) {
+            if let Some(asked) = asked {
+                again::keep(&asked, &http, &mut request, &response);
+            }
             return Ok(response.map(|body| SentBody { body, sending }));
         }
-        request.body = body;
+        (request.body, request.lasting) = (body, None);
     }
     let (head, answered) = oneshot::channel();
     let reply = Reply::new(head, bodiless, patience, gzip);
@@ -99,8 +105,13 @@ pub(super) fn nothing_said() -> Response<ReplyBody> {
 
 /// Different for each request of this process, and unlikely to be another process's.
 fn next_id() -> String {
+    let (process, count) = next_number();
+    format!("{process:x}-{count:x}")
+}
+
+/// What the name of a request is made of.
+pub(super) fn next_number() -> (u32, u64) {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     static PROCESS: LazyLock<u32> = LazyLock::new(std::process::id);
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    format!("{:x}-{count:x}", *PROCESS)
+    (*PROCESS, COUNT.fetch_add(1, Ordering::Relaxed))
 }

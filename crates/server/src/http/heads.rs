@@ -1,12 +1,16 @@
 //! What hyper does not tell: that a request's target had a fragment (`/x#y`), which hyper drops with all behind it. Clients
 //! never send one, and a request for another thing than was named is not to be answered: `DELETE /x/#y` must not delete `/x`.
 //!
-//! So the bytes are read along, on their way to hyper, no further than it takes to know where the heads are: a head line by
+//! They also tell where a request ends, so that hyper is given one at a time ([`super::intake`]).
+//!
+//! The bytes are read along, on their way to hyper, no further than it takes to know where the heads are: a head line by
 //! line, a body by its length or chunk by chunk. What cannot be followed is never let through: then all requests that come
 //! behind it count as refused. Hyper ends the connection at the same places.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use memchr::memchr;
 
 /// Tells which requests are to be refused.
 #[derive(Clone, Debug)]
@@ -84,16 +88,32 @@ impl Heads {
         }
     }
 
+    /// How many requests have begun.
+    pub(super) fn begun(&self) -> u64 {
+        self.begun
+    }
+
+    /// True between requests.
+    pub(super) fn is_between(&self) -> bool {
+        self.state == State::Request && self.line.is_empty()
+    }
+
     /// What will be known.
     pub(super) fn refused(&self) -> Refused {
         self.refused.clone()
     }
 
-    /// These bytes have come.
-    pub(super) fn read(&mut self, mut bytes: &[u8]) {
+    /// These bytes have come. Returns how many of them belong to the first request; the others are not looked at.
+    pub(super) fn read(&mut self, all: &[u8]) -> usize {
+        let mut bytes = all;
+        let begun = self.begun;
+        let was_between = self.is_between();
         while !bytes.is_empty() {
+            if self.is_between() && !(was_between && self.begun == begun) {
+                return all.len() - bytes.len();
+            }
             match self.state {
-                State::Lost => return,
+                State::Lost => break,
                 State::Skip(left, after) => {
                     let here = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
                     bytes = &bytes[here..];
@@ -103,8 +123,11 @@ impl Heads {
                         (left, after) => State::Skip(left, after),
                     };
                 }
-                _ => match bytes.iter().position(|byte| *byte == b'\n') {
-                    None => return self.keep(bytes),
+                _ => match memchr(b'\n', bytes) {
+                    None => {
+                        self.keep(bytes);
+                        break;
+                    }
                     Some(end) => {
                         let line = &bytes[..end];
                         bytes = &bytes[end + 1..];
@@ -119,6 +142,7 @@ impl Heads {
                 },
             }
         }
+        all.len()
     }
 
     /// Keeps the beginning of a line.
@@ -213,7 +237,13 @@ mod tests {
     fn refused(bytes: &[u8], step: usize) -> Vec<u64> {
         let mut heads = Heads::new(200);
         let refused = heads.refused();
-        bytes.chunks(step.max(1)).for_each(|part| heads.read(part));
+        for mut part in bytes.chunks(step.max(1)) {
+            while !part.is_empty() {
+                let read = heads.read(part);
+                assert!(read > 0);
+                part = &part[read..];
+            }
+        }
         assert!(heads.line.len() <= 200);
         (0..6).filter(|_| refused.next()).collect()
     }

@@ -7,7 +7,7 @@
 //!
 //! What is absent: what the methods mean. That is in `dav` (clients of version control) and `web` (people with browsers).
 
-mod along;
+mod again;
 mod answer;
 mod body;
 mod certificate;
@@ -15,6 +15,7 @@ mod connection;
 mod crew;
 mod exchange;
 mod heads;
+mod intake;
 mod options;
 mod pulse;
 mod reply;
@@ -25,6 +26,7 @@ mod status;
 mod tls;
 mod upstream;
 
+pub(crate) use again::Lasting;
 pub(crate) use answer::METHODS;
 pub(crate) use body::RequestBody;
 pub use options::{

@@ -5,7 +5,7 @@
 //! once it has taken nothing for a while.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -35,6 +35,8 @@ struct Inner {
     state: Mutex<State>,
     /// The client takes what it is sent so slowly that compressing pays.
     slow: AtomicBool,
+    /// Requests whose answers nobody makes any more.
+    answered: AtomicU64,
 }
 
 struct State {
@@ -73,6 +75,7 @@ impl Pulse {
     pub(super) fn new(limits: Limits, inode: u64, is_slow: bool) -> Pulse {
         Pulse(Arc::new(Inner {
             slow: AtomicBool::new(is_slow),
+            answered: AtomicU64::new(0),
             limits,
             inode,
             state: Mutex::new(State {
@@ -92,6 +95,16 @@ impl Pulse {
     /// True if answers should be compressed for this client.
     pub(super) fn is_slow(&self) -> bool {
         self.0.slow.load(Ordering::Relaxed)
+    }
+
+    /// How many requests that the connection was busy with were answered.
+    pub(super) fn answered(&self) -> u64 {
+        self.0.answered.load(Ordering::Acquire)
+    }
+
+    /// What was asked up to now is answered.
+    pub(super) fn rest(&self) {
+        self.0.state.lock().phase = Phase::Idle(Instant::now());
     }
 
     /// When the client will be late.
@@ -185,6 +198,7 @@ impl Busy {
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        self.0.0.state.lock().phase = Phase::Idle(Instant::now());
+        self.0.rest();
+        self.0.0.answered.fetch_add(1, Ordering::Release);
     }
 }

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use http::{HeaderMap, Method, Version};
 
+use super::again::Lasting;
 use super::body::RequestBody;
 use crate::dav::Known;
 
@@ -27,6 +28,8 @@ pub(crate) struct Request {
     pub(crate) user: Option<String>,
     /// What it was in Subversion's words; for logs.
     pub(crate) operation: Option<Operation>,
+    /// The answer will be the same for whoever may read it.
+    pub(crate) lasting: Option<Lasting>,
     pub(crate) body: RequestBody,
 }
 
@@ -106,32 +109,6 @@ fn accepts_gzip(list: &str) -> bool {
         any |= name == "*" && !refused;
     }
     any
-}
-
-#[cfg(test)]
-impl Request {
-    /// A request without body from this machine.
-    pub(crate) fn sample(method: &str, path: &str) -> Request {
-        Request {
-            method: method.parse().expect("a method"),
-            version: Version::HTTP_11,
-            path: path.to_owned(),
-            query: None,
-            headers: HeaderMap::new(),
-            peer: Arc::new(Peer {
-                address: ([127, 0, 0, 1], 4711).into(),
-                tls: false,
-                certificate: None,
-                known: Known::default(),
-            }),
-            id: "sample".to_owned(),
-            begun: Instant::now(),
-            user: None,
-            operation: None,
-            had_fragment: false,
-            body: RequestBody::empty(),
-        }
-    }
 }
 
 #[cfg(test)]

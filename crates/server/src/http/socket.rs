@@ -9,6 +9,9 @@
 //! What is held is bounded: behind [`ENOUGH`] it is sent at once, and as long as the client does not take it nothing more is
 //! accepted. It is sent at the latest when the connection's task is about to sleep ([`Socket::poll_send`]). Each look at the socket
 //! is told to the connection's pulse.
+//!
+//! Between requests, when hyper has handed over all of the last answer, what the client sends is looked at here first: what was
+//! answered before is answered again ([`super::again`]), everything else hyper is given.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -20,6 +23,8 @@ use bytes::{Buf as _, Bytes, BytesMut};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::again::{Again, Look, Outgoing};
+use super::intake::Intake;
 use super::pulse::Pulse;
 
 /// Bytes that are sent before the connection has nothing else to do.
@@ -39,6 +44,7 @@ pub(super) struct Socket<S> {
     inner: Arc<Mutex<Inner<S>>>,
     passing: Passing,
     pulse: Pulse,
+    again: Option<Arc<Again>>,
 }
 
 /// Handles of what hyper is about to write.
@@ -46,7 +52,13 @@ pub(super) struct Socket<S> {
 pub(super) struct Passing(Arc<Mutex<VecDeque<Bytes>>>);
 
 struct Inner<S> {
-    stream: S,
+    stream: Intake<S>,
+    /// The head that hyper was given last, if it was given as a whole.
+    asked: Option<Box<[u8]>>,
+    /// As many requests were answered when hyper had nothing left to write.
+    written: u64,
+    /// Something waits, and hyper does not know that it may be asked for.
+    forgotten: bool,
     /// What waits to be sent before `last`.
     held: VecDeque<Bytes>,
     /// Heads and short pieces behind that.
@@ -90,14 +102,18 @@ impl<S> Clone for Socket<S> {
             inner: self.inner.clone(),
             passing: self.passing.clone(),
             pulse: self.pulse.clone(),
+            again: self.again.clone(),
         }
     }
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
-    pub(super) fn new(stream: S, pulse: Pulse) -> Socket<S> {
+    pub(super) fn new(stream: Intake<S>, pulse: Pulse, again: Option<Again>) -> Socket<S> {
         let inner = Inner {
             stream,
+            asked: None,
+            written: 0,
+            forgotten: false,
             held: VecDeque::new(),
             last: BytesMut::new(),
             bytes: 0,
@@ -107,7 +123,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
             inner: Arc::new(Mutex::new(inner)),
             passing: Passing::default(),
             pulse,
+            again: again.map(Arc::new),
         }
+    }
+
+    /// The head of the request that hyper has handed on, if it is known.
+    pub(super) fn take_asked(&self) -> Option<Box<[u8]>> {
+        self.inner.lock().asked.take()
+    }
+
+    /// True, once, if hyper is to be asked to go on: it may read what it was not given before.
+    pub(super) fn has_more(&self) -> bool {
+        let mut inner = self.inner.lock();
+        inner.forgotten && inner.is_idle() && std::mem::take(&mut inner.forgotten)
     }
 
     /// Where pieces of bodies are to be noted.
@@ -125,24 +153,98 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Socket<S> {
     }
 }
 
+impl<S> Inner<S> {
+    /// True if hyper has neither got a part of a request nor anything left to write.
+    fn is_idle(&self) -> bool {
+        self.stream.is_between() && self.written == self.stream.begun()
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Inner<S> {
+    /// hyper waits for the next request: answers what was answered before, and gives hyper what was not.
+    fn poll_next(
+        &mut self,
+        again: Option<&Again>,
+        pulse: &Pulse,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let mut batch = Again::begin(again);
+        self.forgotten = false;
+        self.asked = None;
+        loop {
+            if self.bytes >= ENOUGH {
+                // Whoever takes nothing gets no more.
+                self.forgotten = !self.stream.waiting().is_empty();
+                ready!(self.send(pulse, cx))?;
+            }
+            match batch.look(self.stream.waiting()) {
+                Look::Known(kept, length) => {
+                    self.stream.skip(length);
+                    let sent = kept.send(&mut batch, self);
+                    batch.write_down(&kept, sent);
+                }
+                Look::New(head) => {
+                    self.asked = head.map(|length| self.stream.waiting()[..length].into());
+                    self.stream.give(buf);
+                    if !self.stream.is_between() {
+                        // It has a body, or there was no room for all of it.
+                        self.asked = None;
+                    }
+                    return Poll::Ready(Ok(()));
+                }
+                Look::Part => {
+                    if batch.rest() {
+                        pulse.rest();
+                    }
+                    match ready!(self.stream.poll_more(cx))? {
+                        0 => {
+                            self.stream.give(buf);
+                            return Poll::Ready(Ok(()));
+                        }
+                        _ => pulse.heard(),
+                    }
+                }
+            }
+        }
+    }
+
+    /// hyper looks whether the client is still there.
+    fn poll_end(&mut self, pulse: &Pulse, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.stream.waiting().is_empty() {
+            if ready!(self.stream.poll_more(cx))? == 0 {
+                return Poll::Ready(Ok(()));
+            }
+            pulse.heard();
+        }
+        self.forgotten = true;
+        Poll::Pending
+    }
+}
+
 impl<S: AsyncWrite + Unpin> Inner<S> {
     /// Takes a slice over.
     fn hold(&mut self, slice: &[u8], passing: &Passing) {
-        self.bytes += slice.len();
         match passing.take(slice) {
-            Some(piece) => {
-                if !self.last.is_empty() {
-                    self.held.push_back(self.last.split().freeze());
-                }
-                self.held.push_back(piece);
-            }
-            None => {
-                if self.last.capacity() - self.last.len() < slice.len() {
-                    self.last.reserve(slice.len().max(ROOM));
-                }
-                self.last.extend_from_slice(slice);
-            }
+            Some(piece) => self.hold_piece(piece),
+            None => self.copy(slice),
         }
+    }
+
+    fn hold_piece(&mut self, piece: Bytes) {
+        self.bytes += piece.len();
+        if !self.last.is_empty() {
+            self.held.push_back(self.last.split().freeze());
+        }
+        self.held.push_back(piece);
+    }
+
+    fn copy(&mut self, slice: &[u8]) {
+        self.bytes += slice.len();
+        if self.last.capacity() - self.last.len() < slice.len() {
+            self.last.reserve(slice.len().max(ROOM));
+        }
+        self.last.extend_from_slice(slice);
     }
 
     fn send(&mut self, pulse: &Pulse, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -192,6 +294,19 @@ impl<S: AsyncWrite + Unpin> Inner<S> {
     }
 }
 
+impl<S: AsyncWrite + Unpin> Outgoing for Inner<S> {
+    fn head(&mut self, bytes: &[u8]) {
+        self.copy(bytes);
+    }
+
+    fn piece(&mut self, piece: &Bytes) {
+        match piece.len() >= WORTH_IT {
+            true => self.hold_piece(piece.clone()),
+            false => self.copy(piece),
+        }
+    }
+}
+
 /// How many bytes were written, if anything came of it.
 fn bytes_of(polled: &Poll<io::Result<usize>>) -> Poll<usize> {
     match polled {
@@ -200,14 +315,21 @@ fn bytes_of(polled: &Poll<io::Result<usize>>) -> Poll<usize> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Socket<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for Socket<S> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let before = buf.filled().len();
-        let polled = Pin::new(&mut self.inner.lock().stream).poll_read(cx, buf);
-        if buf.filled().len() > before {
-            self.pulse.heard();
+        let mut inner = self.inner.lock();
+        if !inner.stream.is_between() {
+            let before = buf.filled().len();
+            let polled = inner.stream.poll_rest(cx, buf);
+            if buf.filled().len() > before {
+                self.pulse.heard();
+            }
+            return polled;
         }
-        polled
+        match &self.again {
+            _ if !inner.is_idle() => inner.poll_end(&self.pulse, cx),
+            again => inner.poll_next(again.as_deref(), &self.pulse, cx, buf),
+        }
     }
 }
 
@@ -243,8 +365,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Socket<S> {
         true
     }
 
-    /// Does nothing: what is held leaves when there is nothing else to do.
+    /// Sends nothing: what is held leaves when there is nothing else to do. hyper calls it when it has nothing left to write.
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.inner.lock().written = self.pulse.answered();
         Poll::Ready(Ok(()))
     }
 
@@ -259,6 +382,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Socket<S> {
 mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use super::super::heads::Heads;
     use super::*;
     use crate::http::Limits;
 
@@ -298,7 +422,8 @@ mod tests {
     fn socket() -> (Peer, Socket<Peer>) {
         let peer = Peer::default();
         let pulse = Pulse::new(Limits::default(), 0, false);
-        (peer.clone(), Socket::new(peer, pulse))
+        let intake = Intake::new(peer.clone(), Heads::new(1000));
+        (peer, Socket::new(intake, pulse, None))
     }
 
     fn write(socket: &mut Socket<Peer>, slices: &[&[u8]]) -> Poll<usize> {

@@ -1,6 +1,7 @@
 //! The HTTP room from outside: sockets, bytes, and what comes back.
 
 mod access;
+mod again;
 mod auth;
 mod directory;
 mod hostile;

@@ -22,7 +22,7 @@ use super::Outcome;
 use super::conditions::{conditions, entity_tag};
 use super::fault::Fault;
 use super::visit::Visit;
-use crate::http::{Reply, Request};
+use crate::http::{Lasting, Reply, Request};
 use crate::service::now;
 
 pub(super) fn get(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
@@ -63,7 +63,14 @@ pub(super) fn get(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         takes_time()?;
         return delta::send(visit, node, &base, reply);
     }
-    text::send(visit, &target, &tag, modified, reply)
+    text::send(visit, &target, &tag, modified, reply)?;
+    if target.immutable && !target.public {
+        visit.request.lasting = Some(Lasting {
+            place: visit.place.clone(),
+            path: target.node.path().clone(),
+        });
+    }
+    Ok(())
 }
 
 /// A week: what is addressed by its revision does not change.
