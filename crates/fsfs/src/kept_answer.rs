@@ -6,7 +6,7 @@
 //!
 //! Parts are values of the cache, each by itself. An answer of which one has gone is as good as none.
 //!
-//! Short answers that tell nothing that may change are kept as one value ([`KeptValue`]), in the form that suits who has made it.
+//! Short answers that tell nothing that may change are kept as one value, in the form that suits who has made it.
 
 use std::any::Any;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -23,7 +23,7 @@ use crate::fs::Fs;
 pub struct AnswerPart(Arc<dyn AsRef<[u8]> + Send + Sync>);
 
 /// An answer in the form that suits who keeps it.
-pub type KeptValue = Arc<dyn Any + Send + Sync>;
+type KeptValue = Arc<dyn Any + Send + Sync>;
 
 /// What an answer tells of a revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,13 +153,13 @@ impl Fs {
     }
 
     /// What was kept under this name as one value.
-    pub fn kept_value(&self, name: &[u8]) -> Option<KeptValue> {
+    pub fn kept_value(&self, name: &[u8]) -> Option<Arc<dyn Any + Send + Sync>> {
         let kept = KeptAnswer::find(self, name, Form::Value)?;
         kept.value.as_ref().map(|(value, _)| value.clone())
     }
 
     /// Keeps a value of so many bytes under a name that says all that it depends on.
-    pub fn keep_value(&self, name: &[u8], value: KeptValue, bytes: usize) {
+    pub fn keep_value(&self, name: &[u8], value: Arc<dyn Any + Send + Sync>, bytes: usize) {
         let kept = KeptAnswer {
             name: name.into(),
             value: Some((value, bytes)),

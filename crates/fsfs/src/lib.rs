@@ -47,7 +47,7 @@ pub use format::doors as format_doors;
 pub use format::id::NodeRevId;
 pub use fs::{Fs, FsInfo};
 pub use history::History;
-pub use kept_answer::{AnswerPart, KeptValue, ToldRevision};
+pub use kept_answer::{AnswerPart, ToldRevision};
 pub use lock_write::{LockRequest, LockTarget};
 pub use node::{Node, Relation, RepKey};
 pub use rep::{DeltaStream, EncodedText, Piece as TextPiece, TextReader};

@@ -4,8 +4,11 @@
 //! asked for and in which form it was answered. Properties of revisions, which the answer tells and which may change, are compared
 //! each time.
 
+use std::any::Any;
+use std::sync::Arc;
+
 use base::Result;
-use fsfs::{AnswerPart, KeptValue};
+use fsfs::AnswerPart;
 
 use super::Outcome;
 use crate::repo::Repository;
@@ -27,12 +30,12 @@ impl Repository {
     }
 
     /// The short answer that was kept under this name, as whoever kept it has made it.
-    pub fn kept_answer(&self, name: &[u8]) -> Option<KeptValue> {
+    pub fn kept_answer(&self, name: &[u8]) -> Option<Arc<dyn Any + Send + Sync>> {
         self.fs().kept_value(name)
     }
 
     /// Keeps a short answer of so many bytes under a name that says all that it depends on: nothing in it may ever change.
-    pub fn keep_answer(&self, name: &[u8], answer: KeptValue, bytes: usize) {
+    pub fn keep_answer(&self, name: &[u8], answer: Arc<dyn Any + Send + Sync>, bytes: usize) {
         self.fs().keep_value(name, answer, bytes);
     }
 }

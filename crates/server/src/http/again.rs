@@ -373,10 +373,11 @@ fn with_date(lend: impl FnOnce(&str)) {
 const ID: &str = "x-request-id: ";
 
 /// What an answer depends on beyond what it tells, or what says how the connection goes on.
-const CONDITIONS: [HeaderName; 11] = [
+const CONDITIONS: [HeaderName; 12] = [
     CONNECTION,
     CONTENT_LENGTH,
     EXPECT,
+    HeaderName::from_static("if"),
     IF_MATCH,
     IF_MODIFIED_SINCE,
     IF_NONE_MATCH,
