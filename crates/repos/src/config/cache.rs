@@ -250,7 +250,7 @@ impl<K: Hash + Eq + Clone, T> Files<K, T> {
         parse: impl Fn(&[Option<Vec<u8>>]) -> Result<T>,
     ) -> Result<Arc<T>> {
         // Taken before the file is read: if it changes in between, the stamp is too old and the next look reads again.
-        let now = stamps().filter(|stamps| stamps.iter().all(FileStamp::is_fine_grained));
+        let now = stamps().filter(|stamps| stamps.iter().all(FileStamp::is_proof));
         let known = {
             let known = self.known.lock();
             match known.get(key) {

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base::ini::{Case, Ini};
 use base::{Code, Error, Result, ResultExt};
@@ -61,12 +62,21 @@ impl FileStamp {
         }
     }
 
-    /// True if equal stamps prove equal contents. Where a filesystem keeps whole seconds only, two writes of the
-    /// same size within one second look alike.
-    pub fn is_fine_grained(&self) -> bool {
-        self.modified.1 != 0 || self.changed.1 != 0
+    /// True if a stamp that is equal to this one proves equal contents. Where a filesystem keeps whole seconds only, two writes
+    /// of the same size within one second look alike; elsewhere they do within one tick of the system's clock, and so a file that
+    /// has changed just now may change once more unseen.
+    pub fn is_proof(&self) -> bool {
+        let is_fine_grained = self.modified.1 != 0 || self.changed.1 != 0;
+        let (seconds, nanos) = self.changed;
+        let changed = u64::try_from(seconds).ok().zip(u32::try_from(nanos).ok());
+        let changed = changed.map(|(seconds, nanos)| UNIX_EPOCH + Duration::new(seconds, nanos));
+        is_fine_grained
+            && changed.is_some_and(|at| SystemTime::now().duration_since(at).is_ok_and(|age| age > TICKS))
     }
 }
+
+/// Longer than a tick of any system's clock.
+const TICKS: Duration = Duration::from_millis(50);
 
 /// Reads a file of at most [`MAX_FILE`] bytes.
 ///

@@ -34,7 +34,7 @@ impl<T> Files<T> {
     pub(super) fn get(&self, path: &Path, parse: impl FnOnce(&str) -> T) -> Result<Arc<T>> {
         let can_not = |e: std::io::Error| Error::io("Can't open file", path, &e);
         // Before it is read: if it changes in between the next look reads it again. One that proves nothing is no help.
-        let stamp = FileStamp::of(path)?.filter(FileStamp::is_fine_grained);
+        let stamp = FileStamp::of(path)?.filter(FileStamp::is_proof);
         if let Some((known, value)) = self.known.lock().get(path)
             && Some(*known) == stamp
         {

@@ -2,6 +2,7 @@
 
 mod ask;
 mod counts;
+mod fresh;
 mod mounted;
 mod operations;
 mod plain;

@@ -1,0 +1,98 @@
+//! Files of rules and passwords that change while a client's connection stays: the next request sees them.
+//!
+//! Apache keeps what it has read of an access file for a whole connection, so this is ours alone.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::Duration;
+
+use testkit::server::Server;
+use testkit::server::http::Site;
+use testkit::{Side, Tool, scratch};
+
+/// What is found for a connection holds 5 ms.
+const FRESH: Duration = Duration::from_millis(6);
+
+/// As many bytes as each other.
+const RULES: [&str; 2] = ["[/]\nalice = r\n", "[/]\nalicf = r\n"];
+const USERS: [&str; 2] = [
+    "alice:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n",
+    "alice:{SHA}5en6G6MezRroT3XKqkdPOmY/BfR=\n",
+];
+
+/// The status of a request over a connection that stays.
+fn status(stream: &mut TcpStream) -> u16 {
+    let request = "HEAD /repo/ HTTP/1.1\r\nHost: x\r\nAuthorization: Basic YWxpY2U6c2VjcmV0\r\n\r\n";
+    stream.write_all(request.as_bytes()).expect("because it is open");
+    let mut head = Vec::new();
+    let mut piece = [0; 4096];
+    while !head.ends_with(b"\r\n\r\n") {
+        let len = stream.read(&mut piece).expect("because it is open");
+        assert_ne!(len, 0, "{}", String::from_utf8_lossy(&head));
+        head.extend_from_slice(&piece[..len]);
+    }
+    let head = String::from_utf8_lossy(&head);
+    let number = head.split(' ').nth(1).and_then(|number| number.parse().ok());
+    number.expect("because it is an answer")
+}
+
+/// Changes a file such that neither size nor modification time tell; every other time it is another file.
+fn change(path: &Path, text: &str, replace: bool) {
+    let before = fs::metadata(path).expect("because it is there");
+    let target = if replace {
+        path.with_extension("new")
+    } else {
+        path.to_owned()
+    };
+    fs::write(&target, text).expect("because the folder is ours");
+    let file = fs::File::options()
+        .write(true)
+        .open(&target)
+        .expect("because it is ours");
+    let modified = before.modified().expect("because the system knows it");
+    file.set_modified(modified).expect("because it is ours");
+    fs::rename(&target, path).expect("because the folder is ours");
+    let after = fs::metadata(path).expect("because it is there");
+    assert_eq!(
+        (before.size(), before.mtime_nsec()),
+        (after.size(), after.mtime_nsec())
+    );
+}
+
+#[test]
+fn changed_rules_and_passwords_count_at_once() {
+    let root = scratch();
+    let conf = scratch();
+    Tool::new("svnadmin")
+        .arg("create")
+        .arg(root.path().join("repo"))
+        .ok();
+    let [rules, users] = ["rules", "users"].map(|name| conf.path().join(name));
+    fs::write(&rules, RULES[0]).expect("because the folder is ours");
+    fs::write(&users, USERS[0]).expect("because the folder is ours");
+    let ours = format!(
+        "anonymous = false\nauthz = '{}'\n[location.auth]\nhtpasswd-file = '{}'\n",
+        rules.display(),
+        users.display()
+    );
+    let site = Site {
+        ours: &ours,
+        ..Site::plain(root.path())
+    };
+    let server = Server::site(Side::Ours, &site);
+    let mut stream = TcpStream::connect(server.addr()).expect("because it listens");
+    assert_eq!(status(&mut stream), 200);
+    for (path, texts, refused) in [(&rules, RULES, 403), (&users, USERS, 401)] {
+        for round in 0..20 {
+            for (text, wanted) in [(texts[1], refused), (texts[0], 200)] {
+                change(path, text, round % 2 == 0);
+                sleep(FRESH);
+                assert_eq!(status(&mut stream), wanted, "{} in round {round}", path.display());
+            }
+        }
+    }
+}
