@@ -331,9 +331,23 @@ impl Client {
                 for text in [&mut out, &mut err] {
                     *text = sorted_lines(text).join("\n");
                 }
+                err = without_first_refused(line, err);
             }
             self.note(&format!("$ {line}\n{out}~{err}=> {}", output.code));
         }
+    }
+}
+
+/// Over HTTP a client sends a request for each path, and complains of the one whose refusal it has read first.
+fn without_first_refused(line: &str, said: String) -> String {
+    const REFUSED: &str = "The requested feature is not supported by ";
+    let first = line.split(';').next().unwrap_or_default();
+    let paths = first.matches(" wc/").count() + first.matches(" $U/").count();
+    match said.split_once(REFUSED) {
+        Some((before, _)) if paths > 1 && Transport::chosen(Transport::Svn) != Transport::Svn => {
+            format!("{before}{REFUSED}one of them")
+        }
+        _ => said,
     }
 }
 

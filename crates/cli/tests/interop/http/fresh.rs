@@ -21,7 +21,7 @@ const FRESH: Duration = Duration::from_millis(6);
 const RULES: [&str; 2] = ["[/]\nalice = r\n", "[/]\nalicf = r\n"];
 const USERS: [&str; 2] = [
     "alice:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\n",
-    "alice:{SHA}5en6G6MezRroT3XKqkdPOmY/BfR=\n",
+    "alice:{SHA}GpHWL3ymc5liWkNopqtdSjuqYHM=\n",
 ];
 
 /// The status of a request over a connection that stays.
