@@ -25,6 +25,7 @@ use crate::format::dir::DirEntry;
 use crate::format::noderev::NodeRev;
 use crate::format::p2l::P2lEntry;
 use crate::kept_answer::{AnswerPart, KeptAnswer};
+use crate::log_records::LogRecord;
 use crate::prompt::takes_time;
 use crate::rep::write::ChainLength;
 use crate::rev_file::RevFile;
@@ -152,6 +153,8 @@ cached! {
     Answer(Arc<KeptAnswer>) = |value| value.bytes();
     /// Part of a kept answer by its number and that of the part.
     AnswerPart(AnswerPart) = |value| 64 + value.as_ref().len();
+    /// What a log tells of a revision, by revision.
+    Log(LogRecord) = |value| value.bytes();
     /// Changed-path list by revision.
     Changes(ChangeList) = |value| value.bytes();
 }

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 
 use base::Revnum;
 
-use crate::disk::DiskFile;
+use crate::disk::{DiskDir, DiskFile};
 use crate::format::change_list::ChangeList;
 use crate::format::changes;
 use crate::format::footer::Footer;
@@ -19,6 +19,9 @@ use crate::shard_dirs::ShardKind;
 
 /// Bytes read of the end of a file: enough for the indexes and the list of some five changes: nine files of ten.
 const TAIL: usize = 1 << 10;
+
+/// Bytes read where that does not hold the indexes: those of a revision with a thousand nodes or two.
+const LONG_TAIL: usize = 32 << 10;
 
 /// A longer list goes the long way, bytes.
 const LONGEST: usize = 64 << 10;
@@ -36,20 +39,36 @@ impl Fs {
         let shard = self.layout().shard(rev)?;
         let path = || self.rev_path(rev);
         let dir = self.dirs().get(self.disk(), ShardKind::Revs, shard, path)?;
-        let file = dir.open(&rev.to_string()).ok()?;
-        thread_local! {
-            static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-        }
-        BUFFER.with(|buffer| list(&*file, rev, &mut buffer.borrow_mut()))
+        read(&*dir, &rev.to_string(), rev)
     }
 }
 
-fn list(file: &dyn DiskFile, rev: Revnum, tail: &mut Vec<u8>) -> Option<ChangeList> {
-    let file_len = file.len().ok()?;
-    let tail_len = file_len.min(TAIL as u64);
+/// The list of a revision out of its file of this name.
+pub(crate) fn read(dir: &dyn DiskDir, name: &str, rev: Revnum) -> Option<ChangeList> {
+    let file = dir.open(name).ok()?;
+    thread_local! {
+        static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    }
+    BUFFER.with_borrow_mut(|buffer| {
+        let file_len = file.len().ok()?;
+        match list(&*file, file_len, TAIL, rev, buffer) {
+            None if file_len > TAIL as u64 => list(&*file, file_len, LONG_TAIL, rev, buffer),
+            list => list,
+        }
+    })
+}
+
+fn list(
+    file: &dyn DiskFile,
+    file_len: u64,
+    longest_tail: usize,
+    rev: Revnum,
+    tail: &mut Vec<u8>,
+) -> Option<ChangeList> {
+    let tail_len = file_len.min(longest_tail as u64);
     let tail_start = file_len - tail_len;
     tail.clear();
-    tail.reserve_exact(TAIL);
+    tail.reserve_exact(longest_tail);
     if file.append_at(tail, tail_len as usize, tail_start).ok()? as u64 != tail_len {
         return None;
     }

@@ -270,6 +270,16 @@ pub trait DiskDir: Send + Sync {
     /// Whatever the system says.
     fn read_small(&self, name: &str) -> io::Result<(Vec<u8>, FileMeta)>;
 
+    /// The same, into `bytes`, in place of what is there.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn read_small_into(&self, name: &str, bytes: &mut Vec<u8>) -> io::Result<FileMeta> {
+        let (read, meta) = self.read_small(name)?;
+        *bytes = read;
+        Ok(meta)
+    }
+
     /// As [`Disk::metadata`].
     ///
     /// # Errors

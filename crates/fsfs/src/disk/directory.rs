@@ -38,16 +38,23 @@ impl DiskDir for Directory {
     }
 
     fn read_small(&self, name: &str) -> io::Result<(Vec<u8>, FileMeta)> {
+        let mut bytes = Vec::new();
+        let meta = self.read_small_into(name, &mut bytes)?;
+        Ok((bytes, meta))
+    }
+
+    fn read_small_into(&self, name: &str, bytes: &mut Vec<u8>) -> io::Result<FileMeta> {
         let file = self.file(name)?;
         let meta = meta(&again(|| rustix::fs::fstat(&file))?)?;
         let expected = usize::try_from(meta.len).map_err(|_| Errno::FBIG)?;
+        bytes.clear();
         // One more than there should be: a read that is not filled has seen the end.
-        let mut bytes = Vec::with_capacity(expected.saturating_add(1));
+        bytes.reserve_exact(expected.saturating_add(1));
         loop {
             let (at, room) = (bytes.len(), bytes.capacity() - bytes.len());
-            let read = file.append_at(&mut bytes, room.max(PROBE), at as u64)?;
+            let read = file.append_at(bytes, room.max(PROBE), at as u64)?;
             if read == 0 || bytes.len() == expected {
-                return Ok((bytes, meta));
+                return Ok(meta);
             }
         }
     }
@@ -92,6 +99,9 @@ mod tests {
             let (bytes, meta) = open.read_small("file").expect("reads");
             assert_eq!(bytes.len(), length);
             assert_eq!(meta, RealDisk.metadata(&path).expect("its state"));
+            let mut again = vec![b'y'; 100];
+            let same = open.read_small_into("file", &mut again).expect("reads");
+            assert_eq!((again, same), (bytes, meta));
             assert_eq!(meta, open.metadata("file").expect("its state"));
             let file = open.open("file").expect("opens");
             let mut buf = b"ab".to_vec();

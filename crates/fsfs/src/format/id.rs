@@ -100,6 +100,48 @@ impl fmt::Debug for IdPart {
     }
 }
 
+/// What follows an ID at the front of `text`, if it is one of ordinary length: [`NodeRevId::parse`] without making anything of it.
+/// `None` says nothing.
+pub(crate) fn skip_id(text: &[u8]) -> Option<&[u8]> {
+    let text = skip_part(skip_part(text)?.strip_prefix(b".")?)?.strip_prefix(b".")?;
+    match text.split_first()? {
+        (b'r', rest) => skip_decimal(skip_decimal(rest)?.strip_prefix(b"/")?),
+        (b't', rest) => skip_base36(skip_decimal(rest)?.strip_prefix(b"-")?),
+        _ => None,
+    }
+}
+
+fn skip_part(text: &[u8]) -> Option<&[u8]> {
+    if let Some(rest) = text.strip_prefix(b"_") {
+        return skip_base36(rest);
+    }
+    let rest = skip_base36(text)?;
+    match rest.strip_prefix(b"-") {
+        Some(rest) => skip_decimal(rest),
+        None => Some(rest),
+    }
+}
+
+fn skip_decimal(text: &[u8]) -> Option<&[u8]> {
+    skip_digits(text, 18, u8::is_ascii_digit)
+}
+
+fn skip_base36(text: &[u8]) -> Option<&[u8]> {
+    skip_digits(text, 12, |byte| {
+        byte.is_ascii_digit() || byte.is_ascii_lowercase()
+    })
+}
+
+/// Skips digits, at least one and at most so many that their number certainly fits.
+fn skip_digits(text: &[u8], most: usize, is_digit: impl Fn(&u8) -> bool) -> Option<&[u8]> {
+    let digits = text
+        .iter()
+        .take(most + 1)
+        .take_while(|byte| is_digit(byte))
+        .count();
+    (1..=most).contains(&digits).then(|| &text[digits..])
+}
+
 /// Name of a transaction: `<base revision>-<number in base 36>`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct TxnId {

@@ -42,14 +42,44 @@ pub(super) fn run(entries: &mut Entries<'_, '_>, mut revs: impl Iterator<Item = 
 }
 
 /// Reads what `wanted` says, changes and properties; and tells how many bytes that is, roughly.
-fn read(fs: &Fs, revs: Vec<Revnum>, (changes, revprops): (bool, bool)) -> (Vec<(Revnum, Read)>, usize) {
+fn read(fs: &Fs, revs: Vec<Revnum>, wanted: (bool, bool)) -> (Vec<(Revnum, Read)>, usize) {
+    if wanted != (true, true) {
+        return read_apart(fs, &revs, wanted);
+    }
+    let records = fs.log_records(&revs);
+    let (mut all, mut size) = (Vec::with_capacity(revs.len()), 0);
+    while let Some(record) = records.get(all.len()) {
+        let left = &revs[all.len()..];
+        if let Some(record) = record {
+            size += record.bytes();
+            let read = Read {
+                changes: Some(Ok(record.changes().clone())),
+                revprops: Some(Ok(record.revprops().clone())),
+            };
+            all.push((left[0], read));
+        } else {
+            // Neighbours may be in the same pack.
+            let without = records[all.len()..]
+                .iter()
+                .take_while(|record| record.is_none())
+                .count();
+            let (read, bytes) = read_apart(fs, &left[..without], wanted);
+            all.extend(read);
+            size += bytes;
+        }
+    }
+    (all, size)
+}
+
+/// Reads changes and properties one by one.
+fn read_apart(fs: &Fs, revs: &[Revnum], (changes, revprops): (bool, bool)) -> (Vec<(Revnum, Read)>, usize) {
     let mut size = 0;
     let mut lists = match revprops {
-        true => fs.revprop_lists(&revs),
+        true => fs.revprop_lists(revs),
         false => Vec::new(),
     }
     .into_iter();
-    let read = revs.into_iter().map(|rev| {
+    let read = revs.iter().map(|&rev| {
         let changes = changes.then(|| fs.changed_paths(rev));
         let revprops = lists.next();
         if let Some(Ok(changes)) = &changes {

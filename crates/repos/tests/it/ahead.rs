@@ -74,6 +74,13 @@ fn forest() -> Repo {
             }
         }
     }
+    // Revisions of which the end of the file does not hold all that a log tells.
+    for (name, files) in [("some", 6), ("many", 300), ("most", 2500)] {
+        stream.rev(name).mkdirs([name]);
+        for file in 0..files {
+            stream.add(Kind::File, &format!("{name}/f{file}"), Content::text("short"));
+        }
+    }
     let repo = Repo::create("1.14");
     repo.load(stream.bytes());
     repo
@@ -267,6 +274,16 @@ fn a_log_is_the_same_and_fails_at_the_same_place() {
         result.expect("logs");
         up.reverse();
         assert_eq!(up, alone);
+        // Properties are as they are now, whatever was read before.
+        let path = forest.db().join("revprops/0/90");
+        let before = std::fs::read(&path).expect("its properties");
+        std::fs::write(&path, "K 7\nsvn:log\nV 3\nnew\nEND\n").expect("another one");
+        let (changed, result) = told(&repo, young, 0);
+        result.expect("logs");
+        for (rev, (now, then)) in (0..=young).rev().zip(changed.iter().zip(&alone)) {
+            assert_eq!(now == then, rev != 90, "{rev}: {now}");
+        }
+        std::fs::write(&path, before).expect("the old ones");
     }
     std::fs::remove_file(forest.db().join("revprops/0/40")).expect("it was there");
     let (down, result) = told(&open(&forest, 64 << 20), young, 0);
