@@ -55,6 +55,14 @@ fuzz_target!(|data: &[u8]| {
 fn refused(data: &[u8], step: usize) -> Vec<bool> {
     let mut heads = heads::Heads::new(1 << 20);
     let refused = heads.refused();
-    data.chunks(step.max(1)).for_each(|part| heads.read(part));
+    for mut part in data.chunks(step.max(1)) {
+        while !part.is_empty() {
+            let read = heads.read(part);
+            assert!((1..=part.len()).contains(&read));
+            part = &part[read..];
+        }
+    }
+    // A request takes a byte at least.
+    assert!(heads.begun() <= data.len() as u64);
     (0..50).map(|_| refused.next()).collect()
 }
