@@ -122,8 +122,10 @@ fn clients_are_told_the_same_and_the_log_explains_more() {
     assert_eq!(added.len(), 4, "{added:#?}");
     let placed = shared.iter().filter(|line| line.contains(" (line ")).count();
     assert_eq!(placed, 42);
-    // A client may be gone, and the next one be there, before the last word about it is written.
+    // A client may be gone, and the next one be there, before the last word about it is written; and whether it has read all
+    // of what it was told before it goes is chance: if not, the server is told of a reset.
     let sorted = |mut lines: Vec<String>| {
+        lines.retain(|line| !line.ends_with("Connection reset by peer"));
         lines.sort_unstable();
         lines.join("\n")
     };
