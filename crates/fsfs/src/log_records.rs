@@ -2,7 +2,8 @@
 //!
 //! A log of everything asks for both of thousands of revisions. Finding and keeping them one by one would take the cache twice
 //! the time and more memory. What is out of the ordinary (a packed revision, an old format, damage, a first look) has no
-//! record: then both are asked for one by one, by the ways that also know what to say about what is wrong.
+//! record: then both are asked for one by one, by the ways that also know what to say about what is wrong. What was asked for
+//! in both manners is in the cache twice, within its budget.
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -15,6 +15,7 @@ use crate::disk::is_missing;
 use crate::format::change_list::ChangeList;
 use crate::format::changes::{self, ChangedPath, ChangesError, RawChange};
 use crate::format::dir::{self, DirEntry};
+use crate::format::fold;
 use crate::format::id::{IdPart, NodeRevId, Tail, TxnId};
 use crate::format::noderev::{MAX_NODEREV, NodeRev};
 use crate::format::rep_line::RepPlace;
@@ -155,7 +156,7 @@ impl Root {
             Tree::Revision(rev) => Ok(self.fs().changes(*rev)?.to_vec().into()),
             Tree::Transaction(txn, name) => {
                 if let Some(log) = self.fs().live_changes(*txn)? {
-                    let folded = changes::fold(log)?;
+                    let folded = fold::fold(log)?;
                     return Ok(folded.into_iter().map(|change| change.info).collect());
                 }
                 let path = self.fs().layout().txn(name).join("changes");
@@ -163,7 +164,7 @@ impl Root {
                     Ok(text) => text,
                     Err(e) => return Err(Error::io("Can't open file", &path, &e)),
                 };
-                let folded = changes::fold(changes::parse(&text, true)?)?;
+                let folded = fold::fold(changes::parse(&text, true)?)?;
                 Ok(folded.into_iter().map(|change| change.info).collect())
             }
         }
@@ -434,7 +435,7 @@ impl Fs {
         }
         let list = match self.changes_in_tail(rev) {
             Some(list) => list,
-            None => changes::normalize(self.stored_changes(rev)?).iter().collect(),
+            None => fold::normalize(self.stored_changes(rev)?).iter().collect(),
         };
         self.cache().insert(key, list.clone());
         Ok(list)

@@ -125,7 +125,7 @@ impl<'a> Iterator for Changes<'a> {
         let (path, rest) = cut(self.0.get(2..)?)?;
         let (source, rest) = cut(rest)?;
         self.0 = rest;
-        let (change, node_kind) = what_of(what);
+        let (change, node_kind) = what_of(what)?;
         let (text_mod, prop_mod, mergeinfo_mod) = flags_of(flags);
         let copyfrom = match source.split_once(' ') {
             None => None,
@@ -194,39 +194,28 @@ impl ListBuilder {
 /// The first of the letters that a change begins with; letters are ASCII.
 const LETTERS: u8 = b'A';
 
+/// What can happen, and to what: in the order of declaration.
+const WHATS: [ChangeKind; 4] = [
+    ChangeKind::Modify,
+    ChangeKind::Add,
+    ChangeKind::Delete,
+    ChangeKind::Replace,
+];
+const KINDS: [NodeKind; 5] = [
+    NodeKind::None,
+    NodeKind::File,
+    NodeKind::Dir,
+    NodeKind::Symlink,
+    NodeKind::Unknown,
+];
+
 fn what_letter(change: ChangeKind, kind: NodeKind) -> char {
-    let change = match change {
-        ChangeKind::Modify => 0,
-        ChangeKind::Add => 1,
-        ChangeKind::Delete => 2,
-        ChangeKind::Replace => 3,
-    };
-    let kind = match kind {
-        NodeKind::None => 0,
-        NodeKind::File => 1,
-        NodeKind::Dir => 2,
-        NodeKind::Symlink => 3,
-        NodeKind::Unknown => 4,
-    };
-    char::from(LETTERS + change * 5 + kind)
+    char::from(LETTERS + change as u8 * KINDS.len() as u8 + kind as u8)
 }
 
-fn what_of(letter: u8) -> (ChangeKind, NodeKind) {
-    let number = letter.wrapping_sub(LETTERS);
-    let change = match number / 5 {
-        0 => ChangeKind::Modify,
-        1 => ChangeKind::Add,
-        2 => ChangeKind::Delete,
-        _ => ChangeKind::Replace,
-    };
-    let kind = match number % 5 {
-        0 => NodeKind::None,
-        1 => NodeKind::File,
-        2 => NodeKind::Dir,
-        3 => NodeKind::Symlink,
-        _ => NodeKind::Unknown,
-    };
-    (change, kind)
+fn what_of(letter: u8) -> Option<(ChangeKind, NodeKind)> {
+    let number = usize::from(letter.wrapping_sub(LETTERS));
+    Some((*WHATS.get(number / KINDS.len())?, KINDS[number % KINDS.len()]))
 }
 
 fn flags_letter(change: &Change<'_>) -> char {
@@ -256,19 +245,8 @@ mod tests {
     fn every_kind_of_change_comes_back() {
         let path = |text: &str| FsPath::parse(text).expect("canonical");
         let mut all = Vec::new();
-        for change in [
-            ChangeKind::Modify,
-            ChangeKind::Add,
-            ChangeKind::Delete,
-            ChangeKind::Replace,
-        ] {
-            for node_kind in [
-                NodeKind::None,
-                NodeKind::File,
-                NodeKind::Dir,
-                NodeKind::Symlink,
-                NodeKind::Unknown,
-            ] {
+        for change in WHATS {
+            for node_kind in KINDS {
                 for flags in 0..12u8 {
                     let (text_mod, prop_mod) = (flags & 1 != 0, flags & 2 != 0);
                     let mergeinfo_mod = [None, Some(false), Some(true)][usize::from(flags / 4)];

@@ -10,7 +10,7 @@ use super::noderev::NodeRev;
 use super::p2l::{self, P2lHeader};
 use super::rep_header::RepHeader;
 use super::rev_trailer::RevTrailer;
-use super::{changes, dir, manifest, proto_index};
+use super::{changes, dir, fold, manifest, proto_index};
 
 /// A node-revision.
 pub fn noderev(data: &[u8]) {
@@ -29,13 +29,13 @@ pub fn changes(data: &[u8]) {
         let mut out = Vec::new();
         changes::encode(&mut out, &list);
         assert_eq!(changes::parse(&out, false).as_ref(), Ok(&list));
-        let normal = changes::normalize(list.clone());
+        let normal = fold::normalize(list.clone());
         assert_eq!(
             changes::parse_normal(data).map(|list| list.to_vec()).as_ref(),
             Ok(&normal)
         );
         assert!(normal.windows(2).all(|pair| pair[0].path < pair[1].path));
-        if let Ok(folded) = changes::fold(list) {
+        if let Ok(folded) = fold::fold(list) {
             assert!(
                 folded
                     .windows(2)

@@ -11,6 +11,7 @@ pub(crate) mod change_list;
 pub(crate) mod changes;
 pub(crate) mod dir;
 pub mod doors;
+pub(crate) mod fold;
 pub(crate) mod footer;
 pub(crate) mod fs_format;
 pub(crate) mod id;

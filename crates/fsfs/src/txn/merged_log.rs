@@ -10,7 +10,8 @@ use std::collections::BinaryHeap;
 use base::{FsPath, NodeKind, Result};
 
 use super::change_log::{ChangeLog, Entries, Entry};
-use crate::format::changes::{self, ChangeKind, Folded, RawChange};
+use crate::format::changes::{ChangeKind, RawChange};
+use crate::format::fold::{self, Folded};
 
 /// A log, folded.
 pub(crate) enum FoldedLog<'a> {
@@ -133,11 +134,11 @@ fn fold(entries: &mut Vec<Entry>, deletions: &mut Vec<Deletion>) -> Result<Vec<R
         if taken_away.next_if(|number| *number < entry.number).is_some() {
             while taken_away.next_if(|number| *number < entry.number).is_some() {}
             // Must fit together all the same.
-            changes::fold(since.drain(..))?;
+            fold::fold(since.drain(..))?;
         }
         since.push(entry.change);
     }
-    let folded = changes::fold(since)?;
+    let folded = fold::fold(since)?;
     Ok(match taken_away.next() {
         Some(_) => Vec::new(),
         None => folded,

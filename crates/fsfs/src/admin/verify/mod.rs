@@ -25,7 +25,8 @@ use self::replay::Replay;
 use self::tree::{Owner, TreeCheck};
 use super::pipeline::{cores, ordered, ordered_with};
 use crate::disk::read_replaced;
-use crate::format::changes::{self, ChangeKind, RawChange};
+use crate::format::changes::{ChangeKind, RawChange};
+use crate::format::fold;
 use crate::format::number::parse_base36;
 use crate::fs::Fs;
 use crate::rep_cache::RepCache;
@@ -310,7 +311,7 @@ impl Run<'_> {
         let root = self.fs.root(outcome.rev)?;
         let changes = self.fs.stored_changes(outcome.rev)?;
         added_once(&changes)?;
-        let changes = changes::normalize(changes);
+        let changes = fold::normalize(changes);
         if let Some(before) = outcome.rev.prev() {
             Replay::check(self.fs, &root, before, &changes)?;
         }
