@@ -1,18 +1,20 @@
 //! HTTP: the stock client, and crowds of plain ones, against our server and Apache with mod_dav_svn.
 //!
 //! Both servers get the same repositories, a cache of one gibibyte and the same compression level, 0 and 5 in turn; Apache has its
-//! path-based checks off, ours always checks. *Cold* starts a new server for each run, *hot* leaves it running. What a
-//! crowd asks for is fetched by one `curl` with 64 connections, because 64 processes of the stock client would leave no
-//! CPU time to the servers. The stock client takes most of the time of hot runs for itself; so `curl` also asks what it asks, and
-//! throws the answers away: those rows show the servers alone.
+//! path-based checks off, ours always checks. *Cold* starts a new server for each run, *hot* leaves it running.
+//!
+//! The stock client takes most of the time of hot runs for itself, and 64 of its processes would leave no CPU time to the
+//! servers. So what it asks is also asked by a lean client ([`crate::asker`]) that throws the answers away, over as many
+//! connections, several times in a run: those rows show the servers.
 
-use std::fmt::Write as _;
 use std::fs;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 
 use clap::Args;
 
+use crate::asker::Questions;
 use crate::cells::Cell;
 use crate::measure::Cost;
 use crate::rivals::servers::Running;
@@ -92,21 +94,25 @@ impl Bench<'_> {
         let export = |url: &str| Ok(client(&["svnbench", "null-export"], url, workload.trunk));
         let log = |url: &str| Ok(client(&["svnbench", "null-log", "-v"], url, ""));
         let tree = Tree::of(workload)?;
-        let list = |url: &str| self.ask(&tree.folders, url, 1, PROPFIND);
-        let crowd = |url: &str| self.ask(&tree.files, url, CROWD, &[]);
+        let stock = Stock::of(workload)?;
+        // A run of some tenths of a second, whatever the size.
+        let rounds = (100_000 / stock.youngest.parse().unwrap_or(1)).clamp(1, 10);
+        let list = |url: &str| self.ask(&tree.list(url)?, 1, rounds);
+        let crowd = |url: &str| self.ask(&tree.fetch(url)?, CROWD, rounds);
+        let log_alone = |url: &str| self.ask(&stock.log(url)?, 1, rounds);
+        let export_alone = |url: &str| self.ask(&stock.export(url)?, 4, rounds);
+        let export_crowd = |url: &str| self.ask(&stock.export(url)?, CROWD, rounds);
         let (cold, hot) = (Warmth::Cold, Warmth::Hot);
-        let asked = Questions::of(workload)?;
-        let log_alone = |url: &str| self.replay(&asked.log(url), &[]);
-        let export_alone = |url: &str| self.replay(&asked.export(url), &asked.texts(url)?);
-        let rows: [(_, _, Client<'_>); 8] = [
+        let rows: [(_, _, Client<'_>); 9] = [
             ("null-export", cold, &export),
             ("null-export", hot, &export),
             ("null-log -v", cold, &log),
             ("null-log -v", hot, &log),
             ("list by PROPFIND", hot, &list),
             ("64 clients fetch files", hot, &crowd),
-            ("log's question by curl", hot, &log_alone),
-            ("export's questions by curl", hot, &export_alone),
+            ("64 clients share exports", hot, &export_crowd),
+            ("what log -v asks, lean client", hot, &log_alone),
+            ("what export asks, lean client", hot, &export_alone),
         ];
         for (name, warmth, client) in rows {
             let job = Job {
@@ -127,48 +133,16 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// One `curl` that asks for all of `paths`, over so many connections.
-    fn ask(
-        &self,
-        paths: &[String],
-        url: &str,
-        connections: usize,
-        options: &[&str],
-    ) -> Result<Command, String> {
-        let mut config = String::new();
-        for path in paths {
-            _ = writeln!(config, "url = \"{url}/{path}\"\noutput = \"/dev/null\"");
-        }
-        let file = self.place.join("curl.conf");
-        fs::write(&file, config).map_err(|e| format!("{}: {e}", file.display()))?;
-        let mut curl = Command::new("curl");
-        curl.args(["-s", "-f", "--globoff", "--path-as-is"]).args(options);
-        if connections > 1 {
-            curl.args(["-Z", "--parallel-immediate", "--parallel-max"])
-                .arg(connections.to_string());
-        }
-        curl.arg("-K").arg(&file);
-        Ok(curl)
-    }
-
-    /// One `curl` that asks for a report and fetches texts meanwhile, over four connections in all as the stock client.
-    fn replay(&self, report: &Question, texts: &[String]) -> Result<Command, String> {
-        let mut config = report.config();
-        for (at, url) in texts.iter().enumerate() {
-            let next = if at == 0 {
-                "next\nsilent\nfail\npath-as-is\n"
-            } else {
-                ""
-            };
-            _ = writeln!(config, "{next}url = \"{url}\"\noutput = \"/dev/null\"");
-        }
-        let file = self.place.join("curl.conf");
-        fs::write(&file, config).map_err(|e| format!("{}: {e}", file.display()))?;
-        let mut curl = Command::new("curl");
-        curl.args(["-s", "-f", "--globoff", "--path-as-is"])
-            .args(["-Z", "--parallel-immediate", "--parallel-max", "4", "-K"])
-            .arg(&file);
-        Ok(curl)
+    /// The lean client, asking all of `questions` so many times.
+    fn ask(&self, questions: &Asked, connections: usize, rounds: usize) -> Result<Command, String> {
+        let file = self.place.join("questions");
+        fs::write(&file, questions.list.file()).map_err(|e| format!("{}: {e}", file.display()))?;
+        let mut asker = Command::new(std::env::current_exe().map_err(|e| e.to_string())?);
+        asker.arg("ask").arg(questions.host.to_string()).arg(&file);
+        asker
+            .arg(format!("--connections={connections}"))
+            .arg(format!("--rounds={rounds}"));
+        Ok(asker)
     }
 
     /// `svn import` of a source tree into a new repository.
@@ -202,108 +176,98 @@ impl Bench<'_> {
     }
 }
 
-/// How a directory is listed by clients that know no better.
-const PROPFIND: &[&str] = &[
-    "-X",
-    "PROPFIND",
-    "-H",
-    "Depth: 1",
-    "-H",
-    "Content-Type: text/xml",
-    "--data",
-    "<?xml version=\"1.0\" encoding=\"utf-8\"?><propfind xmlns=\"DAV:\"><prop><resourcetype/><getcontentlength/>\
-     <version-name/><creationdate/><creator-displayname/>\
-     <deadprop-count xmlns=\"http://subversion.tigris.org/xmlns/dav/\"/></prop></propfind>",
-];
+/// Requests for a server, with the repository's path before their own.
+struct Asked {
+    host: SocketAddr,
+    /// Path of the repository's URL.
+    root: String,
+    list: Questions,
+}
+
+impl Asked {
+    fn of(url: &str) -> Result<Asked, String> {
+        let parts = url.strip_prefix("http://").and_then(|rest| rest.split_once('/'));
+        let (host, root) = parts.ok_or_else(|| format!("{url}: not a URL of a repository"))?;
+        Ok(Asked {
+            host: host.parse().map_err(|e| format!("{url}: {e}"))?,
+            root: format!("/{root}"),
+            list: Questions::default(),
+        })
+    }
+
+    /// Adds a request for `path` below the repository.
+    fn add(&mut self, method: &str, path: &str, headers: &str, body: &str) {
+        self.list
+            .add(method, self.host, &format!("{}/{path}", self.root), headers, body);
+    }
+}
 
 /// What the stock client asks for.
-struct Questions {
+struct Stock {
     youngest: String,
     trunk: String,
 }
 
-/// A report.
-struct Question {
-    url: String,
-    body: String,
-}
-
-impl Question {
-    fn config(&self) -> String {
-        let body = self.body.replace('"', "\\\"");
-        format!(
-            "url = \"{}\"\nrequest = \"REPORT\"\nheader = \"Content-Type: text/xml\"\nuser-agent = \"{AGENT}\"\n\
-             data = \"{body}\"\noutput = \"/dev/null\"\n",
-            self.url
-        )
-    }
-}
-
-/// As whom `curl` asks.
-const AGENT: &str = "SVN/1.14.2 serf/1.3.9";
-
-impl Questions {
-    fn of(workload: &Workload) -> Result<Questions, String> {
+impl Stock {
+    fn of(workload: &Workload) -> Result<Stock, String> {
         let mut look = Command::new("svnlook");
         look.arg("youngest").arg(&workload.repository);
         let output = look.output().map_err(|e| format!("svnlook: {e}"))?;
-        Ok(Questions {
+        Ok(Stock {
             youngest: String::from_utf8_lossy(&output.stdout).trim().to_owned(),
             trunk: workload.trunk.to_owned(),
         })
     }
 
-    fn log(&self, url: &str) -> Question {
+    fn log(&self, url: &str) -> Result<Asked, String> {
         let youngest = &self.youngest;
-        Question {
-            url: format!("{url}/!svn/rvr/{youngest}"),
-            body: format!(
-                "<S:log-report xmlns:S=\"svn:\"><S:start-revision>{youngest}</S:start-revision><S:end-revision>0</S:end-revision>\
-                 <S:discover-changed-paths/><S:revprop>svn:author</S:revprop><S:revprop>svn:date</S:revprop>\
-                 <S:revprop>svn:log</S:revprop><S:path></S:path><S:encode-binary-props/></S:log-report>"
-            ),
-        }
+        let body = format!(
+            "<S:log-report xmlns:S=\"svn:\"><S:start-revision>{youngest}</S:start-revision><S:end-revision>0</S:end-revision>\
+             <S:discover-changed-paths/><S:revprop>svn:author</S:revprop><S:revprop>svn:date</S:revprop>\
+             <S:revprop>svn:log</S:revprop><S:path></S:path><S:encode-binary-props/></S:log-report>"
+        );
+        let mut asked = Asked::of(url)?;
+        asked.add("REPORT", &format!("!svn/rvr/{youngest}"), XML, &body);
+        Ok(asked)
     }
 
-    fn export(&self, url: &str) -> Question {
+    /// The report of an export, and a `GET` for each text that it names.
+    fn export(&self, url: &str) -> Result<Asked, String> {
         let (youngest, trunk) = (&self.youngest, &self.trunk);
-        Question {
-            url: format!("{url}/!svn/me"),
-            body: format!(
-                "<S:update-report xmlns:S=\"svn:\"><S:include-props>yes</S:include-props><S:src-path>{url}/{trunk}</S:src-path>\
-                 <S:target-revision>{youngest}</S:target-revision><S:depth>unknown</S:depth>\
-                 <S:entry rev=\"{youngest}\" depth=\"infinity\" start-empty=\"true\"></S:entry></S:update-report>"
-            ),
+        let body = format!(
+            "<S:update-report xmlns:S=\"svn:\"><S:include-props>yes</S:include-props><S:src-path>{url}/{trunk}</S:src-path>\
+             <S:target-revision>{youngest}</S:target-revision><S:depth>unknown</S:depth>\
+             <S:entry rev=\"{youngest}\" depth=\"infinity\" start-empty=\"true\"></S:entry></S:update-report>"
+        );
+        let mut asked = Asked::of(url)?;
+        asked.add("REPORT", "!svn/me", XML, &body);
+        for href in texts(&format!("{url}/!svn/me"), &body)? {
+            let path = href
+                .strip_prefix(&asked.root)
+                .and_then(|path| path.strip_prefix('/'));
+            let path = path.ok_or_else(|| format!("{href}: outside of {url}"))?;
+            asked.add("GET", path, TEXT, "");
         }
+        Ok(asked)
     }
+}
 
-    /// Where the texts of an export are, as the server itself says.
-    fn texts(&self, url: &str) -> Result<Vec<String>, String> {
-        let question = self.export(url);
-        let mut curl = Command::new("curl");
-        curl.args([
-            "-s",
-            "-f",
-            "-X",
-            "REPORT",
-            "-H",
-            "Content-Type: text/xml",
-            "-A",
-            AGENT,
-            "--data",
-        ])
-        .arg(&question.body)
-        .arg(&question.url);
-        let output = curl.output().map_err(|e| format!("curl: {e}"))?;
-        let answer = String::from_utf8_lossy(&output.stdout);
-        let server = url.find("/svn/").map_or(url, |at| &url[..at]);
-        let files = answer.split("<S:add-file ").skip(1);
-        let hrefs = files.filter_map(|file| file.split("<D:href>").nth(1)?.split("</D:href>").next());
-        let texts: Vec<String> = hrefs.map(|href| format!("{server}{href}")).collect();
-        match texts.is_empty() {
-            true => Err(format!("{}: no texts in the report", question.url)),
-            false => Ok(texts),
-        }
+const XML: &str = "User-Agent: SVN/1.14.2 serf/1.3.9\r\nContent-Type: text/xml\r\nAccept-Encoding: gzip\r\n";
+const TEXT: &str = "User-Agent: SVN/1.14.2 serf/1.3.9\r\nAccept-Encoding: gzip\r\n";
+
+/// Where the texts of an export are, as the server itself says.
+fn texts(url: &str, report: &str) -> Result<Vec<String>, String> {
+    let mut curl = Command::new("curl");
+    curl.args(["-s", "-f", "-X", "REPORT", "-H", "Content-Type: text/xml"])
+        .args(["-A", "SVN/1.14.2 serf/1.3.9", "--data", report, url]);
+    let output = curl.output().map_err(|e| format!("curl: {e}"))?;
+    let answer = String::from_utf8_lossy(&output.stdout);
+    let files = answer.split("<S:add-file ").skip(1);
+    let hrefs = files.filter_map(|file| file.split("<D:href>").nth(1)?.split("</D:href>").next());
+    let texts: Vec<String> = hrefs.map(str::to_owned).collect();
+    match texts.is_empty() {
+        true => Err(format!("{url}: no texts in the report")),
+        false => Ok(texts),
     }
 }
 
@@ -312,6 +276,11 @@ struct Tree {
     folders: Vec<String>,
     files: Vec<String>,
 }
+
+/// How a directory is listed by clients that know no better.
+const PROPFIND: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?><propfind xmlns=\"DAV:\"><prop><resourcetype/><getcontentlength/>\
+                        <version-name/><creationdate/><creator-displayname/>\
+                        <deadprop-count xmlns=\"http://subversion.tigris.org/xmlns/dav/\"/></prop></propfind>";
 
 impl Tree {
     fn of(workload: &Workload) -> Result<Tree, String> {
@@ -331,5 +300,21 @@ impl Tree {
             folders: folders.into_iter().map(str::to_owned).collect(),
             files: files.into_iter().map(str::to_owned).collect(),
         })
+    }
+
+    fn list(&self, url: &str) -> Result<Asked, String> {
+        let mut asked = Asked::of(url)?;
+        for folder in &self.folders {
+            asked.add("PROPFIND", folder, &format!("Depth: 1\r\n{XML}"), PROPFIND);
+        }
+        Ok(asked)
+    }
+
+    fn fetch(&self, url: &str) -> Result<Asked, String> {
+        let mut asked = Asked::of(url)?;
+        for file in &self.files {
+            asked.add("GET", file, "", "");
+        }
+        Ok(asked)
     }
 }

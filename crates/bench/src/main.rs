@@ -7,6 +7,7 @@
 //!
 //! Rivals are processes: nothing here links against them, and without them only our own columns fill.
 
+mod asker;
 mod cells;
 mod crowd;
 mod http;
@@ -44,6 +45,9 @@ enum Command {
     Load(load::Options),
     /// HTTP: export, log, list, import and many clients, beside Apache
     Http(http::Options),
+    /// Sends a list of HTTP requests and throws the answers away: the client of rows about servers alone
+    #[command(hide = true)]
+    Ask(asker::Options),
     /// Writes a generated history as a dump stream to standard output
     Generate {
         /// Revisions to generate
@@ -61,6 +65,7 @@ fn main() -> ExitCode {
         Command::Write(options) => write::main(options),
         Command::Load(options) => load::main(options),
         Command::Http(options) => http::main(options),
+        Command::Ask(options) => asker::main(&options),
         Command::Generate { revisions, seed } => {
             workload::history::write(&mut std::io::stdout().lock(), revisions, seed)
                 .map_err(|e| e.to_string())
