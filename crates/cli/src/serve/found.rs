@@ -1,5 +1,6 @@
 //! What is served, for people: URLs, and the repositories behind them.
 
+use std::fs::{self, DirEntry};
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -24,21 +25,25 @@ pub fn url(scheme: &str, address: SocketAddr, usual: u16) -> String {
 pub fn repositories(root: &Path) -> (Vec<PathBuf>, bool) {
     let mut found = Vec::new();
     let mut level = vec![PathBuf::new()];
-    let mut looks = LOOKS;
+    let (mut looks, mut all) = (LOOKS, true);
     for _ in 0..=DEEPEST {
         let mut next = Vec::new();
         for name in level {
             let path = root.join(&name);
             if Repository::is_repository(&path) {
                 found.push(name);
-                continue;
-            }
-            for entry in std::fs::read_dir(&path).into_iter().flatten().flatten() {
-                looks -= 1;
-                if looks == 0 || found.len() > SHOWN {
+                if found.len() > SHOWN {
                     return (found, false);
                 }
-                if entry.path().is_dir() {
+                continue;
+            }
+            for entry in fs::read_dir(&path).into_iter().flatten().flatten() {
+                if looks == 0 {
+                    all = false;
+                    break;
+                }
+                looks -= 1;
+                if is_dir(&entry) {
                     next.push(name.join(entry.file_name()));
                 }
             }
@@ -46,7 +51,16 @@ pub fn repositories(root: &Path) -> (Vec<PathBuf>, bool) {
         next.sort();
         level = next;
     }
-    (found, level.is_empty())
+    (found, all && level.is_empty())
+}
+
+/// What the directory says is enough; only links must be followed.
+fn is_dir(entry: &DirEntry) -> bool {
+    match entry.file_type() {
+        Ok(kind) if kind.is_symlink() => entry.path().is_dir(),
+        Ok(kind) => kind.is_dir(),
+        Err(_) => false,
+    }
 }
 
 /// A path as it stands in a URL.
@@ -68,4 +82,4 @@ pub const SHOWN: usize = 10;
 /// How many folders deep they are looked for.
 const DEEPEST: usize = 3;
 /// How many entries of folders are looked at.
-const LOOKS: usize = 10_000;
+const LOOKS: usize = 2_000;
