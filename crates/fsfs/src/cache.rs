@@ -31,13 +31,18 @@ use crate::rep::write::ChainLength;
 use crate::rev_file::RevFile;
 use crate::revprops::{KeptList, KeptManifest, KeptPack};
 use crate::root::KeptChildren;
+use crate::shard_dirs::ShardDirs;
 use crate::tally::{CacheCounts, Tallies};
 
 /// The process's one cache: byte budget, shared by all repositories.
 pub struct Cache {
     items: Items,
     item_limit: u64,
+    /// Those that are read through handles.
     files: QuickCache<FileKey, Arc<RevFile>>,
+    /// Those that are in memory whole.
+    small_files: QuickCache<FileKey, Arc<RevFile>, WeighFile>,
+    dirs: ShardDirs,
     instances: Mutex<HashMap<String, u32>>,
     next_instance: AtomicU32,
     pub(crate) tallies: Tallies,
@@ -47,6 +52,9 @@ type Items = QuickCache<Key, Value, Weigh>;
 
 /// Open files that are kept for the next reader.
 const OPEN_FILES: usize = 256;
+
+/// One part in so many of the budget is for files that are in memory whole, but so many bytes at least and at most.
+const SMALL_FILES: (u64, u64, u64) = (16, 1 << 20, 64 << 20);
 
 /// What an entry costs beside its value: key, links, counters.
 const OVERHEAD: u64 = 96;
@@ -255,9 +263,25 @@ impl Weighter<Key, Value> for Weigh {
     }
 }
 
+#[derive(Clone)]
+struct WeighFile;
+
+impl Weighter<FileKey, Arc<RevFile>> for WeighFile {
+    fn weight(&self, _: &FileKey, file: &Arc<RevFile>) -> u64 {
+        // Names, indexes that were parsed, and what keeps both.
+        const BESIDE: u64 = 1 << 10;
+        file.bytes().len() + BESIDE
+    }
+}
+
 impl Cache {
     /// `budget` in bytes; 0 caches next to nothing.
     pub fn new(budget: u64) -> Arc<Cache> {
+        let (part, least, most) = SMALL_FILES;
+        let for_files = (budget / part).min(most);
+        let budget = budget - for_files;
+        let for_files = for_files.max(least);
+        let small_files = QuickCache::with_weighter((for_files >> 12) as usize, for_files, WeighFile);
         // Shards set the largest item that fits, so a small cache has few.
         let shards = (budget / (4 << 20)).clamp(1, 64).next_power_of_two() as usize;
         let options = OptionsBuilder::new()
@@ -280,6 +304,8 @@ impl Cache {
             item_limit: items.shard_capacity() / 4,
             items,
             files: QuickCache::new(OPEN_FILES),
+            small_files,
+            dirs: ShardDirs::default(),
             instances: Mutex::default(),
             next_instance: AtomicU32::new(0),
             tallies: Tallies::default(),
@@ -353,23 +379,33 @@ impl Cache {
 
     /// A kept open file.
     pub(crate) fn file(&self, key: &FileKey) -> Option<Arc<RevFile>> {
-        self.files.get(key)
+        self.small_files.get(key).or_else(|| self.files.get(key))
     }
 
     /// Keeps an open file.
     pub(crate) fn keep_file(&self, key: FileKey, file: Arc<RevFile>) {
-        self.files.insert(key, file);
+        match file.bytes().is_whole() {
+            true => self.small_files.insert(key, file),
+            false => self.files.insert(key, file),
+        }
     }
 
     /// Closes a file (once its users are done).
     pub(crate) fn drop_file(&self, key: &FileKey) {
+        self.small_files.remove(key);
         self.files.remove(key);
     }
 
     /// Closes the files of unpacked revisions below `rev`: their shards have been packed.
     pub(crate) fn drop_unpacked(&self, instance: Instance, rev: u64) {
-        self.files
-            .retain(|key, _| key.0 != instance || key.2 || key.1 >= rev);
+        let stays = |key: &FileKey| key.0 != instance || key.2 || key.1 >= rev;
+        self.small_files.retain(|key, _| stays(key));
+        self.files.retain(|key, _| stays(key));
+    }
+
+    /// The directories of revision and property files in which walks are going on.
+    pub(crate) fn dirs(&self) -> &ShardDirs {
+        &self.dirs
     }
 }
 

@@ -38,7 +38,7 @@ impl Fs {
         }
         let shard = self.layout().shard(rev)?;
         let path = || self.rev_path(rev);
-        let dir = self.dirs().get(self.disk(), ShardKind::Revs, shard, path)?;
+        let dir = self.shard_dir(ShardKind::Revs, shard, path)?;
         read(&*dir, &rev.to_string(), rev)
     }
 }

@@ -8,14 +8,14 @@ use base::{Code, Error, Result, Revnum};
 
 use crate::cache::{Cache, Instance};
 use crate::conf::FsConf;
-use crate::disk::{Disk, RealDisk, is_missing, read_replaced};
+use crate::disk::{Disk, DiskDir, RealDisk, is_missing, read_replaced};
 use crate::format::fs_format::{FormatError, FsFormat};
 use crate::layout::Layout;
 use crate::rep::write::UnsharedRows;
 use crate::rep_cache::KeptRepCache;
 use crate::rev_file::no_such_revision;
 use crate::root::Root;
-use crate::shard_dirs::ShardDirs;
+use crate::shard_dirs::ShardKind;
 use crate::txn::LiveTxns;
 use crate::txn::proto_rev::LiveProtoRevs;
 
@@ -31,7 +31,6 @@ pub(crate) struct FsInner {
     uuid: String,
     instance: Instance,
     cache: Arc<Cache>,
-    dirs: ShardDirs,
     /// Revisions below this one are packed; as last read.
     pub(crate) min_unpacked_rev: AtomicU64,
     /// As last read.
@@ -112,7 +111,6 @@ impl Fs {
         let fs = Fs(Arc::new(FsInner {
             instance: cache.instance(name),
             cache: cache.clone(),
-            dirs: ShardDirs::default(),
             conf: FsConf::read(&*disk, &layout, &format)?,
             disk,
             layout,
@@ -226,7 +224,6 @@ impl Fs {
             uuid: inner.uuid.clone(),
             instance: inner.cache.instance(format!("view {number}")),
             cache: inner.cache.clone(),
-            dirs: ShardDirs::default(),
             min_unpacked_rev: AtomicU64::new(inner.min_unpacked_rev.load(Ordering::Relaxed)),
             youngest: AtomicU64::new(youngest.0),
             live_txns: LiveTxns::default(),
@@ -359,9 +356,20 @@ impl Fs {
         &self.0.live_txns
     }
 
-    /// The directories of revision and property files in which walks are going on.
-    pub(crate) fn dirs(&self) -> &ShardDirs {
-        &self.0.dirs
+    /// The directory of the files of this kind in a shard, if a walk goes on there. `path` makes that of one of its files.
+    pub(crate) fn shard_dir(
+        &self,
+        kind: ShardKind,
+        shard: u64,
+        path: impl FnOnce() -> PathBuf,
+    ) -> Option<Arc<dyn DiskDir>> {
+        let key = (self.instance(), kind, shard);
+        self.cache().dirs().get(self.disk(), key, path)
+    }
+
+    /// A file was not found in that directory.
+    pub(crate) fn forget_shard_dir(&self, kind: ShardKind, shard: u64) {
+        self.cache().dirs().forget((self.instance(), kind, shard));
     }
 
     pub(crate) fn instance(&self) -> Instance {

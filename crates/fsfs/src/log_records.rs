@@ -104,7 +104,7 @@ impl Fs {
     fn log_dirs<'a>(&self, dirs: &'a mut Option<Dirs>, rev: Revnum) -> Option<&'a Dirs> {
         let shard = self.layout().shard(rev)?;
         if dirs.as_ref().is_none_or(|dirs| dirs.shard != shard) {
-            let dir = |kind, path: &dyn Fn() -> _| self.dirs().get(self.disk(), kind, shard, path);
+            let dir = |kind, path: &dyn Fn() -> _| self.shard_dir(kind, shard, path);
             let revs = dir(ShardKind::Revs, &|| self.rev_path(rev));
             let revprops = dir(ShardKind::Revprops, &|| self.layout().revprops(rev));
             *dirs = Some(Dirs {

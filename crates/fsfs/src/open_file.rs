@@ -17,7 +17,8 @@ use crate::prompt::takes_time;
 /// A file with its name and its last bytes in memory.
 pub(crate) struct OpenFile {
     path: PathBuf,
-    file: Arc<dyn DiskFile>,
+    /// None if all of it is in memory.
+    file: Option<Arc<dyn DiskFile>>,
     len: u64,
     tail: Box<[u8]>,
     tail_start: u64,
@@ -68,7 +69,7 @@ impl OpenFile {
         let tail = if len <= WHOLE_FILE { len } else { tail };
         let mut opened = OpenFile {
             path,
-            file,
+            file: Some(file),
             len,
             tail: Box::default(),
             tail_start: len,
@@ -81,7 +82,14 @@ impl OpenFile {
         }
         opened.tail = bytes.into();
         opened.tail_start = len - tail;
+        // What is in memory needs no handle.
+        opened.file = opened.file.filter(|_| tail < len);
         Ok(opened)
+    }
+
+    /// True if all of it is in memory.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.file.is_none()
     }
 
     /// Bytes of the file when it was opened.
@@ -104,12 +112,12 @@ impl OpenFile {
 
     fn read_file(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
         takes_time()?;
+        let Some(file) = &self.file else {
+            return Ok(0);
+        };
         let mut done = 0;
         while done < buf.len() {
-            match self
-                .file
-                .read_at(&mut buf[done..], offset.saturating_add(done as u64))
-            {
+            match file.read_at(&mut buf[done..], offset.saturating_add(done as u64)) {
                 Ok(0) => break,
                 Ok(length) => done += length,
                 Err(e) => return Err(Error::io("Can't read file", &self.path, &e)),
@@ -160,16 +168,16 @@ impl OpenFile {
     /// Appends up to `length` bytes of the file itself.
     fn append(&self, buf: &mut Vec<u8>, length: usize, offset: u64) -> Result<()> {
         takes_time()?;
+        let Some(file) = &self.file else {
+            return Ok(());
+        };
         let start = buf.len();
         loop {
             let done = buf.len() - start;
             if done == length {
                 return Ok(());
             }
-            match self
-                .file
-                .append_at(buf, length - done, offset.saturating_add(done as u64))
-            {
+            match file.append_at(buf, length - done, offset.saturating_add(done as u64)) {
                 Ok(0) => return Ok(()),
                 Ok(_) => {}
                 Err(e) => return Err(Error::io("Can't read file", &self.path, &e)),
@@ -205,6 +213,29 @@ impl OpenFile {
                 }
                 None => return Err(self.ends_early()),
             }
+        }
+    }
+
+    /// These bytes, if they are in memory.
+    pub(crate) fn known(&self, offset: u64, length: u64) -> Option<&[u8]> {
+        self.in_memory(offset)?.get(..usize::try_from(length).ok()?)
+    }
+
+    /// Replaces what is in `buf` by these bytes.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` if the file ends before.
+    pub(crate) fn read_into(&self, offset: u64, length: usize, buf: &mut Vec<u8>) -> Result<()> {
+        buf.clear();
+        if length <= MAX_SMALL {
+            buf.resize(length, 0);
+            return self.read_exact_at(offset, buf);
+        }
+        buf.reserve_exact(length);
+        self.append(buf, length, offset)?;
+        match buf.len() == length {
+            true => Ok(()),
+            false => Err(self.ends_early()),
         }
     }
 

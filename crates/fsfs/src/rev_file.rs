@@ -162,14 +162,11 @@ impl Fs {
     /// Opens the file of an unpacked revision.
     fn open_single(&self, rev: Revnum, path: PathBuf, tail: u64) -> Result<OpenFile> {
         let shard = self.layout().shard(rev).unwrap_or_default();
-        if let Some(dir) = self
-            .dirs()
-            .get(self.disk(), ShardKind::Revs, shard, || path.clone())
-        {
+        if let Some(dir) = self.shard_dir(ShardKind::Revs, shard, || path.clone()) {
             match dir.open(&rev.to_string()) {
                 Ok(file) => return OpenFile::of(file, path, tail),
                 // Perhaps the directory is not the one at this path any more.
-                Err(_) => self.dirs().forget(ShardKind::Revs, shard),
+                Err(_) => self.forget_shard_dir(ShardKind::Revs, shard),
             }
         }
         OpenFile::open(self.disk(), path, tail)

@@ -120,7 +120,7 @@ impl Fs {
         let key = Key::new::<KeptList>(self.instance(), rev.0, 0);
         let parse = |bytes: &[u8]| parse(bytes, rev);
         let shard = self.layout().shard(rev).unwrap_or_default();
-        let dir = self.dirs().get(self.disk(), ShardKind::Revprops, shard, path);
+        let dir = self.shard_dir(ShardKind::Revprops, shard, path);
         let kept = match dir {
             None => self.current(key, &path(), parse)?,
             Some(dir) => match self.current_in(key, &*dir, &rev.to_string()) {
@@ -129,7 +129,7 @@ impl Fs {
                 // Perhaps the directory is not the one at this path any more.
                 Err(_) => {
                     takes_time()?;
-                    self.dirs().forget(ShardKind::Revprops, shard);
+                    self.forget_shard_dir(ShardKind::Revprops, shard);
                     self.current(key, &path(), parse)?
                 }
             },

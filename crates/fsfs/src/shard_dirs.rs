@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use crate::cache::Instance;
 use crate::disk::{Disk, DiskDir};
 
 /// What the files of a directory are.
@@ -20,19 +21,21 @@ pub(crate) enum ShardKind {
     Revprops,
 }
 
-/// The directories that were asked for lately.
+/// A directory: of which filesystem, of what, and which.
+pub(crate) type DirKey = (Instance, ShardKind, u64);
+
+/// The directories that were asked for lately, of all filesystems.
 #[derive(Default)]
 pub(crate) struct ShardDirs(Mutex<Vec<Kept>>);
 
 struct Kept {
-    kind: ShardKind,
-    shard: u64,
+    key: DirKey,
     uses: u32,
     dir: Option<(Instant, Arc<dyn DiskDir>)>,
 }
 
-/// Directories remembered.
-const KEPT: usize = 8;
+/// Directories remembered: an export goes to and fro between many shards.
+const KEPT: usize = 64;
 
 /// How many files are asked for by path before the directory is opened.
 const PATIENCE: u32 = 2;
@@ -45,16 +48,12 @@ impl ShardDirs {
     pub(crate) fn get(
         &self,
         disk: &dyn Disk,
-        kind: ShardKind,
-        shard: u64,
+        key: DirKey,
         path: impl FnOnce() -> PathBuf,
     ) -> Option<Arc<dyn DiskDir>> {
         {
             let mut kept = self.0.lock();
-            match kept
-                .iter()
-                .position(|kept| kept.kind == kind && kept.shard == shard)
-            {
+            match kept.iter().position(|kept| kept.key == key) {
                 Some(at) => {
                     kept[..=at].rotate_right(1);
                     let kept = &mut kept[0];
@@ -70,26 +69,15 @@ impl ShardDirs {
                 }
                 None => {
                     kept.truncate(KEPT - 1);
-                    let uses = 1;
-                    kept.insert(
-                        0,
-                        Kept {
-                            kind,
-                            shard,
-                            uses,
-                            dir: None,
-                        },
-                    );
+                    let (uses, dir) = (1, None);
+                    kept.insert(0, Kept { key, uses, dir });
                     return None;
                 }
             }
         }
         let dir = path().parent().and_then(|dir| disk.open_dir(dir).ok().flatten());
         let mut all = self.0.lock();
-        if let Some(kept) = all
-            .iter_mut()
-            .find(|kept| kept.kind == kind && kept.shard == shard)
-        {
+        if let Some(kept) = all.iter_mut().find(|kept| kept.key == key) {
             kept.uses = 0;
             kept.dir = dir.clone().map(|dir| (Instant::now(), dir));
         }
@@ -97,9 +85,7 @@ impl ShardDirs {
     }
 
     /// Closes a directory in which a file was not found.
-    pub(crate) fn forget(&self, kind: ShardKind, shard: u64) {
-        self.0
-            .lock()
-            .retain(|kept| kept.kind != kind || kept.shard != shard);
+    pub(crate) fn forget(&self, key: DirKey) {
+        self.0.lock().retain(|kept| kept.key != key);
     }
 }

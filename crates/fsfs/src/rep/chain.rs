@@ -7,6 +7,7 @@
 //!
 //! Chains have any length, so nothing here recurses; a chain that bites its own tail is noticed.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use base::{Code, Error, Result};
@@ -34,6 +35,11 @@ pub(super) struct Chain {
 
 /// Deeper levels do not keep their bytes between the way down and the way up.
 const KEPT_LEVELS: usize = 64;
+
+thread_local! {
+    /// What windows of a chain make on the way up.
+    static TURNS: RefCell<[Vec<u8>; 2]> = const { RefCell::new([Vec::new(), Vec::new()]) };
+}
 
 /// What a window is applied to.
 enum Source {
@@ -124,26 +130,35 @@ impl Chain {
 
     /// Applies window `at` of the levels above `depth`, the deepest first.
     fn ascend(&mut self, at: u64, depth: usize, source: Source) -> Result<Vec<u8>> {
-        let (mut view, mut shared) = (Vec::new(), None);
-        match source {
-            Source::Empty => {}
-            Source::Chunk(chunk) => shared = Some(chunk.bytes().clone()),
+        let mut plain = Vec::new();
+        let base: &[u8] = match &source {
+            Source::Empty => &[],
+            Source::Chunk(chunk) => chunk.bytes(),
             Source::Plain(depth) => {
                 let offset = at.saturating_mul(WINDOW_SIZE as u64);
-                view = self.levels[depth].plain(offset, WINDOW_SIZE as u64)?.to_vec();
+                plain.extend_from_slice(self.levels[*depth].plain(offset, WINDOW_SIZE as u64)?);
+                &plain
             }
-        }
-        // Two buffers take turns, however long the chain is.
-        let mut target = Vec::new();
-        for level in self.levels[..depth].iter_mut().rev() {
-            let window = level.window(at)?;
-            target.clear();
-            let source: &[u8] = shared.as_ref().map_or(&view, |chunk: &Arc<Vec<u8>>| chunk);
-            with_codec(|codec| window.apply(source, &mut target, codec))?;
-            std::mem::swap(&mut view, &mut target);
-            shared = None;
-        }
-        Ok(view)
+        };
+        let Some((top, below)) = self.levels[..depth].split_first_mut() else {
+            return Ok(plain);
+        };
+        // Two buffers of the thread take turns, however long the chain is. What the last window makes stays, and takes no more
+        // room than it must.
+        TURNS.with_borrow_mut(|[from, to]| {
+            let mut is_first = true;
+            for level in below.iter_mut().rev() {
+                let window = level.window(at)?;
+                to.clear();
+                with_codec(|codec| window.apply(if is_first { base } else { from }, to, codec))?;
+                std::mem::swap(from, to);
+                is_first = false;
+            }
+            let window = top.window(at)?;
+            let mut made = Vec::with_capacity(window.target_len as usize);
+            with_codec(|codec| window.apply(if is_first { base } else { from }, &mut made, codec))?;
+            Ok(made)
+        })
     }
 
     /// The base of the level at `depth`, which is a delta.

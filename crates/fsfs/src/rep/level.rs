@@ -36,7 +36,7 @@ pub(super) struct Level {
     /// Position in the body of the window `next`.
     position: u64,
     next: u64,
-    /// Some bytes of the body, from `buffer_start` on, behind `before` other bytes.
+    /// Some bytes of the body, from `buffer_start` on, behind `before` other bytes; not used if the file is in memory.
     buffer: Vec<u8>,
     before: usize,
     buffer_start: u64,
@@ -98,10 +98,16 @@ impl Level {
         body_len: u64,
     ) -> Result<Self> {
         let wanted = body_len.min(READ) + MAX_HEADER as u64;
-        let buffer = file
-            .bytes()
-            .read_up_to(start, wanted.min(end.saturating_sub(start)) as usize)?;
-        let (header, header_len) = RepHeader::parse(&buffer)?
+        let wanted = wanted.min(end.saturating_sub(start));
+        let mut buffer = Vec::new();
+        let beginning = match file.bytes().known(start, wanted) {
+            Some(known) if file.bytes().is_whole() => known,
+            _ => {
+                buffer = file.bytes().read_up_to(start, wanted as usize)?;
+                &buffer
+            }
+        };
+        let (header, header_len) = RepHeader::parse(beginning)?
             .ok_or_else(|| Error::from(crate::format::rep_header::RepHeaderError::Malformed))?;
         let body = start + header_len as u64;
         if body.checked_add(body_len).is_none_or(|body_end| body_end > end) {
@@ -197,6 +203,10 @@ impl Level {
         if offset.checked_add(length).is_none_or(|end| end > self.body_len) {
             return Err(SvndiffError::UnexpectedEnd.into());
         }
+        if self.file.bytes().is_whole() {
+            let known = self.file.bytes().known(self.body + offset, length);
+            return known.ok_or_else(|| self.file.bytes().ends_early());
+        }
         let buffer_end = self.buffer_start + self.buffer.len().saturating_sub(self.before) as u64;
         if offset < self.buffer_start || offset + length > buffer_end {
             self.fill(offset, length.max(READ).min(self.body_len - offset))?;
@@ -206,14 +216,9 @@ impl Level {
     }
 
     fn fill(&mut self, offset: u64, length: u64) -> Result<()> {
-        self.buffer.clear();
-        self.buffer.resize(length as usize, 0);
         (self.buffer_start, self.before) = (offset, 0);
-        let result = self
-            .file
-            .bytes()
-            .read_exact_at(self.body + offset, &mut self.buffer);
-        match result {
+        let (at, length) = (self.body + offset, length as usize);
+        match self.file.bytes().read_into(at, length, &mut self.buffer) {
             Err(e) if crate::disk::is_stale(&e) => {}
             result => {
                 if result.is_err() {
@@ -229,10 +234,8 @@ impl Level {
         }
         let again = Level::open(&self.fs, self.address, self.body_len)?;
         (self.file, self.body) = (again.file, again.body);
-        self.buffer.resize(length as usize, 0);
-        self.file
-            .bytes()
-            .read_exact_at(self.body + offset, &mut self.buffer)
+        let at = self.body + offset;
+        self.file.bytes().read_into(at, length, &mut self.buffer)
     }
 }
 
