@@ -29,7 +29,6 @@ pub(crate) struct Crew {
     /// How many may be at work.
     most: usize,
     state: Mutex<State>,
-    work: Condvar,
     /// How many connections may answer on their own threads at the same time.
     most_prompt: usize,
     prompt: AtomicUsize,
@@ -49,7 +48,11 @@ impl Drop for Permit<'_> {
 struct State {
     queue: VecDeque<Job>,
     threads: usize,
-    idle: usize,
+    /// Those that have nothing to do, by what they sleep on. The last to have worked is woken first: its memory is warm, and
+    /// few clients touch the memory of few threads.
+    idle: Vec<Arc<Condvar>>,
+    /// Those that were woken and have not come yet.
+    called: usize,
     away: usize,
 }
 
@@ -75,7 +78,6 @@ impl Crew {
         Arc::new(Crew {
             most: most.max(1),
             state: Mutex::default(),
-            work: Condvar::new(),
             most_prompt,
             prompt: AtomicUsize::new(0),
         })
@@ -93,8 +95,12 @@ impl Crew {
         let mut state = self.state.lock();
         state.queue.push_back(Box::new(job));
         self.hire(&mut state);
+        let sleeper = state.idle.pop();
+        state.called += usize::from(sleeper.is_some());
         drop(state);
-        self.work.notify_one();
+        if let Some(sleeper) = sleeper {
+            sleeper.notify_one();
+        }
     }
 
     /// The calling thread will wait for its client: somebody else may work meanwhile.
@@ -113,7 +119,7 @@ impl Crew {
 
     /// Starts a thread if there is something to do for one.
     fn hire(self: &Arc<Self>, state: &mut State) {
-        if state.idle >= state.queue.len() || state.at_work() >= self.most {
+        if state.idle.len() + state.called >= state.queue.len() || state.at_work() >= self.most {
             return;
         }
         state.threads += 1;
@@ -129,13 +135,14 @@ impl Crew {
     }
 
     fn serve(&self) {
-        while let Some(job) = self.next() {
+        let bed = Arc::new(Condvar::new());
+        while let Some(job) = self.next(&bed) {
             job();
         }
         self.state.lock().threads -= 1;
     }
 
-    fn next(&self) -> Option<Job> {
+    fn next(&self, bed: &Arc<Condvar>) -> Option<Job> {
         let mut state = self.state.lock();
         loop {
             // Those who waited for their clients are back: there are enough without this one.
@@ -145,9 +152,13 @@ impl Crew {
             if let Some(job) = state.queue.pop_front() {
                 return Some(job);
             }
-            state.idle += 1;
-            let waited = self.work.wait_for(&mut state, LEAVE_AFTER);
-            state.idle -= 1;
+            state.idle.push(bed.clone());
+            let waited = bed.wait_for(&mut state, LEAVE_AFTER);
+            match state.idle.iter().position(|other| Arc::ptr_eq(other, bed)) {
+                Some(at) => _ = state.idle.remove(at),
+                // Who calls takes off the list.
+                None => state.called -= 1,
+            }
             if waited.timed_out() && state.queue.is_empty() {
                 return None;
             }
