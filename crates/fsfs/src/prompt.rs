@@ -57,6 +57,11 @@ pub fn takes_time() -> Result<()> {
     }
 }
 
+/// False within [`at_once`]: what is done there may have to be done again.
+pub fn has_time() -> bool {
+    HURRY.get() == Hurry::None
+}
+
 /// The system's number for what cannot be done at once.
 const EAGAIN: i32 = 11;
 
@@ -67,6 +72,8 @@ mod tests {
     #[test]
     fn what_takes_time_fails_only_in_a_hurry_and_voids_all() {
         assert!(takes_time().is_ok());
+        assert!(has_time());
+        assert_eq!(at_once(has_time), Some(false));
         assert_eq!(at_once(|| 7), Some(7));
         assert_eq!(at_once(|| takes_time().is_err()), None);
         assert!(takes_time().is_ok());

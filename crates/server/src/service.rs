@@ -12,7 +12,7 @@ use repos::config::ConfigCache;
 
 use crate::access_log::AccessLog;
 use crate::auth::Keeper;
-use crate::dav::{Recent, Transactions};
+use crate::dav::{Recent, Told, Transactions};
 use crate::http::{HttpOptions, Tls, TlsOptions};
 use crate::log::{OperationLog, Origin};
 use crate::metrics::{Look, Metrics};
@@ -37,6 +37,8 @@ pub struct Service {
     pub(crate) slow: SlowPeers,
     /// Where requests over HTTP have led a moment ago.
     pub(crate) recent: Recent,
+    /// Which digests clients were told a moment ago.
+    pub(crate) told: Told,
     /// What others know, for whoever asks for metrics.
     looks: Mutex<Vec<Box<dyn Fn() -> Look + Send>>>,
     cache: Arc<Cache>,
@@ -63,6 +65,7 @@ impl Service {
             metrics: Metrics::default(),
             slow: SlowPeers::default(),
             recent: Recent::default(),
+            told: Told::default(),
             looks: Mutex::default(),
             cache: cache.clone(),
             repositories: Repositories::new(cache),

@@ -55,12 +55,16 @@ pub(super) struct Content {
     check: Check,
     keep: bool,
     done: bool,
+    /// Bytes have passed that nobody here has compared with the digest.
+    left: bool,
 }
 
 /// What is known of the digest of a content that is being read.
 enum Check {
     /// Nothing is to be checked (any more).
     Off,
+    /// Off, unless the first chunk was read before.
+    Left,
     /// All chunks so far are those of an earlier reading, which was right.
     Known,
     /// It is taken on the way; the chunks hear of it if it is right.
@@ -85,6 +89,20 @@ impl TextReader {
             content.check = Check::Off;
         }
         self
+    }
+
+    /// Leaves the check to the receiver, who has the digest, if nobody has read the text before. Whoever is the second to
+    /// read it takes the digest once for all that come later.
+    pub fn left_to_receiver(mut self) -> Self {
+        if let Some(content) = &mut self.content {
+            content.check = Check::Left;
+        }
+        self
+    }
+
+    /// True if what was read so far was compared with the digest, or will be before the end is told.
+    pub fn is_checked(&self) -> bool {
+        self.content.as_ref().is_none_or(|content| !content.left)
     }
 
     /// Like [`Read::read`], with the house's errors. 0 = end.
@@ -227,6 +245,7 @@ impl Content {
             check: Check::Known,
             keep,
             done: false,
+            left: false,
         })
     }
 
@@ -238,6 +257,10 @@ impl Content {
         let at = self.next;
         let key = chunk_key(&self.fs, self.address, at).filter(|_| self.keep);
         let cached = key.as_ref().and_then(|key| self.fs.cache().get::<Chunk>(key));
+        if matches!(self.check, Check::Left) {
+            self.left = cached.is_none();
+            self.check = if self.left { Check::Off } else { Check::Known };
+        }
         let chunk = match (cached, key) {
             (Some(chunk), _) => chunk,
             (None, _) if self.chain.ends_before(at)? => {

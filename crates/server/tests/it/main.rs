@@ -12,4 +12,5 @@ mod site;
 mod slapd;
 mod slow;
 mod tls;
+mod told;
 mod watching;

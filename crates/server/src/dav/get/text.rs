@@ -1,17 +1,21 @@
 //! A text, or a part of it, straight from the engine to the client.
 //!
 //! Pieces pass without being copied. The last one is held back until the engine has seen the text's end: there it compares
-//! the digest, and a text that is damaged must not look whole.
+//! the digest, and a text that is damaged must not look whole. Clients that were told the digest compare it themselves
+//! ([`crate::dav::Told`]).
 
 use std::ops::Range;
 
 use base::{Date, Error, props};
 use bytes::Bytes;
 use http::StatusCode;
+use repos::TextReader;
 use repos::keywords::{FileFacts, KEYWORDS, Keywords};
-use repos::prompt::takes_time;
+use repos::prompt::{has_time, takes_time};
 use wire::dav::conditions;
 use wire::dav::range::{self, Part};
+use wire::dav::report::Hrefs;
+use wire::dav::uri::Resource;
 
 use super::media;
 use super::target::Target;
@@ -20,13 +24,14 @@ use crate::dav::fault::Fault;
 use crate::dav::visit::Visit;
 use crate::http::{AT_ONCE, Reply};
 
+/// Sends the text; returns false if its digest was left to the client.
 pub(super) fn send(
     visit: &Visit<'_>,
     target: &Target,
     tag: &str,
     modified: Option<Date>,
     reply: &mut Reply,
-) -> Outcome {
+) -> Result<bool, Fault> {
     let node = &target.node;
     let svn_client = visit.request.is_svn_client();
     // In a transaction nobody but browsers is told a type: they would guess one.
@@ -42,7 +47,8 @@ pub(super) fn send(
     if target.keywords
         && let Some(names) = node.props()?.get(KEYWORDS)
     {
-        return send_expanded(visit, target, names, reply);
+        send_expanded(visit, target, names, reply)?;
+        return Ok(true);
     }
     let size = node.size()?;
     let part = match visit.request.header("range") {
@@ -65,12 +71,29 @@ pub(super) fn send(
     };
     reply.content_length(wanted.end - wanted.start);
     if reply.bodiless() {
-        return Ok(());
+        return Ok(true);
     }
     if size > AT_ONCE {
         takes_time()?;
     }
-    pour(target, wanted, size, reply)
+    let mut reader = node.reader()?;
+    if wanted == (0..size) && svn_client && was_told(visit) {
+        reader = reader.left_to_receiver();
+    }
+    pour(&mut reader, wanted, size, reply)?;
+    Ok(reader.is_checked())
+}
+
+/// True if the client has the digest and will compare it.
+fn was_told(visit: &Visit<'_>) -> bool {
+    let (Resource::RevisionRoot(rev, path) | Resource::Version(rev, path)) = &visit.resource else {
+        return false;
+    };
+    let location = Hrefs::location(*rev, path);
+    let client = visit.request.peer.address.ip();
+    let (told, root) = (&visit.service.told, visit.base().root());
+    // In a hurry it comes out of memory, or this is asked again.
+    has_time() && visit.request.query.is_none() && told.take(client, root, &location)
 }
 
 /// Sends a text with its keywords expanded.
@@ -113,8 +136,7 @@ fn still_the_same(visit: &Visit<'_>, tag: &str, modified: Option<Date>) -> bool 
     }
 }
 
-fn pour(target: &Target, wanted: Range<u64>, size: u64, reply: &mut Reply) -> Outcome {
-    let mut reader = target.node.reader()?;
+fn pour(reader: &mut TextReader, wanted: Range<u64>, size: u64, reply: &mut Reply) -> Outcome {
     let mut at = 0;
     let mut held: Option<Bytes> = None;
     loop {

@@ -55,7 +55,9 @@ pub(super) fn update(visit: &mut Visit<'_>, reply: &mut Reply, body: Body) -> Ou
     };
     let hrefs = Hrefs::new(&visit.base().special(), kind);
     let mut codec = Codec::default();
-    let mut editor = UpdateEditor::new(reply, hrefs.clone(), form, &mut codec);
+    let (told, client) = (&visit.service.told, visit.request.peer.address.ip());
+    let mut note = |location: &[u8]| told.note(client, visit.base().root(), location);
+    let mut editor = UpdateEditor::new(reply, hrefs.clone(), form, &mut codec).telling(&mut note);
     let done = report.finish(&mut editor)?;
     visit.log_operation(|| asked.wording(&request, is_checkout, &done));
     if let (true, Some(to)) = (request.resource_walk, &asked.options.switch_to) {

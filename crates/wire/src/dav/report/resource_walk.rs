@@ -67,7 +67,7 @@ impl<O: Outlet> Editor for ResourceWalk<'_, O> {
     }
 
     fn facts(&mut self, facts: &NodeFacts<'_>) {
-        self.location = Some(Hrefs::location(facts));
+        self.location = Some(Hrefs::location(facts.rev, facts.path));
     }
 
     fn open_root(&mut self, _base: Option<Revnum>) -> Result<DirToken> {

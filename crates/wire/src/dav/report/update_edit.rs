@@ -5,7 +5,7 @@
 //! connections while the answer goes on.
 
 use base::checksum::{Md5, Sha1};
-use base::{RelPath, Result, Revnum};
+use base::{FsPath, RelPath, Result, Revnum};
 use delta::editor::{
     CopyFrom, DirToken, Editor, EncodedVersions, FileToken, NodeFacts, TextChunk, WindowForm,
 };
@@ -52,11 +52,9 @@ impl Hrefs {
     }
 
     /// What stands behind the kind in a node's URL: `REV/PATH`, as it stands in XML.
-    pub(super) fn location(facts: &NodeFacts<'_>) -> Vec<u8> {
-        let mut location = Vec::with_capacity(facts.path.as_str().len() + 12);
-        Out(&mut location)
-            .number(facts.rev.0)
-            .url_path(facts.path.as_str());
+    pub fn location(rev: Revnum, path: &FsPath) -> Vec<u8> {
+        let mut location = Vec::with_capacity(path.as_str().len() + 12);
+        Out(&mut location).number(rev.0).url_path(path.as_str());
         location
     }
 
@@ -67,6 +65,9 @@ impl Hrefs {
         Out(out).raw("</D:href></D:checked-in>\n");
     }
 }
+
+/// Takes `REV/PATH` of nodes, as [`Hrefs::location`] has them.
+type Hearer<'a> = dyn FnMut(&[u8]) + 'a;
 
 /// An Editor that writes the answer.
 pub struct UpdateEditor<'a, O> {
@@ -81,12 +82,16 @@ pub struct UpdateEditor<'a, O> {
     text: Text,
     codec: &'a mut Codec,
     files: u32,
+    /// Hears where texts are that the client will fetch and check.
+    told: Option<&'a mut Hearer<'a>>,
 }
 
 /// The file that is open.
 #[derive(Default)]
 struct File {
     added: bool,
+    /// `REV/PATH`, as it stands in XML.
+    location: Vec<u8>,
     sha1: Option<Sha1>,
     /// The text changed and must be fetched; from this one.
     changed: Option<Option<Md5>>,
@@ -114,7 +119,14 @@ impl<'a, O: Outlet> UpdateEditor<'a, O> {
             text: Text::new(version, form.level),
             codec,
             files: 0,
+            told: None,
         }
+    }
+
+    /// Before the client is told the digest of a text that it has to fetch, `told` hears where that is ([`Hrefs::location`]).
+    pub fn telling(mut self, told: &'a mut Hearer<'a>) -> Self {
+        self.told = Some(told);
+        self
     }
 
     fn out(&mut self) -> Out<'_> {
@@ -152,9 +164,13 @@ impl<'a, O: Outlet> UpdateEditor<'a, O> {
         DirToken(u32::try_from(self.open.len()).unwrap_or(u32::MAX))
     }
 
-    fn begin_file(&mut self, added: bool, sha1: Option<Sha1>) -> FileToken {
+    fn begin_file(&mut self, added: bool, facts: Option<Facts>) -> FileToken {
+        let (location, sha1) = facts
+            .map(|facts| (facts.location, facts.sha1))
+            .unwrap_or_default();
         self.file = File {
             added,
+            location,
             sha1,
             ..File::default()
         };
@@ -186,7 +202,7 @@ impl<O: Outlet> Editor for UpdateEditor<'_, O> {
     }
 
     fn facts(&mut self, facts: &NodeFacts<'_>) {
-        let location = Hrefs::location(facts);
+        let location = Hrefs::location(facts.rev, facts.path);
         self.facts = Some(Facts {
             location,
             sha1: facts.sha1,
@@ -278,7 +294,7 @@ impl<O: Outlet> Editor for UpdateEditor<'_, O> {
         write_copyfrom(&mut out, copyfrom);
         out.raw(">\n");
         self.checked_in(facts.as_ref());
-        Ok(self.begin_file(true, sha1))
+        Ok(self.begin_file(true, facts))
     }
 
     fn open_file(&mut self, path: &RelPath, _parent: DirToken, base: Option<Revnum>) -> Result<FileToken> {
@@ -286,7 +302,7 @@ impl<O: Outlet> Editor for UpdateEditor<'_, O> {
         self.named("<S:open-file", path);
         self.out().rev_attribute("rev", base).raw(">\n");
         self.checked_in(facts.as_ref());
-        Ok(self.begin_file(false, facts.and_then(|facts| facts.sha1)))
+        Ok(self.begin_file(false, facts))
     }
 
     fn apply_textdelta(&mut self, _file: FileToken, base_md5: Option<&Md5>) -> Result<()> {
@@ -339,6 +355,11 @@ impl<O: Outlet> Editor for UpdateEditor<'_, O> {
         let file = std::mem::take(&mut self.file);
         for name in &file.removed {
             self.prop(name, None)?;
+        }
+        if let (Some(told), Some(_), false) = (&mut self.told, text_md5, self.form.send_all)
+            && (file.added || file.changed.is_some())
+        {
+            told(&file.location);
         }
         let mut out = Out(self.outlet.buffer());
         if let (false, false, Some(base)) = (self.form.send_all, file.added, &file.changed) {
@@ -397,7 +418,6 @@ pub(super) fn write_copyfrom(out: &mut Out<'_>, copyfrom: Option<CopyFrom<'_>>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::FsPath;
     use delta::window::Window;
 
     fn path(text: &str) -> RelPath {
