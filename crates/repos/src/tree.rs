@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use base::checksum::{Md5, Sha1, Sha1Stream};
-use base::{FsPath, NodeKind, Props, Result, Revnum};
+use base::{Date, FsPath, NodeKind, Props, Result, Revnum, props};
 use delta::editor::{EncodedVersions, TextChunk};
 use fsfs::{DirEntry, TextReader};
 
@@ -61,6 +61,15 @@ impl Repository {
     /// `FS_NO_SUCH_REVISION`.
     pub fn all_revprops(&self, rev: Revnum) -> Result<Arc<Props>> {
         Ok(Arc::new(self.fs().revprops(rev)?.to_props()))
+    }
+
+    /// The date of a revision, whoever asks; `None` if it has none that makes sense.
+    ///
+    /// # Errors
+    /// `FS_NO_SUCH_REVISION`.
+    pub fn date(&self, rev: Revnum) -> Result<Option<Date>> {
+        let revprops = self.fs().revprops(rev)?;
+        Ok(revprops.get(props::DATE).and_then(|date| Date::parse(date).ok()))
     }
 }
 

@@ -34,6 +34,18 @@ pub(super) struct Rules {
     case: UsernameCase,
 }
 
+impl Rules {
+    /// Somebody who says and proves no name, if that is all that is asked about them.
+    pub(super) fn nobody(&self) -> Option<Admitted> {
+        (!self.no_auth_when_anonymous).then(|| Admitted {
+            authorization: None,
+            user: None,
+            access: self.anonymous,
+            rights: self.of_nobody.clone(),
+        })
+    }
+}
+
 /// Finds out who is there, and lets them in or not.
 ///
 /// # Errors

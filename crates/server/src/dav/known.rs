@@ -187,10 +187,23 @@ impl Known {
         Ok(tree)
     }
 
-    /// What the last request went by, as long as it holds.
-    pub(crate) fn standing(&self, http: &Arc<HttpOptions>) -> Option<Standing> {
-        let known = self.0.lock();
-        let last = known.as_ref().filter(|last| last.find.is_fresh(http))?;
+    /// What the last request went by, as long as it holds. Who came without a name goes by what others have found.
+    pub(crate) fn standing(&self, recent: &Recent, http: &Arc<HttpOptions>) -> Option<Standing> {
+        let mut known = self.0.lock();
+        let last = known.as_mut()?;
+        if !last.find.is_fresh(http) {
+            let is_nobody =
+                |admitted: &Arc<Admitted>| admitted.authorization.is_none() && admitted.user.is_none();
+            last.admitted.as_ref().filter(|admitted| is_nobody(admitted))?;
+            let others = recent.0.lock().get(last.find.place.base.root()).cloned();
+            let find = others.filter(|find| find.is_fresh(http))?;
+            let admitted = find.rules.get()?.nobody()?;
+            *last = Last {
+                find,
+                admitted: Some(Arc::new(admitted)),
+                tree: None,
+            };
+        }
         Some(Standing {
             http: http.clone(),
             place: last.find.place.clone(),

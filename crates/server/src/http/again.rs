@@ -1,11 +1,12 @@
 //! What was answered before, answered again.
 //!
 //! A checkout asks for each file by the revision of its last change and its path. What is there never changes, and every client of
-//! the same kind asks with the same bytes. So an answer that came out of memory is kept as it was sent, under the head that
+//! the same kind asks with the same bytes. Others ask by the path alone, and get the same until the next commit. So an answer that came out of memory is kept as it was sent, under the head that
 //! asked for it; when the same head comes again it is not taken apart, nor is the answer made again. That is a third of
 //! what such a request costs otherwise.
 //!
-//! What may be different the next time is not in the head, and looked at: the configuration, the repository at that path, whether who
+//! What may be different the next time is not in the head, and looked at: the configuration, the repository at that path, for some the
+//! youngest revision and the date that is told, whether who
 //! asks may read it (by the rules and proofs that the connection's last request went by, as long as these hold: see
 //! [`crate::dav::Known`]), and whether the client has become so slow that answers are compressed for it. Where anything is
 //! unlike, the request goes the long way. Name and password are no part of what is remembered.
@@ -18,7 +19,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 
-use base::{Date, FsPath};
+use base::{Date, FsPath, Revnum};
 use bytes::Bytes;
 use http::header::{
     AUTHORIZATION, CONNECTION, CONTENT_LENGTH, EXPECT, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE,
@@ -26,6 +27,8 @@ use http::header::{
 };
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode, Version};
 use memchr::memchr;
+use repos::Repository;
+use repos::prompt::at_once;
 use wire::dav::http_date;
 
 use super::body::ReplyBody;
@@ -41,11 +44,33 @@ use crate::service::{Service, now};
 /// Longer heads are hyper's business from the beginning, bytes.
 const LONGEST: usize = 8 << 10;
 
-/// Of what an answer tells whose bytes will be the same as long as its repository is there.
+/// Of what an answer tells whose bytes will be the same for a while.
 #[derive(Clone)]
 pub(crate) struct Lasting {
     pub(crate) place: Arc<Place>,
     pub(crate) path: FsPath,
+    pub(crate) depends: Depends,
+}
+
+/// What must be as it was, beyond the repository itself, for an answer to be the same.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Depends {
+    /// This is the youngest revision.
+    pub(crate) youngest: Option<Revnum>,
+    /// The date of that revision.
+    pub(crate) date: Option<(Revnum, Option<Date>)>,
+}
+
+impl Depends {
+    /// True if it is so now, as far as that can be seen without waiting.
+    fn holds(&self, repository: &Repository) -> bool {
+        let Depends { youngest, date } = self;
+        let looks = || {
+            youngest.is_none_or(|rev| repository.youngest().is_ok_and(|now| now == rev))
+                && date.is_none_or(|(rev, date)| repository.date(rev).is_ok_and(|now| now == date))
+        };
+        youngest.is_none() && date.is_none() || at_once(looks) == Some(true)
+    }
 }
 
 /// An answer that is kept.
@@ -55,6 +80,7 @@ pub(super) struct Kept {
     root: String,
     /// Who may read this may have the answer.
     path: FsPath,
+    depends: Depends,
     /// Without its last lines, which are different each time.
     head: Box<[u8]>,
     body: Box<[Bytes]>,
@@ -121,7 +147,9 @@ impl Again {
         if self.pulse.is_slow() {
             return None;
         }
-        self.peer.known.standing(&self.service.http())
+        self.peer
+            .known
+            .standing(&self.service.recent, &self.service.http())
     }
 }
 
@@ -157,7 +185,8 @@ impl Batch<'_> {
         let kept = place.repository.kept_answer(name)?;
         let kept = kept.downcast::<Kept>().ok()?;
         let is_same = Arc::ptr_eq(&kept.http, http) && kept.root == place.base.root();
-        (is_same && admitted.lets_in(asked.authorization, &kept.path)).then_some(kept)
+        let may_have = is_same && admitted.lets_in(asked.authorization, &kept.path);
+        (may_have && kept.depends.holds(&place.repository)).then_some(kept)
     }
 
     /// Before more is waited for: true if something was answered since this was asked last.
@@ -339,11 +368,12 @@ pub(super) fn keep(
         Some(query) => format!("{}?{query}", request.path),
         None => request.path.clone(),
     };
-    let Lasting { place, path } = lasting;
+    let Lasting { place, path, depends } = lasting;
     let kept = Kept {
         http: http.clone(),
         root: place.base.root().to_owned(),
         path,
+        depends,
         head: lines.into(),
         body,
         target: target.into(),

@@ -26,7 +26,7 @@ mod status;
 mod tls;
 mod upstream;
 
-pub(crate) use again::Lasting;
+pub(crate) use again::{Depends, Lasting};
 pub(crate) use answer::METHODS;
 pub(crate) use body::RequestBody;
 pub use options::{

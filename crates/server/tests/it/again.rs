@@ -157,6 +157,55 @@ fn who_may_not_read_it_is_not_answered() {
     assert_eq!(ask(&bob, "2/texts/11"), "404");
 }
 
+/// By its path alone a text is the same until the next commit, and its date until somebody changes that.
+#[test]
+fn by_path_alone_it_is_the_youngest() {
+    let site = Site::plain();
+    fill(&site);
+    let repository = Repo::at(&site.path("repos/repo"));
+    let mut client = site.connect();
+    let mut ask = |query: &str| {
+        let mut answers = Vec::new();
+        for _ in 0..4 {
+            client.send(request("GET", &format!("/repo/texts/11{query}"), ""));
+            let (head, body) = client.answer();
+            let modified = head.lines().find(|line| line.starts_with("last-modified: "));
+            answers.push((modified.map(str::to_owned), body));
+        }
+        answers.dedup();
+        assert_eq!(answers.len(), 1, "{answers:?}");
+        answers.remove(0)
+    };
+    for round in 0..5 {
+        let new = format!("text of round {round}");
+        let file = site.path("new");
+        std::fs::write(&file, &new).expect("written");
+        let put = Tool::new("svnmucc")
+            .args(["-m", "new", "-U"])
+            .arg(repository.url());
+        put.arg("put").arg(&file).arg("texts/11").ok();
+        let (first, body) = ask("");
+        assert_eq!(body, new.as_bytes());
+        assert!(first.is_some());
+        let pegged = format!("?p={}", 3 + 2 * round);
+        assert_eq!(ask(&pegged), (first.clone(), body));
+        // Another file of another revision makes nothing older.
+        let put = Tool::new("svnmucc")
+            .args(["-m", "new", "-U"])
+            .arg(repository.url());
+        put.arg("put").arg(&file).arg(format!("texts/other{round}")).ok();
+        assert_eq!(ask("").0, first);
+        let date = format!("20{:02}-02-03T04:05:06.000000Z", 10 + round);
+        std::fs::write(&file, date).expect("written");
+        let revision = (3 + 2 * round).to_string();
+        let set = Tool::new("svnadmin").args(["setrevprop", "-r", &revision]);
+        set.arg(site.path("repos/repo")).arg("svn:date").arg(&file).ok();
+        let (later, body) = ask("");
+        assert_eq!(body, new.as_bytes());
+        assert!(later.is_some_and(|date| date.contains(&format!("feb 20{:02} 04:05:06", 10 + round))));
+    }
+}
+
 /// Each request is written down, with a name of its own.
 #[test]
 fn what_comes_again_is_written_down() {

@@ -10,7 +10,7 @@ pub(in crate::dav) mod media;
 mod target;
 mod text;
 
-use base::{Date, Revnum, props};
+use base::{Date, Revnum};
 use http::StatusCode;
 use repos::prompt::takes_time;
 use repos::tree::Node;
@@ -22,7 +22,7 @@ use super::Outcome;
 use super::conditions::{conditions, entity_tag};
 use super::fault::Fault;
 use super::visit::Visit;
-use crate::http::{Lasting, Reply, Request};
+use crate::http::{Depends, Lasting, Reply, Request};
 use crate::service::now;
 
 pub(super) fn get(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
@@ -63,14 +63,30 @@ pub(super) fn get(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         takes_time()?;
         return delta::send(visit, node, &base, reply);
     }
-    text::send(visit, &target, &tag, modified, reply)?;
-    if target.immutable && !target.public {
+    let checked = text::send(visit, &target, &tag, modified, reply)?;
+    if checked && let Some(depends) = depends(&target, modified) {
         visit.request.lasting = Some(Lasting {
             place: visit.place.clone(),
             path: target.node.path().clone(),
+            depends,
         });
     }
     Ok(())
+}
+
+/// What an answer depends on that tells a text; `None` if that cannot be said in these words.
+fn depends(target: &Target, modified: Option<Date>) -> Option<Depends> {
+    if target.working || target.keywords || !(target.public || target.immutable) {
+        return None;
+    }
+    let (node, mut depends) = (&target.node, Depends::default());
+    if target.public {
+        depends.date = Some((node.created_rev()?, modified));
+    }
+    if !target.immutable {
+        depends.youngest = Some(node.tree().revision()?);
+    }
+    Some(depends)
 }
 
 /// A week: what is addressed by its revision does not change.
@@ -91,8 +107,7 @@ fn last_modified(visit: &Visit<'_>, node: &Node) -> Result<Option<Date>, Fault> 
     let Some(rev) = node.created_rev() else {
         return Ok(None);
     };
-    let revprops = visit.repository().all_revprops(rev)?;
-    Ok(revprops.get(props::DATE).and_then(|date| Date::parse(date).ok()))
+    Ok(visit.repository().date(rev)?)
 }
 
 /// Sends the client to another URL.
