@@ -3,7 +3,7 @@
 //! Independent of our own codec on purpose: it is part of the oracle.
 
 use std::fmt;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,6 +13,20 @@ use base::checksum::Md5;
 
 use crate::server::Server;
 use crate::tool::Side;
+
+/// Reads what has come, as `read` does. Where a process was stopped and goes on, a socket with a time limit says that it was
+/// interrupted, which means nothing: it is asked again.
+///
+/// # Errors
+/// The system's, but for that one.
+pub fn hear(from: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match from.read(into) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            heard => return heard,
+        }
+    }
+}
 
 /// One item of the protocol.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -238,7 +252,7 @@ impl Probe {
             match self.from.fill_buf() {
                 Ok(bytes) => break bytes.first().copied()?,
                 // A process that was stopped and goes on.
-                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return None,
             }
         };

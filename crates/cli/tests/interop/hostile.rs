@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use rand::{Rng as _, SeedableRng as _};
+use testkit::probe::hear;
 use testkit::server::Server;
 use testkit::{Side, Tool};
 
@@ -174,7 +175,7 @@ impl Client {
         let mut heard = Vec::new();
         let mut piece = [0; 65536];
         loop {
-            match self.stream.read(&mut piece) {
+            match hear(&mut self.stream, &mut piece) {
                 Ok(0) => return false,
                 Err(e) => {
                     assert_eq!(e.kind(), std::io::ErrorKind::ConnectionReset, "{e}");

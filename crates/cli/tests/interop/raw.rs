@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use testkit::probe::hear;
 use testkit::server::Server;
 use testkit::{Repo, Side, Spec, Tool};
 
@@ -49,7 +50,7 @@ fn listen(stream: &mut TcpStream, patience: Duration, heard: &mut Vec<u8>) {
         .set_read_timeout(Some(patience))
         .expect("because it is a socket");
     let mut piece = [0; 65536];
-    while let Ok(len) = stream.read(&mut piece) {
+    while let Ok(len) = hear(stream, &mut piece) {
         if len == 0 {
             return;
         }
@@ -204,7 +205,7 @@ fn checked_out(megabytes: usize, pause: Duration, options: &[&str]) -> usize {
     let (mut heard, mut end) = (0, Vec::new());
     let mut piece = vec![0; 64 << 10];
     while !end.ends_with(b"( close-edit ( ) ) ") {
-        let length = stream.read(&mut piece).expect("because it answers");
+        let length = hear(&mut stream, &mut piece).expect("because it answers");
         assert!(length > 0, "it has gone");
         heard += length;
         end.extend_from_slice(&piece[..length]);
@@ -313,7 +314,7 @@ fn expect(stream: &mut TcpStream, text: &str) {
     let mut heard = Vec::new();
     let mut piece = [0; 65536];
     loop {
-        let len = stream.read(&mut piece).expect("because the server answers");
+        let len = hear(stream, &mut piece).expect("because the server answers");
         assert!(len > 0, "hung up after {}", String::from_utf8_lossy(&heard));
         let from = heard.len().saturating_sub(text.len());
         heard.extend_from_slice(&piece[..len]);

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use testkit::probe::hear;
 use testkit::server::{Server, free_port};
 use testkit::{Side, Tool, scratch};
 
@@ -40,7 +41,7 @@ impl Between {
             std::thread::spawn(move || std::io::copy(&mut from, &mut to));
             let mut piece = [0; 16384];
             let mut passed = 0;
-            while let Ok(len) = server.read(&mut piece) {
+            while let Ok(len) = hear(&mut server, &mut piece) {
                 if len == 0 || client.write_all(&piece[..len]).is_err() {
                     break;
                 }
@@ -203,7 +204,7 @@ fn a_log_that_is_put_away_loses_nothing_and_disturbs_no_one() {
                 .expect("because it is connected");
             let mut heard = Vec::new();
             while !heard.ends_with(b"( success ( 1 ) ) ") {
-                let len = client.read(&mut piece).expect("because the server answers");
+                let len = hear(&mut client, &mut piece).expect("because the server answers");
                 assert!(len > 0, "it hung up");
                 heard.extend_from_slice(&piece[..len]);
             }

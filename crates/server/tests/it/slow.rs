@@ -1,7 +1,9 @@
 //! Clients that take their time, or say nothing at all.
 
-use std::io::Read;
+use std::io::Read as _;
 use std::time::{Duration, Instant};
+
+use testkit::probe::hear;
 
 use super::site::{BIG, Client, Site, make_big, request, status_of};
 
@@ -45,7 +47,7 @@ fn slow_readers_disturb_nobody_and_are_not_cut_off() {
     let mut seen = 0;
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(8) {
-        let len = steady.socket.read(&mut piece).expect("the server goes on");
+        let len = hear(&mut steady.socket, &mut piece).expect("the server goes on");
         assert!(len > 0, "cut off after {seen} bytes");
         seen += len;
         std::thread::sleep(Duration::from_millis(20));
@@ -94,7 +96,7 @@ fn requests_that_run_are_finished_before_the_server_ends() {
     );
     let mut seen = first.len();
     let mut large = vec![0; 1 << 20];
-    while let Ok(len @ 1..) = client.socket.read(&mut large) {
+    while let Ok(len @ 1..) = hear(&mut client.socket, &mut large) {
         seen += len;
     }
     assert!(seen > BIG, "{seen} bytes of {BIG}");

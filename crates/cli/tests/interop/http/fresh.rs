@@ -3,13 +3,14 @@
 //! Apache keeps what it has read of an access file for a whole connection, so this is ours alone.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
+use testkit::probe::hear;
 use testkit::server::Server;
 use testkit::server::http::Site;
 use testkit::{Side, Tool, scratch};
@@ -31,7 +32,7 @@ fn status(stream: &mut TcpStream) -> u16 {
     let mut head = Vec::new();
     let mut piece = [0; 4096];
     while !head.ends_with(b"\r\n\r\n") {
-        let len = stream.read(&mut piece).expect("because it is open");
+        let len = hear(stream, &mut piece).expect("because it is open");
         assert_ne!(len, 0, "{}", String::from_utf8_lossy(&head));
         head.extend_from_slice(&piece[..len]);
     }
