@@ -8,7 +8,6 @@ use base::{Code, Date, Error, FsPath, Lock, NodeKind, Result};
 use http::StatusCode;
 use repos::user_locks::{LockOutcome, LockRequest, LockTarget};
 use wire::dav::fault::XML_TYPE;
-use wire::dav::if_header::If;
 use wire::dav::lock::{ActiveLock, LockInfo, parse_timeout, parse_token, write_lock_answer};
 use wire::dav::uri::Resource;
 
@@ -29,6 +28,10 @@ pub(super) fn lock(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         return Err(Fault::html(StatusCode::NOT_IMPLEMENTED));
     }
     visit.check_conditions(&path)?;
+    // What is locked already is that, whatever is believed of it.
+    if visit.repository().get_lock(&path)?.is_none() {
+        visit.check_believed(&path)?;
+    }
     let depth = match visit.request.header("depth").map(str::trim) {
         None => "infinity",
         Some("0") => "0",
@@ -69,13 +72,17 @@ pub(super) fn lock(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
 /// Makes the lock last longer that the client holds.
 fn refresh(visit: &Visit<'_>, path: &FsPath) -> Result<Lock, Fault> {
     let refused = || Fault::html(StatusCode::PRECONDITION_FAILED);
-    let header = visit.request.header_utf8("if");
-    let held = header
-        .and_then(If::parse)
-        .ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))?;
+    visit.check_locked(path, &[])?;
+    if visit.held_tokens()?.is_empty() {
+        return Err(Fault::html(StatusCode::BAD_REQUEST));
+    }
     let lock = visit.repository().get_lock(path)?.ok_or_else(refused)?;
-    if visit.request.is_svn_client() || !held.tokens().any(|token| token == lock.token) {
+    if visit.request.is_svn_client() {
         return Err(refused());
+    }
+    // Tokens are no secrets: whoever reads the properties sees them.
+    if visit.user.as_deref() != Some(&lock.owner) {
+        return Err(Fault::html(StatusCode::FORBIDDEN));
     }
     let target = LockTarget {
         path: path.clone(),

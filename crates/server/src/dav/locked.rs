@@ -9,6 +9,7 @@ use http::StatusCode;
 use wire::dav::if_header::{If, List, What};
 use wire::dav::uri::Resource;
 
+use super::Outcome;
 use super::conditions::entity_tag;
 use super::fault::Fault;
 use super::visit::Visit;
@@ -33,27 +34,59 @@ impl Visit<'_> {
     ///
     /// # Errors
     /// 400, 403, 412, 423.
-    pub(super) fn check_locked(&self, path: &FsPath, more: &[String]) -> Result<(), Fault> {
+    pub(super) fn check_locked(&self, path: &FsPath, more: &[String]) -> Outcome {
         let header = self.if_header()?.unwrap_or_default();
         let lock = self.repository().get_lock(path)?;
-        let untagged: Vec<&List> = header.lists.iter().filter(|l| l.resource.is_none()).collect();
-        let refuse = |status| Err(Fault::html(status));
-        let etag = match untagged.is_empty() {
-            true => None,
-            false => self.public_etag(path)?,
-        };
-        let holds = |list: &&List| holds(list, lock.as_ref(), etag.as_deref());
-        if !untagged.is_empty() && !untagged.iter().any(holds) {
-            return refuse(StatusCode::PRECONDITION_FAILED);
+        self.check_lists(&header, path, lock.as_ref())?;
+        match lock {
+            Some(Lock { token, .. }) if !header.tokens().any(|t| t == token) && !more.contains(&token) => {
+                Err(Fault::html(StatusCode::LOCKED))
+            }
+            _ => Ok(()),
         }
-        let Some(lock) = lock else { return Ok(()) };
-        let is_held = header.tokens().any(|token| token == lock.token) || more.contains(&lock.token);
-        match (is_held, untagged.is_empty()) {
-            (true, true) => Ok(()),
-            (true, false) if self.user.as_deref() == Some(&lock.owner) => Ok(()),
-            (true, false) => refuse(StatusCode::FORBIDDEN),
-            (false, true) => refuse(StatusCode::LOCKED),
-            (false, false) => refuse(StatusCode::PRECONDITION_FAILED),
+    }
+
+    /// Refuses a request whose header does not hold for a node, locked or not.
+    ///
+    /// # Errors
+    /// 400, 403, 412.
+    pub(super) fn check_believed(&self, path: &FsPath) -> Outcome {
+        match self.if_header()? {
+            None => Ok(()),
+            Some(header) => self.check_lists(&header, path, self.repository().get_lock(path)?.as_ref()),
+        }
+    }
+
+    fn check_lists(&self, header: &If, path: &FsPath, lock: Option<&Lock>) -> Outcome {
+        let mut lists = header
+            .lists
+            .iter()
+            .filter(|list| self.is_about(list, path))
+            .peekable();
+        if lists.peek().is_none() {
+            return Ok(());
+        }
+        let etag = self.public_etag(path)?;
+        let Some(list) = lists.find(|list| holds(list, lock, etag.as_deref())) else {
+            return Err(Fault::html(StatusCode::PRECONDITION_FAILED));
+        };
+        match lock {
+            // Somebody else's token is no permission.
+            Some(lock) if names(list, &lock.token) && self.user.as_deref() != Some(&lock.owner) => {
+                Err(Fault::html(StatusCode::FORBIDDEN))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// True if a list is about the resource of the request, which is at `path`.
+    fn is_about(&self, list: &List, path: &FsPath) -> bool {
+        match (&list.resource, &self.resource) {
+            (None, _) => true,
+            (Some(url), Resource::Public(_)) => {
+                self.place.resource_of_url(url) == Some(Resource::Public(path.clone()))
+            }
+            (Some(_), _) => false,
         }
     }
 
@@ -65,6 +98,13 @@ impl Visit<'_> {
         let found = self.repository().stat(self.youngest()?, path)?;
         Ok(found.map(|node| entity_tag(node.kind == NodeKind::Dir, node.created_rev, path)))
     }
+}
+
+/// True if a list wants the lock to have this token.
+fn names(list: &List, token: &str) -> bool {
+    let wanted = |what: &What| matches!(what, What::Token(wanted) if wanted == token);
+    let mut conditions = list.conditions.iter();
+    conditions.any(|condition| !condition.not && wanted(&condition.what))
 }
 
 /// True if everything in a list is so.

@@ -122,6 +122,7 @@ pub(super) fn copy(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     let (rev, from) = source(visit)?;
     if visit.autoversion.is_some() {
         visit.check_conditions(&from)?;
+        visit.check_believed(&from)?;
     }
     let bad = || Fault::html(StatusCode::BAD_REQUEST);
     // As everywhere in WebDAV it must be a whole URL.

@@ -160,11 +160,11 @@ fn cadaver_browses_and_writes() {
 }
 
 /// alice, secret.
-const ALICE: (&str, &str) = ("Authorization", "Basic YWxpY2U6c2VjcmV0");
+pub(super) const ALICE: (&str, &str) = ("Authorization", "Basic YWxpY2U6c2VjcmV0");
 
-const LOCK: &str =
+pub(super) const LOCK: &str =
     "<lockinfo xmlns='DAV:'><lockscope><exclusive/></lockscope><locktype><write/></locktype></lockinfo>";
-const PROPPATCH: &str = "<propertyupdate xmlns='DAV:'><set><prop><c xmlns='http://subversion.tigris.org/xmlns/custom/'>v</c>\
+pub(super) const PROPPATCH: &str = "<propertyupdate xmlns='DAV:'><set><prop><c xmlns='http://subversion.tigris.org/xmlns/custom/'>v</c>\
                          </prop></set></propertyupdate>";
 
 /// What becomes of writes that depend on what is there: a file, a folder, nothing.

@@ -30,7 +30,7 @@ pub(super) fn propfind(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         reply.header("vary", "Label");
     }
     let subject = subject::find(visit)?;
-    let depth = depth(visit)?;
+    let depth = depth(visit, &subject)?;
     let wanted = match visit.xml()? {
         Some((root, _)) => Propfind::parse(&root)?,
         None => Propfind::All,
@@ -80,14 +80,13 @@ pub(super) fn propfind(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
 }
 
 /// How deep; trees are not told whole.
-fn depth(visit: &Visit<'_>) -> Result<Depth, Fault> {
-    let header = visit.request.header("depth").map(str::trim);
-    match header {
-        Some("0") => Ok(Depth::Empty),
-        Some("1") => Ok(Depth::Immediates),
-        None => Err(Fault::html(StatusCode::FORBIDDEN)),
-        Some(word) if word.eq_ignore_ascii_case("infinity") => Err(Fault::html(StatusCode::FORBIDDEN)),
-        Some(_) => Err(Fault::html(StatusCode::BAD_REQUEST)),
+fn depth(visit: &Visit<'_>, subject: &Subject) -> Result<Depth, Fault> {
+    match visit.request.header("depth").map_or("infinity", str::trim) {
+        "0" => Ok(Depth::Empty),
+        "1" => Ok(Depth::Immediates),
+        word if !word.eq_ignore_ascii_case("infinity") => Err(Fault::html(StatusCode::BAD_REQUEST)),
+        _ if subject.collection().is_some() => Err(Fault::html(StatusCode::FORBIDDEN)),
+        _ => Ok(Depth::Empty),
     }
 }
 
