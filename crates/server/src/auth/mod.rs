@@ -15,6 +15,7 @@ mod ldap;
 mod md5_crypt;
 mod remembered;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -137,7 +138,7 @@ impl Keeper {
                 Provider::Htpasswd(path) => {
                     let file = self.files.get(path, Htpasswd::parse)?;
                     match (file.hash(&user), file.ha1(&user, &door.realm)) {
-                        (Some(hash), _) => self.verify(door, &user, password, hash)?,
+                        (Some(hash), _) => self.verify(door, path, &user, password, hash)?,
                         (None, Some(ha1)) => {
                             let made = digest::md5_ha1(&user, &door.realm, password);
                             same(made.as_bytes(), ha1.as_bytes())
@@ -166,13 +167,17 @@ impl Keeper {
         Ok(Proof::Wrong { stale: false })
     }
 
-    fn verify(&self, door: &Door, user: &str, password: &[u8], hash: &str) -> Result<bool> {
+    fn verify(&self, door: &Door, file: &Path, user: &str, password: &[u8], hash: &str) -> Result<bool> {
         let question = self.remembered.question(hash.as_bytes(), user, password);
         if self.remembered.recall(question, door.remember).is_some() {
             return Ok(true);
         }
         takes_time()?;
-        let right = htpasswd::verify(password, hash)?;
+        let right = htpasswd::verify(password, hash).unwrap_or_else(|what| {
+            let file = file.display();
+            tracing::warn!("'{file}' has {what} for {user:?}, who can't log in: try 'htpasswd -B'");
+            false
+        });
         if right {
             self.remembered.keep(question, door.remember, &Arc::from([]));
         }
