@@ -80,8 +80,11 @@ impl Fault {
     fn explain(&self, request: &Request) {
         let Some(error) = &self.error else { return };
         let (id, peer, status) = (&request.id, request.peer.address.ip(), self.status.as_u16());
-        // A 403 whose reason is kept back is one of rules that cannot be read.
-        let ours = self.status.is_server_error() || (self.hidden && self.status == StatusCode::FORBIDDEN);
+        // A 403 whose reason is kept back is one of rules that cannot be read, or of somebody else's lock.
+        let unreadable = self.hidden
+            && self.status == StatusCode::FORBIDDEN
+            && error.code() != Code::FS_LOCK_OWNER_MISMATCH;
+        let ours = self.status.is_server_error() || unreadable;
         match ours && self.status != StatusCode::NOT_IMPLEMENTED {
             true => tracing::error!(request = %id, %peer, status, "{error}"),
             false => tracing::debug!(request = %id, %peer, status, "{error}"),
@@ -90,6 +93,12 @@ impl Fault {
 
     /// Sends what can be said to the client, and logs the rest.
     pub(crate) fn tell(self, service: &Service, request: &Request, reply: &mut Reply) {
+        if reply.is_unheard() {
+            if let Some(error) = &self.error {
+                tracing::debug!(request = %request.id, peer = %request.peer.address.ip(), "the client has gone: {error}");
+            }
+            return reply.break_off();
+        }
         if let (Some(error), Some(log)) = (&self.error, &service.log) {
             log.error(Origin::at(Some(request.peer.address.ip())), error);
         }

@@ -215,7 +215,7 @@ fn write_down(service: &Service, request: &Request, reply: &Reply) {
         took: request.begun.elapsed(),
         received: request.body.seen(),
         sent: reply.sent,
-        failed: status.is_client_error() || status.is_server_error(),
+        failed: status.is_client_error() || status.is_server_error() || reply.is_broken(),
     });
 }
 

@@ -16,6 +16,7 @@ mod crew;
 mod exchange;
 mod heads;
 mod intake;
+mod keeping;
 mod options;
 mod pulse;
 mod reply;

@@ -6,7 +6,6 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use flate2::Compression;
@@ -17,6 +16,7 @@ use repos::prompt;
 use tokio::sync::{mpsc, oneshot};
 
 use super::body::{Patience, ReplyBody};
+use super::keeping::Keeping;
 
 /// Size of the pieces that are sent.
 const PIECE: usize = 64 << 10;
@@ -24,10 +24,6 @@ const PIECE: usize = 64 << 10;
 const WAITING: usize = 4;
 /// Bytes of the longest body that is made at once.
 pub(crate) const AT_ONCE: u64 = 256 << 10;
-/// Longer answers are not kept, bytes.
-const KEPT: usize = 32 << 20;
-/// The most of all answers that are being sent and kept, bytes: whoever reads slowly is not to fill the memory with them.
-const ALL_KEPT: usize = 64 << 20;
 /// Shorter bodies are not worth compressing.
 const SMALL: usize = 512;
 
@@ -53,6 +49,18 @@ pub(crate) struct Reply {
     encoder: Option<GzEncoder<Vec<u8>>>,
     /// What is on its way shows by itself whether it is whole.
     is_xml: bool,
+    end: End,
+}
+
+/// What became of an answer that had begun.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// Nothing went wrong so far.
+    Whole,
+    /// It could not be made any further.
+    Broken,
+    /// The client did not wait for all of it.
+    Unheard,
 }
 
 /// Where the head of an answer goes.
@@ -65,35 +73,6 @@ enum Way {
     Made(Response<ReplyBody>),
     /// It has gone, or nobody waits for it any more.
     Gone,
-}
-
-/// An answer that is being kept.
-#[derive(Default)]
-struct Keeping {
-    pieces: Vec<Bytes>,
-    bytes: usize,
-}
-
-/// Bytes of all of them.
-static KEEPING: AtomicUsize = AtomicUsize::new(0);
-
-impl Keeping {
-    /// Keeps another piece, unless it is too much.
-    fn add(&mut self, piece: &Bytes) -> bool {
-        self.bytes += piece.len();
-        let all = KEEPING.fetch_add(piece.len(), Ordering::Relaxed) + piece.len();
-        if self.bytes > KEPT || all > ALL_KEPT {
-            return false;
-        }
-        self.pieces.push(piece.clone());
-        true
-    }
-}
-
-impl Drop for Keeping {
-    fn drop(&mut self) {
-        KEEPING.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
 }
 
 impl Reply {
@@ -128,6 +107,7 @@ impl Reply {
             gzip: gzip.filter(|_| !bodiless),
             encoder: None,
             is_xml: false,
+            end: End::Whole,
         }
     }
 
@@ -178,6 +158,16 @@ impl Reply {
     /// Something is on its way to the client: the status cannot change any more.
     pub(crate) fn begun(&self) -> bool {
         matches!(self.way, Way::Gone)
+    }
+
+    /// The client has gone: what could not be said any more is nobody's fault.
+    pub(crate) fn is_unheard(&self) -> bool {
+        self.end == End::Unheard
+    }
+
+    /// It ends in the middle, because of something that went wrong with us.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.end == End::Broken
     }
 
     /// The answer that was made at once.
@@ -231,7 +221,7 @@ impl Reply {
         if !self.buffer.is_empty() && !kept.add(&Bytes::copy_from_slice(&self.buffer)) {
             return None;
         }
-        Some(std::mem::take(&mut kept.pieces))
+        Some(kept.take())
     }
 
     /// Where a body is made in place; call [`Reply::spill`] now and then.
@@ -290,14 +280,25 @@ impl Reply {
             let left = self.headers.get(CONTENT_LENGTH);
             let left = left.and_then(|length| length.to_str().ok()?.parse().ok());
             let response = self.response(ReplyBody::Pieces { from, left });
-            head.send(response).map_err(|_| gone())?;
+            if head.send(response).is_err() {
+                return Err(self.unheard());
+            }
             self.pieces = Some(pieces);
         }
-        match &self.pieces {
+        let sent = match &self.pieces {
             Some(_) if bytes.is_empty() => Ok(()),
             Some(pieces) => self.patience.send(pieces, Ok(bytes)),
             None => Err(gone()),
+        };
+        sent.map_err(|_| self.unheard())
+    }
+
+    /// Nobody listens any more.
+    fn unheard(&mut self) -> io::Error {
+        if self.end == End::Whole {
+            self.end = End::Unheard;
         }
+        gone()
     }
 
     /// Whether the body becomes shorter by being compressed, as far as its type tells.
@@ -426,6 +427,7 @@ impl Reply {
     /// Ends an answer that cannot be made any further. XML whose elements stay open is no answer, and says so to clients that
     /// would ask again, for ever, after a connection that was lost; everything else is broken off.
     pub(crate) fn cut_short(&mut self) {
+        self.end = End::Broken;
         if !self.is_xml || self.pieces.is_none() || self.finish().is_err() {
             self.break_off();
         }
@@ -480,22 +482,4 @@ fn takes_time() -> io::Result<()> {
 
 fn gone() -> io::Error {
     io::ErrorKind::BrokenPipe.into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn answers_are_kept_within_bounds() {
-        let half = Bytes::from(vec![0; KEPT / 2]);
-        let mut first = Keeping::default();
-        assert!(first.add(&half) && first.add(&half));
-        assert!(!first.add(&Bytes::from_static(b"x")));
-        let mut second = Keeping::default();
-        assert!(second.add(&half));
-        assert!(!second.add(&half));
-        drop((first, second));
-        assert_eq!(KEEPING.load(Ordering::Relaxed), 0);
-    }
 }

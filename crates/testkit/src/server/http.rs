@@ -99,10 +99,15 @@ impl Server {
     /// The requests that a server which speaks HTTP has answered: one line each, which begins with the method. Both servers
     /// write a line when the answer has gone, which may be after the client has seen its end.
     pub fn requests(&self) -> Vec<String> {
-        let dir = self.dir.as_ref().expect("because only svnserve has none");
-        let log = fs::read_to_string(dir.path().join("access.log")).unwrap_or_default();
+        let log = fs::read_to_string(self.access()).unwrap_or_default();
         let asked = |line: &str| Some(line.split_once('"')?.1.split_once(" HTTP/")?.0.to_owned());
         log.lines().filter_map(asked).collect()
+    }
+
+    /// Where a server that speaks HTTP writes what was asked.
+    pub fn access(&self) -> PathBuf {
+        let dir = self.dir.as_ref().expect("because only svnserve has none");
+        dir.path().join("access.log")
     }
 
     /// Where a server that speaks HTTP writes what was done, in Subversion's words: Apache only user, repository and words in

@@ -4,6 +4,8 @@ mod ask;
 mod believe;
 mod counts;
 mod fresh;
+mod gone;
+mod hashes;
 mod mounted;
 mod operations;
 mod plain;

@@ -1,0 +1,99 @@
+//! Clients that go away in the middle of an answer: nobody's fault, and nothing that an operator should hear of.
+
+use std::fs;
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::thread::sleep;
+use std::time::Duration;
+
+use testkit::Side;
+use testkit::probe::hear;
+use testkit::server::Server;
+use testkit::server::http::Site;
+
+use super::ask::ask;
+use crate::hostile::big;
+
+const EVERYTHING: &str = "<S:update-report xmlns:S='svn:' send-all='true'><S:src-path>http://x/r</S:src-path><S:target-revision>1</S:target-revision>\
+                          <S:entry rev='1' start-empty='true'></S:entry></S:update-report>";
+
+/// Says `method`, reads some of the answer and goes; with `hard` the system sends no farewell but a reset.
+fn leave(server: &Server, method: &str, path: &str, body: &str, some: usize, hard: bool) {
+    let mut stream = TcpStream::connect(server.addr()).expect("because it listens");
+    let socket = socket2::SockRef::from(&stream);
+    socket.set_recv_buffer_size(4096).expect("because it is a socket");
+    let length = body.len();
+    let request = format!("{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{body}");
+    stream
+        .write_all(request.as_bytes())
+        .expect("because the server reads");
+    let mut piece = vec![0; some];
+    let mut seen = 0;
+    while seen < some {
+        seen += hear(&mut stream, &mut piece[seen..]).expect("because the server answers");
+    }
+    if hard {
+        let socket = socket2::SockRef::from(&stream);
+        let at_once = Some(Duration::ZERO);
+        socket.set_linger(at_once).expect("because it is a socket");
+    }
+}
+
+/// The lines of the access log but for what differs each time: request and status.
+fn asked(server: &Server, count: usize) -> Vec<String> {
+    for _ in 0..1500 {
+        let log = fs::read_to_string(server.access()).unwrap_or_default();
+        if log.lines().count() >= count {
+            let word = |line: &str| {
+                let (_, rest) = line.split_once('"')?;
+                let (request, rest) = rest.split_once("\" ")?;
+                Some(format!("{request} {}", rest.split(' ').next()?))
+            };
+            return log.lines().filter_map(word).collect();
+        }
+        sleep(Duration::from_millis(20));
+    }
+    panic!("{:?} has fewer than {count} lines", server.access());
+}
+
+#[test]
+fn clients_that_go_in_the_middle_are_no_failures() {
+    let [theirs, ours] = Side::BOTH.map(|side| {
+        let parent = big();
+        let site = Site {
+            ours: "[metrics]\neverywhere = true\n",
+            ..Site::plain(&parent)
+        };
+        let server = Server::site(side, &site);
+        let mut count = 0;
+        for hard in [false, true] {
+            for (method, path, body) in [
+                ("GET", "/r/big", ""),
+                ("REPORT", "/r/!svn/me", EVERYTHING),
+                ("REPORT", "/r/!svn/vcc/default", EVERYTHING),
+            ] {
+                // Who goes before the first byte may never have been heard.
+                for some in [1, 20_000] {
+                    leave(&server, method, path, body, some, hard);
+                    count += 1;
+                    asked(&server, count);
+                }
+            }
+        }
+        let mut asked = asked(&server, count);
+        if side == Side::Ours {
+            let said = fs::read_to_string(server.operations()).unwrap_or_default();
+            assert!(!said.contains(" ERR"), "{said}");
+            let metrics = ask(server.port(), "GET", "/-/metrics", &[], "");
+            let metrics = String::from_utf8_lossy(&metrics.body).into_owned();
+            assert!(metrics.contains("sven_operation_seconds_count"), "{metrics}");
+            assert!(!metrics.contains("operations_failed_total{"), "{metrics}");
+        }
+        // Apache takes it for its own fault where it was sending a file, and not where it made a report.
+        asked.retain(|line| side == Side::Ours || line.starts_with("REPORT"));
+        asked
+    });
+    assert!(ours.iter().all(|line| line.ends_with(" 200")), "{ours:#?}");
+    let reports: Vec<_> = ours.iter().filter(|line| line.starts_with("REPORT")).collect();
+    assert_eq!(theirs.iter().collect::<Vec<_>>(), reports);
+}
