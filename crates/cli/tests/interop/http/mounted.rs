@@ -19,10 +19,14 @@ impl Drop for Mount {
     }
 }
 
-/// Mounts what is there; `None` where a kernel has no FUSE, or nobody may mount.
+/// Mounts what is there; `None` where a kernel has no FUSE, nobody may mount, or there is no list of mounts.
 fn mount(url: &str, home: &Path) -> Option<Mount> {
     if let Err(error) = fs::File::options().read(true).write(true).open("/dev/fuse") {
         eprintln!("NOT TESTED: davfs2 needs FUSE, and /dev/fuse cannot be opened here: {error}");
+        return None;
+    }
+    if !Path::new("/etc/mtab").exists() {
+        eprintln!("NOT TESTED: davfs2 looks for its mounts in /etc/mtab, which is not here");
         return None;
     }
     let (conf, secrets, at) = (home.join("conf"), home.join("secrets"), home.join("mounted"));
