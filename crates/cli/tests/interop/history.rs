@@ -1,6 +1,6 @@
 //! How things came to be: log, blame, diff, mergeinfo.
 
-use testkit::Spec;
+use testkit::{Repo, Spec, Tool};
 
 use crate::pair::{Client, Pair};
 
@@ -56,6 +56,45 @@ pub fn logs(c: &mut Client) {
         "log -v URL/trunk/deep@HEAD",
         "log -v -c 17,20,25-27 URL",
     ]);
+}
+
+/// Mergeinfo that a folder has had, one after the other: of `gone`, which was taken away in r2, `kept` and `other`.
+const MERGES: [&[&str]; 6] = [
+    // What was found nowhere is looked for again, oldest first.
+    &["/gone:1-3", "/gone:1-3\n/other:2-3", ""],
+    &["/gone:1-3", "/gone:2-3"],
+    // The same revisions merged and taken back at once.
+    &["/other:1-3", "/kept:1-3"],
+    &["/kept:1-3", "/other:1-2"],
+    &["/kept:1-2", "/other:1-3"],
+    &["/other:1,3", "/kept:1,3", "/kept:3\n/other:1"],
+];
+
+#[test]
+fn log_of_what_was_merged_and_taken_back() {
+    let repo = Repo::create("1.14");
+    let url = format!("file://{}", repo.path().display());
+    let commit = |actions: &[&str]| {
+        let tool = Tool::new("svnmucc").args(["-m", "m", "-U", &url]);
+        tool.args(actions).ok();
+    };
+    let null = "/dev/null";
+    commit(&["put", null, "gone", "put", null, "kept", "put", null, "other"]);
+    commit(&["rm", "gone"]);
+    commit(&["propset", "p", "v", "other"]);
+    for (at, values) in MERGES.iter().enumerate() {
+        let folder = format!("t{at}");
+        commit(&["mkdir", &folder]);
+        for value in *values {
+            commit(&["propset", "svn:mergeinfo", value, &folder]);
+        }
+    }
+    Pair::serving(&repo, &[]).same(|c| {
+        for at in 0..MERGES.len() {
+            let of = format!("URL/t{at}");
+            c.all(&[&format!("log -g -q {of}"), &format!("log -g -q -r 1:HEAD {of}")]);
+        }
+    });
 }
 
 #[test]

@@ -8,7 +8,6 @@
 //! [`Searched`] remembers which revisions of which sources were looked through: without it, histories that merged
 //! each other would never end.
 
-use std::cmp::Reverse;
 use std::collections::{HashSet, VecDeque};
 
 use base::mergeinfo::{Mergeinfo, Source};
@@ -73,6 +72,8 @@ impl Nested<'_, '_, '_> {
             if left == 0 {
                 break;
             }
+            // Oldest first the incumbent looks through again for each entry what it looked through for an older one.
+            self.searched = Searched::default();
             self.natural_entry(rev, &merged)?;
             left -= 1;
         }
@@ -102,8 +103,9 @@ impl Nested<'_, '_, '_> {
         };
         let mut list = cut(&merged.added, false);
         list.extend(cut(&merged.deleted, true));
-        list.sort_by_key(|stretch| Reverse(stretch.old));
-        for stretch in list {
+        // Of two that are the same revisions what was taken back comes first.
+        list.sort_by_key(|stretch| (stretch.old, stretch.young));
+        for stretch in list.into_iter().rev() {
             if let Some(stretch) = self.searched.reduce(stretch) {
                 self.searched.add(&stretch);
                 self.merged(&stretch)?;
