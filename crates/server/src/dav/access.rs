@@ -49,8 +49,15 @@ impl Rules {
 /// Finds out who is there, and lets them in or not.
 ///
 /// # Errors
-/// 401, 403; 400 for a destination outside of the repository.
+/// 401, 403; 400 for a destination outside of the repository, and for an `If` header that is none.
 pub(super) fn admit(visit: &mut Visit<'_>, reply: &mut Reply) -> Result<(), Fault> {
+    identify(visit, reply)?;
+    // Of those who may come in it must make sense, whatever the method makes of it.
+    visit.if_header()?;
+    Ok(())
+}
+
+fn identify(visit: &mut Visit<'_>, reply: &mut Reply) -> Result<(), Fault> {
     let rules = rules(visit)?;
     let wanted = needs(visit)?;
     visit.rights = rules.of_nobody.clone();

@@ -73,8 +73,6 @@ pub(crate) fn answer(service: &Arc<Service>, request: &mut Request, reply: &mut 
 }
 
 fn dispatch(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
-    // Whatever the method makes of it.
-    visit.if_header()?;
     if proxy::is_wanted(visit) {
         takes_time()?;
         return proxy::forward(visit, reply);

@@ -16,7 +16,6 @@ mod crew;
 mod exchange;
 mod heads;
 mod intake;
-mod keeping;
 mod options;
 mod pulse;
 mod reply;

@@ -4,6 +4,8 @@
 //! flushed, or the handler is done: short answers go out whole and with their length, and what fails early still becomes
 //! a proper status. Once something was sent a failure can only break the connection off.
 
+mod keeping;
+
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
@@ -15,8 +17,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use repos::prompt;
 use tokio::sync::{mpsc, oneshot};
 
+use self::keeping::Keeping;
 use super::body::{Patience, ReplyBody};
-use super::keeping::Keeping;
 
 /// Size of the pieces that are sent.
 const PIECE: usize = 64 << 10;
