@@ -143,6 +143,12 @@ impl Reply {
         self
     }
 
+    /// Adds a header in the place of those of this name.
+    pub(crate) fn only_header(&mut self, name: &'static str, value: &str) -> &mut Self {
+        self.headers.remove(name);
+        self.header(name, value)
+    }
+
     /// Sets the type of the body.
     pub(crate) fn content_type(&mut self, value: &str) -> &mut Self {
         if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {

@@ -15,8 +15,8 @@ fn text(length: usize) -> Vec<u8> {
     testkit::history::noise(length as u64, length)
 }
 
-/// Puts texts there and changes a byte of each in the file of their revision.
-fn fill_and_damage(site: &Site) {
+/// Puts texts there.
+fn fill(site: &Site) {
     let tree = site.path("texts");
     std::fs::create_dir_all(&tree).expect("a new folder");
     for (name, length) in TEXTS {
@@ -25,6 +25,11 @@ fn fill_and_damage(site: &Site) {
     let into = Repo::at(&site.path("repos/repo")).url();
     let import = Tool::new("svn").args(["import", "-q", "-m", "texts"]);
     import.arg(&tree).arg(format!("{into}/texts")).ok();
+}
+
+/// The same, and changes a byte of each in the file of their revision.
+fn fill_and_damage(site: &Site) {
+    fill(site);
     let file = site.path("repos/repo/db/revs/0/2");
     let mut bytes = std::fs::read(&file).expect("a file of a revision");
     for (_, length) in TEXTS {
@@ -101,6 +106,30 @@ fn a_text_that_nobody_has_read_goes_to_a_checkout_as_it_is_once() {
         assert!(comes(&site, name, SUBVERSION), "{name}");
         assert!(!comes(&site, name, SUBVERSION), "{name}");
         assert!(!comes(&site, name, ""), "{name}");
+    }
+}
+
+/// What was not checked is kept by no cache between us and the client.
+#[test]
+fn caches_on_the_way_keep_what_was_checked() {
+    let site = Site::plain();
+    fill(&site);
+    report(&site);
+    for (name, _) in TEXTS {
+        for wanted in ["max-age=0", "max-age=604800", "max-age=604800"] {
+            let mut client = site.connect();
+            client.send(request(
+                "GET",
+                &format!("/repo/!svn/rvr/2/texts/{name}"),
+                SUBVERSION,
+            ));
+            let (head, _) = client.answer();
+            assert!(head.starts_with("http/1.1 200"), "{name}: {head}");
+            let lines = head
+                .lines()
+                .filter_map(|line| line.strip_prefix("cache-control: "));
+            assert_eq!(lines.collect::<Vec<_>>(), [wanted], "{name}");
+        }
     }
 }
 

@@ -44,7 +44,7 @@ pub(super) fn get(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         return Err(Fault::html(StatusCode::PRECONDITION_FAILED));
     }
     let for_long = target.immutable && !node.is_dir();
-    reply.header("cache-control", if for_long { FOR_LONG } else { "max-age=0" });
+    reply.header("cache-control", if for_long { FOR_LONG } else { NOT_KEPT });
     if let Some(date) = modified {
         reply.header("last-modified", &http_date::format(date));
     }
@@ -91,6 +91,8 @@ fn depends(target: &Target, modified: Option<Date>) -> Option<Depends> {
 
 /// A week: what is addressed by its revision does not change.
 const FOR_LONG: &str = "max-age=604800";
+/// What may change, or was not checked, is asked for again.
+const NOT_KEPT: &str = "max-age=0";
 
 /// The entity tag, as it stands in the header line; empty for what has none.
 fn tag(target: &Target) -> String {

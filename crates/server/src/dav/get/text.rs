@@ -79,6 +79,11 @@ pub(super) fn send(
     let mut reader = node.reader()?;
     if wanted == (0..size) && svn_client && was_told(visit) {
         reader = reader.left_to_receiver();
+        // Whether it was read before shows with its first bytes. What is not checked is for this client, and no cache on the way.
+        reader.fill()?;
+        if !reader.is_checked() {
+            reply.only_header("cache-control", super::NOT_KEPT);
+        }
     }
     pour(&mut reader, wanted, size, reply)?;
     Ok(reader.is_checked())
