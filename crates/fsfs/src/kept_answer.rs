@@ -4,6 +4,10 @@
 //! answer says under which name (everything else that it depends on) and what it tells of which revision; who asks for it gets it
 //! only if all of that is still so. The engine knows nothing else about answers: they are bytes, in parts.
 //!
+//! A checkout tells of thousands of revisions. Whoever changes a property puts another file in the place of the old one, so a
+//! directory of such files that is as it was has the same files: an answer that was compared with all of its lists within the last second
+//! is compared with their directories only. A second, for those who write into such a file where it is, as nobody should.
+//!
 //! Parts are values of the cache, each by itself. An answer of which one has gone is as good as none.
 //!
 //! Short answers that tell nothing that may change are kept as one value, in the form that suits who has made it.
@@ -12,10 +16,13 @@ use std::any::Any;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
 
 use base::{PropList, Result, Revnum, props};
+use parking_lot::Mutex;
 
 use crate::cache::Key;
+use crate::disk::FileMeta;
 use crate::fs::Fs;
 
 /// A part of an answer.
@@ -39,10 +46,24 @@ pub(crate) struct KeptAnswer {
     /// All of it, and its bytes; such an answer has no parts.
     value: Option<(KeptValue, usize)>,
     told: Box<[ToldRevision]>,
+    /// When that was last found to be so.
+    compared: Mutex<Option<Compared>>,
     parts: u64,
     /// Of which answer the parts are: there may have been others of the same name.
     number: u64,
 }
+
+/// That all lists were as an answer tells them.
+struct Compared {
+    when: Instant,
+    /// Shards with these lists, and what was known of their directories before.
+    dirs: Box<[(u64, FileMeta)]>,
+}
+
+/// How long directories stand for their files.
+const BELIEVED: Duration = Duration::from_secs(1);
+/// A directory that was changed less than this ago may be changed again without showing it.
+const QUIET: Duration = Duration::from_secs(10);
 
 /// Answers of each form have names of their own.
 #[derive(Clone, Copy)]
@@ -86,6 +107,39 @@ impl ToldRevision {
     }
 }
 
+impl Compared {
+    /// Looks at the directories of the lists that will be compared; `None` if they would not show what changes.
+    fn begin(fs: &Fs, told: &[ToldRevision]) -> Option<Compared> {
+        let when = Instant::now();
+        let quiet_since = SystemTime::now().checked_sub(QUIET)?;
+        let mut shards = Vec::new();
+        for told in told {
+            let shard = fs.layout().shard(told.rev).filter(|_| !fs.is_packed(told.rev))?;
+            if shards.last() != Some(&shard) {
+                shards.push(shard);
+            }
+        }
+        shards.sort_unstable();
+        shards.dedup();
+        let dirs = shards.into_iter().map(|shard| {
+            let meta = Compared::dir(fs, shard)?;
+            (meta.modified < quiet_since).then_some((shard, meta))
+        });
+        let dirs = dirs.collect::<Option<_>>()?;
+        Some(Compared { when, dirs })
+    }
+
+    fn still_holds(&self, fs: &Fs) -> bool {
+        let same = |(shard, meta): &(u64, FileMeta)| Compared::dir(fs, *shard) == Some(*meta);
+        self.when.elapsed() < BELIEVED && self.dirs.iter().all(same)
+    }
+
+    fn dir(fs: &Fs, shard: u64) -> Option<FileMeta> {
+        let first = Revnum(shard.checked_mul(fs.format().shard_size)?);
+        fs.disk().metadata(fs.layout().revprops(first).parent()?).ok()
+    }
+}
+
 impl KeptAnswer {
     pub(crate) fn bytes(&self) -> usize {
         let text = |text: &Option<Box<[u8]>>| text.as_ref().map_or(0, |text| text.len() + 16);
@@ -126,12 +180,22 @@ impl Fs {
         let Some(parts) = parts.collect::<Option<Vec<AnswerPart>>>() else {
             return Ok(None);
         };
+        if kept
+            .compared
+            .lock()
+            .as_ref()
+            .is_some_and(|compared| compared.still_holds(self))
+        {
+            return Ok(Some(parts));
+        }
+        let compared = Compared::begin(self, &kept.told);
         let revs: Vec<Revnum> = kept.told.iter().map(|told| told.rev).collect();
         for (told, revprops) in kept.told.iter().zip(self.revprop_lists(&revs)) {
             if !told.is_still_so(&revprops?) {
                 return Ok(None);
             }
         }
+        *kept.compared.lock() = compared;
         Ok(Some(parts))
     }
 
@@ -142,6 +206,7 @@ impl Fs {
             name: name.as_bytes().into(),
             value: None,
             told: told.into(),
+            compared: Mutex::default(),
             parts: parts.len() as u64,
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
         };
@@ -164,6 +229,7 @@ impl Fs {
             name: name.into(),
             value: Some((value, bytes)),
             told: Box::default(),
+            compared: Mutex::default(),
             parts: 0,
             number: 0,
         };

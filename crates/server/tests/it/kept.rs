@@ -83,6 +83,39 @@ fn a_second_checkout_is_told_the_same_and_what_has_changed_since() {
     assert_eq!(ask(&site, 2, NOTHING), second);
 }
 
+/// Where nobody has changed a property for a while only the directories are looked at, which show every change but one that is
+/// written into the file where it is; that shows within a second.
+#[test]
+fn properties_that_rested_for_long_are_seen_to_change() {
+    let site = Site::plain();
+    let dir = site.path("repos/repo/db/revprops/0");
+    let rest = || {
+        let hour = std::time::Duration::from_secs(3600);
+        let dir = std::fs::File::open(&dir).expect("a directory");
+        dir.set_modified(std::time::SystemTime::now() - hour)
+            .expect("ours");
+    };
+    for round in 0..5 {
+        rest();
+        for _ in 0..3 {
+            ask(&site, 1, NOTHING);
+        }
+        let name = format!("author {round}");
+        set(&site, 1, "svn:author", &name);
+        let renamed = ask(&site, 1, NOTHING);
+        assert!(renamed.contains(&name), "{renamed}");
+    }
+    rest();
+    for _ in 0..3 {
+        assert!(ask(&site, 1, NOTHING).contains("author 4"));
+    }
+    let file = dir.join("1");
+    let list = std::fs::read_to_string(&file).expect("a list");
+    std::fs::write(&file, list.replace("author 4", "writer 4")).expect("written");
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    assert!(ask(&site, 1, NOTHING).contains("writer 4"));
+}
+
 /// Who may not see everything gets nothing of what was kept for those who may.
 #[test]
 fn what_is_kept_is_for_those_who_may_see_all() {
