@@ -279,3 +279,17 @@ fn other_formats() {
         });
     }
 }
+
+#[test]
+fn two_copies_to_one_place_are_refused() {
+    Twins::greek().same(|c| {
+        c.lines(
+            r"
+            svn copy -m 'Twice' $U/A/B $U/A/B $U/A/C
+            svn copy -m 'Two kinds' $U/A/D@1 $U/A/D $U/A/C
+            svn copy -m 'Once' $U/A/B $U/A/D $U/A/C
+            svn ls -R $U/A/C
+            ",
+        );
+    });
+}

@@ -126,7 +126,8 @@ impl Folding {
             }
             Some(old) => {
                 let (before, now) = (old.info.change, change.info.change);
-                if before != Delete && now != Delete && old.id != change.id && now != Replace {
+                // A copy over what the transaction has changed already is refused too.
+                if before != Delete && now != Delete && old.id != change.id {
                     return Err((FoldError::NewNodeWithoutDelete, change));
                 }
                 match (before, now) {
@@ -247,10 +248,14 @@ mod tests {
             Err(FoldError::NonAddOnDeleted)
         );
         assert_eq!(folded("1 modify /a\n1 add /a"), Err(FoldError::AddOnExisting));
-        assert_eq!(
-            folded("1 modify /a\n2 modify /a"),
-            Err(FoldError::NewNodeWithoutDelete)
-        );
+        for text in [
+            "1 modify /a\n2 modify /a",
+            "1 modify /a\n2 replace /a",
+            "1 add /a\n2 replace /a",
+            "1 replace /a\n2 replace /a",
+        ] {
+            assert_eq!(folded(text), Err(FoldError::NewNodeWithoutDelete), "{text}");
+        }
     }
 
     #[test]
