@@ -9,6 +9,8 @@ use crate::error_codes::Code;
 use crate::revnum::Revnum;
 
 pub(super) fn mergeinfo(text: &[u8]) -> Result<Mergeinfo> {
+    // The incumbent's parser takes a C string.
+    let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
     let text = std::str::from_utf8(text).map_err(|_| bad("Mergeinfo is not in UTF-8"))?;
     let mut lines: Vec<(Source, Rangelist)> = Vec::new();
     let mut rest = text;
@@ -83,8 +85,8 @@ impl Cursor<'_> {
 /// The ranges of one line in the order given, and the newline.
 fn rangelist(input: &mut Cursor<'_>) -> Result<Vec<Range>> {
     let space = |c: char| c.is_ascii_whitespace() && c != '\n' || c == '\x0b';
-    input.0 = input.0.trim_start_matches(space);
     let quoted = input.0;
+    input.0 = input.0.trim_start_matches(space);
     let mut ranges = Vec::new();
     loop {
         if input.0.is_empty() && ranges.is_empty() || input.take('\n') {
@@ -101,7 +103,11 @@ fn rangelist(input: &mut Cursor<'_>) -> Result<Vec<Range>> {
         };
         let first = revnum(input)?;
         let Some(start) = first.prev() else {
-            return Err(bad("Invalid revision number '0' found in range list"));
+            // A character that may not follow a number is reported first.
+            return Err(match input.peek() {
+                None | Some('\n' | ',' | '-' | '*') => bad("Invalid revision number '0' found in range list"),
+                Some(other) => bad(format!("Invalid character '{other}' found in revision list")),
+            });
         };
         let mut range = Range {
             start,

@@ -3,7 +3,9 @@
 mod arguments;
 mod configuration;
 mod loading;
+mod mergeinfo;
 mod pair;
+mod random;
 mod script;
 mod svnadmin;
 mod svnadmin_write;

@@ -1,5 +1,7 @@
 //! Properties on their way in: what is refused, and mergeinfo, whose revisions and paths are others here.
 
+use std::borrow::Cow;
+
 use base::mergeinfo::Source;
 use base::{Code, Mergeinfo, RelPath, Result, props};
 
@@ -52,16 +54,18 @@ pub(super) fn translate(
 }
 
 fn mergeinfo(
-    mut value: Vec<u8>,
+    value: Vec<u8>,
     options: &Options,
     numbers: &Renumbering,
     told: &mut Told<'_>,
 ) -> Result<Vec<u8>> {
+    let mut cleaned = Cow::Borrowed(&value);
     if value.contains(&b'\r') {
-        value.retain(|byte| *byte != b'\r');
+        cleaned.to_mut().retain(|byte| *byte != b'\r');
         told.tell(Event::NormalizedMergeinfo)?;
     }
-    let parsed = match Mergeinfo::parse(&value) {
+    let text = to_text(&cleaned);
+    let parsed = match Mergeinfo::parse(text.as_bytes()) {
         Ok(parsed) => parsed,
         Err(error) if options.validate_props => {
             return Err(error.context("Invalid svn:mergeinfo value"));
@@ -81,7 +85,37 @@ fn mergeinfo(
             translated.add(below(source, &options.parent_dir), &ranges);
         }
     }
-    Ok(translated.to_string().into_bytes())
+    Ok(match text {
+        Cow::Borrowed(_) => translated.to_string().into_bytes(),
+        Cow::Owned(_) => from_text(&translated.to_string()),
+    })
+}
+
+/// Text that stands for the bytes, each one that is not UTF-8 as a character of its own: mergeinfo is parsed as text, and
+/// the incumbent renumbers it whatever bytes its paths have.
+fn to_text(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Cow::Borrowed(text);
+    }
+    let mut text = String::with_capacity(2 * bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        let escaped = chunk.invalid().iter();
+        text.extend(escaped.filter_map(|byte| char::from_u32(ESCAPED + u32::from(*byte))));
+    }
+    Cow::Owned(text)
+}
+
+/// The bytes for which a text of [`to_text`] stands.
+fn from_text(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    for c in text.chars() {
+        match u8::try_from(u32::from(c).wrapping_sub(ESCAPED)) {
+            Ok(byte) => bytes.push(byte),
+            Err(_) => bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    bytes
 }
 
 fn below(source: &Source, parent: &RelPath) -> Source {
@@ -93,3 +127,19 @@ fn below(source: &Source, parent: &RelPath) -> Source {
 
 /// The number of the warning of mergeinfo that cannot be read.
 const BAD_MERGEINFO: u16 = 5;
+
+/// The character that stands for byte 0: private use, in the last plane.
+const ESCAPED: u32 = 0x10_ff00;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_survive_as_text() {
+        for bytes in [&b"/a:1"[..], b"/\xff\xc3\xa4\x80:1", b"\xf4\x8f\xbf", b""] {
+            assert_eq!(from_text(&to_text(bytes)), bytes);
+        }
+        assert!(matches!(to_text("/ä:1".as_bytes()), Cow::Borrowed(_)));
+    }
+}

@@ -4,7 +4,8 @@
 //! were loaded earlier by the same distance, as far as anybody can know, and move by that.
 //!
 //! The incumbent's way with mergeinfo is followed to the letter, because the values are compared and dumped: what is older
-//! than the stream loses its `*`, neighbours inside of the stream are joined, and a number that is missing in the
+//! than the stream loses its `*`; where the stream does not begin with revision 1, neighbours are joined, inheritable if one
+//! of them is; and a number that is missing in the
 //! stream stands for the *stream's* number before it. Where that makes no range at all (the incumbent fails then) the
 //! missing number stands for the revision before it here.
 
@@ -77,20 +78,25 @@ impl Renumbering {
             return ranges.clone();
         };
         let border = Revnum(oldest.0.saturating_sub(1));
+        // A stream that begins with the first revision has nothing older: its ranges are not split, so not joined either.
+        let joined = (border > Revnum::ZERO).then(|| joined(ranges));
         let mut older = Rangelist::new();
         let mut newer: Vec<Range> = Vec::new();
-        for range in ranges.ranges() {
+        for range in joined.as_deref().unwrap_or(ranges.ranges()) {
             if range.start < border {
                 older = older.merge(&self.moved(range.start, range.end.min(border)));
             }
+        }
+        for range in ranges.ranges() {
             if range.end > border {
-                join(
-                    &mut newer,
-                    Range {
-                        start: range.start.max(border),
-                        ..*range
-                    },
-                );
+                let range = Range {
+                    start: range.start.max(border),
+                    ..*range
+                };
+                match joined {
+                    Some(_) => join(&mut newer, range),
+                    None => newer.push(range),
+                }
             }
         }
         newer.iter().fold(older, |all, range| {
@@ -128,6 +134,13 @@ impl Renumbering {
             false => by(&self.honest, self.current.1),
         }
     }
+}
+
+/// The ranges with neighbours joined.
+fn joined(ranges: &Rangelist) -> Vec<Range> {
+    let mut all = Vec::with_capacity(ranges.ranges().len());
+    ranges.ranges().iter().for_each(|range| join(&mut all, *range));
+    all
 }
 
 /// Adds a range behind others; neighbours become one, inheritable if they differ.
@@ -175,6 +188,11 @@ mod tests {
         let seven: &[u64] = &[3, 4, 5, 6, 7, 8, 9];
         for (before, stream, ranges, result) in [
             (0, &[1, 2, 3, 4][..], "1-2", "1-2"),
+            (0, &[1, 2, 3, 4], "1*,2", "1*,2"),
+            (0, &[1, 2, 3, 4], "1,2*,3", "1,2*,3"),
+            (2, &[1, 2, 3, 4, 5], "1*,2-3,4*", "3*,4-5,6*"),
+            (2, &[3, 4, 5, 6, 7], "1*,2,6*", "6*"),
+            (2, &[3, 4, 5, 6, 7], "3*,4,6*", "3-4,6*"),
             (2, gap, "5-6", "3-4"),
             (2, gap, "6-7", "4-6"),
             (2, gap, "7", "5-6"),
