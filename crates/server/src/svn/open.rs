@@ -12,7 +12,7 @@ use wire::svn::handshake::{Capabilities, Hello, ReposInfo};
 use wire::svn::response;
 
 use crate::log::Origin;
-use crate::rules::{authz_of, conf_of, os_name};
+use crate::rules::{authz_of, conf_of};
 use crate::service::Service;
 use crate::svn::conn::Conn;
 use crate::svn::session::Talk;
@@ -145,18 +145,18 @@ fn find(service: &Service, url: &str, origin: Origin<'_>) -> Result<(Place, FsPa
     let parsed = SvnUrl::parse(url)?;
     // With virtual hosts the authority is a directory like the others.
     let host: Vec<Vec<u8>> = match service.options().virtual_host {
-        true => vec![parsed.authority.clone().into_bytes()],
+        true => vec![parsed.host_directory()?],
         false => Vec::new(),
     };
     let all: Vec<&[u8]> = host.iter().chain(&parsed.path).map(Vec::as_slice).collect();
-    let (path, count) = search(&service.root(), &all, host.len()).ok_or_else(|| {
+    let (path, names) = search(&service.root(), &all, host.len()).ok_or_else(|| {
         Error::new(
             Code::RA_SVN_REPOS_NOT_FOUND,
-            format!("No repository found in '{url}'"),
+            format!("No repository found in '{}'", parsed.prefix(parsed.path.len())),
         )
     })?;
+    let count = names.len();
     let repository = service.repositories.open(&path)?;
-    let names: Vec<_> = all[..count].iter().map(|c| String::from_utf8_lossy(c)).collect();
     let authz_name = (count > 0).then(|| names.join("/"));
     let in_url = count - host.len().min(count);
     let parent = FsPath::canonicalize(&parsed.behind(in_url))?;
@@ -200,25 +200,27 @@ fn find(service: &Service, url: &str, origin: Origin<'_>) -> Result<(Place, FsPa
     Ok((place, parent))
 }
 
-/// Walks up from the whole path until a directory is a repository; answers it and how many components name it.
-fn search(root: &Path, components: &[&[u8]], least: usize) -> Option<(PathBuf, usize)> {
-    let mut count = 0;
+/// Walks up from the whole path until a directory is a repository; returns it and the components that name it, which are
+/// also its name in authz sections. A component that is not UTF-8 names no directory, as with the incumbent: two such names
+/// could not be told apart in a section.
+fn search<'a>(root: &Path, components: &[&'a [u8]], least: usize) -> Option<(PathBuf, Vec<&'a str>)> {
+    let mut names = Vec::new();
     let mut path = root.to_owned();
     for component in components {
-        if path.as_os_str().len() + component.len() >= MAX_PATH || component.contains(&0) {
+        let Ok(name) = std::str::from_utf8(component) else {
+            break;
+        };
+        if path.as_os_str().len() + name.len() >= MAX_PATH || name.contains('\0') {
             break;
         }
-        path.push(os_name(component));
-        count += 1;
+        path.push(name);
+        names.push(name);
     }
     loop {
-        if count >= least && Repository::is_repository(&path) {
-            return Some((path, count));
+        if names.len() >= least && Repository::is_repository(&path) {
+            return Some((path, names));
         }
-        if count == 0 {
-            return None;
-        }
+        names.pop()?;
         path.pop();
-        count -= 1;
     }
 }

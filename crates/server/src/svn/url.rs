@@ -43,10 +43,7 @@ impl SvnUrl {
             .map(<[u8]>::to_vec)
             .collect();
         if path.iter().any(|c| c == b"..") {
-            return Err(Error::new(
-                Code::BAD_FILENAME,
-                "Couldn't determine repository path",
-            ));
+            return Err(no_repository_path());
         }
         let front = format!("{}://{authority}", scheme.to_ascii_lowercase());
         Ok(SvnUrl {
@@ -66,6 +63,19 @@ impl SvnUrl {
         url
     }
 
+    /// The name of the directory that the authority stands for with virtual hosts: decoded, and one component of a path.
+    ///
+    /// # Errors
+    /// `BAD_FILENAME` for an authority that is no name of a directory: empty, `.`, `..`, or with a slash or NUL in it.
+    pub(crate) fn host_directory(&self) -> Result<Vec<u8>> {
+        let name = percent_decode(&self.authority);
+        let is_special = name.is_empty() || name == b"." || name == b"..";
+        if is_special || name.contains(&b'/') || name.contains(&0) {
+            return Err(no_repository_path());
+        }
+        Ok(name)
+    }
+
     /// The path behind the first `count` components as text, without leading slash.
     pub(crate) fn behind(&self, count: usize) -> String {
         join_text(self.path.get(count..).unwrap_or_default())
@@ -75,6 +85,10 @@ impl SvnUrl {
     pub(crate) fn below(&self, root: &SvnUrl) -> Option<String> {
         (self.front == root.front && self.path.starts_with(&root.path)).then(|| self.behind(root.path.len()))
     }
+}
+
+fn no_repository_path() -> Error {
+    Error::new(Code::BAD_FILENAME, "Couldn't determine repository path")
 }
 
 fn join_text(components: &[Vec<u8>]) -> String {
@@ -88,6 +102,9 @@ fn canonical_authority(scheme: &str, authority: &str) -> String {
         None => (None, authority),
     };
     let mut host = host.to_ascii_lowercase();
+    if host.ends_with(':') {
+        host.pop();
+    }
     if scheme.eq_ignore_ascii_case("svn")
         && let Some(bare) = host.strip_suffix(":3690")
     {
@@ -173,6 +190,43 @@ mod tests {
                 SvnUrl::parse(bad).expect_err("leads up").code(),
                 Code::BAD_FILENAME
             );
+        }
+    }
+
+    #[test]
+    fn the_directory_of_a_host_is_one_component() {
+        for (url, name) in [
+            ("svn://Host/r", "host"),
+            ("svn://host:3690/r", "host"),
+            ("svn://host:/r", "host"),
+            ("svn://h%6fst/r", "host"),
+            ("svn://host:99/r", "host:99"),
+            ("svn://u@host/r", "u@host"),
+            ("svn://.../r", "..."),
+        ] {
+            assert_eq!(
+                parse(url).host_directory().ok().as_deref(),
+                Some(name.as_bytes()),
+                "{url}"
+            );
+        }
+        for bad in [
+            "svn:///r",
+            "svn://./r",
+            "svn://../r",
+            "svn://..:3690/r",
+            "svn://:3690/r",
+            "svn://:/r",
+            "svn://%2e/r",
+            "svn://%2E%2e/r",
+            "svn://.%2e/r",
+            "svn://host%2fr",
+            "svn://..%2foutside/r",
+            "svn://host%00/r",
+            "svn://ho\0st/r",
+        ] {
+            let refused = parse(bad).host_directory().expect_err(bad);
+            assert_eq!(refused.code(), Code::BAD_FILENAME, "{bad}");
         }
     }
 

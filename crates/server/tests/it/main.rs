@@ -6,6 +6,7 @@ mod auth;
 mod directory;
 mod hostile;
 mod kept;
+mod naming;
 mod prompt;
 mod settings;
 mod site;
