@@ -98,10 +98,16 @@ fn to_text(bytes: &[u8]) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut text = String::with_capacity(2 * bytes.len());
+    let escaped = |byte: &u8| char::from_u32(ESCAPED + u32::from(*byte));
     for chunk in bytes.utf8_chunks() {
-        text.push_str(chunk.valid());
-        let escaped = chunk.invalid().iter();
-        text.extend(escaped.filter_map(|byte| char::from_u32(ESCAPED + u32::from(*byte))));
+        for c in chunk.valid().chars() {
+            match u32::from(c) < ESCAPED {
+                true => text.push(c),
+                // It would be taken for an escaped byte.
+                false => text.extend(c.encode_utf8(&mut [0; 4]).as_bytes().iter().filter_map(escaped)),
+            }
+        }
+        text.extend(chunk.invalid().iter().filter_map(escaped));
     }
     Cow::Owned(text)
 }
@@ -137,7 +143,14 @@ mod tests {
 
     #[test]
     fn bytes_survive_as_text() {
-        for bytes in [&b"/a:1"[..], b"/\xff\xc3\xa4\x80:1", b"\xf4\x8f\xbf", b""] {
+        let both = "\u{10ff41}\u{10ffff}".as_bytes();
+        for bytes in [
+            &b"/a:1"[..],
+            b"/\xff\xc3\xa4\x80:1",
+            b"\xf4\x8f\xbf",
+            b"",
+            &[both, b"\xff"].concat(),
+        ] {
             assert_eq!(from_text(&to_text(bytes)), bytes);
         }
         assert!(matches!(to_text("/ä:1".as_bytes()), Cow::Borrowed(_)));
