@@ -2,14 +2,10 @@
 //!
 //! Compressing costs both sides time and saves the network some. Where the peer takes bytes as fast as we make them there
 //! is nothing to save, so a conversation begins without. As soon as a quarter of the time goes by in waiting for the
-//! peer, and it takes less than a fast network carries, everything is compressed, to the end of the conversation. Over HTTP a
-//! conversation is several connections, which come and go: who was slow is remembered for a while ([`SlowPeers`]).
+//! peer, and it takes less than a fast network carries, everything is compressed, to the end of the connection. Each
+//! connection is judged by itself: an address says little about a peer, and behind a proxy all peers have the same.
 
-use std::collections::HashMap;
-use std::net::IpAddr;
 use std::time::{Duration, Instant};
-
-use parking_lot::Mutex;
 
 /// What is known of a peer's speed.
 #[derive(Debug)]
@@ -82,35 +78,6 @@ fn is_slow(fast: f64, bytes: u64, all: Duration, waited: Duration) -> bool {
     waited >= all / PART && (bytes as f64) < fast * all.as_secs_f64()
 }
 
-/// Who was slow a short while ago.
-#[derive(Default)]
-pub(crate) struct SlowPeers(Mutex<HashMap<IpAddr, Instant>>);
-
-/// How long slow peers are remembered: as long as people work without a pause.
-const LATELY: Duration = Duration::from_secs(15 * 60);
-
-/// Most peers that are remembered.
-const MOST: usize = 4096;
-
-impl SlowPeers {
-    /// Remembers a slow peer.
-    pub(crate) fn note(&self, peer: IpAddr) {
-        let mut known = self.0.lock();
-        if known.len() >= MOST {
-            known.retain(|_, since| since.elapsed() < LATELY);
-        }
-        if known.len() < MOST {
-            known.insert(peer, Instant::now());
-        }
-    }
-
-    /// True if the peer was slow lately.
-    pub(crate) fn knows(&self, peer: IpAddr) -> bool {
-        let known = self.0.lock();
-        known.get(&peer).is_some_and(|since| since.elapsed() < LATELY)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,15 +110,5 @@ mod tests {
         pace.sent(1 << 30, Duration::ZERO);
         assert!(pace.is_slow());
         assert!(Pace::new(true, FAST).is_slow());
-    }
-    #[test]
-    fn slow_peers_are_remembered_up_to_a_limit() {
-        let slow = SlowPeers::default();
-        let peer = |n: u32| IpAddr::from(n.to_be_bytes());
-        assert!(!slow.knows(peer(1)));
-        for n in 0..MOST as u32 + 10 {
-            slow.note(peer(n));
-        }
-        assert!(slow.knows(peer(1)) && !slow.knows(peer(MOST as u32 + 1)));
     }
 }

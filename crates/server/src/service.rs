@@ -17,7 +17,6 @@ use crate::http::{HttpOptions, Tls, TlsOptions};
 use crate::log::{OperationLog, Origin};
 use crate::metrics::{Look, Metrics};
 use crate::options::Options;
-use crate::pace::SlowPeers;
 use crate::repositories::Repositories;
 use crate::stream::Stream;
 use crate::svn::Session;
@@ -33,8 +32,6 @@ pub struct Service {
     /// Knows names and passwords.
     pub(crate) keeper: Keeper,
     pub(crate) metrics: Metrics,
-    /// Whom answers over HTTP are compressed for.
-    pub(crate) slow: SlowPeers,
     /// Where requests over HTTP have led a moment ago.
     pub(crate) recent: Recent,
     /// Which digests clients were told a moment ago.
@@ -63,7 +60,6 @@ impl Service {
             access_log: RwLock::default(),
             keeper: Keeper::default(),
             metrics: Metrics::default(),
-            slow: SlowPeers::default(),
             recent: Recent::default(),
             told: Told::default(),
             looks: Mutex::default(),

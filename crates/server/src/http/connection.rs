@@ -55,9 +55,7 @@ impl Connection {
         let _counted = service.metrics.connected(protocol);
         let limits = service.http().limits;
         let inode = rustix::fs::fstat(&socket).map_or(0, |stat| stat.st_ino);
-        let address = self.address.ip();
-        let pulse = Pulse::new(limits, inode, service.slow.knows(address));
-        let felt = pulse.clone();
+        let pulse = Pulse::new(limits, inode);
         let peer = Peer {
             address: self.address,
             tls: false,
@@ -65,9 +63,6 @@ impl Connection {
             known: Known::default(),
         };
         self.hold(socket, pulse, peer).await;
-        if felt.is_slow() {
-            service.slow.note(address);
-        }
     }
 
     /// Holds the whole conversation.

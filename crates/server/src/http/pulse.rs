@@ -72,16 +72,16 @@ pub(super) enum Verdict {
 }
 
 impl Pulse {
-    pub(super) fn new(limits: Limits, inode: u64, is_slow: bool) -> Pulse {
+    pub(super) fn new(limits: Limits, inode: u64) -> Pulse {
         Pulse(Arc::new(Inner {
-            slow: AtomicBool::new(is_slow),
+            slow: AtomicBool::new(false),
             answered: AtomicU64::new(0),
             limits,
             inode,
             state: Mutex::new(State {
                 phase: Phase::Head(Instant::now()),
                 blocked: None,
-                pace: Pace::new(is_slow, FAST),
+                pace: Pace::new(false, FAST),
             }),
         }))
     }

@@ -421,7 +421,7 @@ mod tests {
 
     fn socket() -> (Peer, Socket<Peer>) {
         let peer = Peer::default();
-        let pulse = Pulse::new(Limits::default(), 0, false);
+        let pulse = Pulse::new(Limits::default(), 0);
         let intake = Intake::new(peer.clone(), Heads::new(1000));
         (peer, Socket::new(intake, pulse, None))
     }
