@@ -21,9 +21,18 @@ pub struct Change {
 
 /// Finds the changes, in order; between two of them there is at least one line in common.
 pub fn changes(lines: &Lines<'_>) -> Vec<Change> {
+    changes_while(lines, &|| true).unwrap_or_default()
+}
+
+/// As [`changes`]; `None` as soon as `go_on`, which is asked now and then, says no.
+pub fn changes_while(lines: &Lines<'_>, go_on: &dyn Fn() -> bool) -> Option<Vec<Change>> {
     let (head, tail) = equal_ends(&lines.old, &lines.new);
     let (old_end, new_end) = (lines.old.len() - tail, lines.new.len() - tail);
-    let found = lcs::matches(&lines.old_ids[head..old_end], &lines.new_ids[head..new_end]);
+    let found = lcs::matches(
+        &lines.old_ids[head..old_end],
+        &lines.new_ids[head..new_end],
+        go_on,
+    )?;
     let mut changes = Vec::new();
     let (mut old, mut new) = (head, head);
     for m in found {
@@ -31,7 +40,7 @@ pub fn changes(lines: &Lines<'_>) -> Vec<Change> {
         (old, new) = (head + m.old + m.len, head + m.new + m.len);
     }
     add(&mut changes, old..old_end, new..new_end);
-    changes
+    Some(changes)
 }
 
 fn add(changes: &mut Vec<Change>, old: Range<usize>, new: Range<usize>) {

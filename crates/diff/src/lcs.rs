@@ -21,16 +21,16 @@ pub(crate) struct Match {
     pub len: usize,
 }
 
-/// Finds the matches, in order.
+/// Finds the matches, in order; `None` as soon as `go_on` says no.
 ///
 /// What only one side has cannot match, and nothing depends on it: of several longest subsequences the walk finds the same
 /// one with and without it (see the tests). So it is left out, and texts with little in common cost little.
-pub(crate) fn matches(old: &[u32], new: &[u32]) -> Vec<Match> {
+pub(crate) fn matches(old: &[u32], new: &[u32], go_on: &dyn Fn() -> bool) -> Option<Vec<Match>> {
     let ids = old.iter().chain(new).max().map_or(0, |&most| most as usize + 1);
     let (left, right) = (Common::of(old, new, ids), Common::of(new, old, ids));
     let mut found = Vec::new();
     if left.ids.is_empty() {
-        return found;
+        return Some(found);
     }
     let mut add = |old: usize, new: usize| match found.last_mut() {
         Some(Match { old: o, new: n, len }) if (*o + *len, *n + *len) == (old, new) => *len += 1,
@@ -41,7 +41,7 @@ pub(crate) fn matches(old: &[u32], new: &[u32]) -> Vec<Match> {
         true => (&right, &left),
         false => (&left, &right),
     };
-    for m in walk(&short.ids, &long.ids, is_swapped) {
+    for m in walk(&short.ids, &long.ids, is_swapped, go_on)? {
         for step in 0..m.len {
             let (s, l) = (short.places[m.old + step], long.places[m.new + step]);
             match is_swapped {
@@ -50,7 +50,7 @@ pub(crate) fn matches(old: &[u32], new: &[u32]) -> Vec<Match> {
             }
         }
     }
-    found
+    Some(found)
 }
 
 /// The elements of a sequence that the other one has, too.
@@ -73,8 +73,8 @@ impl Common {
     }
 }
 
-/// `short` is not longer than `long`. `swapped` says that the new sequence is the shorter one.
-fn walk(short: &[u32], long: &[u32], swapped: bool) -> Vec<Match> {
+/// `short` is not longer than `long`. `swapped` says that the new sequence is the shorter one. Asks `go_on` in each round.
+fn walk(short: &[u32], long: &[u32], swapped: bool, go_on: &dyn Fn() -> bool) -> Option<Vec<Match>> {
     let delta = long.len() - short.len();
     // Diagonal k is at index k + zero.
     let zero = short.len() + 1;
@@ -83,6 +83,9 @@ fn walk(short: &[u32], long: &[u32], swapped: bool) -> Vec<Match> {
     let end = zero + delta;
     let mut p = 0;
     loop {
+        if !go_on() {
+            return None;
+        }
         // Diagonals that nobody has been at yet reach nowhere: their neighbours are looked at all the same.
         let touched = zero - p - 1..end + p + 2;
         chains.make_room(&mut front[touched]);
@@ -120,7 +123,7 @@ fn walk(short: &[u32], long: &[u32], swapped: bool) -> Vec<Match> {
         }
         p += 1;
     }
-    chains.list(front[end].chain)
+    Some(chains.list(front[end].chain))
 }
 
 /// Both sequences together have fewer elements than a `u32` counts: their places are kept in one, too.
@@ -227,9 +230,10 @@ mod tests {
     fn with_all(old: &[u32], new: &[u32]) -> Vec<(usize, usize)> {
         let is_swapped = old.len() > new.len();
         let found = match is_swapped {
-            true => walk(new, old, true),
-            false => walk(old, new, false),
+            true => walk(new, old, true, &|| true),
+            false => walk(old, new, false, &|| true),
         };
+        let found = found.expect("because nothing stops it");
         let pairs = pairs(&found);
         match is_swapped {
             true => pairs.into_iter().map(|(short, long)| (long, short)).collect(),
@@ -262,16 +266,31 @@ mod tests {
 
         #[test]
         fn what_only_one_side_has_changes_nothing(old in sequence(100..150), new in sequence(150..200)) {
-            prop_assert_eq!(pairs(&matches(&old, &new)), with_all(&old, &new));
+            let found = matches(&old, &new, &|| true).expect("because nothing stops it");
+            prop_assert_eq!(pairs(&found), with_all(&old, &new));
         }
     }
 
     #[test]
     fn runs_are_whole() {
-        let found = matches(&[1, 2, 9, 3], &[8, 1, 2, 3]);
+        let all = |old: &[u32], new: &[u32]| matches(old, new, &|| true).expect("because nothing stops it");
+        let found = all(&[1, 2, 9, 3], &[8, 1, 2, 3]);
         let expect = [(0, 1, 2), (3, 3, 1)].map(|(old, new, len)| Match { old, new, len });
         assert_eq!(found, expect);
-        assert_eq!(matches(&[], &[1]), []);
-        assert_eq!(matches(&[2], &[1]), []);
+        assert_eq!(all(&[], &[1]), []);
+        assert_eq!(all(&[2], &[1]), []);
+    }
+
+    #[test]
+    fn a_walk_ends_when_it_may_not_go_on() {
+        let old: Vec<u32> = (0..10_000).map(|n| n * 7 % 97).collect();
+        let new: Vec<u32> = (0..10_000).map(|n| n * 5 % 97).collect();
+        let rounds = std::cell::Cell::new(0);
+        let go_on = || {
+            rounds.set(rounds.get() + 1);
+            rounds.get() < 100
+        };
+        assert_eq!(matches(&old, &new, &go_on), None);
+        assert_eq!(rounds.get(), 100);
     }
 }

@@ -14,7 +14,7 @@ pub mod options;
 pub mod property;
 mod unified;
 
-pub use changes::{Change, changes};
+pub use changes::{Change, changes, changes_while};
 pub use lines::{Lines, split};
 pub use options::{DiffOptions, Whitespace};
-pub use unified::{Labels, unified};
+pub use unified::{Labels, unified, unified_while};

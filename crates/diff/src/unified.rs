@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use crate::changes::{Change, changes};
+use crate::changes::{Change, changes_while};
 use crate::lines::{Lines, content_len};
 use crate::options::DiffOptions;
 
@@ -30,10 +30,21 @@ pub struct Labels<'a> {
 
 /// Prints the difference between two texts; nothing at all if none counts.
 pub fn unified(old: &[u8], new: &[u8], labels: Labels<'_>, options: &DiffOptions) -> Vec<u8> {
+    unified_while(old, new, labels, options, &|| true).unwrap_or_default()
+}
+
+/// As [`unified`]; `None` as soon as `go_on`, which is asked now and then, says no.
+pub fn unified_while(
+    old: &[u8],
+    new: &[u8],
+    labels: Labels<'_>,
+    options: &DiffOptions,
+    go_on: &dyn Fn() -> bool,
+) -> Option<Vec<u8>> {
     let mut out = Vec::new();
-    let hunks = hunks(old, new, options, &TEXT);
+    let hunks = hunks_while(old, new, options, &TEXT, go_on)?;
     if hunks.is_empty() {
-        return out;
+        return Some(out);
     }
     for (mark, label) in [(b"--- ", labels.old), (b"+++ ", labels.new)] {
         out.extend_from_slice(mark);
@@ -41,17 +52,27 @@ pub fn unified(old: &[u8], new: &[u8], labels: Labels<'_>, options: &DiffOptions
         out.push(b'\n');
     }
     out.extend_from_slice(&hunks);
-    out
+    Some(out)
 }
 
 /// Prints the hunks alone.
 pub(crate) fn hunks(old: &[u8], new: &[u8], options: &DiffOptions, style: &Style) -> Vec<u8> {
+    hunks_while(old, new, options, style, &|| true).unwrap_or_default()
+}
+
+fn hunks_while(
+    old: &[u8],
+    new: &[u8],
+    options: &DiffOptions,
+    style: &Style,
+    go_on: &dyn Fn() -> bool,
+) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     if old == new {
-        return out;
+        return Some(out);
     }
     let lines = Lines::new(old, new, options);
-    let changes = changes(&lines);
+    let changes = changes_while(&lines, go_on)?;
     let mut rest = &changes[..];
     let mut function = Function::default();
     while let Some(first) = rest.first() {
@@ -69,7 +90,7 @@ pub(crate) fn hunks(old: &[u8], new: &[u8], options: &DiffOptions, style: &Style
         hunk(&mut out, &lines, together, options.context, name.flatten(), style);
         rest = after;
     }
-    out
+    Some(out)
 }
 
 fn hunk(
