@@ -59,7 +59,8 @@ fn answer(wanted: &Propfind, value: &[u8]) {
     Multistatus::close(&mut out);
     let limits = Limits {
         depth: 64,
-        elements: 1 << 20,
+        memory: 256 << 20,
+        ..Limits::default()
     };
     if let Err(error) = Element::parse(out.as_bytes(), limits) {
         panic!("{error:?} in {out}");

@@ -82,7 +82,8 @@ fn lock_answer(lock: &LockInfo) {
         write_lock_answer(&active, &mut out);
         let limits = Limits {
             depth: 256,
-            elements: 1 << 20,
+            memory: 256 << 20,
+            ..Limits::default()
         };
         if let Err(error) = Element::parse(out.as_bytes(), limits) {
             panic!("{error:?} in {out}");

@@ -25,6 +25,7 @@ mod repositories;
 mod rules;
 mod serve;
 mod service;
+mod shares;
 mod signals;
 mod stream;
 mod svn;

@@ -78,6 +78,7 @@ impl Server {
     /// The system's, if it cannot even begin.
     pub fn run(mut self, stop: &Stop) -> Result<()> {
         let most = raise_descriptor_limit();
+        self.service.limit_connections(most as u64);
         keep_small();
         let idle = Idle::new(stop)?;
         let workers = Workers::new(self.threads, idle.clone());
@@ -95,7 +96,7 @@ impl Server {
         };
         let room = match std::mem::take(&mut self.http) {
             none if none.is_empty() => None,
-            listeners => Some(Room::open(&self.service, listeners)?),
+            listeners => Some(Room::open(&self.service, listeners, most)?),
         };
         let outcome = self.accept_until(stop, &workers, most);
         stop.stop();
@@ -171,7 +172,11 @@ impl Door<'_> {
             self.complained = false;
             // If that fails the connection was gone at once.
             if let Ok(stream) = Stream::tcp(socket, self.service.options().stall_timeout) {
-                let stream = stream.served_by(self.workers, &self.connections);
+                // An address that has too many connections is not served another one.
+                let Some(share) = self.service.connections.take(stream.peer(), 1) else {
+                    continue;
+                };
+                let stream = stream.served_by(self.workers, &self.connections, share);
                 self.workers.submit(Session::new(self.service.clone(), stream));
             }
         }

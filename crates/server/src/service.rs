@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base::{Error, Result};
@@ -18,6 +18,7 @@ use crate::log::{OperationLog, Origin};
 use crate::metrics::{Look, Metrics};
 use crate::options::Options;
 use crate::repositories::Repositories;
+use crate::shares::{Shares, Turns};
 use crate::stream::Stream;
 use crate::svn::Session;
 
@@ -32,6 +33,16 @@ pub struct Service {
     /// Knows names and passwords.
     pub(crate) keeper: Keeper,
     pub(crate) metrics: Metrics,
+    /// Bytes of requests in memory.
+    pub(crate) request_memory: Arc<Shares>,
+    /// Connections.
+    pub(crate) connections: Arc<Shares>,
+    /// Most connections of all protocols.
+    most_connections: AtomicU64,
+    /// Passwords whose hashes are made.
+    pub(crate) password_turns: Turns,
+    /// Pages for people that take long to make.
+    pub(crate) page_turns: Turns,
     /// Where requests over HTTP have led a moment ago.
     pub(crate) recent: Recent,
     /// Which digests clients were told a moment ago.
@@ -60,6 +71,11 @@ impl Service {
             access_log: RwLock::default(),
             keeper: Keeper::default(),
             metrics: Metrics::default(),
+            request_memory: Shares::new(MEMORY, MEMORY / 4),
+            connections: Shares::new(u64::MAX, u64::MAX),
+            most_connections: u64::MAX.into(),
+            password_turns: Turns::new(PASSWORDS),
+            page_turns: Turns::new(PAGES),
             recent: Recent::default(),
             told: Told::default(),
             looks: Mutex::default(),
@@ -86,7 +102,25 @@ impl Service {
 
     /// From now on requests over HTTP are served by these options; those that run keep theirs.
     pub fn set_http(&self, options: HttpOptions) {
+        let memory = options.limits.request_memory;
+        self.request_memory.resize(memory, memory / 4);
         *self.http.write() = Arc::new(options);
+        self.resize_connections();
+    }
+
+    /// From now on there are at most so many connections.
+    pub(crate) fn limit_connections(&self, most: u64) {
+        self.most_connections.store(most, Ordering::Relaxed);
+        self.resize_connections();
+    }
+
+    fn resize_connections(&self) {
+        let most = self.most_connections.load(Ordering::Relaxed);
+        let each = match self.http().limits.connections_per_address {
+            0 => most / 2,
+            each => each as u64,
+        };
+        self.connections.resize(most, each);
     }
 
     /// What holds for a request that begins now.
@@ -170,6 +204,13 @@ impl Service {
             ],
         });
         looks.push(Look {
+            name: "request_bytes",
+            help: "Memory that requests hold, of those that are longer than a few kilobytes",
+            grows: false,
+            label: "",
+            values: vec![("", self.request_memory.held())],
+        });
+        looks.push(Look {
             name: "cache_bytes",
             help: "Memory that the cache holds",
             grows: false,
@@ -210,6 +251,13 @@ impl Service {
         self.options().root.clone()
     }
 }
+
+/// Bytes of requests in memory, for a server that is not told how many.
+const MEMORY: u64 = 512 << 20;
+/// Most requests whose passwords wait to be checked.
+const PASSWORDS: u64 = 256;
+/// Most pages for people that wait to be made.
+const PAGES: u64 = 32;
 
 /// Microseconds since 1970.
 pub(crate) fn now() -> i64 {

@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::workers::Workers;
+use crate::shares::Share;
+use crate::workers::{Aside, Workers};
 
 /// How long a thread waits for its peer before another takes its place.
 const SHORT: Duration = Duration::from_secs(1);
@@ -43,7 +44,7 @@ pub struct Tcp {
     /// Whose threads wait for it.
     crew: Weak<Workers>,
     /// As long as it lives the connection counts.
-    _counted: Option<Arc<()>>,
+    _counted: Option<(Arc<()>, Share)>,
 }
 
 impl Stream {
@@ -70,11 +71,11 @@ impl Stream {
         }))
     }
 
-    /// Lets `crew` know when its threads wait for this peer, and holds `counted` as long as the connection lasts.
-    pub(crate) fn served_by(mut self, crew: &Arc<Workers>, counted: &Arc<()>) -> Stream {
+    /// Lets `crew` know when its threads wait for this peer, and holds `counted` and `share` as long as the connection lasts.
+    pub(crate) fn served_by(mut self, crew: &Arc<Workers>, counted: &Arc<()>, share: Share) -> Stream {
         if let Stream::Tcp(tcp) = &mut self {
             tcp.crew = Arc::downgrade(crew);
-            tcp._counted = Some(counted.clone());
+            tcp._counted = Some((counted.clone(), share));
         }
         self
     }
@@ -153,7 +154,7 @@ impl Tcp {
         if wait(&self.socket.as_fd(), PollFlags::IN, Some(self.short()))? {
             return Ok(());
         }
-        let _place = self.crew.upgrade().map(|crew| crew.step_aside());
+        let _aside = self.step_aside()?;
         match wait(&self.socket.as_fd(), PollFlags::IN, self.patience)? {
             true => Ok(()),
             false => Err(io::ErrorKind::TimedOut.into()),
@@ -164,7 +165,7 @@ impl Tcp {
         if wait(&self.socket.as_fd(), PollFlags::OUT, Some(self.short()))? {
             return Ok(());
         }
-        let _place = self.crew.upgrade().map(|crew| crew.step_aside());
+        let _aside = self.step_aside()?;
         let slow = self.patience.map(|patience| SLOW.min(patience / 4));
         if wait(&self.socket.as_fd(), PollFlags::OUT, slow)? {
             return Ok(());
@@ -179,6 +180,20 @@ impl Tcp {
                 _ = socket2::SockRef::from(&self.socket).set_linger(Some(Duration::ZERO));
                 return Err(io::ErrorKind::TimedOut.into());
             }
+        }
+    }
+
+    /// Lets another thread work.
+    ///
+    /// # Errors
+    /// `TimedOut` if too many threads wait for peers of this address: this one is given up.
+    fn step_aside(&self) -> io::Result<Option<Aside>> {
+        match self.crew.upgrade() {
+            Some(crew) => match crew.step_aside(self.peer) {
+                Some(aside) => Ok(Some(aside)),
+                None => Err(io::ErrorKind::TimedOut.into()),
+            },
+            None => Ok(None),
         }
     }
 

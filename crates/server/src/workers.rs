@@ -8,6 +8,7 @@
 //! may be until the peer moves on. So clients that read slowly, or not at all, keep nobody else from being served.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::idle::Idle;
 use crate::options::Threads;
+use crate::shares::{Share, Shares};
 use crate::svn::Session;
 
 /// Conversations that wait for a thread.
@@ -27,12 +29,16 @@ const LINGER: Duration = Duration::from_millis(50);
 /// Conversations need little stack; only what is touched takes memory.
 const STACK: usize = 1 << 20;
 /// Most threads that may wait for their peers beside those that work.
-const AWAY: usize = 2048;
+const AWAY: usize = 8192;
+/// Most of them that wait for peers of one address.
+const AWAY_EACH: u64 = AWAY as u64 / 4;
 
 pub(crate) struct Workers {
     limits: Threads,
     idle: Arc<Idle>,
     state: Mutex<State>,
+    /// Threads that wait for their peers.
+    waiting: Arc<Shares>,
     /// There is something to do, or everything ends.
     work: Condvar,
     /// The queue has room again.
@@ -58,11 +64,14 @@ impl State {
 
 /// A thread that waits for its peer; dropped, it is at work again.
 #[must_use]
-pub(crate) struct Aside(Arc<Workers>);
+pub(crate) struct Aside {
+    workers: Arc<Workers>,
+    _share: Share,
+}
 
 impl Drop for Aside {
     fn drop(&mut self) {
-        self.0.state.lock().away -= 1;
+        self.workers.state.lock().away -= 1;
     }
 }
 
@@ -76,6 +85,7 @@ impl Workers {
                 max: limits.max.max(1),
             },
             state: Mutex::default(),
+            waiting: Shares::new(u64::MAX, AWAY_EACH),
             work: Condvar::new(),
             room: Condvar::new(),
         })
@@ -96,15 +106,20 @@ impl Workers {
         self.work.notify_one();
     }
 
-    /// The calling thread will wait for its peer: somebody else may work meanwhile.
-    pub(crate) fn step_aside(self: Arc<Self>) -> Aside {
+    /// The calling thread will wait for its peer: another may work meanwhile. `None` if too many wait for peers of this address
+    /// already.
+    pub(crate) fn step_aside(self: Arc<Self>, address: Option<IpAddr>) -> Option<Aside> {
+        let share = self.waiting.take(address, 1)?;
         let mut state = self.state.lock();
         state.away += 1;
         if !state.stopping {
             self.hire(&mut state);
         }
         drop(state);
-        Aside(self)
+        Some(Aside {
+            workers: self,
+            _share: share,
+        })
     }
 
     /// How many threads there are, and how many of them wait for their peers.

@@ -147,14 +147,21 @@ impl Config {
         let bytes = |size: super::value::Size| usize::try_from(size.0).unwrap_or(usize::MAX);
         Limits {
             xml_body: given.xml_body.map_or(default.xml_body, |size| size.0),
+            update_body: given.update_body.map_or(default.update_body, |size| size.0),
             xml_depth: given.xml_depth.unwrap_or(default.xml_depth),
             body: given.body.map_or(default.body, |size| size.0),
             header_bytes: given.header_bytes.map_or(default.header_bytes, bytes),
             header_lines: given.header_count.unwrap_or(default.header_lines),
             header_timeout: given.header_timeout.map_or(default.header_timeout, long),
+            body_timeout: given.body_timeout.map_or(default.body_timeout, long),
+            body_rate: given.body_rate.map_or(default.body_rate, |size| size.0),
+            request_memory: given.request_memory.map_or(default.request_memory, |size| size.0),
             keep_alive: given.keep_alive_timeout.map_or(default.keep_alive, long),
             stall: given.stall_timeout.map_or(default.stall, long),
             connections: given.connections.unwrap_or(default.connections),
+            connections_per_address: given
+                .connections_per_address
+                .unwrap_or(default.connections_per_address),
             threads: given.threads.unwrap_or(default.threads),
         }
     }

@@ -15,11 +15,12 @@ mod ldap;
 mod md5_crypt;
 mod remembered;
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::Result;
+use base::{Code, Error, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use repos::prompt::takes_time;
@@ -94,7 +95,7 @@ impl Keeper {
         if door.basic
             && let Some((user, password)) = basic(header)
         {
-            return self.by_password(service, door, user, &password);
+            return self.by_password(service, door, user, &password, request.peer.address.ip());
         }
         if door.digest
             && let Some(answer) = digest::parse(header)
@@ -131,14 +132,29 @@ impl Keeper {
         lines
     }
 
-    fn by_password(&self, service: &Service, door: &Door, user: String, password: &[u8]) -> Result<Proof> {
+    fn by_password(
+        &self,
+        service: &Service,
+        door: &Door,
+        user: String,
+        password: &[u8],
+        address: IpAddr,
+    ) -> Result<Proof> {
         for provider in door.providers.iter() {
             let right = match provider {
                 Provider::Certificate => continue,
                 Provider::Htpasswd(path) => {
                     let file = self.files.get(path, Htpasswd::parse)?;
                     match (file.hash(&user), file.ha1(&user, &door.realm)) {
-                        (Some(hash), _) => self.verify(door, path, &user, password, hash)?,
+                        (Some(hash), _) => {
+                            let question = Asking {
+                                door,
+                                user: &user,
+                                password,
+                                address,
+                            };
+                            self.verify(service, question, path, hash)?
+                        }
                         (None, Some(ha1)) => {
                             let made = digest::md5_ha1(&user, &door.realm, password);
                             same(made.as_bytes(), ha1.as_bytes())
@@ -167,12 +183,25 @@ impl Keeper {
         Ok(Proof::Wrong { stale: false })
     }
 
-    fn verify(&self, door: &Door, file: &Path, user: &str, password: &[u8], hash: &str) -> Result<bool> {
+    fn verify(&self, service: &Service, asking: Asking<'_>, file: &Path, hash: &str) -> Result<bool> {
+        let Asking {
+            door,
+            user,
+            password,
+            address,
+        } = asking;
         let question = self.remembered.question(hash.as_bytes(), user, password);
         if self.remembered.recall(question, door.remember).is_some() {
             return Ok(true);
         }
         takes_time()?;
+        // A good hash takes long by design: many wrong passwords must not take all processors.
+        let Some(_turn) = service.password_turns.wait(address) else {
+            return Err(Error::new(
+                Code::AUTHN_FAILED,
+                "Too many passwords wait to be checked",
+            ));
+        };
         let right = htpasswd::verify(password, hash).unwrap_or_else(|what| {
             let file = file.display();
             tracing::warn!("'{file}' has {what} for {user:?}, who can't log in: try 'htpasswd -B'");
@@ -237,6 +266,14 @@ impl Keeper {
         }
         Ok(Proof::Wrong { stale: false })
     }
+}
+
+/// A name and a password that a client has sent.
+struct Asking<'a> {
+    door: &'a Door,
+    user: &'a str,
+    password: &'a [u8],
+    address: IpAddr,
 }
 
 impl User {

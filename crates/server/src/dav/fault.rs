@@ -162,6 +162,9 @@ impl From<io::Error> for Fault {
             io::ErrorKind::FileTooLarge => Fault::html(StatusCode::PAYLOAD_TOO_LARGE),
             // What was promised did not come.
             io::ErrorKind::TimedOut => Fault::html(StatusCode::REQUEST_TIMEOUT).with("connection", "close"),
+            io::ErrorKind::ResourceBusy => Fault::html(StatusCode::SERVICE_UNAVAILABLE)
+                .with("retry-after", "10")
+                .with("connection", "close"),
             // Of a client that is still there the body was no body.
             _ => Fault {
                 gone: true,

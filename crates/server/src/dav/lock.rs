@@ -18,8 +18,6 @@ use crate::http::Reply;
 use crate::oplog;
 use crate::service::now;
 
-/// Longest body, in bytes.
-const MOST: u64 = 1 << 20;
 const MICROSECONDS: u64 = 1_000_000;
 
 pub(super) fn lock(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
@@ -38,7 +36,7 @@ pub(super) fn lock(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         Some(word) if word.eq_ignore_ascii_case("infinity") => "infinity",
         Some(_) => return Err(Fault::html(StatusCode::BAD_REQUEST)),
     };
-    let body = visit.request.body.read_all(MOST)?;
+    let body = visit.request.body.read_all(visit.http.limits.xml_body)?;
     if body.is_empty() {
         let lock = refresh(visit, &path)?;
         answer(&lock, depth, reply);

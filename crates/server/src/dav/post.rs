@@ -14,8 +14,6 @@ use crate::http::Reply;
 
 /// The name that a client chose for its transaction.
 const VTXN_NAME: &str = "svn-vtxn-name";
-/// Longest list of properties that a request may bring.
-const MOST: u64 = 64 << 20;
 
 pub(super) fn post(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     if visit.resource != Resource::Me || visit.request.header("content-type") != Some(SKEL_TYPE) {
@@ -24,7 +22,7 @@ pub(super) fn post(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         fault.hide();
         return Err(fault);
     }
-    let body = visit.request.body.read_all(MOST)?;
+    let body = visit.request.body.read_all(visit.http.limits.xml_body)?;
     let revprops = match Post::parse(&body).ok_or_else(|| malformed(&body))? {
         Post::CreateTxn => Props::new(),
         Post::CreateTxnWithProps(list) => list,

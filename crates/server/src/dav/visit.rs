@@ -10,7 +10,7 @@ use repos::access::{Everything, Readable};
 use repos::authz::UserRights;
 use repos::tree::Tree;
 use wire::dav::uri::{Base, Resource};
-use wire::dav::xml::{self, Element};
+use wire::dav::xml::Element;
 
 use super::fault::Fault;
 use super::place::Place;
@@ -116,11 +116,7 @@ impl<'a> Visit<'a> {
     /// # Errors
     /// 400.
     pub(crate) fn parse_xml(&self, body: &[u8]) -> std::result::Result<Element, Fault> {
-        let limits = xml::Limits {
-            depth: self.http.limits.xml_depth,
-            ..xml::Limits::default()
-        };
-        Ok(Element::parse(body, limits)?)
+        Ok(Element::parse(body, self.http.limits.xml(body.len() as u64))?)
     }
 
     /// As [`Visit::xml`] where a body must be.

@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::future::Future;
 use std::io::{self, Read};
+use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::{Buf as _, Bytes};
 use http_body::{Body, Frame, SizeHint};
@@ -15,41 +16,75 @@ use hyper::body::Incoming;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{self, Sender};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout, timeout_at};
 
 use super::crew::Crew;
+use super::options::{Limits, XML_FACTOR};
 use super::pulse::Busy;
 use super::socket::Passing;
+use crate::shares::Share;
 
 /// How long a thread waits for its client before another takes its place.
 const SHORT: Duration = Duration::from_millis(500);
 
-/// The longest body that is taken in before anybody asks for it.
-const GATHERED: u64 = 16 << 10;
-/// How long that may take.
-const NEARLY: Duration = Duration::from_millis(20);
+/// Bodies up to this length are not counted as memory, and may be answered at once.
+const SHORT_BODY: u64 = 16 << 10;
 
-/// Most bytes of a body nobody wanted that are read to keep the connection.
+/// How long a request waits for memory that others hold, and how often it looks.
+const MEMORY_WAIT: Duration = Duration::from_secs(20);
+const MEMORY_LOOK: Duration = Duration::from_millis(100);
+
+/// Most bytes of an unwanted body that are read to keep the connection, and how long that may take.
 const DRAINED: u64 = 1 << 20;
+const DRAIN_TIME: Duration = Duration::from_secs(2);
 
 /// How long blocking code waits for a client, and who works meanwhile.
 #[derive(Clone)]
 pub(crate) struct Patience {
     pub(super) runtime: Handle,
     pub(super) crew: Arc<Crew>,
+    /// Whose client it is.
+    pub(super) address: IpAddr,
     /// How long the client may keep silent.
-    pub(super) stall: Duration,
+    stall: Duration,
+    /// How long a body may take, besides the time that its bytes need at `rate` a second.
+    body: Duration,
+    rate: u64,
 }
 
 impl Patience {
-    /// Waits for `what`; the thread steps aside if it takes long. `None` is too long.
+    pub(super) fn new(runtime: Handle, crew: Arc<Crew>, address: IpAddr, limits: &Limits) -> Patience {
+        Patience {
+            runtime,
+            crew,
+            address,
+            stall: limits.stall,
+            body: limits.body_timeout,
+            rate: limits.body_rate,
+        }
+    }
+
+    /// How long a client may keep silent.
+    pub(super) fn stall(&self) -> Duration {
+        self.stall
+    }
+
+    /// How long we may have waited for a body of which so many bytes have come.
+    fn for_body(&self, bytes: u64) -> Duration {
+        match bytes.checked_div(self.rate) {
+            Some(seconds) => self.body.saturating_add(Duration::from_secs(seconds)),
+            None => LONG,
+        }
+    }
+
+    /// Waits for `what`; the thread steps aside if it takes long. `None` is too long, or too many of the client's address.
     pub(super) fn wait<T>(&self, limit: Option<Duration>, what: impl Future<Output = T>) -> Option<T> {
         let mut what = pin!(what);
         let short = async { timeout(SHORT, what.as_mut()).await };
         if let Ok(done) = self.runtime.block_on(short) {
             return Some(done);
         }
-        let _aside = self.crew.step_aside();
+        let _aside = self.crew.step_aside(self.address)?;
         match limit {
             Some(limit) => self.runtime.block_on(async { timeout(limit, what).await.ok() }),
             None => Some(self.runtime.block_on(what)),
@@ -77,10 +112,10 @@ impl Patience {
 /// The body of a request. Reading waits for the client, on the thread that reads.
 pub(crate) struct RequestBody {
     incoming: Option<(Incoming, Patience)>,
-    /// What has come before anybody asked for it.
-    gathered: VecDeque<Bytes>,
+    /// What has come before a thread was taken.
+    gathered: Bytes,
     /// It broke off behind that.
-    broken: bool,
+    broken: Option<io::ErrorKind>,
     /// Received, not yet read.
     have: Bytes,
     /// Bytes that may still come; more is an error.
@@ -89,6 +124,8 @@ pub(crate) struct RequestBody {
     unasked: bool,
     /// Bytes that have come.
     seen: u64,
+    /// How long a thread has waited for them.
+    waited: Duration,
 }
 
 impl RequestBody {
@@ -104,49 +141,71 @@ impl RequestBody {
     pub(crate) fn empty() -> RequestBody {
         RequestBody {
             incoming: None,
-            gathered: VecDeque::new(),
-            broken: false,
+            gathered: Bytes::new(),
+            broken: None,
             have: Bytes::new(),
             left: u64::MAX,
             unasked: false,
             seen: 0,
+            waited: Duration::ZERO,
         }
     }
 
-    /// Takes a short body in, if it is there already or nearly.
-    pub(super) async fn gather(&mut self) {
-        let Some((incoming, _)) = &mut self.incoming else {
+    /// Takes the body in before a thread is taken for the request, or the beginning of a body of more than `most` bytes. A body
+    /// that takes too long, or for which `memory` has nothing left, has an error at its end.
+    pub(super) async fn gather(&mut self, most: u64, memory: &mut Share) {
+        let Some((incoming, patience)) = &mut self.incoming else {
             return;
         };
-        if self.unasked
-            || incoming
-                .size_hint()
-                .exact()
-                .is_none_or(|length| length > GATHERED)
-        {
-            return;
-        }
-        let gathered = &mut self.gathered;
-        let all = async {
-            loop {
-                match incoming.frame().await {
-                    None => return true,
-                    Some(Err(_)) => return false,
-                    // Trailers say nothing to us.
-                    Some(Ok(frame)) => gathered.extend(frame.into_data().ok()),
+        self.unasked = false;
+        let begun = tokio::time::Instant::now();
+        let length = incoming.size_hint().exact().unwrap_or(0);
+        let mut gathered = Vec::with_capacity(usize::try_from(length.min(SHORT_BODY)).unwrap_or(0));
+        let end = loop {
+            if gathered.len() as u64 > most {
+                self.gathered = gathered.into();
+                return;
+            }
+            let silent = tokio::time::Instant::now() + patience.stall;
+            let limit = begun + patience.for_body(gathered.len() as u64);
+            match timeout_at(limit.min(silent), incoming.frame()).await {
+                Err(_) => break Some(io::ErrorKind::TimedOut),
+                Ok(None) => break None,
+                Ok(Some(Err(_))) => break Some(io::ErrorKind::UnexpectedEof),
+                Ok(Some(Ok(frame))) => {
+                    // Trailers say nothing to us. Pieces may be short and hold long buffers: they are copied.
+                    let data = frame.into_data().unwrap_or_default();
+                    gathered.extend_from_slice(&data);
                 }
             }
+            if !hold(memory, gathered.capacity() as u64).await {
+                break Some(io::ErrorKind::ResourceBusy);
+            }
         };
-        if let Ok(whole) = timeout(NEARLY, all).await {
-            self.incoming = None;
-            self.broken = !whole;
+        self.incoming = None;
+        // What is made of it needs more than its bytes.
+        let end = match end {
+            None if !hold(memory, gathered.len() as u64 * XML_FACTOR).await => {
+                Some(io::ErrorKind::ResourceBusy)
+            }
+            end => end,
+        };
+        self.broken = end;
+        if end.is_none() {
+            self.gathered = gathered.into();
         }
     }
 
-    /// The same body for another reader, if all of it is here and nothing was read yet.
+    /// Its length, if all of it is here and nothing was read yet.
+    pub(crate) fn length(&self) -> Option<u64> {
+        let is_here = self.incoming.is_none() && self.broken.is_none() && self.seen == 0;
+        is_here.then_some(self.gathered.len() as u64)
+    }
+
+    /// The same body for another reader, if it is short, all of it is here and nothing was read yet.
     pub(super) fn copy(&self) -> Option<RequestBody> {
-        let is_here = self.incoming.is_none() && !self.broken && self.seen == 0;
-        is_here.then(|| RequestBody {
+        self.length().filter(|length| *length <= SHORT_BODY)?;
+        Some(RequestBody {
             gathered: self.gathered.clone(),
             ..RequestBody::empty()
         })
@@ -169,19 +228,24 @@ impl RequestBody {
         if !self.have.is_empty() {
             return Ok(Some(std::mem::take(&mut self.have)));
         }
-        if let Some(data) = self.gathered.pop_front() {
+        if !self.gathered.is_empty() {
+            let data = std::mem::take(&mut self.gathered);
             self.count(&data)?;
             return Ok(Some(data));
         }
-        if std::mem::take(&mut self.broken) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
+        if let Some(kind) = self.broken.take() {
+            return Err(kind.into());
         }
         let Some((incoming, patience)) = &mut self.incoming else {
             return Ok(None);
         };
         self.unasked = false;
         loop {
-            let frame = match patience.wait(Some(patience.stall), incoming.frame()) {
+            let allowed = patience.for_body(self.seen).saturating_sub(self.waited);
+            let begun = Instant::now();
+            let waited = patience.wait(Some(patience.stall.min(allowed)), incoming.frame());
+            self.waited += begun.elapsed();
+            let frame = match waited {
                 Some(None) => {
                     self.incoming = None;
                     return Ok(None);
@@ -215,7 +279,7 @@ impl RequestBody {
             }
             None => {
                 self.incoming = None;
-                self.gathered.clear();
+                self.gathered = Bytes::new();
                 Err(io::Error::new(
                     io::ErrorKind::FileTooLarge,
                     "the body is too long",
@@ -242,19 +306,42 @@ impl RequestBody {
         Ok(all)
     }
 
-    /// Reads what nobody wanted, as long as it is little: then the connection can go on.
+    /// Reads what is left, if it is little and comes soon: then the connection can go on.
     pub(crate) fn drain(&mut self) {
         if self.unasked {
             return;
         }
+        let end = Instant::now() + DRAIN_TIME;
         let mut seen = 0;
-        while let Ok(Some(piece)) = self.next_piece() {
-            seen += piece.len() as u64;
-            if seen > DRAINED {
-                return;
+        while seen <= DRAINED {
+            if let Some((_, patience)) = &mut self.incoming {
+                patience.stall = end.saturating_duration_since(Instant::now()).min(patience.stall);
+            }
+            match self.next_piece() {
+                Ok(Some(piece)) => seen += piece.len() as u64,
+                Ok(None) | Err(_) => return,
             }
         }
     }
+}
+
+/// As good as for ever.
+const LONG: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
+
+/// Counts so many bytes as `memory`; false if others hold what there is for long.
+async fn hold(memory: &mut Share, bytes: u64) -> bool {
+    if bytes <= SHORT_BODY {
+        return true;
+    }
+    let mut waited = Duration::ZERO;
+    while !memory.set(bytes) {
+        if waited >= MEMORY_WAIT {
+            return false;
+        }
+        sleep(MEMORY_LOOK).await;
+        waited += MEMORY_LOOK;
+    }
+    true
 }
 
 impl Read for RequestBody {

@@ -7,12 +7,15 @@
 //! The queue has no bound of its own: a connection has one request at a time, and connections are bounded.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
+
+use crate::shares::{Share, Shares};
 
 /// Something to do.
 type Job = Box<dyn FnOnce() + Send>;
@@ -23,12 +26,16 @@ const LEAVE_AFTER: Duration = Duration::from_secs(5);
 const STACK: usize = 1 << 20;
 /// Most threads that may wait for their clients beside those that work.
 const AWAY: usize = 8192;
+/// Most of them that wait for clients of one address.
+const AWAY_EACH: u64 = AWAY as u64 / 4;
 
 /// The threads of a server's requests.
 pub(crate) struct Crew {
     /// How many may be at work.
     most: usize,
     state: Mutex<State>,
+    /// Threads that wait for their clients.
+    waiting: Arc<Shares>,
     /// How many connections may answer on their own threads at the same time.
     most_prompt: usize,
     prompt: AtomicUsize,
@@ -64,11 +71,14 @@ impl State {
 
 /// A thread that waits for its client; dropped, it is at work again.
 #[must_use]
-pub(crate) struct Aside<'a>(&'a Crew);
+pub(crate) struct Aside<'a> {
+    crew: &'a Crew,
+    _share: Share,
+}
 
 impl Drop for Aside<'_> {
     fn drop(&mut self) {
-        self.0.state.lock().away -= 1;
+        self.crew.state.lock().away -= 1;
     }
 }
 
@@ -78,6 +88,7 @@ impl Crew {
         Arc::new(Crew {
             most: most.max(1),
             state: Mutex::default(),
+            waiting: Shares::new(u64::MAX, AWAY_EACH),
             most_prompt,
             prompt: AtomicUsize::new(0),
         })
@@ -103,12 +114,17 @@ impl Crew {
         }
     }
 
-    /// The calling thread will wait for its client: somebody else may work meanwhile.
-    pub(crate) fn step_aside(self: &Arc<Self>) -> Aside<'_> {
+    /// The calling thread will wait for its client: another may work meanwhile. `None` if too many wait for clients of this
+    /// address already.
+    pub(crate) fn step_aside(self: &Arc<Self>, address: IpAddr) -> Option<Aside<'_>> {
+        let share = self.waiting.take(Some(address), 1)?;
         let mut state = self.state.lock();
         state.away += 1;
         self.hire(&mut state);
-        Aside(self)
+        Some(Aside {
+            crew: self,
+            _share: share,
+        })
     }
 
     /// How many threads there are, and how many of them wait for clients.
@@ -181,7 +197,7 @@ mod tests {
         for _ in 0..20 {
             let (waiting, done, held) = (crew.clone(), done.clone(), held.clone());
             crew.submit(move || {
-                let _aside = waiting.step_aside();
+                let _aside = waiting.step_aside(IpAddr::from([127, 0, 0, 1]));
                 _ = held.lock().recv();
                 _ = done.send(false);
             });

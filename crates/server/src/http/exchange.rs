@@ -33,11 +33,8 @@ pub(super) async fn exchange(
 ) -> Result<Response<SentBody>, Infallible> {
     let (parts, incoming) = request.into_parts();
     let http = service.http();
-    let patience = Patience {
-        runtime: Handle::current(),
-        crew: crew.clone(),
-        stall: http.limits.stall,
-    };
+    let address = peer.address.ip();
+    let patience = Patience::new(Handle::current(), crew.clone(), address, &http.limits);
     let mut body = match incoming.is_end_stream() {
         true => RequestBody::empty(),
         false => {
@@ -46,8 +43,10 @@ pub(super) async fn exchange(
         }
     };
     let in_hurry = may_be_prompt(&parts.method);
-    if in_hurry {
-        body.gather().await;
+    let mut memory = service.request_memory.of(Some(address));
+    if parts.method != Method::PUT {
+        // A client that is slow in sending it must not hold a thread.
+        body.gather(http.limits.xml_body, &mut memory).await;
     }
     let mut request = Request {
         path: parts.uri.path().to_owned(),
@@ -63,6 +62,7 @@ pub(super) async fn exchange(
         operation: None,
         lasting: None,
         body,
+        _memory: memory,
     };
     let bodiless = request.method == Method::HEAD;
     // Subversion's clients take gzip and are held up by it, unless their network holds them up even more.

@@ -168,6 +168,15 @@ impl Reply {
         matches!(self.way, Way::Gone)
     }
 
+    /// False once it is known that the client does not wait any more.
+    pub(crate) fn is_awaited(&self) -> bool {
+        match (&self.way, &self.pieces) {
+            (Way::Channel(head), _) => !head.is_closed(),
+            (_, Some(pieces)) => !pieces.is_closed(),
+            _ => true,
+        }
+    }
+
     /// The client has gone: what could not be said any more is nobody's fault.
     pub(crate) fn is_unheard(&self) -> bool {
         self.end == End::Unheard

@@ -9,6 +9,7 @@ use http::{HeaderMap, Method, Version};
 use super::again::Lasting;
 use super::body::RequestBody;
 use crate::dav::Known;
+use crate::shares::Share;
 
 /// A request whose head has been read.
 pub(crate) struct Request {
@@ -31,6 +32,8 @@ pub(crate) struct Request {
     /// The answer will be the same for whoever may read it.
     pub(crate) lasting: Option<Lasting>,
     pub(crate) body: RequestBody,
+    /// What the body, and what is made of it, counts of the memory for requests.
+    pub(crate) _memory: Share,
 }
 
 /// A line for the operational log.

@@ -21,6 +21,8 @@ const GRACE: Duration = Duration::from_secs(30);
 const BREATH: Duration = Duration::from_millis(50);
 /// How often the files of certificates are looked at.
 const LOOK: Duration = Duration::from_secs(5);
+/// Connections at the same time of those who ask for metrics and health.
+const STATUS_CONNECTIONS: usize = 64;
 /// Stack of the runtime's threads.
 const STACK: usize = 1 << 20;
 
@@ -41,11 +43,15 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Begins to serve whoever connects to `listeners`.
+    /// Begins to serve whoever connects to `listeners`: `most` connections at the same time, or fewer if the options say so.
     ///
     /// # Errors
     /// The system's; `BAD_CONFIG_VALUE` if connections are to be encrypted and nothing says how.
-    pub(crate) fn open(service: &Arc<Service>, listeners: Vec<(Kind, Listener)>) -> Result<Room> {
+    pub(crate) fn open(
+        service: &Arc<Service>,
+        listeners: Vec<(Kind, Listener)>,
+        most: usize,
+    ) -> Result<Room> {
         let limits = service.http().limits;
         let encrypted = listeners.iter().any(|(kind, _)| *kind == Kind::Tls);
         if encrypted && service.tls().is_none() {
@@ -62,7 +68,11 @@ impl Room {
             .build()
             .map_err(|e| Error::os(&e, "Can't start threads"))?;
         let (stop, stopping) = watch::channel(false);
-        let room = Arc::new(Semaphore::new(limits.connections.min(Semaphore::MAX_PERMITS)));
+        let room = Arc::new(Semaphore::new(
+            limits.connections.min(most).min(Semaphore::MAX_PERMITS),
+        ));
+        // Others must not keep an administrator from seeing what is going on.
+        let for_status = Arc::new(Semaphore::new(STATUS_CONNECTIONS));
         let crew = Crew::new(limits.threads, cores);
         let watched = Arc::downgrade(&crew);
         service.watch(move || Look::threads("http_threads", watched.upgrade().map(|crew| crew.count())));
@@ -74,7 +84,10 @@ impl Room {
                 service: service.clone(),
                 crew: crew.clone(),
                 kind,
-                room: room.clone(),
+                room: match kind {
+                    Kind::Status => for_status.clone(),
+                    Kind::Plain | Kind::Tls => room.clone(),
+                },
                 stopping: stopping.clone(),
             };
             runtime.spawn(door.accept(listener));
@@ -130,6 +143,14 @@ impl Door {
                     continue;
                 }
             };
+            let share = match self.kind {
+                Kind::Status => None,
+                Kind::Plain | Kind::Tls => match self.service.connections.take(Some(address.ip()), 1) {
+                    // An address that has too many connections is not served another one.
+                    None => continue,
+                    share => share,
+                },
+            };
             let connection = Connection {
                 service: self.service.clone(),
                 crew: self.crew.clone(),
@@ -139,7 +160,7 @@ impl Door {
             };
             tokio::spawn(async move {
                 connection.serve(socket).await;
-                drop(place);
+                drop((place, share));
             });
         }
     }

@@ -99,7 +99,7 @@ impl Upstream {
         self.body = None;
         let gone = || io::Error::from(io::ErrorKind::UnexpectedEof);
         let head = self.head.take().ok_or_else(gone)?;
-        let waited = self.patience.wait(Some(self.patience.stall), head);
+        let waited = self.patience.wait(Some(self.patience.stall()), head);
         waited.ok_or(io::ErrorKind::TimedOut)?.map_err(|_| gone())?
     }
 
@@ -108,7 +108,9 @@ impl Upstream {
     /// # Errors
     /// Those of the connection.
     pub(crate) fn next_piece(&mut self) -> io::Result<Option<Bytes>> {
-        let next = self.patience.wait(Some(self.patience.stall), self.pieces.recv());
+        let next = self
+            .patience
+            .wait(Some(self.patience.stall()), self.pieces.recv());
         next.ok_or(io::ErrorKind::TimedOut)?.transpose()
     }
 }

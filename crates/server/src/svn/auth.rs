@@ -127,6 +127,14 @@ impl Talk {
     /// # Errors
     /// If the connection is lost.
     pub(crate) fn exchange(&mut self, access: Access, user_required: bool) -> Result<()> {
+        if let Some(mut exchange) = self.ask(access, user_required) {
+            while !self.take_answer(&mut exchange)? {}
+        }
+        Ok(())
+    }
+
+    /// Writes an authentication request. `None` if it asks for nothing: then no answer comes.
+    pub(crate) fn ask(&mut self, access: Access, user_required: bool) -> Option<Exchange> {
         let mechanisms = self.mechanisms(access, user_required);
         let request = AuthRequest {
             mechanisms,
@@ -134,32 +142,55 @@ impl Talk {
         };
         request.write(self.conn.out());
         if request.mechanisms.is_empty() {
-            return Ok(());
+            return None;
         }
-        loop {
-            let (mechanism, token) = self.choice()?;
-            if !request.mechanisms.contains(&mechanism) {
-                self.refuse("Must authenticate with listed mechanism");
-                continue;
-            }
-            let options = self.service.options();
-            match (mechanism.as_str(), options.tunnel.as_ref()) {
-                (ANONYMOUS, _) => {}
-                (EXTERNAL, Some(tunnel)) => {
-                    let name = tunnel.user.clone();
-                    if token.is_some_and(|token| !token.is_empty() && token != name.as_bytes()) {
-                        self.refuse("Requested username does not match");
-                        continue;
-                    }
-                    self.log_in(name);
+        self.conn.limit_next_message(LONGEST_ANSWER);
+        Some(Exchange {
+            request,
+            challenge: None,
+        })
+    }
+
+    /// Takes one message of the client; true if that was the last of the exchange.
+    ///
+    /// # Errors
+    /// If the connection is lost.
+    pub(crate) fn take_answer(&mut self, exchange: &mut Exchange) -> Result<bool> {
+        let is_last = match exchange.challenge.take() {
+            Some(challenge) => self.check_answer(&challenge)?,
+            None => self.begin_mechanism(exchange)?,
+        };
+        match is_last {
+            true => AuthAnswer::Success(None).write(self.conn.out()),
+            false => self.conn.limit_next_message(LONGEST_ANSWER),
+        }
+        Ok(is_last)
+    }
+
+    fn begin_mechanism(&mut self, exchange: &mut Exchange) -> Result<bool> {
+        let (mechanism, token) = self.choice()?;
+        if !exchange.request.mechanisms.contains(&mechanism) {
+            self.refuse("Must authenticate with listed mechanism");
+            return Ok(false);
+        }
+        let options = self.service.options();
+        match (mechanism.as_str(), options.tunnel.as_ref()) {
+            (ANONYMOUS, _) => Ok(true),
+            (EXTERNAL, Some(tunnel)) => {
+                let name = tunnel.user.clone();
+                if token.is_some_and(|token| !token.is_empty() && token != name.as_bytes()) {
+                    self.refuse("Requested username does not match");
+                    return Ok(false);
                 }
-                _ => match self.cram_md5()? {
-                    Some(name) => self.log_in(name),
-                    None => continue,
-                },
+                self.log_in(name);
+                Ok(true)
             }
-            AuthAnswer::Success(None).write(self.conn.out());
-            return Ok(());
+            _ => {
+                let challenge = cram_challenge(nonce()?, now(), &self.service.host);
+                AuthAnswer::Step(challenge.as_bytes()).write(self.conn.out());
+                exchange.challenge = Some(challenge);
+                Ok(false)
+            }
         }
     }
 
@@ -171,20 +202,23 @@ impl Talk {
         }
     }
 
-    fn cram_md5(&mut self) -> Result<Option<String>> {
-        let challenge = cram_challenge(nonce()?, now(), &self.service.host);
-        AuthAnswer::Step(challenge.as_bytes()).write(self.conn.out());
+    /// Takes the answer to a challenge of CRAM-MD5; true if it is right.
+    fn check_answer(&mut self, challenge: &str) -> Result<bool> {
         let passwords = self.place.passwords.clone();
         let Ok(answer) = self.conn.receive()?.string() else {
             // Not an answer: the client chooses again.
-            return Ok(None);
+            return Ok(false);
         };
         let password_of = |user: &str| passwords?.password(user.as_bytes()).map(<[u8]>::to_vec);
         match cram_check(answer, challenge.as_bytes(), password_of) {
-            Ok(user) => Ok(Some(user.to_owned())),
+            Ok(user) => {
+                let user = user.to_owned();
+                self.log_in(user);
+                Ok(true)
+            }
             Err(refusal) => {
                 self.refuse(refusal.text());
-                Ok(None)
+                Ok(false)
             }
         }
     }
@@ -208,6 +242,16 @@ fn nonce() -> Result<u64> {
         _ => Err(Error::new(Code::AUTHN_FAILED, "Can't get random bytes")),
     }
 }
+
+/// An authentication exchange that is not over. Between two messages of the client it is data only.
+pub(crate) struct Exchange {
+    request: AuthRequest,
+    /// What the client must answer to.
+    challenge: Option<String>,
+}
+
+/// Most bytes in a message of a client that has not proved who it is.
+const LONGEST_ANSWER: u64 = 64 << 10;
 
 const ANONYMOUS: &str = "ANONYMOUS";
 const EXTERNAL: &str = "EXTERNAL";

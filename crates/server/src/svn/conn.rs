@@ -16,8 +16,12 @@ use wire::svn::{Item, Outlet, Scanner};
 
 use crate::options::Options;
 use crate::pace::{FAST, Pace};
+use crate::shares::Share;
 use crate::stream::Stream;
 
+/// Input up to this size is not counted as memory. Beyond, what is made of a message may need a few times its bytes.
+const UNCOUNTED: usize = 64 << 10;
+const FACTOR: u64 = 4;
 /// Output of this size is sent.
 const FLUSH_AT: usize = 64 << 10;
 /// Buffers larger than this are not kept from one command to the next.
@@ -45,11 +49,13 @@ pub(crate) struct Conn {
     /// As `max_request`, for one message.
     max_next: Option<u64>,
     max_response: u64,
+    /// What `input` counts of the memory for requests.
+    memory: Share,
     lost: Option<Error>,
 }
 
 impl Conn {
-    pub(crate) fn new(stream: Stream, options: &Options) -> Conn {
+    pub(crate) fn new(stream: Stream, options: &Options, memory: Share) -> Conn {
         let limit = |bytes| if bytes == 0 { u64::MAX } else { bytes };
         let (max_request, max_response) = (options.max_request, options.max_response);
         // What is behind a tunnel is a network, whatever our end of it takes.
@@ -67,6 +73,7 @@ impl Conn {
             max_request: limit(max_request),
             max_next: None,
             max_response: limit(max_response),
+            memory,
             lost: None,
         }
     }
@@ -142,9 +149,24 @@ impl Conn {
         self.input.drain(..self.start);
         self.start = 0;
         self.input.shrink_to_fit();
+        // It is not more than before.
+        _ = self.count_input();
         if self.output.is_empty() {
             self.output = Vec::new();
         }
+    }
+
+    /// Counts what `input` holds of the memory for requests.
+    fn count_input(&mut self) -> Result<()> {
+        let bytes = match self.input.len() {
+            0..=UNCOUNTED => 0,
+            more => more as u64 * FACTOR,
+        };
+        if self.memory.set(bytes) {
+            return Ok(());
+        }
+        let message = "Requests hold all the memory that they may: try again later";
+        Err(self.lose(Error::new(Code::RA_SVN_REQUEST_SIZE, message)))
     }
 
     fn wait(&mut self, patience: Duration) -> Result<bool> {
@@ -281,6 +303,7 @@ impl Conn {
         let came = *result.as_ref().unwrap_or(&0);
         self.received += came as u64;
         self.input.truncate(have + came);
+        self.count_input()?;
         match result {
             Ok(len) => Ok(len > 0),
             Err(e) => Err(self.lose(io_error(&e, "Can't read from connection"))),

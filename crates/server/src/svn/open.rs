@@ -14,6 +14,7 @@ use wire::svn::response;
 use crate::log::Origin;
 use crate::rules::{authz_of, conf_of};
 use crate::service::Service;
+use crate::svn::auth::Exchange;
 use crate::svn::conn::Conn;
 use crate::svn::session::Talk;
 use crate::svn::url::{SvnUrl, encoded};
@@ -54,12 +55,12 @@ impl Place {
 }
 
 impl Talk {
-    /// Finds the repository, lets the client in, and introduces the repository. `None` if the client was refused.
-    pub(crate) fn open(service: &Arc<Service>, mut conn: Conn, hello: &Hello) -> Result<Option<Talk>> {
+    /// Finds the repository and asks the client who it is. `None` if the client was refused.
+    pub(crate) fn open(service: &Arc<Service>, mut conn: Conn, hello: Hello) -> Result<Option<Login>> {
         let origin = Origin::at(conn.stream().peer());
         let (place, parent) = match find(service, &hello.url, origin) {
             Ok(found) => found,
-            Err(error) => return refuse(service, &mut conn, &error),
+            Err(error) => return refuse(service, &mut conn, &error).map(|()| None),
         };
         let mut talk = Talk {
             service: service.clone(),
@@ -70,13 +71,56 @@ impl Talk {
             capabilities: hello.capabilities(),
             parent,
             codec: Codec::new(),
+            reporting: None,
         };
         talk.look_up_rights();
-        if let Err(error) = talk.greet() {
-            if talk.conn.lost().is_some() {
-                return Err(error);
-            }
-            return refuse(service, &mut talk.conn, &error);
+        let Some(exchange) = talk.ask_first() else {
+            let error = Error::new(Code::RA_NOT_AUTHORIZED, "No access allowed to this repository");
+            // As the incumbent: once with the repository's name, once (by who refuses) without.
+            talk.log_error(&error);
+            return refuse(service, &mut talk.conn, &error).map(|()| None);
+        };
+        Ok(Some(Login {
+            talk,
+            exchange,
+            hello,
+        }))
+    }
+
+    fn ask_first(&mut self) -> Option<Exchange> {
+        match self.mechanisms(Access::Read, false).is_empty() {
+            true => None,
+            false => self.ask(Access::Read, false),
+        }
+    }
+}
+
+/// A client that has not yet said who it is.
+pub(crate) struct Login {
+    pub(crate) talk: Talk,
+    exchange: Exchange,
+    hello: Hello,
+}
+
+impl Login {
+    /// Takes one message of the client; true if that was the last.
+    ///
+    /// # Errors
+    /// If the connection is lost.
+    pub(crate) fn take_answer(&mut self) -> Result<bool> {
+        self.talk.take_answer(&mut self.exchange)
+    }
+
+    /// Lets the client in and introduces the repository. `None` if the client was refused.
+    ///
+    /// # Errors
+    /// If the connection is lost.
+    pub(crate) fn finish(self) -> Result<Option<Talk>> {
+        let Login { mut talk, hello, .. } = self;
+        if talk.access() == Access::None {
+            let error = Error::new(Code::RA_NOT_AUTHORIZED, "Not authorized for access");
+            let service = talk.service.clone();
+            return refuse(&service, &mut talk.conn, &error).map(|()| None);
         }
         let capabilities = match talk.place.repository.tracks_merges()? {
             true => Capabilities::MERGEINFO,
@@ -102,30 +146,15 @@ impl Talk {
         });
         Ok(Some(talk))
     }
-
-    fn greet(&mut self) -> Result<()> {
-        if self.mechanisms(Access::Read, false).is_empty() {
-            let error = Error::new(Code::RA_NOT_AUTHORIZED, "No access allowed to this repository");
-            // As the incumbent: once with the repository's name, once (by who refuses) without.
-            self.log_error(&error);
-            return Err(error);
-        }
-        self.exchange(Access::Read, false)?;
-        if self.access() == Access::None {
-            return Err(Error::new(Code::RA_NOT_AUTHORIZED, "Not authorized for access"));
-        }
-        Ok(())
-    }
 }
 
 /// Tells the client and the log why there is nothing to talk about.
-fn refuse(service: &Service, conn: &mut Conn, error: &Error) -> Result<Option<Talk>> {
+fn refuse(service: &Service, conn: &mut Conn, error: &Error) -> Result<()> {
     if let Some(log) = &service.log {
         log.error(Origin::at(conn.stream().peer()), error);
     }
     response::write_failure(conn.out(), error);
-    conn.flush()?;
-    Ok(None)
+    conn.flush()
 }
 
 /// Broken files of passwords or rules: the log hears what is wrong and where, the client only that something is.

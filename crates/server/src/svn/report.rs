@@ -1,5 +1,7 @@
 //! Working copies: update, switch, status and diff. The client reports what it has, then the server drives an edit.
 
+use std::time::{Duration, Instant};
+
 use base::{Depth, RelPath, Result};
 use repos::config::Access;
 use repos::report::{Options, Outcome, Report};
@@ -29,11 +31,8 @@ impl Talk {
             send_copyfrom: update.send_copyfrom,
         };
         let copyfrom = update.send_copyfrom;
-        let outcome = self.report_and_drive(options)?;
-        if let Some(outcome) = outcome {
-            self.log_operation(|| oplog::update(&path, rev, depth, copyfrom, outcome.is_checkout));
-        }
-        Ok(())
+        let line = move |outcome: &Outcome| oplog::update(&path, rev, depth, copyfrom, outcome.is_checkout);
+        self.begin_report(options, Some(Box::new(line)))
     }
 
     pub(crate) fn switch(&mut self, switch: &Switch) -> Result<()> {
@@ -54,7 +53,7 @@ impl Talk {
             ignore_ancestry: switch.ignore_ancestry,
             send_copyfrom: switch.send_copyfrom,
         };
-        self.report_and_drive(options).map(drop)
+        self.begin_report(options, None)
     }
 
     pub(crate) fn status(&mut self, status: &Status) -> Result<()> {
@@ -74,7 +73,7 @@ impl Talk {
             ignore_ancestry: false,
             send_copyfrom: false,
         };
-        self.report_and_drive(options).map(drop)
+        self.begin_report(options, None)
     }
 
     pub(crate) fn diff(&mut self, diff: &Diff) -> Result<()> {
@@ -94,22 +93,62 @@ impl Talk {
             ignore_ancestry: diff.ignore_ancestry,
             send_copyfrom: false,
         };
-        let outcome = self.report_and_drive(options)?;
-        if let Some(outcome) = outcome {
+        let ignore_ancestry = diff.ignore_ancestry;
+        let line = move |outcome: &Outcome| {
             let from = (&path, outcome.from_rev);
-            self.log_operation(|| oplog::diff(from, (&to, rev), depth, diff.ignore_ancestry));
-        }
+            oplog::diff(from, (&to, rev), depth, ignore_ancestry)
+        };
+        self.begin_report(options, Some(Box::new(line)))
+    }
+
+    /// Begins to read what the client has. The command that asked for it ends when that is read.
+    fn begin_report(&mut self, options: Options, line: Option<LogLine>) -> Result<()> {
+        let report = Report::begin(&self.place.repository, options, self.readable())?;
+        self.reporting = Some(Box::new(Reporting {
+            report,
+            outcome: Ok(()),
+            line,
+            begun: Instant::now(),
+            operation: "other",
+        }));
         Ok(())
     }
 
-    /// Reads the report, drives the edit and answers. `None` if the client gave its report up.
-    fn report_and_drive(&mut self, options: Options) -> Result<Option<Outcome>> {
-        let repository = self.place.repository.clone();
-        let mut report = Report::begin(&repository, options, self.readable())?;
-        let Some(outcome) = self.read_report(&mut report)? else {
-            write_success(self.conn.out());
-            return Ok(None);
-        };
+    /// Reads as much of a report as is there, the first message in any case if it `is_there`. `None` if there is more to
+    /// come: a client that takes its time holds no thread. Else drives the edit, and tells what became of the command.
+    ///
+    /// # Errors
+    /// If the connection is lost.
+    pub(crate) fn read_report(
+        &mut self,
+        mut reporting: Box<Reporting>,
+        mut is_there: bool,
+    ) -> Result<Option<Result<()>>> {
+        loop {
+            if !is_there && !self.conn.await_message(Duration::ZERO)? {
+                self.reporting = Some(reporting);
+                return Ok(None);
+            }
+            is_there = false;
+            match self.read_entry(&mut reporting)? {
+                Entry::Taken => {}
+                Entry::Finish => return Ok(Some(self.drive(*reporting))),
+                Entry::Abort => {
+                    write_success(self.conn.out());
+                    return Ok(Some(Ok(())));
+                }
+            }
+        }
+    }
+
+    /// Drives the edit and answers.
+    fn drive(&mut self, reporting: Reporting) -> Result<()> {
+        let Reporting {
+            report,
+            outcome,
+            line,
+            ..
+        } = reporting;
         self.trivial();
         outcome?;
         report.ready()?;
@@ -118,7 +157,10 @@ impl Talk {
         match report.finish(&mut editor) {
             Ok(outcome) => {
                 write_success(self.conn.out());
-                Ok(Some(outcome))
+                if let Some(line) = line {
+                    self.log_operation(|| line(&outcome));
+                }
+                Ok(())
             }
             Err(error) => {
                 editor.give_up()?;
@@ -127,42 +169,62 @@ impl Talk {
         }
     }
 
-    /// Reads the client's report: what is wrong with it, if anything, or `None` if the client gives up.
-    fn read_report(&mut self, report: &mut Report) -> Result<Option<Result<()>>> {
-        let mut outcome = Ok(());
-        loop {
-            let item = self.conn.receive()?;
-            let parsed = Named::parse(item).and_then(|named| match ReportCommand::parse(named)? {
-                Some(command) => Ok(Ok(command)),
-                None => Ok(Err(named.name.to_owned())),
-            });
-            let step = match parsed {
-                Err(what) => return Err(self.conn.lose(what.into())),
-                Ok(Err(name)) => {
-                    write_failure(self.conn.out(), &unknown_command(&name));
-                    continue;
-                }
-                Ok(Ok(ReportCommand::Finish)) => return Ok(Some(outcome)),
-                Ok(Ok(ReportCommand::Abort)) => return Ok(None),
-                // What comes after a mistake is read and ignored.
-                Ok(Ok(_)) if outcome.is_err() => continue,
-                Ok(Ok(ReportCommand::SetPath { path, at })) => RelPath::canonicalize(path)
-                    .and_then(|path| report.set_path(&path, at.rev, at.depth, at.start_empty, at.lock_token)),
-                Ok(Ok(ReportCommand::DeletePath { path })) => {
-                    RelPath::canonicalize(path).and_then(|path| report.delete_path(&path))
-                }
-                Ok(Ok(ReportCommand::LinkPath { path, url, at })) => {
-                    let to = self.place.path_of(url);
-                    RelPath::canonicalize(path).and_then(|path| {
-                        let to = to?;
-                        report.link_path(&path, &to, at.rev, at.depth, at.start_empty, at.lock_token)
-                    })
-                }
-            };
-            outcome = step;
-        }
+    /// Reads one message of a report.
+    fn read_entry(&mut self, reporting: &mut Reporting) -> Result<Entry> {
+        let Reporting { report, outcome, .. } = reporting;
+        let item = self.conn.receive()?;
+        let parsed = Named::parse(item).and_then(|named| match ReportCommand::parse(named)? {
+            Some(command) => Ok(Ok(command)),
+            None => Ok(Err(named.name.to_owned())),
+        });
+        let step = match parsed {
+            Err(what) => return Err(self.conn.lose(what.into())),
+            Ok(Err(name)) => {
+                write_failure(self.conn.out(), &unknown_command(&name));
+                return Ok(Entry::Taken);
+            }
+            Ok(Ok(ReportCommand::Finish)) => return Ok(Entry::Finish),
+            Ok(Ok(ReportCommand::Abort)) => return Ok(Entry::Abort),
+            // What comes after a mistake is read and ignored.
+            Ok(Ok(_)) if outcome.is_err() => return Ok(Entry::Taken),
+            Ok(Ok(ReportCommand::SetPath { path, at })) => RelPath::canonicalize(path)
+                .and_then(|path| report.set_path(&path, at.rev, at.depth, at.start_empty, at.lock_token)),
+            Ok(Ok(ReportCommand::DeletePath { path })) => {
+                RelPath::canonicalize(path).and_then(|path| report.delete_path(&path))
+            }
+            Ok(Ok(ReportCommand::LinkPath { path, url, at })) => {
+                let to = self.place.path_of(url);
+                RelPath::canonicalize(path).and_then(|path| {
+                    let to = to?;
+                    report.link_path(&path, &to, at.rev, at.depth, at.start_empty, at.lock_token)
+                })
+            }
+        };
+        *outcome = step;
+        Ok(Entry::Taken)
     }
 }
+
+/// What a message of a report was.
+enum Entry {
+    Taken,
+    Finish,
+    Abort,
+}
+
+/// A report that is being read.
+pub(crate) struct Reporting {
+    report: Report,
+    /// What is wrong with it, if anything.
+    outcome: Result<()>,
+    line: Option<LogLine>,
+    /// When its command began, and what that was.
+    pub(crate) begun: Instant,
+    pub(crate) operation: &'static str,
+}
+
+/// Makes the line for the operational log once the edit is driven.
+type LogLine = Box<dyn FnOnce(&Outcome) -> String + Send>;
 
 /// The one entry of the session's directory that a command is about, or "".
 fn operand(target: &str) -> Result<String> {

@@ -22,11 +22,18 @@ use crate::metrics::{Connected, Done, Protocol, operation_word};
 use crate::service::Service;
 use crate::stream::Stream;
 use crate::svn::conn::{Conn, stalled};
-use crate::svn::open::Place;
+use crate::svn::open::{Login, Place};
+use crate::svn::report::Reporting;
 use crate::svn::url::encoded;
 
 /// Most bytes in what a client says first, before it is known what it wants.
 const LONGEST_HELLO: u64 = 64 << 10;
+
+/// How long a client may take to say what it wants: clients say it at once.
+const HELLO_TIME: Duration = Duration::from_secs(30);
+
+/// How long a client may take to prove who it is: people look for their passwords.
+const LOGIN_TIME: Duration = Duration::from_secs(10 * 60);
 
 /// A conversation. Between two commands it is data only and may move to another thread.
 pub(crate) struct Session {
@@ -44,6 +51,8 @@ enum Phase {
     New(Conn),
     /// The server has introduced itself.
     Greeted(Conn),
+    /// The client is asked who it is.
+    Login(Box<Login>),
     /// The client has a repository.
     Open(Box<Talk>),
     /// It is over.
@@ -64,13 +73,15 @@ pub(crate) struct Talk {
     pub(crate) parent: FsPath,
     /// Buffers of compression, made when first needed.
     pub(crate) codec: Codec,
+    /// What a working copy has reported so far, while the rest of it is awaited.
+    pub(crate) reporting: Option<Box<Reporting>>,
 }
 
 impl Session {
     pub(crate) fn new(service: Arc<Service>, stream: Stream) -> Session {
         let options = service.options();
         let peer = stream.peer();
-        let mut conn = Conn::new(stream, &options);
+        let mut conn = Conn::new(stream, &options, service.request_memory.of(peer));
         conn.limit_next_message(LONGEST_HELLO);
         let counted = service.metrics.connected(Protocol::Svn);
         Session {
@@ -87,6 +98,7 @@ impl Session {
     pub(crate) fn stream(&self) -> Option<&Stream> {
         match &self.phase {
             Phase::New(conn) | Phase::Greeted(conn) => Some(conn.stream()),
+            Phase::Login(login) => Some(login.talk.conn.stream()),
             Phase::Open(talk) => Some(talk.conn.stream()),
             Phase::Ended => None,
         }
@@ -127,8 +139,11 @@ impl Session {
     pub(crate) fn due(&self) -> Option<Instant> {
         let patience = self.service.options().stall_timeout?;
         match &self.phase {
-            Phase::New(_) | Phase::Greeted(_) => self.begun.checked_add(patience),
-            Phase::Open(talk) if talk.conn.has_input() => Instant::now().checked_add(patience),
+            Phase::New(_) | Phase::Greeted(_) => self.begun.checked_add(patience.min(HELLO_TIME)),
+            Phase::Login(_) => self.begun.checked_add(patience.min(LOGIN_TIME)),
+            Phase::Open(talk) if talk.conn.has_input() || talk.reporting.is_some() => {
+                Instant::now().checked_add(patience)
+            }
             Phase::Open(_) | Phase::Ended => None,
         }
     }
@@ -157,7 +172,23 @@ impl Session {
                     let Phase::Greeted(conn) = std::mem::replace(&mut self.phase, Phase::Ended) else {
                         return Ok(false);
                     };
-                    match Talk::open(&self.service, conn, &hello)? {
+                    match Talk::open(&self.service, conn, hello)? {
+                        Some(login) => self.phase = Phase::Login(Box::new(login)),
+                        None => return Ok(false),
+                    }
+                    continue;
+                }
+                Phase::Login(login) => {
+                    if !login.talk.conn.await_message(patience)? {
+                        return Ok(true);
+                    }
+                    if !login.take_answer()? {
+                        continue;
+                    }
+                    let Phase::Login(login) = std::mem::replace(&mut self.phase, Phase::Ended) else {
+                        return Ok(false);
+                    };
+                    match login.finish()? {
                         Some(talk) => self.phase = Phase::Open(Box::new(talk)),
                         None => return Ok(false),
                     }
@@ -189,8 +220,15 @@ impl Session {
 }
 
 impl Talk {
-    /// Reads one command and answers it; false if the peer has gone.
+    /// Reads one command and answers it, or goes on with a report; false if the peer has gone.
     fn command(&mut self) -> Result<bool> {
+        if let Some(reporting) = self.reporting.take() {
+            let (begun, operation) = (reporting.begun, reporting.operation);
+            return match self.read_report(reporting, true)? {
+                Some(result) => self.end(operation, begun, result),
+                None => Ok(true),
+            };
+        }
         let Some(item) = self.conn.receive_or_end()? else {
             return Ok(false);
         };
@@ -199,11 +237,23 @@ impl Talk {
             Some(command) => Ok(Ok((operation_word(named.name), command))),
             None => Ok(Err(named.name.to_owned())),
         });
-        let (operation, result) = match parsed {
+        let (operation, mut result) = match parsed {
             Err(what) => return Err(self.conn.lose(what.into())),
             Ok(Ok((operation, command))) => (operation, self.run(command)),
             Ok(Err(name)) => ("other", Err(unknown_command(&name))),
         };
+        if let Some(mut reporting) = self.reporting.take() {
+            reporting.operation = operation;
+            match self.read_report(reporting, false)? {
+                Some(done) => result = done,
+                None => return Ok(true),
+            }
+        }
+        self.end(operation, begun, result)
+    }
+
+    /// A command has ended.
+    fn end(&mut self, operation: &'static str, begun: Instant, result: Result<()>) -> Result<bool> {
         let (received, sent) = self.conn.moved();
         self.service.metrics.count(&Done {
             protocol: Protocol::Svn,

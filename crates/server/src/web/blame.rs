@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use askama::Template;
 use base::{Cancel, FsPath, NodeKind, Result, Revnum, props};
 use delta::editor::{EncodedVersions, TextChunk};
-use diff::{DiffOptions, Lines, changes, split};
+use diff::{DiffOptions, Lines, changes_while, split};
 use repos::file_revs::{self, FileRev, Sink};
 
 use super::file::{Shown, show};
@@ -16,6 +16,7 @@ use super::frame::{Frame, date, text};
 use super::{Outcome, Place, highlight, send, url};
 use crate::dav::{Fault, Visit};
 use crate::http::Reply;
+use crate::shares::Turn;
 
 /// Longest file, in bytes, that is looked at.
 const MOST: usize = 1 << 20;
@@ -37,7 +38,12 @@ struct Line {
     href: String,
 }
 
-pub(super) fn page(visit: &mut Visit<'_>, reply: &mut Reply, place: &Place) -> Outcome {
+pub(super) fn page(
+    visit: &mut Visit<'_>,
+    reply: &mut Reply,
+    place: &Place,
+    turn: Option<Turn<'_>>,
+) -> Outcome {
     let mut page = BlamePage {
         frame: Frame::of(visit, place, "blame"),
         note: None,
@@ -46,7 +52,7 @@ pub(super) fn page(visit: &mut Visit<'_>, reply: &mut Reply, place: &Place) -> O
     };
     let file = visit.repository().file(place.rev, &place.path)?;
     match show(&file, &file.props()?)? {
-        Shown::Text(whole) if whole.len() <= MOST => match lines(visit, place)? {
+        Shown::Text(whole) if whole.len() <= MOST => match lines(visit, place, reply)? {
             Some(lines) => {
                 page.lines = lines;
                 page.code = highlight::html(place.path.basename(), &whole, visit.http.web.highlight);
@@ -57,18 +63,28 @@ pub(super) fn page(visit: &mut Visit<'_>, reply: &mut Reply, place: &Place) -> O
         Shown::Binary => page.note = Some("A binary file has no lines.".to_owned()),
     }
     visit.log_operation(|| super::operation("get-file-revs", place));
+    drop(turn);
     send(reply, &page, place.pegged)
 }
 
 /// The revisions of a file, without its texts.
 #[derive(Default)]
-struct Revisions(Vec<(FsPath, Revnum, String, String)>);
+struct Revisions<'a> {
+    all: Vec<(FsPath, Revnum, String, String)>,
+    /// Whether to go on, and what stops the engine.
+    go_on: Option<(&'a dyn Fn() -> bool, Cancel)>,
+}
 
-impl Sink for Revisions {
+impl Sink for Revisions<'_> {
     fn revision(&mut self, rev: &FileRev<'_>) -> Result<()> {
+        if let Some((go_on, cancel)) = &self.go_on
+            && !go_on()
+        {
+            cancel.cancel();
+        }
         let prop = |name: &str| rev.revprops.get(name);
         let author = text(prop(props::AUTHOR).unwrap_or_default());
-        self.0
+        self.all
             .push((rev.path.clone(), rev.rev, author, date(prop(props::DATE))));
         Ok(())
     }
@@ -87,11 +103,14 @@ impl Sink for Revisions {
 }
 
 /// What stands before each line; `None` if it takes too long.
-fn lines(visit: &Visit<'_>, place: &Place) -> std::result::Result<Option<Vec<Line>>, Fault> {
+fn lines(visit: &Visit<'_>, place: &Place, reply: &Reply) -> std::result::Result<Option<Vec<Line>>, Fault> {
     let end = Instant::now() + PATIENCE;
     let repository = visit.repository();
     let mut revisions = Revisions::default();
-    file_revs::run(
+    let go_on = || Instant::now() < end && reply.is_awaited();
+    let cancel = Cancel::new();
+    revisions.go_on = Some((&go_on, cancel.clone()));
+    let read = file_revs::run(
         repository,
         &place.path,
         Some(Revnum::ZERO),
@@ -99,20 +118,27 @@ fn lines(visit: &Visit<'_>, place: &Place) -> std::result::Result<Option<Vec<Lin
         false,
         &*visit.readable(),
         &mut revisions,
-        &Cancel::new(),
-    )?;
+        &cancel,
+    );
+    if cancel.is_cancelled() {
+        return Ok(None);
+    }
+    read?;
     let options = DiffOptions::default();
     let mut old: Vec<u8> = Vec::new();
     let mut owners: Vec<usize> = Vec::new();
-    for (index, (path, rev, ..)) in revisions.0.iter().enumerate() {
+    for (index, (path, rev, ..)) in revisions.all.iter().enumerate() {
         let file = repository.file(*rev, path)?;
-        if Instant::now() > end || file.size()? > 8 * MOST as u64 {
+        if !go_on() || file.size()? > 8 * MOST as u64 {
             return Ok(None);
         }
         let new = file.reader()?.read_all()?;
         let mut next = Vec::with_capacity(owners.len());
         let mut at = 0;
-        for change in changes(&Lines::new(&old, &new, &options)) {
+        let Some(changes) = changes_while(&Lines::new(&old, &new, &options), &go_on) else {
+            return Ok(None);
+        };
+        for change in changes {
             next.extend_from_slice(&owners[at..change.old.start]);
             next.extend(change.new.map(|_| index));
             at = change.old.end;
@@ -122,12 +148,12 @@ fn lines(visit: &Visit<'_>, place: &Place) -> std::result::Result<Option<Vec<Lin
         (old, owners) = (new, next);
     }
     let widest = revisions
-        .0
+        .all
         .iter()
         .map(|(_, _, author, _)| author.chars().count().min(12))
         .max();
     let lines = owners.iter().map(|index| {
-        let (_, rev, author, date) = &revisions.0[*index];
+        let (_, rev, author, date) = &revisions.all[*index];
         let short: String = author.chars().take(12).collect();
         Line {
             label: format!("{rev} {short:>width$}", width = widest.unwrap_or(0)),

@@ -8,6 +8,7 @@ use super::frame::{Frame, date, properties, size};
 use super::{Outcome, Place, guard, highlight, send, url};
 use crate::dav::{Fault, Visit};
 use crate::http::Reply;
+use crate::shares::Turn;
 
 /// Longest text that is shown at all.
 const MOST: u64 = 8 << 20;
@@ -33,7 +34,12 @@ struct FilePage {
     props: Vec<(String, String)>,
 }
 
-pub(super) fn page(visit: &mut Visit<'_>, reply: &mut Reply, place: &Place) -> Outcome {
+pub(super) fn page(
+    visit: &mut Visit<'_>,
+    reply: &mut Reply,
+    place: &Place,
+    turn: Option<Turn<'_>>,
+) -> Outcome {
     let file = visit.repository().file(place.rev, &place.path)?;
     let all = file.props()?;
     let entry = |name: &str| all.get(name).map(Vec::as_slice);
@@ -69,6 +75,7 @@ pub(super) fn page(visit: &mut Visit<'_>, reply: &mut Reply, place: &Place) -> O
         Shown::TooLong => page.note = Some("This file is too long to be shown here.".to_owned()),
     }
     visit.log_operation(|| super::operation("get-file", place));
+    drop(turn);
     send(reply, &page, place.pegged)
 }
 

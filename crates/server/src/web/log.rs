@@ -9,6 +9,7 @@ use super::query::Query;
 use super::{Outcome, Place, send, url};
 use crate::dav::Visit;
 use crate::http::Reply;
+use crate::shares::Turn;
 
 /// Revisions of one page.
 const PAGE: usize = 50;
@@ -30,7 +31,13 @@ struct Entry {
     changes: usize,
 }
 
-pub(super) fn page(visit: &mut Visit<'_>, reply: &mut Reply, place: &Place, query: &Query) -> Outcome {
+pub(super) fn page(
+    visit: &mut Visit<'_>,
+    reply: &mut Reply,
+    place: &Place,
+    query: &Query,
+    turn: Option<Turn<'_>>,
+) -> Outcome {
     let from = query.from.unwrap_or(place.rev).min(place.rev);
     // Where the node was when this page begins.
     let readable = visit.readable();
@@ -79,5 +86,6 @@ pub(super) fn page(visit: &mut Visit<'_>, reply: &mut Reply, place: &Place, quer
         wire::dav::uri::encode(place.path.as_str(), &mut path);
         format!("log ({path}) r{from}:0 limit={PAGE} discover-changed-paths")
     });
+    drop(turn);
     send(reply, &page, place.pegged)
 }

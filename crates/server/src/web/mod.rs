@@ -76,13 +76,22 @@ pub(crate) fn page(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     let Some(place) = find(visit, reply, &query)? else {
         return Ok(());
     };
+    // What compares or colours texts takes long: many of them must not take all processors.
+    let is_long = matches!(query.view.as_str(), "file" | "blame" | "revision" | "log") && !reply.bodiless();
+    let turn = match is_long {
+        true => match visit.service.page_turns.wait(visit.request.peer.address.ip()) {
+            Some(turn) => Some(turn),
+            None => return Err(Fault::html(StatusCode::SERVICE_UNAVAILABLE).with("retry-after", "5")),
+        },
+        false => None,
+    };
     match (query.view.as_str(), place.kind) {
         ("", NodeKind::Dir) | ("dir", NodeKind::Dir) => directory::page(visit, reply, &place),
-        ("file", NodeKind::File) => file::page(visit, reply, &place),
-        ("blame", NodeKind::File) => blame::page(visit, reply, &place),
+        ("file", NodeKind::File) => file::page(visit, reply, &place, turn),
+        ("blame", NodeKind::File) => blame::page(visit, reply, &place, turn),
         ("download", NodeKind::File) => file::download(visit, reply, &place),
-        ("log", _) => log::page(visit, reply, &place, &query),
-        ("revision", _) => revision::page(visit, reply, &place),
+        ("log", _) => log::page(visit, reply, &place, &query, turn),
+        ("revision", _) => revision::page(visit, reply, &place, turn),
         // A directory's link with a file's view, or the other way round: the path became something else.
         (_, NodeKind::Dir) => redirect(visit, reply, &place, ""),
         (_, NodeKind::File) => redirect(visit, reply, &place, "file"),
@@ -166,11 +175,8 @@ fn url(visit: &Visit<'_>, path: &FsPath, kind: NodeKind, view: &str, rev: Option
     out
 }
 
-/// Sends a page, with the policy that keeps it from running anything.
+/// Sends a page while it is made, with the policy that keeps it from running anything.
 fn send(reply: &mut Reply, page: &impl Template, immutable: bool) -> Outcome {
-    let text = page
-        .render()
-        .map_err(|e| base::Error::new(base::Code::BASE, format!("Can't make a page: {e}")))?;
     guard(reply);
     reply.content_type("text/html; charset=utf-8");
     // Not for ever: the rules may change.
@@ -181,7 +187,7 @@ fn send(reply: &mut Reply, page: &impl Template, immutable: bool) -> Outcome {
     };
     reply.header("cache-control", age);
     reply.header("vary", "Accept");
-    *reply.buffer() = text.into_bytes();
+    Template::write_into(page, reply)?;
     Ok(())
 }
 

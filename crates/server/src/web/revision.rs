@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use askama::Template;
 use base::{Cancel, FsPath, NodeKind, Revnum, props};
-use diff::{DiffOptions, Labels, unified};
+use diff::{DiffOptions, Labels, unified_while};
 use http::StatusCode;
 use repos::access::Readable;
 use repos::{ChangeKind, ChangedPath, log};
@@ -14,6 +14,7 @@ use super::frame::{Frame, date, text};
 use super::{Outcome, Place, send, url};
 use crate::dav::{Fault, Visit};
 use crate::http::Reply;
+use crate::shares::Turn;
 
 /// Most changed paths that are listed, and most of them that are compared.
 const PATHS: usize = 1000;
@@ -55,7 +56,12 @@ struct Patch {
     lines: Vec<(&'static str, String)>,
 }
 
-pub(super) fn page(visit: &mut Visit<'_>, reply: &mut Reply, place: &Place) -> Outcome {
+pub(super) fn page(
+    visit: &mut Visit<'_>,
+    reply: &mut Reply,
+    place: &Place,
+    turn: Option<Turn<'_>>,
+) -> Outcome {
     let readable = visit.readable();
     let repository = visit.repository();
     let rev = place.rev;
@@ -95,6 +101,7 @@ pub(super) fn page(visit: &mut Visit<'_>, reply: &mut Reply, place: &Place) -> O
         all: &all,
         readable: &*readable,
         end: Instant::now() + PATIENCE,
+        reply,
         lines: 0,
     };
     for change in all.iter().take(PATHS) {
@@ -125,6 +132,7 @@ pub(super) fn page(visit: &mut Visit<'_>, reply: &mut Reply, place: &Place) -> O
         page.patches.extend(patch);
     }
     visit.log_operation(|| format!("log (/) r{rev}:{rev} discover-changed-paths"));
+    drop(turn);
     send(reply, &page, true)
 }
 
@@ -134,6 +142,7 @@ struct Comparing<'a, 'v> {
     all: &'a [ChangedPath],
     readable: &'a dyn Readable,
     end: Instant,
+    reply: &'a Reply,
     lines: usize,
 }
 
@@ -169,14 +178,24 @@ impl Comparing<'_, '_> {
                 return Ok(Some(patch));
             }
         };
-        if Instant::now() > self.end || self.lines > LINES {
+        let left = LINES.saturating_sub(self.lines);
+        let labels = Labels { old: b"", new: b"" };
+        let go_on = || left > 0 && Instant::now() < self.end && self.reply.is_awaited();
+        let options = DiffOptions::default();
+        let difference = match go_on() {
+            true => unified_while(old.as_bytes(), new.as_bytes(), labels, &options, &go_on),
+            false => None,
+        };
+        let Some(difference) = difference else {
             patch.note = Some("The whole difference is too long to be shown here.");
             return Ok(Some(patch));
-        }
-        let labels = Labels { old: b"", new: b"" };
-        let difference = unified(old.as_bytes(), new.as_bytes(), labels, &DiffOptions::default());
+        };
         let difference = String::from_utf8_lossy(&difference);
-        patch.lines = difference.split_inclusive('\n').skip(2).map(marked).collect();
+        let mut lines = difference.split_inclusive('\n').skip(2);
+        patch.lines = lines.by_ref().take(left).map(marked).collect();
+        if lines.next().is_some() {
+            patch.note = Some("Only the beginning of this difference is shown here.");
+        }
         self.lines += patch.lines.len();
         if patch.lines.is_empty() {
             return Ok(None);

@@ -337,6 +337,47 @@ fn bodies_that_are_too_long_are_refused_and_small_ones_drained() {
     assert_eq!(status_of(&client.answer().0), 413);
 }
 
+/// As Apache by default, and more for what a large working copy reports.
+#[test]
+fn bodies_of_a_mebibyte_are_taken_and_longer_ones_from_working_copies_alone() {
+    let site = Site::plain();
+    let ask = |method: &str, target: &str, body: &str| {
+        let mut client = site.connect();
+        let head = format!("Content-Length: {}\r\nDepth: 0\r\n", body.len());
+        client.send(request(method, target, &head));
+        client.send(body);
+        status_of(&client.rest())
+    };
+    let log = "<S:log-report xmlns:S=\"svn:\"><S:start-revision>1</S:start-revision><S:end-revision>1</S:end-revision>\
+               <S:path></S:path></S:log-report>";
+    let find = "<D:propfind xmlns:D=\"DAV:\"><D:allprop/></D:propfind>";
+    for (method, target, body, status) in [
+        ("REPORT", "/repo/!svn/bc/1", log, 200),
+        ("PROPFIND", "/repo/", find, 207),
+    ] {
+        let padded = |length: usize| format!("{body}{}", " ".repeat(length - body.len()));
+        assert_eq!(ask(method, target, &padded(1_000_000)), status);
+        assert_eq!(ask(method, target, &padded(2_000_000)), 413);
+    }
+    // Many elements need more memory than their bytes.
+    let paths = format!(
+        "{}</S:log-report>",
+        log.replace("</S:log-report>", &"<S:path>trunk</S:path>".repeat(40_000))
+    );
+    assert_eq!(ask("REPORT", "/repo/!svn/bc/1", &paths), 200);
+    let empty = log.replace(
+        "</S:log-report>",
+        &format!("{}</S:log-report>", "<a/>".repeat(200_000)),
+    );
+    assert_eq!(ask("REPORT", "/repo/!svn/bc/1", &empty), 400);
+    let entries = "<S:entry rev=\"1\">trunk/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx</S:entry>".repeat(60_000);
+    let update = format!(
+        "<S:update-report xmlns:S=\"svn:\"><S:src-path>/repo</S:src-path><S:entry rev=\"1\"></S:entry>{entries}</S:update-report>"
+    );
+    assert!(update.len() > 3 << 20);
+    assert_ne!(ask("REPORT", "/repo/!svn/me", &update), 413);
+}
+
 /// hyper drops a fragment and all behind it, and would have us answer for another resource.
 #[test]
 fn targets_with_fragments_are_refused() {

@@ -183,6 +183,12 @@ impl Client {
         String::from_utf8_lossy(&all).into_owned()
     }
 
+    /// The head of one answer, whatever follows.
+    pub fn answer_in_pieces(&mut self) -> String {
+        let said = self.rest();
+        said.split("\r\n\r\n").next().unwrap_or_default().to_owned()
+    }
+
     /// Head and body of one answer that says its length.
     pub fn answer(&mut self) -> (String, Vec<u8>) {
         let mut head = Vec::new();

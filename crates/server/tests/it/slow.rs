@@ -78,6 +78,143 @@ fn a_body_that_does_not_come_is_not_awaited_for_ever() {
     assert!(client.is_closed_within(Duration::from_secs(20)));
 }
 
+/// What the server says of its threads and connections.
+fn metric(site: &Site, name: &str) -> u64 {
+    let mut watcher = Client::to(site.status);
+    watcher.send(request("GET", "/-/metrics", "Connection: close\r\n"));
+    let text = watcher.rest();
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let number = line.and_then(|rest| rest.trim().parse().ok());
+    number.unwrap_or_else(|| panic!("no {name} in {text}"))
+}
+
+#[test]
+fn requests_whose_bodies_do_not_come_take_no_threads() {
+    let site = Site::new(|plan, _| plan.options.limits.threads = 2);
+    let methods = [
+        "REPORT",
+        "PROPFIND",
+        "PROPPATCH",
+        "MERGE",
+        "LOCK",
+        "POST",
+        "OPTIONS",
+        "MKACTIVITY",
+        "CHECKOUT",
+    ];
+    let mut half: Vec<Client> = Vec::new();
+    for number in 0..90 {
+        let mut client = site.connect();
+        let how = match number % 3 {
+            0 => "Content-Length: 1000\r\n",
+            1 => "Transfer-Encoding: chunked\r\n",
+            _ => "Expect: 100-continue\r\nContent-Length: 1000\r\n",
+        };
+        client.send(request(methods[number % methods.len()], "/repo/trunk", how));
+        if number % 3 == 1 {
+            client.send("2\r\n<x\r\n");
+        }
+        half.push(client);
+    }
+    // Longer than a thread waits before another takes its place.
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(metric(&site, "sven_http_threads{state=\"all\"}") <= 2);
+    assert_eq!(metric(&site, "sven_http_threads{state=\"waiting\"}"), 0);
+    assert_eq!(site.ask("OPTIONS", "/repo", "").0, 200);
+    // What comes at last is read.
+    let mut late = half.swap_remove(0);
+    late.send(vec![b' '; 1000]);
+    assert_eq!(status_of(&late.answer().0), 400);
+}
+
+#[test]
+fn bodies_have_a_time_and_a_rate() {
+    let site = Site::new(|plan, _| {
+        plan.options.limits.body_timeout = Duration::from_millis(600);
+        plan.options.limits.body_rate = 1000;
+    });
+    // A byte now and then is too slow, whether it is read before a thread is taken or by one.
+    for (method, target) in [("OPTIONS", "/repo"), ("REPORT", "/repo/!svn/me")] {
+        let mut client = site.connect();
+        client.send(request(method, target, "Content-Length: 4000\r\n"));
+        let begun = Instant::now();
+        while !client.is_closed_within(Duration::from_millis(50)) {
+            client.send("<");
+            assert!(begun.elapsed() < Duration::from_secs(30), "{method} is awaited");
+        }
+    }
+    // Two thousand bytes at the rate have two seconds more.
+    let mut client = site.connect();
+    client.send(request("OPTIONS", "/repo", "Content-Length: 2100\r\n"));
+    client.send(vec![b' '; 2000]);
+    std::thread::sleep(Duration::from_millis(1000));
+    client.send(vec![b' '; 100]);
+    assert_ne!(status_of(&client.answer().0), 408);
+}
+
+#[test]
+fn an_address_has_its_part_of_the_connections() {
+    let site = Site::new(|plan, _| plan.options.limits.connections_per_address = 5);
+    let mut held: Vec<Client> = (0..5).map(|_| site.connect()).collect();
+    for client in &mut held {
+        client.send(request("OPTIONS", "/repo", ""));
+        assert_eq!(status_of(&client.answer().0), 200);
+    }
+    assert!(site.connect().is_closed_within(Duration::from_secs(20)));
+    // Another address is served, and so is this one once it has fewer.
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).expect("a socket");
+    let source = std::net::SocketAddr::from(([127, 0, 0, 7], 0));
+    socket
+        .bind(&source.into())
+        .expect("the loopback has many addresses");
+    socket.connect(&site.plain.into()).expect("the server listens");
+    let mut other = Client {
+        socket: socket.into(),
+    };
+    other.send(request("OPTIONS", "/repo", ""));
+    assert_eq!(status_of(&other.answer().0), 200);
+    held.pop();
+    let begun = Instant::now();
+    while site.ask("OPTIONS", "/repo", "").0 != 200 {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "the place is never free"
+        );
+    }
+}
+
+#[test]
+fn a_slow_reader_does_not_make_the_next_connection_slow() {
+    let site = Site::plain();
+    make_big(&site);
+    let client = "User-Agent: SVN/1.14.2\r\nAccept-Encoding: gzip\r\nDepth: 1\r\n";
+    let is_compressed = |client: &mut Client, head: &str| {
+        client.send(request("PROPFIND", "/repo/trunk/", head));
+        client
+            .answer_in_pieces()
+            .to_lowercase()
+            .contains("content-encoding: gzip")
+    };
+    let mut slow = site.connect();
+    socket2::SockRef::from(&slow.socket)
+        .set_recv_buffer_size(4096)
+        .expect("a socket");
+    slow.send(request("GET", "/big/big", ""));
+    let mut piece = vec![0; 64 << 10];
+    let mut left = BIG;
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(2) {
+        left -= hear(&mut slow.socket, &mut piece[..4096])
+            .expect("it goes on")
+            .min(left);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    drop(slow);
+    for _ in 0..5 {
+        assert!(!is_compressed(&mut site.connect(), client));
+    }
+}
+
 #[test]
 fn requests_that_run_are_finished_before_the_server_ends() {
     let mut site = Site::plain();

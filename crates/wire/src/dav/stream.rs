@@ -15,6 +15,8 @@ pub struct ElementStream<R> {
     tree: Tree,
     buffer: Vec<u8>,
     ended: bool,
+    /// Longest child of the root, its markup included, bytes.
+    longest: u64,
 }
 
 /// Why a document could not be read.
@@ -32,9 +34,6 @@ impl From<Malformed> for StreamFault {
     }
 }
 
-/// Longest child of the root, its markup included, bytes. Texts of that length are nowhere in reports.
-const LONGEST_CHILD: u64 = 1 << 20;
-
 impl<R: BufRead> ElementStream<R> {
     /// Reads up to the start of the root; `None` if there is nothing but white space.
     ///
@@ -43,7 +42,7 @@ impl<R: BufRead> ElementStream<R> {
     pub fn open(source: R, limits: Limits) -> Result<Option<Self>, StreamFault> {
         let mut reader = Reader::from_reader(Measured {
             source,
-            left: LONGEST_CHILD,
+            left: limits.bytes,
         });
         reader.config_mut().check_end_names = true;
         let mut stream = ElementStream {
@@ -51,6 +50,7 @@ impl<R: BufRead> ElementStream<R> {
             tree: Tree::new(limits),
             buffer: Vec::new(),
             ended: false,
+            longest: limits.bytes,
         };
         let mut empty = true;
         while stream.tree.open.is_empty() {
@@ -80,7 +80,13 @@ impl<R: BufRead> ElementStream<R> {
     /// # Errors
     /// If the document is not well-formed, not complete, or exceeds the limits; those of the source.
     pub fn next_child(&mut self) -> Result<Option<Element>, StreamFault> {
-        self.reader.get_mut().left = LONGEST_CHILD;
+        self.reader.get_mut().left = self.longest;
+        self.tree.forget();
+        self.next()
+    }
+
+    /// The next child, which counts with those before it.
+    fn next(&mut self) -> Result<Option<Element>, StreamFault> {
         while !self.ended {
             if let [root] = &mut self.tree.open[..]
                 && let Some(child) = root.children.pop()
@@ -101,13 +107,13 @@ impl<R: BufRead> ElementStream<R> {
         Ok(None)
     }
 
-    /// The whole root with everything that was not read yet.
+    /// The whole root with everything that was not read yet. The limits hold for all of it together.
     ///
     /// # Errors
     /// As [`ElementStream::next_child`].
     pub fn rest(mut self) -> Result<Element, StreamFault> {
         let mut children = Vec::new();
-        while let Some(child) = self.next_child()? {
+        while let Some(child) = self.next()? {
             children.push(child);
         }
         let mut root = self.tree.finish()?;
@@ -222,6 +228,42 @@ mod tests {
         let outcome = open(&long).expect("begins well").expect("there").rest();
         assert!(matches!(outcome, Err(StreamFault::Io(e)) if e.kind() == io::ErrorKind::FileTooLarge));
         let many = format!("<a>{}</a>", "<b>xxxxxxxxxxxxxxx</b>".repeat(200_000));
-        assert!(open(&many).expect("begins well").expect("there").rest().is_ok());
+        let mut stream = open(&many).expect("begins well").expect("there");
+        let mut count = 0;
+        while stream.next_child().expect("well-formed").is_some() {
+            count += 1;
+        }
+        assert_eq!(count, 200_000);
+        let whole = open(&many).expect("begins well").expect("there").rest();
+        assert!(matches!(whole, Err(StreamFault::Io(e)) if e.kind() == io::ErrorKind::FileTooLarge));
+    }
+
+    #[test]
+    fn elements_are_limited_by_the_memory_that_they_need() {
+        let limits = Limits {
+            memory: 1 << 20,
+            ..Limits::default()
+        };
+        let read = |text: &str| {
+            let stream = ElementStream::open(text.as_bytes(), limits)?;
+            stream.map(ElementStream::rest).transpose()
+        };
+        let few = "<b/>".repeat(4000);
+        assert!(read(&format!("<a>{few}</a>")).is_ok());
+        let long = "u".repeat(10_000);
+        for many in [
+            format!("<a>{}</a>", "<b/>".repeat(5000)),
+            format!("<a>{}</a>", "<b c='' d='' e=''/>".repeat(2500)),
+            // Each element holds the namespace that its prefix stands for.
+            format!("<a xmlns='{long}'>{}</a>", "<b/>".repeat(200)),
+            format!("<a xmlns:p='{long}'>{}</a>", "<p:b/>".repeat(200)),
+        ] {
+            let outcome = read(&many);
+            assert!(
+                matches!(outcome, Err(StreamFault::Malformed(_))),
+                "{}",
+                &many[..40]
+            );
+        }
     }
 }

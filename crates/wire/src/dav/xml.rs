@@ -16,15 +16,28 @@ use quick_xml::events::{BytesStart, Event};
 pub struct Limits {
     /// Elements within elements.
     pub depth: usize,
-    /// Elements in all.
-    pub elements: usize,
+    /// Bytes of memory for the elements of the document, or of one child of the root where children are read one by one. Each
+    /// element counts with [`ELEMENT`] bytes and the lengths of its names, attributes and text.
+    pub memory: usize,
+    /// Bytes of the document, or of one child of the root, where it is read as it comes.
+    pub bytes: u64,
 }
+
+/// What an element counts without its texts, bytes.
+pub const ELEMENT: usize = 256;
+
+/// What an attribute counts without its texts, bytes.
+const ATTRIBUTE: usize = 64;
+
+/// Most namespace declarations in force at the same time.
+const MAX_DECLARED: usize = 256;
 
 impl Default for Limits {
     fn default() -> Self {
         Limits {
             depth: 64,
-            elements: 1 << 20,
+            memory: 64 << 20,
+            bytes: 1 << 20,
         }
     }
 }
@@ -136,6 +149,9 @@ impl Scopes {
                 attributes.push((local.to_owned(), value.into_owned()));
             }
         }
+        if self.declared.len() > MAX_DECLARED {
+            return Err(Malformed::new("too many namespaces"));
+        }
         Ok(attributes)
     }
 
@@ -217,17 +233,18 @@ pub(crate) struct Tree {
     scopes: Scopes,
     /// Elements that have not ended, outermost first.
     pub(crate) open: Vec<Element>,
-    elements: usize,
+    /// Bytes of memory that may still be used.
+    left: usize,
     root: Option<Element>,
 }
 
 impl Tree {
     pub(crate) fn new(limits: Limits) -> Self {
         Tree {
+            left: limits.memory,
             limits,
             scopes: Scopes::default(),
             open: Vec::new(),
-            elements: 0,
             root: None,
         }
     }
@@ -271,13 +288,16 @@ impl Tree {
     }
 
     fn begin(&mut self, start: &BytesStart<'_>, at: std::ops::Range<usize>) -> Result<(), Malformed> {
-        self.elements += 1;
-        if self.elements > self.limits.elements || self.open.len() >= self.limits.depth {
-            return Err(Malformed::new("too many elements"));
+        if self.open.len() >= self.limits.depth {
+            return Err(Malformed::new("elements are nested too deeply"));
         }
         let attributes = self.scopes.enter(start)?;
         let declared = self.scopes.innermost().to_vec();
         let name = self.scopes.resolve(start.name().as_ref())?;
+        let pairs = attributes.iter().chain(&declared);
+        let texts = pairs.map(|(name, value)| ATTRIBUTE + name.len() + value.len());
+        // A short prefix may stand for a long namespace, which each element holds.
+        self.count(ELEMENT + name.space.len() + name.local.len() + texts.sum::<usize>())?;
         self.open.push(Element {
             name,
             attributes,
@@ -305,7 +325,19 @@ impl Tree {
         Ok(())
     }
 
+    /// What was read up to now is not held any more.
+    pub(crate) fn forget(&mut self) {
+        self.left = self.limits.memory;
+    }
+
+    fn count(&mut self, bytes: usize) -> Result<(), Malformed> {
+        let left = self.left.checked_sub(bytes);
+        self.left = left.ok_or_else(|| Malformed::new("too many elements"))?;
+        Ok(())
+    }
+
     fn push(&mut self, text: &str) -> Result<(), Malformed> {
+        self.count(text.len())?;
         match self.open.last_mut() {
             Some(element) => {
                 element.text.push_str(text);

@@ -366,7 +366,8 @@ fn told(answer: &Answer, ordered: bool) -> String {
         &answer.body,
         Limits {
             depth: 200,
-            elements: usize::MAX,
+            memory: usize::MAX,
+            bytes: u64::MAX,
         },
     ) {
         Ok(root) => format!("{}\n{}", answer.status, tree(&root, ordered)),

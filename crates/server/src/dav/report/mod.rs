@@ -61,11 +61,12 @@ pub(super) fn report(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
 /// Begins to read the body.
 fn open(visit: &mut Visit<'_>) -> Result<Body, Fault> {
     let limits = visit.http.limits;
-    visit.request.body.limit(limits.xml_body);
+    visit.request.body.limit(limits.update_body);
     let body = std::mem::replace(&mut visit.request.body, RequestBody::empty());
+    // They hold for each entry of a working copy's report, and for the whole of every other one.
     let limits = xml::Limits {
-        depth: limits.xml_depth,
-        elements: usize::MAX,
+        bytes: limits.xml_body,
+        ..limits.xml(body.length().unwrap_or(limits.xml_body))
     };
     ElementStream::open(BufReader::with_capacity(READ, body), limits)?
         .ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))

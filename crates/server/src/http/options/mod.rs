@@ -9,6 +9,7 @@ use std::time::Duration;
 
 pub use access::{AccessRules, Ldap, LdapGroups, LdapScope, Provider, Secret};
 pub use tls::{ClientCertificates, TlsOptions, TlsVersion};
+use wire::dav::xml;
 
 /// Everything that HTTP connections share. A request keeps the options with which it began; new ones count for the next.
 #[derive(Clone, Debug, Default)]
@@ -131,8 +132,10 @@ pub struct Master {
 /// What a peer may send, and how long it may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes of an XML body (`LimitXMLRequestBody`).
+    /// Bytes of an XML body (`LimitXMLRequestBody`), and of a list of properties, other than what a working copy reports.
     pub xml_body: u64,
+    /// Bytes of what a working copy reports (`update-report`), which is read as it comes.
+    pub update_body: u64,
     /// Elements within elements.
     pub xml_depth: usize,
     /// Bytes of any body, 0 is no limit (`LimitRequestBody`).
@@ -143,28 +146,60 @@ pub struct Limits {
     pub header_lines: usize,
     /// How long a request's head may take.
     pub header_timeout: Duration,
+    /// How long a request's body may take, besides the time that its bytes need at [`Limits::body_rate`].
+    pub body_timeout: Duration,
+    /// Bytes a second that a body must have on average; 0 is any.
+    pub body_rate: u64,
+    /// Bytes of requests in memory, over all protocols together.
+    pub request_memory: u64,
     /// How long a connection may be quiet between two requests.
     pub keep_alive: Duration,
     /// How long a peer may neither send nor take anything in the middle of a request.
     pub stall: Duration,
     /// Connections at once.
     pub connections: usize,
+    /// Connections of one address at once; 0 is half of all.
+    pub connections_per_address: usize,
     /// Requests that are worked on at once.
     pub threads: usize,
 }
 
+impl Limits {
+    /// The limits of a document of so many bytes, or of one child of its root where children are read one by one: what it needs
+    /// in memory is in proportion to its length.
+    pub(crate) fn xml(&self, bytes: u64) -> xml::Limits {
+        let memory = XML_MEMORY + bytes.saturating_mul(XML_FACTOR);
+        xml::Limits {
+            depth: self.xml_depth,
+            memory: usize::try_from(memory).unwrap_or(usize::MAX),
+            bytes,
+        }
+    }
+}
+
+/// What the elements of a document may need in memory for each of its bytes.
+pub(crate) const XML_FACTOR: u64 = 32;
+
+/// What the elements of a short document may need, bytes.
+const XML_MEMORY: u64 = 256 << 10;
+
 impl Default for Limits {
     fn default() -> Self {
         Limits {
-            xml_body: 256 << 20,
+            xml_body: 1 << 20,
+            update_body: 256 << 20,
             xml_depth: 64,
             body: 0,
             header_bytes: 64 << 10,
             header_lines: 100,
             header_timeout: Duration::from_secs(30),
+            body_timeout: Duration::from_secs(30),
+            body_rate: 500,
+            request_memory: 512 << 20,
             keep_alive: Duration::from_secs(120),
             stall: Duration::from_secs(30 * 60),
             connections: 100_000,
+            connections_per_address: 0,
             threads: 1024,
         }
     }
