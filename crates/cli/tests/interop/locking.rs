@@ -73,3 +73,25 @@ fn commits_with_locks() {
         );
     });
 }
+
+#[test]
+fn adding_over_what_is_locked_is_refused_for_being_there() {
+    Twins::greek().same(|c| {
+        c.lines(
+            r"
+            svn checkout -q --depth empty $U/A sparse
+            bob lock $U/A/mu $U/A/B/lambda
+            echo x > sparse/mu; svn add sparse/mu
+            svn commit -m 'Add a file' sparse
+            svn revert -q sparse/mu
+            rm sparse/mu; svn mkdir sparse/mu
+            svn commit -m 'Add a directory' sparse
+            svn revert -q sparse/mu
+            svn mkdir sparse/B
+            svn commit -m 'Add a directory over one with locks' sparse
+            svn copy -m 'Copy over' $U/iota $U/A/mu
+            svn import -m 'Import over' sparse $U/A
+            ",
+        );
+    });
+}

@@ -60,6 +60,14 @@ impl State {
         Ok(())
     }
 
+    /// Refuses a path that a node cannot be added at: something is there, or no directory is above it.
+    pub(crate) fn check_free(&mut self, fs: &Fs, path: &FsPath) -> Result<()> {
+        match self.way(fs, path)?.node {
+            Some(_) => Err(self.already_exists(fs, path)),
+            None => Ok(()),
+        }
+    }
+
     /// Deletes a node and all below it.
     pub(crate) fn delete(&mut self, fs: &Fs, path: &FsPath) -> Result<()> {
         let way = self.way(fs, path)?;

@@ -155,7 +155,11 @@ impl Txn {
     /// # Errors
     /// As [`Txn::make_dir`].
     pub fn make_file(&mut self, path: &FsPath) -> Result<()> {
-        self.check_lock(path, true)?;
+        if let Err(locked) = self.check_lock(path, true) {
+            // Subversion looks at the path before it looks at locks, but for directories.
+            self.change(|state, fs| state.check_free(fs, path))?;
+            return Err(locked);
+        }
         self.change(|state, fs| state.add(fs, path, NodeKind::File))
     }
 
@@ -164,7 +168,9 @@ impl Txn {
     /// # Errors
     /// `FS_NOT_FOUND`, `FS_ROOT_DIR`; those of locks.
     pub fn delete(&mut self, path: &FsPath) -> Result<()> {
-        self.check_lock(path, true)?;
+        if !path.is_root() {
+            self.check_lock(path, true)?;
+        }
         self.change(|state, fs| state.delete(fs, path))
     }
 
