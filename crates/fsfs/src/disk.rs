@@ -134,6 +134,15 @@ pub trait Disk: Send + Sync {
         self.copy_permissions(from, to)
     }
 
+    /// Gives the owner of a file the right to write it.
+    ///
+    /// # Errors
+    /// Whatever the system says.
+    fn set_writable(&self, path: &Path) -> io::Result<()> {
+        let _ = path;
+        Ok(())
+    }
+
     /// Takes the right to write a file from everybody.
     ///
     /// # Errors

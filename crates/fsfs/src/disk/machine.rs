@@ -4,7 +4,8 @@
 //! that to the system. New files and directories get the permissions that the process's umask leaves.
 //!
 //! A lock file is locked twice, by `flock` and then by `fcntl` on the same descriptor: which of the two a Subversion uses
-//! depends on how it was built, and on Linux they do not see each other. Every closed descriptor of a file drops the `fcntl`
+//! depends on how it was built, and on Linux they do not see each other. Where they do, `fcntl` alone is used, see
+//! [`sees_both_kinds`]. Every closed descriptor of a file drops the `fcntl`
 //! locks that the process has on it, so nobody may open a lock file that is held.
 
 use std::ffi::OsString;
@@ -104,6 +105,12 @@ macro_rules! machine {
             fn set_read_only(&self, path: &Path) -> io::Result<()> {
                 let mut permissions = fs::metadata(path)?.permissions();
                 permissions.set_readonly(true);
+                fs::set_permissions(path, permissions)
+            }
+
+            fn set_writable(&self, path: &Path) -> io::Result<()> {
+                let mut permissions = fs::metadata(path)?.permissions();
+                permissions.set_mode(permissions.mode() | OWNER_WRITES);
                 fs::set_permissions(path, permissions)
             }
 
@@ -246,11 +253,25 @@ fn lock(path: &Path, wait: bool) -> io::Result<Option<Box<dyn DiskLock>>> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => open(true)?,
         result => result?,
     };
+    let both = !sees_both_kinds(filesystem_of(&file)?);
+    lock_file(file, wait, both)
+}
+
+/// Locks an open file by `fcntl`, and before that by `flock` if `both`.
+fn lock_file(file: File, wait: bool, both: bool) -> io::Result<Option<Box<dyn DiskLock>>> {
     let operation = match wait {
         true => FlockOperation::LockExclusive,
         false => FlockOperation::NonBlockingLockExclusive,
     };
-    let locked = again(|| rustix::fs::flock(&file, operation)).and_then(|()| {
+    let flock = || match both {
+        true => match again(|| rustix::fs::flock(&file, operation)) {
+            // A filesystem without this kind, such as some in user space.
+            Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK) => Ok(()),
+            result => result,
+        },
+        false => Ok(()),
+    };
+    let locked = flock().and_then(|()| {
         again(|| match rustix::fs::fcntl_lock(&file, operation) {
             // The system takes all threads of a process for one when it looks for deadlocks. Ours have an order.
             Err(Errno::DEADLK) if wait => {
@@ -268,6 +289,37 @@ fn lock(path: &Path, wait: bool) -> io::Result<Option<Box<dyn DiskLock>>> {
     }
 }
 
+/// What `statfs` calls the kind of filesystem that a file is on; 0 where it cannot tell.
+#[cfg(target_os = "linux")]
+fn filesystem_of(file: &File) -> io::Result<u64> {
+    let stat = again(|| rustix::fs::fstatfs(file))?;
+    // The system uses 32 bits of it.
+    Ok(stat.f_type as u64 & 0xffff_ffff)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn filesystem_of(_: &File) -> io::Result<u64> {
+    Ok(0)
+}
+
+/// True for filesystems on which `flock` and `fcntl` locks of one file exclude each other, even on one descriptor: the second
+/// would wait for the first for ever. They turn `flock` into a lock of all bytes and hand both kinds to a server.
+/// On Ceph, OCFS2, GFS2 and in FUSE the kinds are apart, and on overlayfs they are those of a local filesystem.
+fn sees_both_kinds(filesystem: u64) -> bool {
+    const NFS: u64 = 0x6969;
+    const SMB: u64 = 0x517b;
+    const CIFS: u64 = 0xff53_4d42;
+    const SMB2: u64 = 0xfe53_4d42;
+    const PLAN_9: u64 = 0x0102_1997;
+    const AFS: u64 = 0x5346_414f;
+    const KERNEL_AFS: u64 = 0x6b41_4653;
+    const LUSTRE: u64 = 0x0bd0_0bd0;
+    matches!(
+        filesystem,
+        NFS | SMB | CIFS | SMB2 | PLAN_9 | AFS | KERNEL_AFS | LUSTRE
+    )
+}
+
 fn share_group(path: &Path) -> io::Result<()> {
     let mut permissions = fs::metadata(path)?.permissions();
     permissions.set_mode(permissions.mode() | SET_GROUP_ID);
@@ -277,6 +329,9 @@ fn share_group(path: &Path) -> io::Result<()> {
         result => result,
     }
 }
+
+/// The bit by which the owner may write a file.
+const OWNER_WRITES: u32 = 0o200;
 
 /// The bit by which a directory passes its group on.
 const SET_GROUP_ID: u32 = 0o2000;
@@ -304,6 +359,51 @@ pub(super) fn again<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rusti
         match call() {
             Err(Errno::INTR) => {}
             result => return result,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn network_filesystems_take_one_kind_of_lock() {
+        for network in [0x6969, 0xff53_4d42, 0xfe53_4d42, 0x0102_1997, 0x0bd0_0bd0] {
+            assert!(sees_both_kinds(network), "{network:x}");
+        }
+        // ext4, XFS, btrfs, tmpfs, overlayfs, FUSE, Ceph.
+        for apart in [
+            0xef53,
+            0x5846_5342,
+            0x9123_683e,
+            0x0102_1994,
+            0x794c_7630,
+            0x6573_5546,
+            0x00c3_6400,
+        ] {
+            assert!(!sees_both_kinds(apart), "{apart:x}");
+        }
+    }
+
+    #[test]
+    fn one_kind_leaves_the_other_free() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("lock");
+        let open = || {
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).create(true).truncate(false);
+            options.open(&path).expect("opens")
+        };
+        let other = open();
+        for both in [true, false] {
+            let held = lock_file(open(), true, both).expect("locks").expect("is free");
+            let flock = rustix::fs::flock(&other, FlockOperation::NonBlockingLockExclusive);
+            assert_eq!(flock.is_err(), both);
+            _ = rustix::fs::flock(&other, FlockOperation::Unlock);
+            drop(held);
+            rustix::fs::flock(&other, FlockOperation::NonBlockingLockExclusive).expect("is free again");
+            _ = rustix::fs::flock(&other, FlockOperation::Unlock);
         }
     }
 }
