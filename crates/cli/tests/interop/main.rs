@@ -14,6 +14,7 @@ mod crash;
 mod drained;
 mod history;
 mod hooks;
+mod hooks_change;
 mod hostile;
 mod http;
 mod listing;

@@ -38,6 +38,11 @@ impl Fs {
         if let Some(props) = self.live_txn_props(self.check_txn(txn)?) {
             return Ok(Props::clone(&props));
         }
+        self.stored_txn_props(txn)
+    }
+
+    /// A transaction's own properties as its file has them.
+    pub(super) fn stored_txn_props(&self, txn: &str) -> Result<Props> {
         let path = self.layout().txn(txn).join("props");
         let text = self
             .disk()

@@ -5,6 +5,7 @@
 //! asks before each use whether the files are still as they were left, and opens it anew if not.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use base::{Error, Result};
 
@@ -30,6 +31,43 @@ impl Txn {
             look(&self.fs, &dir.join("next-ids"))?,
             look(&self.fs, &dir.join("props"))?,
         ]))
+    }
+
+    /// Reads again what other processes, such as hooks, may have changed since the files looked like `before`, which is what
+    /// they looked like after [`Txn::lay_down`].
+    ///
+    /// # Errors
+    /// `FS_NO_SUCH_TRANSACTION` if it is gone; those of [`Fs::open_txn`].
+    pub fn reload(&mut self, before: &Standing) -> Result<()> {
+        self.check_open()?;
+        if let Err(gone) = self.fs.check_txn(&self.name) {
+            self.life = Life::Ended;
+            return Err(gone);
+        }
+        let now = self.standing()?;
+        if now.0[..2] == before.0[..2] {
+            // The file is small, and its time may be the same although it was written again.
+            let list = self.fs.stored_txn_props(&self.name)?;
+            let mut state = self.state.write();
+            state.props = Arc::new(list);
+            state.laid.props = true;
+            return Ok(());
+        }
+        // From here on the files are the truth, for readers of this process too.
+        self.fs.live_txns().remove(self.id);
+        let mut read = match self.fs.open_txn(&self.name) {
+            Ok(read) => read,
+            Err(e) => {
+                self.life = Life::Broken;
+                return Err(e);
+            }
+        };
+        read.access = std::mem::take(&mut self.access);
+        std::mem::swap(self, &mut read);
+        read.leave();
+        // The one that has left was known by the same name.
+        self.fs.live_txns().add(self.id, &self.state);
+        Ok(())
     }
 
     /// True if its log, as it looked then, holds nothing but what this process has read and written: whoever changed the

@@ -64,10 +64,23 @@ fn set_up(txn: &mut Txn, beginning: Beginning<'_>) -> Result<()> {
         tokens,
     });
     if hooks.is_installed(Hook::StartCommit) {
-        txn.lay_down()?;
-        hooks.start_commit(author, capabilities, txn.name())?;
+        around_hook(txn, |name| hooks.start_commit(author, capabilities, name))?;
     }
     Ok(())
+}
+
+/// Runs a hook that may look at the transaction and change it: its files say all that we know before, and we know what they
+/// say after.
+///
+/// # Errors
+/// Those of the hook; `FS_NO_SUCH_TRANSACTION` if it has removed the transaction; the system's.
+pub(crate) fn around_hook(txn: &mut Txn, run: impl FnOnce(&str) -> Result<()>) -> Result<()> {
+    txn.lay_down()?;
+    // The hook may write texts.
+    txn.hold(false)?;
+    let before = txn.standing()?;
+    run(txn.name())?;
+    txn.reload(&before)
 }
 
 /// Sets or deletes a property that the revision will have.
@@ -92,8 +105,7 @@ pub(crate) fn finish(
     clock: &Clock,
 ) -> Result<CommitInfo> {
     if hooks.is_installed(Hook::PreCommit) {
-        txn.lay_down()?;
-        hooks.pre_commit(txn.name(), base_path, lock_tokens)?;
+        around_hook(txn, |name| hooks.pre_commit(name, base_path, lock_tokens))?;
     }
     let list = txn.props()?;
     for name in list.keys().filter(|name| name.starts_with(EPHEMERAL)) {

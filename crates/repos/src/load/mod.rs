@@ -26,6 +26,7 @@ use std::rc::Rc;
 use base::{Cancel, Code, Error, FsPath, Props, RelPath, Result, Revnum, props};
 use fsfs::Txn;
 
+use crate::commit::life;
 use crate::dumpfile::{Reader, Record, RevisionHeaders};
 use crate::hooks::Hooks;
 use crate::props_rules;
@@ -320,8 +321,7 @@ impl Loader<'_> {
             txn.set_prop(props::DATE, None)?;
         }
         if let Some(hooks) = &self.options.pre_commit {
-            txn.lay_down()?;
-            hooks.pre_commit(txn.name(), None, &[])?;
+            life::around_hook(&mut txn, |name| hooks.pre_commit(name, None, &[]))?;
         }
         let name = txn.name().to_owned();
         let rev = self.group.borrow_mut().commits.commit(txn, self.clock)?;

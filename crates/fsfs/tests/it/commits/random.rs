@@ -10,10 +10,10 @@ use crate::compare;
 use crate::incumbent::Repository;
 
 /// Numbers that look random (SplitMix64).
-pub(super) struct Dice(pub(super) u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    pub(super) fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -23,7 +23,7 @@ impl Dice {
 }
 
 /// Paths of a tree: true for directories.
-pub(super) type Tree = BTreeMap<String, bool>;
+pub(crate) type Tree = BTreeMap<String, bool>;
 
 fn pick(dice: &mut Dice, tree: &Tree, dirs: bool) -> Option<String> {
     let paths: Vec<_> = tree.iter().filter(|(_, dir)| **dir == dirs).collect();
@@ -36,7 +36,7 @@ fn leak(text: String) -> &'static str {
 }
 
 /// The next step, and the tree after it.
-pub(super) fn step(dice: &mut Dice, trees: &[Tree]) -> (Op, Tree) {
+pub(crate) fn step(dice: &mut Dice, trees: &[Tree]) -> (Op, Tree) {
     let mut tree = trees.last().unwrap().clone();
     loop {
         let name = format!("n{}", dice.below(6));
@@ -148,7 +148,7 @@ fn run(version: &str, conf: &str, seed: u8, steps: usize) {
 }
 
 /// How many seeds beyond the first: by `SVEN_RANDOM_SEEDS`.
-pub(super) fn seeds() -> u8 {
+pub(crate) fn seeds() -> u8 {
     let more = std::env::var("SVEN_RANDOM_SEEDS").ok();
     more.and_then(|text| text.parse().ok()).unwrap_or(0)
 }

@@ -1,0 +1,246 @@
+//! Hooks that change what they run for: the transaction's properties and tree, revision properties, locks, or the repository
+//! itself. What the revision holds in the end is the same as with the incumbent, over the transport of this run and over HTTP.
+
+use std::fs;
+
+use testkit::Tool;
+use testkit::server::transport::Transport;
+
+use crate::twins::{CONF, Twins, closed_over_http};
+
+/// Makes `set NAME VALUE` and its kin of `$T`, the transaction, and `$R`, the repository.
+const WORDS: &str = "\
+R=$1; A=/usr/bin/svnadmin; F=$R/../value-$$
+set() { /usr/bin/printf '%s' \"$2\" > $F; $A setrevprop $R -t $T $1 $F; }
+del() { $A delrevprop $R -t $T $1; }
+rev() { /usr/bin/printf '%s' \"$3\" > $F; $A setrevprop $R -r $1 $2 $F; }
+lock() { /usr/bin/printf 'by a hook' > $F; $A lock $R $1 $2 $F $3 > /dev/null; }
+once() { /usr/bin/test ! -e $R/../once && : > $R/../once; }
+";
+
+/// Bodies of `start-commit` and `pre-commit`.
+const TRANSACTION: [&str; 13] = [
+    "set svn:log 'The log of the hook'",
+    "set svn:log ''; set svn:author hook",
+    "set custom value; set other 'a longer value'; del svn:author",
+    "del svn:log",
+    "set svn:date 2001-02-03T04:05:06.000000Z",
+    "set svn:log one; set svn:log two; del svn:log; set svn:log six",
+    "set svn:txn-mine hidden; set svn:log seen",
+    "set svn:log refused; exit 3",
+    "$A rmtxns -q $R $T",
+    "$A rmtxns -q $R $T; exit 4",
+    "rev 1 svn:log 'Changed by a commit'; set svn:log \"$($A info $R | /usr/bin/wc -l)\"",
+    "lock /A/mu bob opaquelocktoken:of-the-hook",
+    "once && /usr/bin/svn mkdir -q -m inner --username in file://$R/inner-${0##*/}; set svn:log outer",
+];
+
+/// Commits of each kind that clients make.
+const COMMITS: &str = "
+    rm -rf wc; svn checkout -q $U wc; echo x >> wc/iota; echo x >> wc/A/mu; svn commit -m 'The log of the client' wc
+    svn mkdir -m 'By URL' --with-revprop custom=client $U/d-$N
+    svn propset -q p $N wc/A/B; svn add -q --force wc/A; svn commit -m 'A property' wc
+    svn log -v --with-all-revprops -r 1:HEAD $U
+";
+
+fn transaction_hook(hook: &str, transport: Option<Transport>) {
+    let twins = match transport {
+        Some(_) => Twins::greek_over_http(),
+        None => Twins::with(&[("svnserve.conf", &closed_over_http(CONF))], &[]),
+    };
+    for (at, body) in TRANSACTION.iter().enumerate() {
+        let txn = if hook == "start-commit" { 4 } else { 2 };
+        twins.hook(hook, &format!("T=${{{txn}}}\n{WORDS}{body}"));
+        for twin in twins.both() {
+            _ = fs::remove_file(twin.path.join("../once"));
+        }
+        twins.same(|c| {
+            c.note(&format!("{hook}: {body}"));
+            c.lines(&COMMITS.replace("$N", &format!("{hook}{at}")));
+        });
+        for twin in twins.both() {
+            Tool::new("svnadmin")
+                .args(["rmlocks", "-q"])
+                .arg(&twin.path)
+                .args(["/A/mu"])
+                .run();
+        }
+    }
+}
+
+#[test]
+fn start_commit() {
+    transaction_hook("start-commit", None);
+}
+
+#[test]
+fn pre_commit() {
+    transaction_hook("pre-commit", None);
+}
+
+#[test]
+fn start_commit_over_http() {
+    transaction_hook("start-commit", Some(Transport::Http));
+}
+
+#[test]
+fn pre_commit_over_http() {
+    transaction_hook("pre-commit", Some(Transport::Http));
+}
+
+/// The other hooks: what each does, and what is asked of the server.
+const OTHERS: [(&str, &str, &str); 10] = [
+    (
+        "post-commit",
+        "rev $2 svn:log 'After the commit'",
+        "svn mkdir -m m $U/a",
+    ),
+    (
+        "post-commit",
+        "$A delrevprop $R -r $2 svn:date; $A delrevprop $R -r $2 svn:author",
+        "svn mkdir -m m $U/b",
+    ),
+    (
+        "post-commit",
+        "once && /usr/bin/svn mkdir -q -m inner --username in file://$R/inner",
+        "svn mkdir -m m $U/c",
+    ),
+    (
+        "post-commit",
+        "lock /iota bob opaquelocktoken:after; exit 5",
+        "svn mkdir -m m $U/d; svn info $U/iota | grep Lock",
+    ),
+    (
+        "pre-lock",
+        "lock $2 carol opaquelocktoken:first",
+        "svn lock $U/iota",
+    ),
+    (
+        "pre-lock",
+        "$A rmlocks -q $R $2; exit 0",
+        "svn lock --force $U/iota",
+    ),
+    (
+        "post-lock",
+        "$A rmlocks -q $R /iota",
+        "svn lock --force $U/iota; svn info $U/iota | grep Lock",
+    ),
+    (
+        "pre-unlock",
+        "$A rmlocks -q $R $2",
+        "svn lock -q --force $U/iota; bob unlock --force $U/iota",
+    ),
+    (
+        "pre-revprop-change",
+        "test $5 = A || rev $2 $4 'of the hook'",
+        "svn ps -r1 --revprop a b $U; svn ps -r1 --revprop a c $U; svn pd -r1 --revprop a $U",
+    ),
+    (
+        "post-revprop-change",
+        "test $5 = D || rev $2 $4 'of the hook after'",
+        "svn ps -r1 --revprop e b $U; svn pg -r1 --revprop e $U",
+    ),
+];
+
+fn other_hooks(twins: &Twins) {
+    for (hook, body, command) in OTHERS {
+        twins.hook("pre-revprop-change", "exit 0");
+        twins.hook(hook, &format!("{WORDS}{body}"));
+        for twin in twins.both() {
+            _ = fs::remove_file(twin.path.join("../once"));
+        }
+        twins.same(|c| {
+            c.note(&format!("{hook}: {body}"));
+            c.lines(command);
+            c.lines("svn log -q --with-all-revprops $U");
+        });
+        for twin in twins.both() {
+            fs::remove_file(twin.path.join("hooks").join(hook)).expect("because it was made");
+            Tool::new("svnadmin")
+                .args(["rmlocks", "-q"])
+                .arg(&twin.path)
+                .args(["/iota"])
+                .run();
+        }
+    }
+}
+
+#[test]
+fn other_hooks_over_svn() {
+    other_hooks(&Twins::with(&[("svnserve.conf", &closed_over_http(CONF))], &[]));
+}
+
+#[test]
+fn other_hooks_over_http() {
+    other_hooks(&Twins::greek_over_http());
+}
+
+/// A `pre-commit` hook that edits the transaction through the incumbent's library.
+const EDITOR: &str = r#"
+import sys
+from svn import core, fs, repos
+path, name = sys.argv[1], sys.argv[2]
+filesystem = repos.fs(repos.open(path))
+txn = fs.open_txn(filesystem, name)
+root = fs.txn_root(txn)
+def put(path, text):
+    if fs.check_path(root, path) == core.svn_node_none:
+        fs.make_file(root, path)
+    stream = fs.apply_text(root, path, None)
+    core.svn_stream_write(stream, text)
+    core.svn_stream_close(stream)
+if fs.check_path(root, 'gone') != core.svn_node_none:
+    fs.delete(root, 'gone')
+elif fs.check_path(root, 'refuse') != core.svn_node_none:
+    put('refuse/more', b'x')
+    sys.exit('Refused after a change')
+else:
+    put('stamp', name.encode())
+    put('iota', b'By the hook\n' * 20000)
+    fs.change_node_prop(root, 'A', 'by', b'the hook')
+    if fs.check_path(root, 'A/of-the-hook') == core.svn_node_none:
+        fs.make_dir(root, 'A/of-the-hook')
+    fs.change_txn_prop(txn, 'svn:log', b'The tree was changed')
+"#;
+
+fn tree(twins: &Twins) {
+    let python = "/usr/bin/python3";
+    let there = std::path::Path::new(python).exists();
+    if !there
+        || Tool::new(python)
+            .args(["-c", "import svn.fs, svn.repos"])
+            .run()
+            .code
+            != 0
+    {
+        println!("NOT TESTED: a hook that changes the tree (no python3-subversion)");
+        return;
+    }
+    for twin in twins.both() {
+        fs::write(twin.path.join("../edit.py"), EDITOR).expect("because the folder is there");
+    }
+    twins.hook("pre-commit", &format!("exec {python} $1/../edit.py $1 $2"));
+    twins.same(|c| {
+        c.lines(
+            "
+            echo x >> wc/A/mu; svn commit -m 'A file' wc
+            svn update -q wc; svn cat wc/stamp | wc -c; svn cat wc/iota | wc -l; svn pl -v wc/A
+            echo y >> wc/iota; svn commit -m 'What the hook changes too' wc
+            svn mkdir -m 'Removed again' $U/gone
+            svn mkdir -m 'Refused' $U/refuse
+            svn mkdir -m 'Goes on' $U/fine
+            svn log -v $U
+            ",
+        );
+    });
+}
+
+#[test]
+fn the_tree() {
+    tree(&Twins::with(&[("svnserve.conf", &closed_over_http(CONF))], &[]));
+}
+
+#[test]
+fn the_tree_over_http() {
+    tree(&Twins::greek_over_http());
+}

@@ -1,0 +1,155 @@
+//! Transactions that another process changes while this one has them open, as hooks do.
+
+use base::{Code, Revnum};
+use fsfs::{Fs, Txn};
+
+use super::random::{Dice, Tree, step};
+use super::script::Op::{Cp, Mkdir, Propset, Put, Rm};
+use super::script::{Op, apply, begin, copy_of, now, ours, verify};
+use crate::compare;
+use crate::incumbent::Repository;
+
+/// What a hook does, in a process of its own: another handle, another cache.
+fn elsewhere(repository: &Repository, name: &str, work: impl FnOnce(&Fs, &mut Txn)) {
+    let fs = compare::open(repository);
+    let mut txn = fs.open_txn(name).unwrap();
+    work(&fs, &mut txn);
+    txn.lay_down().unwrap();
+    txn.leave();
+}
+
+/// Lays the transaction down, lets `work` change it, and reads it again.
+fn around(repository: &Repository, txn: &mut Txn, work: impl FnOnce(&Fs, &mut Txn)) {
+    txn.lay_down().unwrap();
+    let before = txn.standing().unwrap();
+    elsewhere(repository, txn.name(), work);
+    txn.reload(&before).unwrap();
+}
+
+fn start(version: &str) -> Repository {
+    let repository = Repository::create(version, 3, "");
+    let fs = compare::open(&repository);
+    ours(
+        &fs,
+        &[
+            Mkdir("a"),
+            Put("a/f", b"one\n".to_vec()),
+            Put("g", b"two\n".to_vec()),
+        ],
+    )
+    .unwrap();
+    repository
+}
+
+#[test]
+fn tree_and_properties_are_those_of_the_hook() {
+    for version in ["1.3", "1.6", "1.14"] {
+        let (repository, at_once) = (start(version), start(version));
+        let first = [
+            Put("a/f", b"client\n".to_vec()),
+            Mkdir("b"),
+            Put("b/x", b"x\n".to_vec()),
+        ];
+        let hook = [
+            Put("a/f", crate::sample::noise(1, 150_000)),
+            Rm("b/x"),
+            Put("b/y", b"y\n".to_vec()),
+            Cp(1, "a", "c"),
+            Propset("g", "p", "v"),
+        ];
+        let last = [Put("b/y", b"y again\n".to_vec()), Put("z", b"z\n".to_vec())];
+        let fs = compare::open(&repository);
+        let mut txn = begin(&fs);
+        apply(&fs, &mut txn, &first).unwrap();
+        around(&repository, &mut txn, |fs, txn| {
+            apply(fs, txn, &hook).unwrap();
+            txn.set_prop("svn:log", Some(b"the hook's")).unwrap();
+        });
+        apply(&fs, &mut txn, &last).unwrap();
+        around(&repository, &mut txn, |_, txn| {
+            txn.set_prop("more", Some(b"x")).unwrap()
+        });
+        assert_eq!(txn.commit(&now).unwrap().rev, Revnum(2));
+        drop(txn);
+        let all = [&first[..], &hook, &last].concat();
+        ours(&compare::open(&at_once), &all).unwrap();
+        let read = |repository| compare::read(&compare::open(repository).root(Revnum(2)).unwrap());
+        assert_eq!(read(&repository), read(&at_once), "{version}");
+        let props = fs.revprops(Revnum(2)).unwrap();
+        assert_eq!(props.get("svn:log"), Some(&b"the hook's"[..]), "{version}");
+        assert_eq!(props.get("more"), Some(&b"x"[..]), "{version}");
+        verify(&repository);
+    }
+}
+
+#[test]
+fn a_transaction_that_was_removed_is_not_found() {
+    let repository = start("1.14");
+    let fs = compare::open(&repository);
+    let mut txn = begin(&fs);
+    apply(&fs, &mut txn, &[Mkdir("b")]).unwrap();
+    txn.lay_down().unwrap();
+    let before = txn.standing().unwrap();
+    compare::open(&repository).purge_txn(txn.name()).unwrap();
+    assert_eq!(
+        txn.reload(&before).unwrap_err().code(),
+        Code::FS_NO_SUCH_TRANSACTION
+    );
+    assert!(txn.commit(&now).is_err());
+    drop(txn);
+    assert!(fs.list_txns().unwrap().is_empty());
+    ours(&fs, &[Mkdir("b")]).unwrap();
+    verify(&repository);
+}
+
+/// Steps of one transaction in turn by two processes give what one process makes of them.
+#[test]
+fn two_processes_in_turn() {
+    for seed in 0..number("SVEN_RELOADS", 12) {
+        let mut dice = Dice(seed);
+        let version = ["1.3", "1.6", "1.8", "1.14"][dice.below(4)];
+        let (repository, at_once) = (
+            Repository::create(version, 3, ""),
+            Repository::create(version, 3, ""),
+        );
+        let mut trees = vec![Tree::new()];
+        let fs = compare::open(&repository);
+        for _ in 0..4 {
+            let mut txn = begin(&fs);
+            let mut ops: Vec<Op> = Vec::new();
+            let mut tree = trees.last().unwrap().clone();
+            for _ in 0..1 + dice.below(8) {
+                let known = [&trees[..], &[tree.clone()]].concat();
+                let (op, after) = step(&mut dice, &known);
+                // Copies are of what is committed.
+                if matches!(op, Op::Cp(rev, ..) if rev as usize >= trees.len()) {
+                    continue;
+                }
+                tree = after;
+                match dice.below(2) {
+                    0 => apply(&fs, &mut txn, std::slice::from_ref(&op)).unwrap(),
+                    _ => around(&repository, &mut txn, |fs, txn| {
+                        apply(fs, txn, std::slice::from_ref(&op)).unwrap();
+                    }),
+                }
+                ops.push(op);
+            }
+            txn.commit(&now).unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+            ours(&compare::open(&at_once), &ops).unwrap();
+            trees.push(tree);
+        }
+        let youngest = fs.youngest().unwrap();
+        for rev in 0..=youngest.0 {
+            let read = |repository| compare::read(&compare::open(repository).root(Revnum(rev)).unwrap());
+            assert_eq!(read(&repository), read(&at_once), "seed {seed}, r{rev}");
+        }
+        verify(&copy_of(&repository));
+    }
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(default)
+}
