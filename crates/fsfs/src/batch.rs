@@ -11,7 +11,7 @@
 //! what others have committed.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use base::{Date, Error, Result, Revnum};
 
@@ -20,7 +20,8 @@ use crate::format::number::push_base36;
 use crate::fs::{ASIDE, Fs};
 use crate::guard::WriteLock;
 use crate::rep_cache::RepCacheRow;
-use crate::txn::{Committed, Txn, TxnOptions, When, remove_strays};
+use crate::strays;
+use crate::txn::{Committed, Txn, TxnOptions, When};
 
 /// Commits in groups. Dropping it without [`Batch::flush`] gives up what was committed since the last one.
 pub struct Batch {
@@ -40,6 +41,8 @@ pub struct Batch {
     current: String,
     /// No group has begun yet.
     is_first: bool,
+    /// New names of files that were in the way, not reported yet.
+    set_aside: Vec<PathBuf>,
     /// Why nothing more can be done.
     failed: Option<Error>,
 }
@@ -60,6 +63,7 @@ impl Fs {
             rows: Vec::new(),
             current: String::new(),
             is_first: true,
+            set_aside: Vec::new(),
             failed: None,
         })
     }
@@ -121,6 +125,7 @@ impl Batch {
             Ok(Committed {
                 rev,
                 post_commit_error: None,
+                set_aside: std::mem::take(&mut this.set_aside),
             })
         })
     }
@@ -141,11 +146,14 @@ impl Batch {
                 let db = this.outer.path();
                 disk.sync_all(db)
                     .map_err(|e| Error::io("Can't flush filesystem of", db, &e))?;
-                // A crash here leaves some revision files that are whole and durable, and that the next commits replace.
-                this.name_files(youngest)?;
+                // A crash here leaves some revision files that are whole and durable, and that the next commits move away.
+                let marked = this.name_files(youngest)?;
                 // The commit of the group. A crash before it leaves the group before, after it this one.
                 let path = this.outer.layout().file("current");
                 write_atomic(disk, &path, this.current.as_bytes(), &path)?;
+                for directory in marked {
+                    strays::unmark(&this.outer, this.flushed, &directory.join("0"));
+                }
                 this.flushed = youngest;
                 this.outer.set_youngest(youngest);
             }
@@ -159,27 +167,36 @@ impl Batch {
         })
     }
 
-    /// Gives the files of the group their names, durably.
-    fn name_files(&self, youngest: Revnum) -> Result<()> {
+    /// Gives the files of the group their names, durably. Returns the directories in which it is marked as unfinished.
+    fn name_files(&self, youngest: Revnum) -> Result<BTreeSet<PathBuf>> {
         let disk = self.outer.disk();
-        let mut directories = BTreeSet::new();
-        for rev in (self.flushed.0 + 1..=youngest.0).map(Revnum) {
+        let revs = || (self.flushed.0 + 1..=youngest.0).map(Revnum);
+        let paths = revs().map(|rev| self.outer.layout().rev(rev));
+        let directories: BTreeSet<PathBuf> = paths
+            .filter_map(|path| path.parent().map(Path::to_owned))
+            .collect();
+        let sync = || -> Result<()> {
+            directories.iter().try_for_each(|directory| {
+                disk.sync_dir(directory)
+                    .map_err(|e| Error::io("Can't flush directory", directory, &e))
+            })
+        };
+        for directory in &directories {
+            strays::mark(&self.outer, self.flushed, youngest, &directory.join("0"))?;
+        }
+        sync()?;
+        for rev in revs() {
             let path = self.outer.layout().rev(rev);
             disk.rename(&self.outer.aside(rev), &path)
                 .map_err(|e| Error::io("Can't move a file to", &path, &e))?;
-            directories.extend(path.parent().map(Path::to_owned));
         }
         self.view.set_named(youngest);
-        for directory in directories {
-            disk.sync_dir(&directory)
-                .map_err(|e| Error::io("Can't flush directory", &directory, &e))?;
-        }
-        Ok(())
+        sync()?;
+        Ok(directories)
     }
 
     /// Removes what a crash has left of an earlier group. Nobody else makes one: the lock is held.
     fn clear(&self) -> Result<()> {
-        remove_strays(&self.outer, self.flushed.next())?;
         let (disk, db) = (self.outer.disk(), self.outer.path());
         let names = disk
             .list(db)
@@ -199,6 +216,7 @@ impl Batch {
         if self.lock.is_none() {
             let lock = self.outer.write_lock()?;
             self.flushed = lock.youngest();
+            self.set_aside.extend(strays::clear(&self.outer, &lock)?);
             if self.is_first {
                 self.clear()?;
                 self.is_first = false;

@@ -63,6 +63,23 @@ const OVERHEAD: u64 = 96;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Instance(u32);
 
+/// An instance that can be replaced while others read it.
+pub(crate) struct SharedInstance(AtomicU32);
+
+impl SharedInstance {
+    pub(crate) fn new(instance: Instance) -> Self {
+        SharedInstance(AtomicU32::new(instance.0))
+    }
+
+    pub(crate) fn load(&self) -> Instance {
+        Instance(self.0.load(Ordering::Acquire))
+    }
+
+    pub(crate) fn store(&self, instance: Instance) {
+        self.0.store(instance.0, Ordering::Release);
+    }
+}
+
 /// Key of a kept open file: the repository, its first revision, and whether it is a pack.
 pub(crate) type FileKey = (Instance, u64, bool);
 
@@ -327,6 +344,20 @@ impl Cache {
         let mut instances = self.instances.lock();
         let next = || self.next_instance.fetch_add(1, Ordering::Relaxed);
         Instance(*instances.entry(name).or_insert_with(next))
+    }
+
+    /// Another number for the instance of this name, because what is cached under `old` is no longer true.
+    pub(crate) fn renew_instance(&self, name: &str, old: Instance) -> Instance {
+        let mut instances = self.instances.lock();
+        match instances.get(name) {
+            // Another handle was first.
+            Some(&number) if number != old.0 => Instance(number),
+            _ => {
+                let number = self.next_instance.fetch_add(1, Ordering::Relaxed);
+                instances.insert(name.to_owned(), number);
+                Instance(number)
+            }
+        }
     }
 
     /// True if a value of so many bytes is worth keeping.

@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use base::{Code, Error, Result, Revnum};
 
-use crate::cache::{Cache, Instance};
+use crate::cache::{Cache, Instance, SharedInstance};
 use crate::conf::FsConf;
 use crate::disk::{Disk, DiskDir, RealDisk, is_missing, read_replaced};
 use crate::format::fs_format::{FormatError, FsFormat};
 use crate::layout::Layout;
 use crate::rep::write::UnsharedRows;
 use crate::rep_cache::KeptRepCache;
+use crate::replaced::Witness;
 use crate::rev_file::no_such_revision;
 use crate::root::Root;
 use crate::shard_dirs::ShardKind;
@@ -29,7 +30,12 @@ pub(crate) struct FsInner {
     format: FsFormat,
     conf: FsConf,
     uuid: String,
-    instance: Instance,
+    /// What the cache knows this filesystem by; another one once its revisions were replaced.
+    instance: SharedInstance,
+    /// The name of the instance.
+    instance_name: String,
+    /// Tells when the revisions were replaced.
+    pub(crate) witness: Witness,
     cache: Arc<Cache>,
     /// Revisions below this one are packed; as last read.
     pub(crate) min_unpacked_rev: AtomicU64,
@@ -109,7 +115,9 @@ impl Fs {
             db.display()
         );
         let fs = Fs(Arc::new(FsInner {
-            instance: cache.instance(name),
+            instance: SharedInstance::new(cache.instance(name.clone())),
+            instance_name: name,
+            witness: Witness::default(),
             cache: cache.clone(),
             conf: FsConf::read(&*disk, &layout, &format)?,
             disk,
@@ -171,10 +179,24 @@ impl Fs {
         if let Some(ahead) = &self.0.ahead {
             return Ok(Revnum(ahead.youngest.load(Ordering::Acquire)));
         }
+        // Before the file is read: then a smaller number in the file is younger than this one.
+        let seen = self.0.youngest.load(Ordering::Acquire);
         let text = read_replaced(self.disk(), &self.layout().file("current"))?;
         let rev = self.youngest_in(&text)?;
-        self.0.youngest.store(rev.0, Ordering::Relaxed);
+        if rev.0 != seen {
+            self.compare_revisions(Revnum(seen), rev);
+        }
+        self.0.youngest.store(rev.0, Ordering::Release);
         Ok(rev)
+    }
+
+    /// Gives this filesystem another name in the cache: what is there is not true any more.
+    pub(crate) fn renew_instance(&self) {
+        let fresh = self
+            .0
+            .cache
+            .renew_instance(&self.0.instance_name, self.instance());
+        self.0.instance.store(fresh);
     }
 
     /// The revision that the text of `current` names.
@@ -197,7 +219,7 @@ impl Fs {
 
     /// Notes that a revision is the youngest: one that this process has made.
     pub(crate) fn set_youngest(&self, rev: Revnum) {
-        self.0.youngest.store(rev.0, Ordering::Relaxed);
+        self.0.youngest.store(rev.0, Ordering::Release);
         if let Some(ahead) = &self.0.ahead {
             ahead.youngest.store(rev.0, Ordering::Release);
         }
@@ -222,7 +244,9 @@ impl Fs {
             format: inner.format,
             conf: inner.conf,
             uuid: inner.uuid.clone(),
-            instance: inner.cache.instance(format!("view {number}")),
+            instance: SharedInstance::new(inner.cache.instance(format!("view {number}"))),
+            instance_name: format!("view {number}"),
+            witness: Witness::default(),
             cache: inner.cache.clone(),
             min_unpacked_rev: AtomicU64::new(inner.min_unpacked_rev.load(Ordering::Relaxed)),
             youngest: AtomicU64::new(youngest.0),
@@ -311,6 +335,11 @@ impl Fs {
         Ok(())
     }
 
+    /// Takes the revisions below `rev` for packed, until `min-unpacked-rev` is read again.
+    pub(crate) fn assume_packed(&self, rev: Revnum) {
+        self.0.min_unpacked_rev.store(rev.0, Ordering::Relaxed);
+    }
+
     /// The first revision that was not packed when we last looked.
     pub(crate) fn min_unpacked_rev(&self) -> Revnum {
         Revnum(self.0.min_unpacked_rev.load(Ordering::Relaxed))
@@ -373,7 +402,7 @@ impl Fs {
     }
 
     pub(crate) fn instance(&self) -> Instance {
-        self.0.instance
+        self.0.instance.load()
     }
 }
 

@@ -29,11 +29,13 @@ mod open_file;
 pub mod prompt;
 mod rep;
 mod rep_cache;
+mod replaced;
 mod rev_file;
 mod revprops;
 mod revprops_write;
 mod root;
 mod shard_dirs;
+mod strays;
 mod tally;
 mod txn;
 

@@ -39,10 +39,13 @@ impl Repositories {
     /// As of [`Repository::open`].
     pub(crate) fn open(&self, path: &Path) -> Result<Repository> {
         let identity = identify(path);
-        if let Some((known, repository)) = self.open.lock().get(path)
-            && *known == identity
+        let known = self.open.lock().get(path).cloned();
+        if let Some((known, repository)) = known
+            && known == identity
         {
-            return Ok(repository.clone());
+            // Where revisions were replaced by a backup, reading this shows it. What cannot be read now fails later.
+            _ = repository.youngest();
+            return Ok(repository);
         }
         // Not under the lock: a slow disk below one repository must not stop the others.
         takes_time()?;

@@ -204,7 +204,7 @@ struct Teller<'o> {
 
 impl Observer for Teller<'_> {
     fn event(&mut self, event: Event) -> Result<()> {
-        if self.quiet {
+        if self.quiet && !matches!(event, Event::SetAside(_)) {
             return Ok(());
         }
         match event {
@@ -226,6 +226,10 @@ impl Observer for Teller<'_> {
                 .line(&format!("<<< Skipped original revision {original}")),
             Event::PropsSet(rev) => self.out.line(&format!("Properties set on revision {rev}.")),
             Event::Warning(number, text) => self.out.line(&format!("WARNING 0x{number:04x}: {text}")),
+            Event::SetAside(path) => self.out.line(&format!(
+                "WARNING: A file that was in the way of a revision was renamed to '{}'",
+                path.display()
+            )),
         }
     }
 }

@@ -44,6 +44,9 @@ impl Pack {
                 written = match event {
                     PackEvent::Start(shard) => out.print(&format!("Packing revisions in shard {shard}...")),
                     PackEvent::End(_) => out.line("done."),
+                    PackEvent::SetAside(shard) => out.print(&format!(
+                        "another pack of shard {shard} was renamed to 'svn-stray-{shard}.pack-…'..."
+                    )),
                 }
                 .and_then(|()| out.flush());
                 if written.is_err() {

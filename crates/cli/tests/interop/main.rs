@@ -27,6 +27,7 @@ mod program;
 mod random;
 mod raw;
 mod raw_writing;
+mod restored;
 mod serve;
 mod stopping;
 mod twins;

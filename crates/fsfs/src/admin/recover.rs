@@ -15,6 +15,7 @@ use crate::format::number::push_base36;
 use crate::fs::Fs;
 use crate::node::Node;
 use crate::rep_cache::RepCache;
+use crate::strays;
 
 /// Finds the youngest revision of the filesystem in REPOS/db and writes `current` anew; returns it. `current` may be damaged or
 /// missing.
@@ -51,6 +52,8 @@ pub fn run_on(db: &Path, disk: Arc<dyn Disk>, cancel: &Cancel) -> Result<Revnum>
     }
     let path = fs.layout().file("current");
     write_atomic(fs.disk(), &path, text.as_bytes(), &path)?;
+    // What was unfinished is finished by that.
+    strays::unmark(&fs, said, &fs.layout().rev(said.next()));
     // Leftovers of crashes, in nobody's way if they stay.
     _ = fs.remove_unnamed_txns();
     Ok(youngest)

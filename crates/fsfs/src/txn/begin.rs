@@ -206,6 +206,7 @@ impl Fs {
             proto,
             access: Default::default(),
             life: Life::Open,
+            instance: self.instance(),
         })
     }
 

@@ -31,6 +31,7 @@ use crate::format::number::{parse_base36, push_base36};
 use crate::fs::Fs;
 use crate::guard::WriteLock;
 use crate::rep_cache::RepCacheRow;
+use crate::strays;
 
 /// A revision that is written, in its transaction's prototype file.
 pub(crate) struct Prepared {
@@ -48,6 +49,8 @@ pub(crate) struct Finished {
     written: Written,
     /// What `current` holds, or is to hold, with this revision.
     current: String,
+    /// New names of files that were in the way.
+    set_aside: Vec<PathBuf>,
 }
 
 /// Whether a revision is durable and visible at once, or with others later.
@@ -75,6 +78,15 @@ impl Txn {
             false => None,
         };
         let lock = fs.write_lock()?;
+        if fs.instance() != self.instance {
+            return Err(Error::new(
+                Code::FS_TXN_OUT_OF_DATE,
+                format!(
+                    "Transaction '{}' builds on revisions that were replaced while it was open",
+                    self.name
+                ),
+            ));
+        }
         let prepared = match prepared {
             Some(prepared) if prepared.rev == lock.youngest().next() => prepared,
             outdated => {
@@ -83,8 +95,9 @@ impl Txn {
                 self.prepare(When::Now)?
             }
         };
-        let finished = self.finalise(&lock, prepared, now, When::Now)?;
+        let mut finished = self.finalise(&lock, prepared, now, When::Now)?;
         drop(lock);
+        let set_aside = std::mem::take(&mut finished.set_aside);
         let (rev, rows) = finished.feed(&fs);
         // 14. A crash before or during this: later commits share less.
         let mut failed = fs.add_to_rep_cache(&rows).err();
@@ -100,6 +113,7 @@ impl Txn {
         Ok(Committed {
             rev,
             post_commit_error: failed,
+            set_aside,
         })
     }
 
@@ -174,31 +188,27 @@ impl Txn {
         if state.checks_locks() {
             self.check_changed_paths(&state)?;
         }
+        let set_aside = match when {
+            When::Now => strays::clear(&fs, lock)?,
+            When::Later(_) => Vec::new(),
+        };
         // 8. A crash leaves a directory without revisions, which is no harm.
         make_shard(&fs, rev, when == When::Now)?;
-        if when == When::Now {
-            remove_strays(&fs, rev.next())?;
-        }
-        // 9. From here on the transaction has no texts. A crash leaves a revision file that nobody looks at and that the next
-        // commit replaces, and a transaction that can only be removed.
-        let sync = when == When::Now;
-        if let Err(e) = proto.publish(&fs.rev_path(rev), &file_of(&fs, previous), sync) {
-            if fs.disk().metadata(&fs.layout().proto_rev(self.id)).is_err() {
-                self.life = Life::Broken;
+        // 9 to 11.
+        let list = revprops(&state, now);
+        if let Err(e) = self.write_files(proto, rev, previous, &list, when == When::Now) {
+            if when == When::Now && self.life == Life::Broken {
+                // Under the lock, and nothing was in the way: these are ours. Those that stay have their marker.
+                _ = fs.disk().remove_file(&fs.layout().revprops(rev));
+                _ = fs.disk().remove_file(&fs.layout().rev(rev));
             }
             return Err(e);
-        }
-        self.life = Life::Broken;
-        // 10. A crash leaves a file that the next commit replaces.
-        write_revprops(&fs, rev, &revprops(&state, now), sync)?;
-        // 11.
-        if fs.conf().verify_before_commit {
-            verify_revision(&fs, rev)?;
         }
         if when == When::Now {
             // 12. The commit. A crash before it leaves the old youngest revision, after it the new one; both are whole.
             let path = fs.layout().file("current");
             write_atomic(fs.disk(), &path, current.as_bytes(), &path)?;
+            strays::unmark(&fs, previous, &fs.layout().rev(rev));
         }
         fs.set_youngest(rev);
         self.life = Life::Ended;
@@ -215,7 +225,39 @@ impl Txn {
             rows: sharing.into_rows(),
             written,
             current,
+            set_aside,
         })
+    }
+
+    /// Steps 9 to 11: gives the revision file its name, and writes the properties.
+    fn write_files(
+        &mut self,
+        proto: ProtoWriter,
+        rev: Revnum,
+        previous: Revnum,
+        list: &Props,
+        sync: bool,
+    ) -> Result<()> {
+        let fs = &self.fs;
+        // 9. From here on the transaction has no texts. A crash leaves a revision file that nobody looks at and that the next
+        // commit moves away, and a transaction that can only be removed.
+        if sync {
+            strays::mark(fs, previous, rev, &fs.layout().rev(rev))?;
+        }
+        if let Err(e) = proto.publish(&fs.rev_path(rev), &file_of(fs, previous), sync) {
+            if fs.disk().metadata(&fs.layout().proto_rev(self.id)).is_err() {
+                self.life = Life::Broken;
+            }
+            return Err(e);
+        }
+        self.life = Life::Broken;
+        // 10. A crash leaves a file that the next commit moves away.
+        write_revprops(fs, rev, list, sync)?;
+        // 11.
+        match fs.conf().verify_before_commit {
+            true => verify_revision(fs, rev),
+            false => Ok(()),
+        }
     }
 
     /// Enforces users' locks on everything that was changed.
@@ -329,21 +371,6 @@ fn file_of(fs: &Fs, rev: Revnum) -> PathBuf {
     match (fs.is_packed(rev), fs.layout().shard(rev)) {
         (true, Some(shard)) => fs.layout().pack(shard),
         _ => fs.rev_path(rev),
-    }
-}
-
-/// Removes the files of revisions from `rev` on, which do not exist: a crash has left them when a group was about to become
-/// current. What is committed now takes the place of the first of them; `recover` would take the others for what follows it.
-pub(crate) fn remove_strays(fs: &Fs, rev: Revnum) -> Result<()> {
-    let (disk, mut rev) = (fs.disk(), rev);
-    loop {
-        let path = fs.layout().rev(rev);
-        if disk.metadata(&path).is_err() {
-            return Ok(());
-        }
-        disk.remove_file(&path)
-            .map_err(|e| Error::io("Can't remove file", &path, &e))?;
-        rev = rev.next();
     }
 }
 

@@ -4,6 +4,7 @@
 //! this process see every change at once ([`Txn::root`]); other processes see what [`Txn::lay_down`] has written. A
 //! transaction that is dropped without being committed or aborted is laid down, as if it had been left open.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::checksum::Md5;
@@ -14,6 +15,7 @@ use super::begin::CLIENT_DATE;
 use super::proto_rev::ProtoRev;
 use super::state::State;
 use super::text::{TextWriter, source_of};
+use crate::cache::Instance;
 use crate::format::id::TxnId;
 use crate::format::noderev::NodeRev;
 use crate::fs::Fs;
@@ -68,6 +70,8 @@ pub struct Txn {
     pub(super) sharing: Sharing,
     pub(super) access: LockAccess,
     pub(super) life: Life,
+    /// The revisions that it builds on.
+    pub(super) instance: Instance,
 }
 
 /// What a transaction is still good for.
@@ -88,6 +92,8 @@ pub struct Committed {
     pub rev: Revnum,
     /// What failed after the revision existed (rep-cache, packing): the commit stands.
     pub post_commit_error: Option<Error>,
+    /// The new names of files that were in the way of the revision, left by a crash or beyond a lost `current`.
+    pub set_aside: Vec<PathBuf>,
 }
 
 impl Txn {

@@ -27,7 +27,7 @@ mod state;
 mod text;
 mod tree;
 
-pub(crate) use commit::{When, remove_strays};
+pub(crate) use commit::When;
 pub use edit::{Committed, LockAccess, Txn, TxnOptions};
 pub(crate) use live::LiveTxns;
 pub use standing::Standing;

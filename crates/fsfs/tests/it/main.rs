@@ -23,6 +23,7 @@ mod revprops;
 mod revprops_write;
 mod sample;
 mod sharing;
+mod strays;
 mod texts;
 mod transactions;
 mod txns;

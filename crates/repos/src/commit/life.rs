@@ -116,6 +116,12 @@ pub(crate) fn finish(
     // From here on there is a revision, and nothing that fails may say otherwise.
     let rev = committed.rev;
     let mut complaints = Vec::new();
+    for path in &committed.set_aside {
+        complaints.push(format!(
+            "A file that was in the way of revision {rev} was renamed to '{}'",
+            path.display()
+        ));
+    }
     if let Some(e) = committed.post_commit_error {
         complaints.push(format!("post commit FS processing had error:\n{}", e.message()));
     }

@@ -2,6 +2,7 @@
 //! commit of a group and its flush, so a group waits for nothing.
 
 use std::mem;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use base::{Date, Result, Revnum};
@@ -59,7 +60,7 @@ impl Commits {
         }
     }
 
-    pub(super) fn commit(&mut self, mut txn: Txn, clock: &Clock) -> Result<Revnum> {
+    pub(super) fn commit(&mut self, mut txn: Txn, clock: &Clock) -> Result<(Revnum, Vec<PathBuf>)> {
         let committed = match self {
             Commits::Single(_) => txn.commit(&**clock)?,
             Commits::Group { batch, count, since } => {
@@ -71,7 +72,7 @@ impl Commits {
             }
         };
         match committed.post_commit_error {
-            None => Ok(committed.rev),
+            None => Ok((committed.rev, committed.set_aside)),
             Some(error) => Err(error),
         }
     }

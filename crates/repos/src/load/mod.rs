@@ -21,6 +21,7 @@ mod revprops;
 
 use std::cell::RefCell;
 use std::io::{BufRead, Read};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use base::{Cancel, Code, Error, FsPath, Props, RelPath, Result, Revnum, props};
@@ -117,6 +118,8 @@ pub enum Event {
     PropsSet(Revnum),
     /// Something is strange but no reason to stop: its number and a text.
     Warning(u16, &'static str),
+    /// A file that was in the way of a revision has this name now.
+    SetAside(PathBuf),
 }
 
 /// Hears how loading goes on.
@@ -324,7 +327,10 @@ impl Loader<'_> {
             life::around_hook(&mut txn, |name| hooks.pre_commit(name, None, &[]))?;
         }
         let name = txn.name().to_owned();
-        let rev = self.group.borrow_mut().commits.commit(txn, self.clock)?;
+        let (rev, set_aside) = self.group.borrow_mut().commits.commit(txn, self.clock)?;
+        for path in set_aside {
+            self.tell(Event::SetAside(path))?;
+        }
         if let Some(hooks) = &self.options.post_commit {
             hooks.post_commit(rev, &name)?;
         }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use base::{Error, Result};
 
-use crate::disk::{Disk, FileMeta, is_missing};
+use crate::disk::{Disk, DiskFile, FileMeta, is_missing};
+use crate::strays::set_aside;
 
 /// Copies between two places on one disk.
 pub(super) struct Copier<'a> {
@@ -57,16 +58,61 @@ impl Copier<'_> {
         }
     }
 
-    /// Makes a directory with the permissions of another, unless it is there.
-    pub(super) fn directory(&self, like: &Path, path: &Path) -> Result<()> {
-        match self.disk.create_dir(path) {
-            Ok(()) => {}
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => return Ok(()),
-            Err(e) => return Err(Error::io("Can't create directory", path, &e)),
+    /// As [`Copier::file`], for a file of revisions. What is there and is no part of a copy may be the only copy of something
+    /// that was acknowledged: it is renamed to a name in `db`. True for such a file, too.
+    pub(super) fn revisions(&self, from: &Path, to: &Path, db: &Path, name: &str) -> Result<(bool, bool)> {
+        let is_other = !self.is_fresh && self.is_other(from, to)?;
+        if is_other {
+            set_aside(self.disk, db, to, name)?;
         }
-        self.disk
-            .copy_permissions(like, path)
-            .map_err(|e| Error::io("Can't set permissions on directory", path, &e))
+        Ok((self.file(from, to)?, is_other))
+    }
+
+    /// True if there is a file at `to` that holds anything but the beginning of `from`.
+    fn is_other(&self, from: &Path, to: &Path) -> Result<bool> {
+        let (Some(source), Some(copy)) = (self.metadata(from)?, self.metadata(to)?) else {
+            return Ok(false);
+        };
+        if is_copy(&source, &copy) || copy.is_dir {
+            return Ok(false);
+        }
+        if copy.len > source.len {
+            return Ok(true);
+        }
+        let open = |path: &Path| {
+            let opened = self.disk.open(path);
+            opened.map_err(|e| Error::io("Can't open file", path, &e))
+        };
+        let (source, copy) = (open(from)?, open(to)?);
+        let (mut theirs, mut ours) = (Vec::new(), Vec::new());
+        let mut at = 0;
+        loop {
+            let read = |file: &dyn DiskFile, path: &Path, bytes: &mut Vec<u8>| {
+                bytes.clear();
+                let read = file.append_at(bytes, COMPARED, at);
+                read.map_err(|e| Error::io("Can't read file", path, &e))
+            };
+            let length = read(&*copy, to, &mut ours)?;
+            read(&*source, from, &mut theirs)?;
+            if length == 0 {
+                return Ok(false);
+            }
+            if !theirs.starts_with(&ours) {
+                return Ok(true);
+            }
+            at += length as u64;
+        }
+    }
+
+    /// Makes a directory, unless it is there. It gets the permissions that the umask leaves, as the incumbent's: the source's
+    /// may be without the right to write, or another group's.
+    pub(super) fn directory(&self, path: &Path) -> Result<()> {
+        match self.disk.create_dir(path) {
+            Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => {
+                Err(Error::io("Can't create directory", path, &e))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Copies a directory of directories of files, if it is there. What vanishes meanwhile was not to be copied.
@@ -76,7 +122,7 @@ impl Copier<'_> {
             let Some(names) = self.names(&from)? else {
                 continue;
             };
-            self.directory(&from, &to)?;
+            self.directory(&to)?;
             for name in names {
                 let (from, to) = (from.join(&name), to.join(&name));
                 match self.metadata(&from)? {
@@ -153,3 +199,6 @@ fn missing(path: &Path) -> Error {
     let e = std::io::Error::from_raw_os_error(rustix::io::Errno::NOENT.raw_os_error());
     Error::io("Can't copy file", path, &e)
 }
+
+/// Bytes compared at once.
+const COMPARED: usize = 64 << 10;

@@ -22,6 +22,7 @@ use crate::disk::{ATTEMPTS, Create, is_missing, read_replaced, write_atomic};
 use crate::fs::Fs;
 use crate::layout::Layout;
 use crate::rep_cache::RepCache;
+use crate::strays::set_aside;
 
 /// How to copy.
 #[derive(Clone, Copy, Debug, Default)]
@@ -116,6 +117,16 @@ fn check(src: &Fs, old: &Fs) -> Result<()> {
     }
     src.refresh_min_unpacked_rev()?;
     old.refresh_min_unpacked_rev()?;
+    // Each root names the one before: where these are equal all before are.
+    // Damage is found by reading, not here.
+    if let (Ok(here), Ok(there)) = (src.root_noderev(old_youngest), old.root_noderev(old_youngest))
+        && *here != *there
+    {
+        return refuse(format!(
+            "Revision {old_youngest} of the hotcopy destination is not the one of the hotcopy source: the source was restored or \
+             rebuilt, and the destination may hold the only copy of revisions that the source has lost. Copy to another place"
+        ));
+    }
     let packed = |fs: &Fs| fs.min_unpacked_rev().0.saturating_sub(1);
     if old.min_unpacked_rev() > src.min_unpacked_rev() {
         return refuse(format!(
@@ -139,17 +150,18 @@ impl Hotcopy<'_> {
     /// Makes the directories and those small files that are not copies. They do not make a filesystem yet.
     fn skeleton(&self) -> Result<()> {
         let from = self.src.layout();
-        self.copier.directory(from.db(), self.dst.db())?;
+        self.copier.directory(self.dst.db())?;
+        self.copier
+            .disk
+            .share_group(self.dst.db())
+            .map_err(|e| Error::io("Can't set permissions on directory", self.dst.db(), &e))?;
         let mut directories = vec!["revs", "revprops", "transactions"];
         if self.src.format().has_protorevs_dir() {
             directories.push("txn-protorevs");
         }
         for name in directories {
-            self.copier.directory(&from.file(name), &self.dst.file(name))?;
+            self.copier.directory(&self.dst.file(name))?;
         }
-        // Never empty: the incumbent's hotcopy goes on where there is none, but not where it says nothing.
-        let fs_type = self.dst.file("fs-type");
-        write_atomic(self.copier.disk, &fs_type, b"fsfs\n", &from.file("current"))?;
         let mut files = vec![("write-lock", Vec::new())];
         if self.src.format().has_protorevs_dir() {
             files.push(("txn-current-lock", Vec::new()));
@@ -172,7 +184,16 @@ impl Hotcopy<'_> {
             file.append(&bytes)
                 .map_err(|e| Error::io("Can't write to file", &path, &e))?;
         }
-        Ok(())
+        if self.src.format().has_packing() {
+            let (like, path) = (from.file("min-unpacked-rev"), self.dst.file("min-unpacked-rev"));
+            self.copier
+                .disk
+                .copy_permissions(&like, &path)
+                .map_err(|e| Error::io("Can't set permissions on file", &path, &e))?;
+        }
+        // Never empty: the incumbent's hotcopy goes on where there is none, but not where it says nothing.
+        let like = self.dst.file("write-lock");
+        write_atomic(self.copier.disk, &self.dst.file("fs-type"), b"fsfs\n", &like)
     }
 
     /// Copies revisions with their properties and makes them current.
@@ -216,8 +237,13 @@ impl Hotcopy<'_> {
             // With the counters that belong to this revision.
             false => current,
         };
-        let like = self.src.layout().file("current");
-        write_atomic(disk, &self.dst.file("current"), &text, &like)
+        let path = self.dst.file("current");
+        let like = match self.copier.metadata(&path)? {
+            Some(_) => path.clone(),
+            // As the umask leaves it.
+            None => self.dst.file("write-lock"),
+        };
+        write_atomic(disk, &path, &text, &like)
     }
 
     /// Copies every revision up to `youngest`, those below `packed` as packs.
@@ -266,9 +292,24 @@ impl Hotcopy<'_> {
         }
         write_atomic(disk, &path, format!("{packed}\n").as_bytes(), &path)?;
         let size = self.src.format().shard_size;
+        let youngest = self.old_youngest();
         for shard in old.0 / size..packed.0 / size {
-            self.copier
-                .remove_tree(&self.dst.file("revs").join(shard.to_string()))?;
+            let unpacked = self.dst.file("revs").join(shard.to_string());
+            // Files beyond the youngest revision are nothing that was copied.
+            let is_stray = |rev| self.copier.metadata(&self.dst.rev(Revnum(rev)));
+            let mut beyond = (youngest.0 + 1).max(shard * size)..(shard + 1) * size;
+            let has_strays = beyond.try_fold(false, |found, rev| {
+                Ok::<_, Error>(found || is_stray(rev)?.is_some())
+            })?;
+            match has_strays {
+                true => drop(set_aside(
+                    disk,
+                    self.dst.db(),
+                    &unpacked,
+                    &format!("shard-{shard}"),
+                )?),
+                false => self.copier.remove_tree(&unpacked)?,
+            }
             if !self.src.format().has_packed_revprops() {
                 continue;
             }
@@ -289,6 +330,13 @@ impl Hotcopy<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The youngest revision of the destination before this copy.
+    fn old_youngest(&self) -> Revnum {
+        let text = read_replaced(self.copier.disk, &self.dst.file("current"));
+        let rev = text.ok().and_then(|text| self.src.youngest_in(&text).ok());
+        rev.unwrap_or(Revnum::ZERO)
     }
 
     /// Copies what is not revisions.
@@ -321,6 +369,7 @@ impl Hotcopy<'_> {
         self.copier
             .disk
             .copy_permissions(&from, &to)
+            .and_then(|()| self.copier.disk.set_writable(&to))
             .map_err(|e| Error::io("Can't set permissions on file", &to, &e))?;
         // Rows of revisions that came after the copied ones would make commits to the copy fail.
         let current = read_replaced(self.copier.disk, &self.dst.file("current"))?;

@@ -14,6 +14,7 @@ use crate::format::revprops_pack::RevpropsManifest;
 use crate::fs::Fs;
 use crate::layout::Layout;
 use crate::revprops_write::file_name;
+use crate::strays::set_aside;
 
 /// What one thread copies before it asks for more.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,9 +95,15 @@ impl Shards<'_> {
         for rev in revs.map(Revnum) {
             self.cancel.check()?;
             let (from, to) = (self.src.layout().rev(rev), self.dst.rev(rev));
-            self.directory_of(&from, &to)?;
+            self.directory_of(&to)?;
+            let (is_copied, is_other) =
+                self.copier
+                    .revisions(&from, &to, self.dst.db(), &format!("r{rev}"))?;
+            if is_other {
+                self.set_revprops_aside(rev)?;
+            }
             // Both, even if the first is new.
-            let is_copied = self.copier.file(&from, &to)? | self.revprops(rev)?;
+            let is_copied = is_copied | self.revprops(rev)?;
             copied.extend(is_copied.then_some(Copied { start: rev, end: rev }));
         }
         Ok(copied)
@@ -105,13 +112,25 @@ impl Shards<'_> {
     /// Copies one unpacked property list.
     fn revprops(&self, rev: Revnum) -> Result<bool> {
         let (from, to) = (self.src.layout().revprops(rev), self.dst.revprops(rev));
-        self.directory_of(&from, &to)?;
+        self.directory_of(&to)?;
         self.copier.file(&from, &to)
+    }
+
+    /// Renames the property list of a revision that was not a copy.
+    fn set_revprops_aside(&self, rev: Revnum) -> Result<()> {
+        let path = self.dst.revprops(rev);
+        match self.copier.metadata(&path)? {
+            Some(meta) if !meta.is_dir => {
+                let name = format!("revprops-r{rev}");
+                set_aside(self.copier.disk, self.dst.db(), &path, &name).map(drop)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Copies the directory of a pack file, which never changes.
     fn pack_dir(&self, pack: &Path, to: &Path) -> Result<bool> {
-        self.directory_of(pack, to)?;
+        self.directory_of(to)?;
         let mut is_copied = false;
         if !self.src.format().logical {
             let manifest = OsString::from("manifest");
@@ -119,7 +138,9 @@ impl Shards<'_> {
                 .copier
                 .file(&pack.with_file_name(&manifest), &to.with_file_name(&manifest))?;
         }
-        Ok(is_copied | self.copier.file(pack, to)?)
+        let shard = to.parent().and_then(Path::file_name).unwrap_or_default();
+        let name = format!("{}.file", shard.to_string_lossy());
+        Ok(is_copied | self.copier.revisions(pack, to, self.dst.db(), &name)?.0)
     }
 
     /// Copies a shard's packed properties: the files that a manifest names, and then that manifest. One that is gone by then has
@@ -129,7 +150,7 @@ impl Shards<'_> {
             self.src.layout().revprops_pack_dir(shard),
             self.dst.revprops_pack_dir(shard),
         );
-        self.copier.directory(&from, &to)?;
+        self.copier.directory(&to)?;
         let mut attempt = 1;
         loop {
             match self.packed_revprops_once(shard, &from, &to) {
@@ -174,11 +195,11 @@ impl Shards<'_> {
         Ok(is_copied)
     }
 
-    /// Makes the directory of `to` like that of `from`.
-    fn directory_of(&self, from: &Path, to: &Path) -> Result<()> {
-        match (from.parent(), to.parent()) {
-            (Some(from), Some(to)) => self.copier.directory(from, to),
-            _ => Ok(()),
+    /// Makes the directory of a file.
+    fn directory_of(&self, to: &Path) -> Result<()> {
+        match to.parent() {
+            Some(to) => self.copier.directory(to),
+            None => Ok(()),
         }
     }
 }

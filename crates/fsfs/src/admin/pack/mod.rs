@@ -21,6 +21,7 @@ pub(super) use self::revprops::{pack as pack_revprops, remove_unpacked as remove
 use crate::disk::{Disk, DiskWriter, is_missing, write_atomic};
 use crate::fs::Fs;
 use crate::guard::{PackLock, WriteLock};
+use crate::strays::set_aside;
 
 /// How a run goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,8 @@ pub enum PackEvent {
     Start(u64),
     /// This shard is packed.
     End(u64),
+    /// A pack of this shard with other revisions was there, and has a name now that begins with `svn-stray-`.
+    SetAside(u64),
 }
 
 /// Packs every complete shard. Without shards (linear layout) or without a complete one, nothing happens.
@@ -90,6 +93,9 @@ pub fn run_within(
         for shard in first..end {
             notify(PackEvent::Start(shard));
             let prepared = take.recv().map_err(|_| Error::bare(Code::CANCELLED))??;
+            if prepared.set_aside {
+                notify(PackEvent::SetAside(shard));
+            }
             prepared.switch_over(fs, &lock, cancel)?;
             notify(PackEvent::End(shard));
         }
@@ -108,22 +114,29 @@ struct Prepared {
     shard: u64,
     dir: PathBuf,
     files: Vec<(PathBuf, Box<dyn DiskWriter>)>,
+    /// Another pack was in the way.
+    set_aside: bool,
 }
 
 impl Prepared {
     fn write(fs: &Fs, shard: u64, max_items: usize, cancel: &Cancel) -> Result<Prepared> {
         let pack = fs.layout().pack(shard);
         let dir = pack.parent().unwrap_or(Path::new(".")).to_owned();
-        // Left by a run that did not come to its end.
-        remove_dir(fs.disk(), &dir)?;
-        create_dir(fs.disk(), &dir)?;
         let first = Revnum(shard * fs.format().shard_size);
+        check_sources(fs, first)?;
+        let set_aside = clear_dir(fs, first, &dir)?;
+        create_dir(fs.disk(), &dir)?;
         let files = if fs.format().logical {
             vec![(pack.clone(), logical::write(fs, first, &pack, max_items, cancel)?)]
         } else {
             physical::write(fs, first, &pack, &fs.layout().manifest(shard), cancel)?
         };
-        Ok(Prepared { shard, dir, files })
+        Ok(Prepared {
+            shard,
+            dir,
+            files,
+            set_aside,
+        })
     }
 
     /// Makes the pack durable and then current.
@@ -155,7 +168,7 @@ impl Prepared {
             revprops::remove_unpacked(fs, self.shard, &write_lock)?;
             // Left by runs that did not come to their end.
             for shard in (1..self.shard).rev() {
-                if !revprops::remove_unpacked(fs, shard, &write_lock)? {
+                if !revprops::is_packed(fs, shard) || !revprops::remove_unpacked(fs, shard, &write_lock)? {
                     break;
                 }
             }
@@ -168,6 +181,48 @@ impl Prepared {
         drop(self.files);
         _ = remove_dir(fs.disk(), &self.dir);
     }
+}
+
+/// Nothing of a shard is removed before all of it can be packed.
+fn check_sources(fs: &Fs, first: Revnum) -> Result<()> {
+    for rev in (first.0..first.0 + fs.format().shard_size).map(Revnum) {
+        let mut paths = vec![fs.layout().rev(rev)];
+        if fs.format().has_packed_revprops() {
+            paths.push(fs.layout().revprops(rev));
+        }
+        for path in paths {
+            let there = fs.disk().metadata(&path);
+            there.map_err(|e| Error::io("Can't open file", &path, &e))?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes what a run has left that did not come to its end. A pack that is whole and holds other revisions than those that
+/// are to be packed is renamed: then the answer is true.
+fn clear_dir(fs: &Fs, first: Revnum, dir: &Path) -> Result<bool> {
+    if !holds_others(fs, first) {
+        return remove_dir(fs.disk(), dir).map(|_| false);
+    }
+    let name = dir.file_name().unwrap_or_default().to_string_lossy();
+    set_aside(fs.disk(), fs.path(), dir, &name).map(|_| true)
+}
+
+/// True if the pack of the shard that begins with `first` can be read, and is not a pack of the revision files that are there.
+fn holds_others(fs: &Fs, first: Revnum) -> bool {
+    let size = fs.format().shard_size;
+    if fs.disk().metadata(&fs.layout().pack(first.0 / size)).is_err() {
+        return false;
+    }
+    let last = Revnum(first.0 + size - 1);
+    let view = fs.ahead(last);
+    view.assume_packed(last.next());
+    (first.0..=last.0).map(Revnum).any(|rev| {
+        let Ok(packed) = view.root_noderev(rev) else {
+            return false;
+        };
+        fs.root_noderev(rev).map_or(true, |root| *root != *packed)
+    })
 }
 
 fn set_min_unpacked_rev(fs: &Fs, rev: Revnum, _: &WriteLock) -> Result<()> {

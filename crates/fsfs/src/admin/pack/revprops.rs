@@ -16,9 +16,6 @@ use crate::revprops_write::{PER_LIST, file_name};
 pub(in crate::admin) fn pack(fs: &Fs, shard: u64, aim: u64, compress: bool, _: &WriteLock) -> Result<()> {
     let disk = fs.disk();
     let dir = fs.layout().revprops_pack_dir(shard);
-    // Left by a run that did not come to its end.
-    remove_dir(disk, &dir)?;
-    create_dir(disk, &dir)?;
     let size = fs.format().shard_size;
     // Revision 0's list is never packed.
     let first = (shard * size).max(1);
@@ -28,6 +25,9 @@ pub(in crate::admin) fn pack(fs: &Fs, shard: u64, aim: u64, compress: bool, _: &
             .map_err(|e| Error::io("Can't open file", &path, &e))
     });
     let lists = lists.collect::<Result<Vec<_>>>()?;
+    // Left by a run that did not come to its end, and of no use as the lists are here.
+    remove_dir(disk, &dir)?;
+    create_dir(disk, &dir)?;
     let sizes: Vec<u64> = lists.iter().map(|list| list.len() as u64).collect();
     let mut names = Vec::with_capacity(lists.len());
     let mut unsynced = Vec::new();
@@ -52,6 +52,12 @@ pub(in crate::admin) fn pack(fs: &Fs, shard: u64, aim: u64, compress: bool, _: &
         .map_err(|e| Error::io("Can't set permissions on directory", &dir, &e))?;
     sync_dir(disk, &dir)?;
     sync_dir(disk, &fs.layout().file("revprops"))
+}
+
+/// True if a shard has packed property lists.
+pub(super) fn is_packed(fs: &Fs, shard: u64) -> bool {
+    let manifest = fs.layout().revprops_pack_dir(shard).join("manifest");
+    fs.disk().metadata(&manifest).is_ok_and(|meta| meta.len > 0)
 }
 
 /// Removes the property lists of a packed shard that have files of their own; false if there are none. Revision 0's stays.

@@ -1,0 +1,271 @@
+//! Repositories that an administrator changes under a running server: a backup put in place, another repository with the same
+//! UUID, an upgrade, a pack. What is served afterwards is what is on disk, over new connections and over open ones.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use testkit::probe::{Item, Probe, flag, list, text};
+use testkit::server::Server;
+use testkit::server::http::{READ_FREELY, Site};
+use testkit::server::transport::Transport;
+use testkit::{Side, Tool, scratch};
+
+/// What the administrator does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Change {
+    /// Revisions 4 and 5 and `current` as a backup of revision 3 has them: everything else stays.
+    FilesBack,
+    /// The same, and commits by another process before the server looks again.
+    FilesBackAndOn,
+    /// The directory is replaced by the backup.
+    DirectoryBack,
+    /// The directory is replaced by another repository with the same UUID and as many revisions.
+    Another,
+    /// A new instance ID.
+    SetUuid,
+    /// Upgraded to the newest format.
+    Upgrade,
+    /// Packed.
+    Pack,
+}
+
+const CHANGES: [Change; 7] = [
+    Change::FilesBack,
+    Change::FilesBackAndOn,
+    Change::DirectoryBack,
+    Change::Another,
+    Change::SetUuid,
+    Change::Upgrade,
+    Change::Pack,
+];
+
+struct Place {
+    root: TempDir,
+    path: PathBuf,
+}
+
+impl Place {
+    /// Five revisions, of which the first three are in `backup` too.
+    fn new(version: &str) -> Place {
+        let root = scratch();
+        let place = Place {
+            path: root.path().join("repo"),
+            root,
+        };
+        let create = Tool::new("svnadmin").args(["create", "--compatible-version", version]);
+        create.arg(&place.path).ok();
+        small_shards(&place.path);
+        std::fs::write(
+            place.path.join("conf/svnserve.conf"),
+            "[general]\nanon-access = write\n",
+        )
+        .expect("because it was just made");
+        for rev in 1..=5 {
+            if rev == 4 {
+                copy(&place.path, &place.root.path().join("backup"));
+            }
+            put(&place.url(), &format!("old {rev}"));
+        }
+        place
+    }
+
+    fn url(&self) -> String {
+        format!("file://{}", self.path.display())
+    }
+
+    fn change(&self, change: Change) {
+        let (db, backup) = (self.path.join("db"), self.root.path().join("backup"));
+        let back = || {
+            for kind in ["revs", "revprops"] {
+                for rev in [4, 5] {
+                    std::fs::remove_file(db.join(kind).join((rev / 2).to_string()).join(rev.to_string()))
+                        .expect("because it is there");
+                }
+            }
+            for name in ["current", "txn-current", "rep-cache.db"] {
+                std::fs::copy(backup.join("db").join(name), db.join(name)).expect("because it is there");
+            }
+        };
+        match change {
+            Change::FilesBack => back(),
+            Change::FilesBackAndOn => {
+                back();
+                (4..=6).for_each(|rev| put(&self.url(), &format!("new {rev}")));
+            }
+            Change::DirectoryBack => {
+                std::fs::remove_dir_all(&self.path).expect("because it is ours");
+                copy(&backup, &self.path);
+            }
+            Change::Another => {
+                let uuid = Tool::new("svnlook").arg("uuid").arg(&self.path).ok().out();
+                let conf = std::fs::read(self.path.join("conf/svnserve.conf")).expect("because it is there");
+                std::fs::remove_dir_all(&self.path).expect("because it is ours");
+                Tool::new("svnadmin").arg("create").arg(&self.path).ok();
+                std::fs::write(self.path.join("conf/svnserve.conf"), conf).expect("because it is there");
+                (1..=5).for_each(|rev| put(&self.url(), &format!("new {rev}")));
+                Tool::new("svnadmin")
+                    .arg("setuuid")
+                    .arg(&self.path)
+                    .arg(uuid.trim())
+                    .ok();
+            }
+            Change::SetUuid => {
+                let uuid = Tool::new("svnlook").arg("uuid").arg(&self.path).ok().out();
+                Tool::new("svnadmin")
+                    .arg("setuuid")
+                    .arg(&self.path)
+                    .arg(uuid.trim())
+                    .ok();
+            }
+            Change::Upgrade => drop(Tool::new("svnadmin").arg("upgrade").arg(&self.path).ok()),
+            Change::Pack => drop(Tool::new("svnadmin").args(["pack", "-q"]).arg(&self.path).ok()),
+        }
+    }
+
+    fn youngest(&self) -> u64 {
+        let text = Tool::new("svnlook").arg("youngest").arg(&self.path).ok().out();
+        text.trim().parse().expect("a number")
+    }
+
+    fn text(&self, rev: u64) -> String {
+        let rev = rev.to_string();
+        Tool::new("svnlook")
+            .args(["cat", "-r", &rev])
+            .arg(&self.path)
+            .arg("file")
+            .ok()
+            .out()
+    }
+}
+
+fn small_shards(path: &Path) {
+    let format = path.join("db/format");
+    let text = std::fs::read_to_string(&format).expect("because it was just made");
+    _ = std::fs::remove_file(&format);
+    std::fs::write(&format, text.replace("sharded 1000", "sharded 2")).expect("because it was just made");
+}
+
+fn copy(from: &Path, to: &Path) {
+    Tool::new("cp").arg("-a").arg(from).arg(to).ok();
+}
+
+/// Commits the file with a text.
+fn put(url: &str, text: &str) {
+    let log = format!("log of {text}");
+    let mucc = Tool::new("svnmucc").args(["--non-interactive", "-U", url, "-m", &log]);
+    mucc.args(["put", "-", "file"]).stdin(text).ok();
+}
+
+fn svn(args: &[&str]) -> testkit::Output {
+    Tool::new("svn")
+        .args(args)
+        .args(["--non-interactive", "--no-auth-cache"])
+        .run()
+}
+
+/// The file in the youngest revision.
+fn head(connection: &mut Probe) -> String {
+    let said = connection.ask("get-file", vec![text("file"), list([]), flag(false), flag(true)]);
+    assert_eq!(
+        said.items().first(),
+        Some(&Item::Word("success".into())),
+        "{said:?}"
+    );
+    let mut bytes = Vec::new();
+    while let Item::Text(piece) = connection.read() {
+        if piece.is_empty() {
+            break;
+        }
+        bytes.extend(piece);
+    }
+    connection.read();
+    String::from_utf8(bytes).expect("because it is a text")
+}
+
+fn check(transport: Transport, version: &str, change: Change) {
+    let what = format!("{transport:?} {version} {change:?}");
+    let place = Place::new(version);
+    let server = Arc::new(match transport {
+        Transport::Svn => Server::svnserve(Side::Ours, place.root.path(), &[]),
+        _ => Server::site(
+            Side::Ours,
+            &Site {
+                transport,
+                apache: READ_FREELY,
+                ..Site::plain(place.root.path())
+            },
+        ),
+    });
+    let url = crate::pair::url(transport, server.port(), "repo");
+    let at = |rev: u64| format!("{url}/file@{rev}");
+    // Everything is in memory, and one connection is open.
+    let wc = place.root.path().join("wc").display().to_string();
+    assert_eq!(svn(&["checkout", "-q", &url, &wc]).code, 0, "{what}");
+    for rev in 1..=5 {
+        assert_eq!(svn(&["cat", &at(rev)]).out(), format!("old {rev}"), "{what}");
+    }
+    assert_eq!(svn(&["log", "-q", "-v", &url]).code, 0, "{what}");
+    let connect = || Probe::connect_as(server.clone(), url.clone(), None);
+    let mut open = (transport == Transport::Svn).then(connect);
+    if let Some(open) = &mut open {
+        assert_eq!(head(open), "old 5", "{what}");
+    }
+
+    place.change(change);
+
+    // An open connection cannot see that as many revisions of another repository are there; a new one does.
+    if let Some(open) = &mut open
+        && change != Change::Another
+    {
+        assert_eq!(head(open), place.text(place.youngest()), "{what}");
+    }
+    // The client reads HEAD, and each revision.
+    let youngest = place.youngest();
+    let read_all = |when: &str| {
+        assert_eq!(
+            svn(&["cat", &format!("{url}/file")]).out(),
+            place.text(place.youngest()),
+            "{what}, {when}"
+        );
+        for rev in 1..=place.youngest() {
+            assert_eq!(
+                svn(&["cat", &at(rev)]).out(),
+                place.text(rev),
+                "{what}, {when}, r{rev}"
+            );
+        }
+    };
+    read_all("after it");
+    // A commit goes on top of what is there.
+    let log = Tool::new("svnmucc").args(["--non-interactive", "-U", &url, "-m", "on top"]);
+    let said = log
+        .args(["-u", "alice", "-p", "secret", "put", "-", "file"])
+        .stdin("on top")
+        .run();
+    assert_eq!(said.code, 0, "{what}: {said:?}");
+    assert_eq!(place.youngest(), youngest + 1, "{what}");
+    read_all("after a commit");
+    let logged = svn(&["log", "-v", &url]).out();
+    let stored = svn(&["log", "-v", &place.url()]).out();
+    assert_eq!(logged, stored, "{what}");
+    Tool::new("svnadmin").args(["verify", "-q"]).arg(&place.path).ok();
+}
+
+#[test]
+fn over_svn() {
+    for change in CHANGES {
+        for version in ["1.6", "1.14"] {
+            check(Transport::Svn, version, change);
+        }
+    }
+}
+
+#[test]
+fn over_http() {
+    for change in CHANGES {
+        for version in ["1.6", "1.14"] {
+            check(Transport::Http, version, change);
+        }
+    }
+}
