@@ -157,6 +157,8 @@ fn copy_around(source: &Path, destination: &Path, below: &Path, cancel: &Cancel)
             copy_around(source, destination, &at, cancel)?;
         } else if kind.is_symlink() {
             copy_link(&from, &to)?;
+        } else if kind.is_file() && below == Path::new("locks") {
+            copy_lock_file(&from, &to)?;
         } else if kind.is_file() {
             copy_file(&from, &to)?;
         }
@@ -179,6 +181,15 @@ fn copy_file(from: &Path, to: &Path) -> Result<()> {
     let temporary = to.with_file_name(name);
     fs::copy(from, &temporary).map_err(failed)?;
     fs::rename(&temporary, to).map_err(failed)
+}
+
+/// Makes a lock file like `from`, with the permissions that the umask leaves: it must be open to whoever uses the copy.
+fn copy_lock_file(from: &Path, to: &Path) -> Result<()> {
+    if to.exists() {
+        return Ok(());
+    }
+    let text = fs::read(from).map_err(|e| Error::io("Can't open file", from, &e))?;
+    fs::write(to, text).map_err(|e| Error::io("Can't create file", to, &e))
 }
 
 fn copy_link(from: &Path, to: &Path) -> Result<()> {

@@ -4,6 +4,7 @@ mod arguments;
 mod configuration;
 mod loading;
 mod mergeinfo;
+mod ordinary_user;
 mod pair;
 mod random;
 mod script;
