@@ -53,7 +53,7 @@ pub use history::History;
 pub use kept_answer::{AnswerPart, ToldRevision};
 pub use lock_write::{LockRequest, LockTarget};
 pub use log_records::LogRecord;
-pub use node::{Node, Relation, RepKey};
+pub use node::{Above, Node, Relation, RepKey};
 pub use rep::{DeltaStream, EncodedText, Piece as TextPiece, TextReader};
 pub use root::Root;
 pub use tally::CacheCounts;

@@ -46,7 +46,58 @@ pub struct RepKey {
     owner: Option<NodeRevId>,
 }
 
+/// The directories above a path, the nearest first; see [`Root::above`].
+pub struct Above {
+    root: Root,
+    path: FsPath,
+    /// From the root down to the next one.
+    noderevs: Vec<Arc<NodeRev>>,
+}
+
+impl Iterator for Above {
+    type Item = Node;
+
+    fn next(&mut self) -> Option<Node> {
+        let noderev = self.noderevs.pop()?;
+        self.path = self.path.parent()?;
+        Some(Node::new(self.root.clone(), self.path.clone(), noderev))
+    }
+}
+
 impl Root {
+    /// The node that `entry` names, whose path is `path`: for walks that hold the entries of directories but not the
+    /// directories themselves.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` and what reading a file may say.
+    pub fn entry_node(&self, entry: &DirEntry, path: FsPath) -> Result<Node> {
+        let noderev = self.fs().noderev(&entry.id)?;
+        if noderev.kind != entry.kind {
+            let id = &entry.id;
+            return Err(Error::new(
+                Code::FS_CORRUPT,
+                format!("Directory entry's kind is not that of node '{id}'"),
+            ));
+        }
+        Ok(Node::new(self.clone(), path, noderev))
+    }
+
+    /// The directories above `path`, from its parent up to the root. The tree is walked once, however deep it is.
+    ///
+    /// # Errors
+    /// As [`Root::node`] for the parent.
+    pub fn above(&self, path: &FsPath) -> Result<Above> {
+        let noderevs = match path.parent() {
+            Some(parent) => self.noderevs_along(&parent)?,
+            None => Vec::new(),
+        };
+        Ok(Above {
+            root: self.clone(),
+            path: path.clone(),
+            noderevs,
+        })
+    }
+
     /// As [`Root::try_node`], for a path that somebody is likely to have remembered ([`Node::remember_at`]).
     ///
     /// # Errors
@@ -252,19 +303,12 @@ impl Node {
     /// # Errors
     /// `FS_CORRUPT` and what reading a file may say.
     pub fn child_of(&self, entry: &DirEntry) -> Result<Node> {
-        let noderev = self.fs().noderev(&entry.id)?;
-        if noderev.kind != entry.kind {
-            let id = &entry.id;
-            return Err(Error::new(
-                Code::FS_CORRUPT,
-                format!("Directory entry's kind is not that of node '{id}'"),
-            ));
-        }
-        Ok(Node::new(
-            self.root().clone(),
-            self.path().join_str(&entry.name),
-            noderev,
-        ))
+        self.root().entry_node(entry, self.path().join_str(&entry.name))
+    }
+
+    /// The same node-revision at another path of the same tree. The caller vouches for the path.
+    pub fn at(&self, path: FsPath) -> Node {
+        Node::new(self.root().clone(), path, self.shared_noderev())
     }
 
     /// Bytes of the text.

@@ -173,10 +173,17 @@ impl Root {
     /// The node-revisions on the way to a path that exists, the root first and the path's own last.
     pub(crate) fn noderevs_along(&self, path: &FsPath) -> Result<Vec<Arc<NodeRev>>> {
         let mut along = vec![self.root_noderev()?];
+        let mut at = 0;
         for name in path.components() {
-            let entries = self.entries(&along[along.len() - 1])?;
-            let entry = dir::find(&entries, name).ok_or_else(|| self.not_found(path))?;
-            along.push(self.fs().noderev(&entry.id)?);
+            let dir = &along[along.len() - 1];
+            if dir.kind != NodeKind::Dir {
+                return Err(self.not_directory(&prefix(path, at)));
+            }
+            let Some((_, id)) = self.fs().dir_entry(dir, name)? else {
+                return Err(self.not_found(path));
+            };
+            along.push(self.fs().noderev(&id)?);
+            at += 1 + name.len();
         }
         Ok(along)
     }

@@ -243,15 +243,11 @@ impl Repository {
     ) -> Result<Vec<(RelPath, Props)>> {
         let root = self.fs().root(rev)?;
         let mut found = Vec::new();
-        for dir in std::iter::successors(path.parent(), FsPath::parent) {
-            if !readable.read(&dir) {
+        for dir in root.above(path)? {
+            if !dir.has_props() || !readable.read(dir.path()) {
                 continue;
             }
-            let node = root.node(&dir)?;
-            if !node.has_props() {
-                continue;
-            }
-            let own = node.props()?;
+            let own = dir.props()?;
             let chosen: Props = match name {
                 None => Props::clone(&own),
                 Some(name) => own
@@ -261,7 +257,7 @@ impl Repository {
                     .collect(),
             };
             if !chosen.is_empty() {
-                found.push((dir.to_rel(), chosen));
+                found.push((dir.path().to_rel(), chosen));
             }
         }
         found.reverse();

@@ -62,7 +62,7 @@ pub fn get(
         }
         if descendants {
             let all = readable.subtree(path) == Subtree::All;
-            below(&node, path, all, readable, &mut found)?;
+            below(&node, all, readable, &mut found)?;
         }
     }
     Ok(found)
@@ -102,9 +102,9 @@ pub(crate) fn passed(info: Mergeinfo, below: &RelPath) -> Mergeinfo {
 
 fn bearer_above(node: &Node) -> Result<Option<(Mergeinfo, RelPath)>> {
     let path = node.path();
-    for ancestor in std::iter::successors(path.parent(), FsPath::parent) {
-        if let Some(info) = own(&node.root().node(&ancestor)?)?
-            && let Some(below) = path.relative_to(&ancestor)
+    for ancestor in node.root().above(path)? {
+        if let Some(info) = own(&ancestor)?
+            && let Some(below) = path.relative_to(ancestor.path())
         {
             return Ok(Some((info, below)));
         }
@@ -141,30 +141,43 @@ pub(crate) fn check_support(fs: &Fs) -> Result<()> {
 /// The first filesystem format that counts mergeinfo.
 const MERGEINFO_FORMAT: u32 = 3;
 
-/// Adds the own mergeinfo of everything below `node`.
+/// Adds the own mergeinfo of everything below `top`. The walk holds the entries of the directories that are open, and the path
+/// of the innermost one alone.
 fn below(
-    node: &Node,
-    path: &FsPath,
+    top: &Node,
     all: bool,
     readable: &dyn Readable,
     found: &mut BTreeMap<FsPath, Mergeinfo>,
 ) -> Result<()> {
-    let own_count = u64::from(node.has_mergeinfo());
-    if node.kind() != NodeKind::Dir || node.mergeinfo_count() <= own_count {
+    if !has_mergeinfo_below(top) {
         return Ok(());
     }
-    for entry in node.entries()?.iter() {
-        let child = node.child_of(entry)?;
+    let mut dir = top.path().clone();
+    let mut open = vec![(top.entries()?, 0)];
+    while let Some((entries, next)) = open.last_mut() {
+        let Some(entry) = entries.get(*next) else {
+            open.pop();
+            dir = dir.parent().unwrap_or(dir);
+            continue;
+        };
+        *next += 1;
+        let child = top.root().entry_node(entry, dir.join_str(&entry.name))?;
         if child.mergeinfo_count() == 0 {
             continue;
         }
-        let path = path.join_str(&entry.name);
-        if (all || readable.read(&path))
+        if (all || readable.read(child.path()))
             && let Some(info) = own(&child)?
         {
-            found.insert(path.clone(), info);
+            found.insert(child.path().clone(), info);
         }
-        below(&child, &path, all, readable, found)?;
+        if has_mergeinfo_below(&child) {
+            open.push((child.entries()?, 0));
+            dir = child.path().clone();
+        }
     }
     Ok(())
+}
+
+fn has_mergeinfo_below(node: &Node) -> bool {
+    node.kind() == NodeKind::Dir && node.mergeinfo_count() > u64::from(node.has_mergeinfo())
 }

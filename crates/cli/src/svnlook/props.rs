@@ -15,15 +15,14 @@ pub type List = Vec<(String, Vec<u8>)>;
 /// # Errors
 /// As the engine's.
 pub fn inherited(root: &Root, path: &FsPath, name: Option<&str>) -> Result<Vec<(FsPath, List)>> {
-    let mut above: Vec<FsPath> = std::iter::successors(path.parent(), FsPath::parent).collect();
-    above.reverse();
     let mut found = Vec::new();
-    for path in above {
-        let list = of_node(&root.node(&path)?, name)?;
+    for dir in root.above(path)? {
+        let list = of_node(&dir, name)?;
         if !list.is_empty() {
-            found.push((path, list));
+            found.push((dir.path().clone(), list));
         }
     }
+    found.reverse();
     Ok(found)
 }
 

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use base::{NodeKind, Result};
-use fsfs::{DirEntry, Node};
+use base::{FsPath, NodeKind, Result};
+use fsfs::DirEntry;
 
 use super::at::{self, At};
 use crate::args::operand;
@@ -33,9 +33,8 @@ pub struct Tree {
 
 /// A directory whose entries are being printed.
 struct Level {
-    node: Node,
-    /// As it was typed, and the names below it.
-    path: String,
+    /// The length of its path as it is printed, bytes.
+    length: usize,
     entries: Arc<[DirEntry]>,
     next: usize,
 }
@@ -47,41 +46,44 @@ impl Tree {
         let typed = self.operands.get(1).map(OsString::as_os_str).unwrap_or_default();
         let root = self.at.root(&repository)?;
         let node = at::absolute_node(&root, typed)?;
-        let path = operand::tidy(operand::text(typed)?);
+        // As it was typed, and the names below it.
+        let mut path = operand::tidy(operand::text(typed)?);
         let name = node.path().basename().to_owned();
         self.print(out, &path, &name, node.kind(), &node.id().to_string(), 0)?;
         if node.kind() != NodeKind::Dir {
             return Ok(());
         }
         let mut open = vec![Level {
+            length: path.len(),
             entries: node.entries()?,
-            node,
-            path,
             next: 0,
         }];
         while let Some(level) = open.last_mut() {
+            path.truncate(level.length);
             let Some(entry) = level.entries.get(level.next) else {
                 open.pop();
                 continue;
             };
             level.next += 1;
-            let slash = if matches!(&*level.path, "" | "/") { "" } else { "/" };
-            let path = format!("{}{slash}{}", level.path, entry.name);
+            if !matches!(&*path, "" | "/") {
+                path.push('/');
+            }
+            path.push_str(&entry.name);
+            // Only its entries are of interest, not its path.
             let deeper = match entry.kind == NodeKind::Dir && !self.non_recursive {
-                true => Some(level.node.child_of(entry)?),
+                true => Some(root.entry_node(entry, FsPath::root())?.entries()?),
                 false => None,
             };
-            let (kind, id) = (entry.kind, &entry.id);
+            let (kind, name) = (entry.kind, entry.name.clone());
             let id = match self.show_ids {
-                true => id.to_string(),
+                true => entry.id.to_string(),
                 false => String::new(),
             };
-            self.print(out, &path, &entry.name.clone(), kind, &id, open.len())?;
-            if let Some(node) = deeper {
+            self.print(out, &path, &name, kind, &id, open.len())?;
+            if let Some(entries) = deeper {
                 open.push(Level {
-                    entries: node.entries()?,
-                    node,
-                    path,
+                    length: path.len(),
+                    entries,
                     next: 0,
                 });
             }

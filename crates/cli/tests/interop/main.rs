@@ -11,6 +11,7 @@ mod apache;
 mod checkout;
 mod config;
 mod crash;
+mod deep;
 mod drained;
 mod history;
 mod hooks;

@@ -12,7 +12,6 @@ use crate::replay::hash_order;
 
 /// A directory whose entries are being printed.
 struct Level {
-    node: Node,
     entries: Arc<[DirEntry]>,
     order: std::vec::IntoIter<u32>,
     seen: Subtree,
@@ -30,19 +29,23 @@ pub(super) fn print(records: &mut dyn Records, fs: &Fs, rev: Revnum, readable: &
     let root = fs.root(rev)?.root_node()?;
     root_props(records, fs, rev, &root)?;
     let seen = readable.subtree(&root_path);
-    let mut open = vec![Level::new(root, seen)?];
-    while let Some(mut level) = open.pop() {
+    let mut open = vec![Level::new(&root, seen)?];
+    // The path of the innermost open directory. The paths of all of them would take memory that grows with the square of the
+    // depth.
+    let mut dir = root_path;
+    while let Some(level) = open.last_mut() {
         let Some(at) = level.order.next() else {
+            open.pop();
+            dir = dir.parent().unwrap_or(dir);
             continue;
         };
         let entry = &level.entries[at as usize];
-        let node = level.node.child_of(entry)?;
+        let node = root.root().entry_node(entry, dir.join_str(&entry.name))?;
         let visible = level.seen == Subtree::All || readable.read(node.path());
         let seen = match level.seen {
             Subtree::All => Subtree::All,
             Subtree::Mixed | Subtree::None => readable.subtree(node.path()),
         };
-        open.push(level);
         if !visible {
             continue;
         }
@@ -54,7 +57,8 @@ pub(super) fn print(records: &mut dyn Records, fs: &Fs, rev: Revnum, readable: &
             copyfrom: None,
         })?;
         if node.kind() == NodeKind::Dir {
-            open.push(Level::new(node, seen)?);
+            open.push(Level::new(&node, seen)?);
+            dir = node.path().clone();
         }
     }
     Ok(())
@@ -76,11 +80,10 @@ fn root_props(records: &mut dyn Records, fs: &Fs, rev: Revnum, root: &Node) -> R
 }
 
 impl Level {
-    fn new(node: Node, seen: Subtree) -> Result<Level> {
+    fn new(node: &Node, seen: Subtree) -> Result<Level> {
         let entries = node.entries()?;
         let order = hash_order(entries.iter().map(|entry| entry.name.as_bytes()));
         Ok(Level {
-            node,
             entries,
             order: order.into_iter(),
             seen,

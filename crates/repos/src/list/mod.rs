@@ -4,8 +4,10 @@
 //! of the path alone; a directory that does not match is still descended into. Names are folded before matching,
 //! patterns are not: the client sends them folded ([`fold`] does it for callers that are their own client).
 
+use std::sync::Arc;
+
 use base::{Cancel, Code, Depth, Error, FsPath, NodeKind, Result, Revnum};
-use fsfs::Node;
+use fsfs::{DirEntry, Node};
 
 use crate::access::{Readable, Subtree};
 use crate::get::{Dirent, DirentFields};
@@ -64,7 +66,7 @@ pub fn run(
         cancel,
         folded: String::new(),
     };
-    walk.visit(&node, path, options.depth, subtree == Subtree::All)
+    walk.run(&node, subtree == Subtree::All)
 }
 
 struct Walk<'a> {
@@ -72,39 +74,63 @@ struct Walk<'a> {
     readable: &'a dyn Readable,
     sink: &'a mut dyn FnMut(&FsPath, &Dirent) -> Result<()>,
     cancel: &'a Cancel,
-    /// Room for the folded name, kept from node to node.
+    /// Buffer for the folded name, reused from node to node.
     folded: String,
 }
 
+/// An open directory. It holds no path: the paths of all open directories of a deep tree would take memory that grows with
+/// the square of its depth.
+struct Level {
+    entries: Arc<[DirEntry]>,
+    next: usize,
+    /// Everything below may be read.
+    all: bool,
+}
+
 impl Walk<'_> {
-    /// Sends a readable node and goes on below it. The recursion is as deep as the path is long, which the engine
-    /// bounds. `all` says that everything below may be read.
-    fn visit(&mut self, node: &Node, path: &FsPath, depth: Depth, all: bool) -> Result<()> {
-        self.cancel.check()?;
-        if self.matches(path.basename()) {
-            (self.sink)(path, &Dirent::of(node, self.options.fields)?)?;
-        }
-        if node.kind() != NodeKind::Dir || depth == Depth::Empty {
+    /// Sends a readable node and what is below it. `all` says that everything below may be read.
+    fn run(&mut self, top: &Node, all: bool) -> Result<()> {
+        let depth = self.options.depth;
+        self.send(top)?;
+        if top.kind() != NodeKind::Dir || depth == Depth::Empty {
             return Ok(());
         }
-        let below = if depth == Depth::Infinity {
-            Depth::Infinity
-        } else {
-            Depth::Empty
-        };
-        for entry in node.entries()?.iter() {
+        let mut dir = top.path().clone();
+        let mut open = vec![Level::new(top, all)?];
+        while let Some(Level { entries, next, all }) = open.last_mut() {
+            let Some(entry) = entries.get(*next) else {
+                open.pop();
+                dir = dir.parent().unwrap_or(dir);
+                continue;
+            };
+            *next += 1;
             if depth == Depth::Files && entry.kind == NodeKind::Dir {
                 continue;
             }
-            let only_matched = entry.kind != NodeKind::Dir || below == Depth::Empty;
-            if only_matched && !self.matches(&entry.name) {
+            let is_entered = entry.kind == NodeKind::Dir && depth == Depth::Infinity;
+            if !is_entered && !self.matches(&entry.name) {
                 continue;
             }
-            let child = path.join_str(&entry.name);
-            let all_below = all || self.readable.subtree(&child) == Subtree::All;
-            if all_below || self.readable.read(&child) {
-                self.visit(&node.child_of(entry)?, &child, below, all_below)?;
+            let child = dir.join_str(&entry.name);
+            let all = *all || self.readable.subtree(&child) == Subtree::All;
+            if !all && !self.readable.read(&child) {
+                continue;
             }
+            let node = top.root().entry_node(entry, child)?;
+            self.send(&node)?;
+            if is_entered {
+                open.push(Level::new(&node, all)?);
+                dir = node.path().clone();
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends one node if its name matches.
+    fn send(&mut self, node: &Node) -> Result<()> {
+        self.cancel.check()?;
+        if self.matches(node.path().basename()) {
+            (self.sink)(node.path(), &Dirent::of(node, self.options.fields)?)?;
         }
         Ok(())
     }
@@ -119,5 +145,15 @@ impl Walk<'_> {
         patterns
             .iter()
             .any(|pattern| glob::matches(pattern.as_bytes(), folded))
+    }
+}
+
+impl Level {
+    fn new(dir: &Node, all: bool) -> Result<Level> {
+        Ok(Level {
+            entries: dir.entries()?,
+            next: 0,
+            all,
+        })
     }
 }

@@ -46,7 +46,15 @@ struct Nested<'e, 'a, 's> {
     open: usize,
 }
 
-impl Nested<'_, '_, '_> {
+/// What one entry merged, as far as it is not sent yet.
+struct Level<'a> {
+    /// The next one is the last.
+    left: Vec<Stretch>,
+    /// The stretch that is being sent, and whether it was taken back.
+    current: Option<(Traces<'a>, bool)>,
+}
+
+impl<'a> Nested<'_, 'a, '_> {
     fn natural(&mut self, paths: &[FsPath], span: Span) -> Result<()> {
         let repo = self.entries.repo;
         let options = self.entries.options;
@@ -94,33 +102,68 @@ impl Nested<'_, '_, '_> {
         self.entries.send_marked(rev, has_children, subtractive)
     }
 
-    /// Sends what was merged and what was taken back, youngest first, and the mark of its end.
+    /// Sends what was merged and what was taken back, youngest first, with what that merged in turn, and the mark of its
+    /// end. Merges of merges go as deep as the histories do, so the walk has its own stack.
     fn children(&mut self, merged: &MergedChanges) -> Result<()> {
+        let mut open = vec![self.level(merged)];
+        while let Some(level) = open.last_mut() {
+            if let Some(merged) = self.advance(level)? {
+                open.push(self.level(&merged));
+                continue;
+            }
+            open.pop();
+            if self.open > 0 {
+                self.open -= 1;
+                self.entries.end_children()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn level(&self, merged: &MergedChanges) -> Level<'a> {
         let cut = if self.lapses {
             stretches_with_lapse
         } else {
             stretches
         };
-        let mut list = cut(&merged.added, false);
-        list.extend(cut(&merged.deleted, true));
+        let mut left = cut(&merged.added, false);
+        left.extend(cut(&merged.deleted, true));
         // Of two that are the same revisions what was taken back comes first.
-        list.sort_by_key(|stretch| (stretch.old, stretch.young));
-        for stretch in list.into_iter().rev() {
-            if let Some(stretch) = self.searched.reduce(stretch) {
-                self.searched.add(&stretch);
-                self.merged(&stretch)?;
-            }
-        }
-        if self.open > 0 {
-            self.open -= 1;
-            self.entries.end_children()?;
-        }
-        Ok(())
+        left.sort_by_key(|stretch| (stretch.old, stretch.young));
+        Level { left, current: None }
     }
 
-    fn merged(&mut self, stretch: &Stretch) -> Result<()> {
+    /// Sends entries of a level up to the next one that merged something, which is returned.
+    fn advance(&mut self, level: &mut Level<'a>) -> Result<Option<MergedChanges>> {
+        let cancel = self.entries.cancel;
+        loop {
+            if let Some((traces, subtractive)) = &mut level.current {
+                while let Some(rev) = traces.next(cancel)? {
+                    let merged = merged::changes(self.entries.repo.fs(), rev, &traces.positions())?;
+                    let has_children = !merged.is_empty();
+                    if !self.is_own(rev)? && self.shown.insert(rev) {
+                        self.send(rev, has_children, *subtractive)?;
+                    }
+                    if has_children {
+                        return Ok(Some(merged));
+                    }
+                }
+                level.current = None;
+            }
+            let Some(stretch) = level.left.pop() else {
+                return Ok(None);
+            };
+            if let Some(stretch) = self.searched.reduce(stretch) {
+                self.searched.add(&stretch);
+                level.current = Some((self.traces(&stretch)?, stretch.subtractive));
+            }
+        }
+    }
+
+    /// The histories of a stretch's sources.
+    fn traces(&self, stretch: &Stretch) -> Result<Traces<'a>> {
         let fs = self.entries.repo.fs();
-        let (readable, cancel) = (self.entries.readable, self.entries.cancel);
+        let readable = self.entries.readable;
         let strict = self.entries.options.strict;
         let paths: Vec<FsPath> = stretch.sources.iter().filter_map(Source::to_path).collect();
         // Mergeinfo may name revisions that are not there yet.
@@ -129,18 +172,7 @@ impl Nested<'_, '_, '_> {
             return Err(Error::new(Code::FS_NO_SUCH_REVISION, text));
         }
         let young = stretch.young.min(self.entries.youngest);
-        let mut traces = Traces::open_existing(fs, &paths, young, stretch.old, strict, readable)?;
-        while let Some(rev) = traces.next(cancel)? {
-            let merged = merged::changes(fs, rev, &traces.positions())?;
-            let has_children = !merged.is_empty();
-            if !self.is_own(rev)? && self.shown.insert(rev) {
-                self.send(rev, has_children, stretch.subtractive)?;
-            }
-            if has_children {
-                self.children(&merged)?;
-            }
-        }
-        Ok(())
+        Traces::open_existing(fs, &paths, young, stretch.old, strict, readable)
     }
 
     /// True if a revision changed only what is the target itself.

@@ -9,16 +9,15 @@ use std::sync::Arc;
 
 use base::{FsPath, NodeKind, Result};
 use delta::editor::DirToken;
-use fsfs::{ChangeKind, ChangedPath, DirEntry, Node};
+use fsfs::{ChangeKind, ChangedPath, DirEntry, Node, Root};
 
 use crate::replay::{Detail, Handle, Replay, hash_order, rel};
 
 /// A directory being enumerated.
 struct Level {
     token: DirToken,
-    path: FsPath,
-    /// The directory in the source.
-    source: Node,
+    /// The tree that has the directory in the source.
+    source: Root,
     entries: Arc<[DirEntry]>,
     order: std::vec::IntoIter<u32>,
 }
@@ -53,26 +52,37 @@ impl Replay<'_> {
     }
 
     fn subtree(&mut self, token: DirToken, path: &FsPath, source: Node, node: &Node) -> Result<()> {
-        let mut open = vec![self.level(token, path.clone(), source, node)?];
+        let mut open = vec![self.level(token, &source, node)?];
+        // The path of the innermost open directory. The paths of all of them would take memory that grows with the square of
+        // the depth.
+        let mut dir = path.clone();
         while let Some(mut level) = open.pop() {
             let mut deeper = None;
             while deeper.is_none()
                 && let Some(at) = level.order.next()
             {
-                deeper = self.entry(&level, &level.entries[at as usize])?;
+                let entry = &level.entries[at as usize];
+                let path = dir.join_str(&entry.name);
+                deeper = self.entry(&level, entry, &path)?.map(|deeper| (deeper, path));
             }
             match deeper {
-                Some(deeper) => open.extend([level, deeper]),
+                Some((deeper, path)) => {
+                    open.extend([level, deeper]);
+                    dir = path;
+                }
                 // The copy itself stays open: its additions are still to come.
                 None if open.is_empty() => {}
-                None => self.editor.close_directory(level.token)?,
+                None => {
+                    self.editor.close_directory(level.token)?;
+                    dir = dir.parent().unwrap_or(dir);
+                }
             }
         }
         Ok(())
     }
 
     /// Tells the properties of an added directory and prepares to enumerate it.
-    fn level(&mut self, token: DirToken, path: FsPath, source: Node, node: &Node) -> Result<Level> {
+    fn level(&mut self, token: DirToken, source: &Node, node: &Node) -> Result<Level> {
         if self.detail != Detail::MarksAlone && node.has_props() {
             self.prop_changes(Handle::Dir(token), None, node)?;
         }
@@ -83,32 +93,27 @@ impl Replay<'_> {
         let order = hash_order(entries.iter().map(|entry| entry.name.as_bytes()));
         Ok(Level {
             token,
-            path,
-            source,
+            source: source.root().clone(),
             entries,
             order: order.into_iter(),
         })
     }
 
-    fn entry(&mut self, level: &Level, entry: &DirEntry) -> Result<Option<Level>> {
-        let path = level.path.join_str(&entry.name);
-        if !self.everything && !self.readable.read(&path) {
+    fn entry(&mut self, level: &Level, entry: &DirEntry, path: &FsPath) -> Result<Option<Level>> {
+        if !self.everything && !self.readable.read(path) {
             return Ok(None);
         }
-        let change = self
-            .changes
-            .binary_search_by(|change| change.path.cmp(&path))
-            .ok();
+        let change = self.changes.binary_search_by(|change| change.path.cmp(path)).ok();
         if let Some(at) = change {
             self.consumed.insert(at);
         }
         let change = change.map(|at| &self.changes[at]);
         // A change that the base path filtered out may have deleted it, too.
-        let Some(node) = self.root.try_node(&path)? else {
+        let Some(node) = self.root.try_node(path)? else {
             return Ok(None);
         };
         if node.kind() != NodeKind::Dir {
-            self.whole_file(&path, level.token, &node)?;
+            self.whole_file(path, level.token, &node)?;
             return Ok(None);
         }
         let source = match change {
@@ -120,10 +125,11 @@ impl Replay<'_> {
                 Some((rev, path)) => self.root.fs().root(*rev)?.node(path)?,
                 None => node.clone(),
             },
-            Some(_) | None => level.source.child_of(entry)?,
+            // Only its entries are of interest, not its path.
+            Some(_) | None => level.source.entry_node(entry, FsPath::root())?,
         };
-        let token = self.editor.add_directory(&rel(&path), level.token, None)?;
-        self.level(token, path, source, &node).map(Some)
+        let token = self.editor.add_directory(&rel(path), level.token, None)?;
+        self.level(token, &source, &node).map(Some)
     }
 
     fn whole_file(&mut self, path: &FsPath, parent: DirToken, node: &Node) -> Result<()> {

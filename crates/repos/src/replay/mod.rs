@@ -118,10 +118,8 @@ pub(crate) fn drive(
         editor,
         changes: &changes,
         consumed: HashSet::new(),
-        open: vec![Open {
-            path: FsPath::root(),
-            token,
-        }],
+        open: vec![Open { depth: 0, token }],
+        innermost: FsPath::root(),
         copies: Vec::new(),
     };
     for at in visible {
@@ -144,12 +142,18 @@ struct Replay<'a> {
     changes: &'a [ChangedPath],
     /// Changes that were told as part of an expanded copy.
     consumed: HashSet<usize>,
+    /// Never empty before the end: the root comes first.
     open: Vec<Open>,
+    /// The path of the last of `open`.
+    innermost: FsPath,
     copies: Vec<Added>,
 }
 
+/// An open directory. It holds no path: the paths of all open directories of a deep tree would take memory that grows with the
+/// square of its depth.
 struct Open {
-    path: FsPath,
+    /// The length of its path without the leading slash, bytes.
+    depth: usize,
     token: DirToken,
 }
 
@@ -194,22 +198,21 @@ impl Replay<'_> {
 
     /// Closes and opens directories until `dir` is the innermost open one.
     fn open_to(&mut self, dir: &FsPath) -> Result<DirToken> {
-        while let Some(last) = self.open.pop_if(|last| !last.path.contains(dir)) {
+        let shared = shared_depth(self.innermost.rel_str(), dir.rel_str());
+        while let Some(last) = self.open.pop_if(|last| last.depth > shared) {
             self.editor.close_directory(last.token)?;
         }
-        let (mut at, mut token) = match self.open.last() {
-            Some(last) => (last.path.clone(), last.token),
-            None => unreachable!("because the root contains every path"),
+        let at = dir.to_rel();
+        let Some(&Open { depth, mut token }) = self.open.last() else {
+            unreachable!("because the root contains every path");
         };
-        let below = dir.rel_str_below(&at).unwrap_or_default().to_owned();
-        for name in below.split('/').filter(|name| !name.is_empty()) {
-            at = at.join_str(name);
-            token = self.editor.open_directory(&at.to_rel(), token, None)?;
-            self.open.push(Open {
-                path: at.clone(),
-                token,
-            });
+        let ends = memchr::memchr_iter(b'/', at.as_bytes()).chain([at.len()]);
+        for end in ends.filter(|end| *end > depth) {
+            let path = RelPath::parse(&at[..end]).expect("because a path cut before a slash is canonical");
+            token = self.editor.open_directory(&path, token, None)?;
+            self.open.push(Open { depth: end, token });
         }
+        self.innermost = dir.clone();
         Ok(token)
     }
 
@@ -235,10 +238,7 @@ impl Replay<'_> {
         match self.kind(change)? {
             NodeKind::Dir => {
                 let token = self.editor.open_directory(&rel, parent, None)?;
-                self.open.push(Open {
-                    path: change.path.clone(),
-                    token,
-                });
+                self.push(&change.path, token);
                 let before = self.before(change)?;
                 self.dir_props(token, change, before.as_ref())
             }
@@ -278,13 +278,17 @@ impl Replay<'_> {
         }
     }
 
+    /// Remembers that a directory in the innermost one is open.
+    fn push(&mut self, path: &FsPath, token: DirToken) {
+        let depth = path.rel_str().len();
+        self.open.push(Open { depth, token });
+        self.innermost = path.clone();
+    }
+
     /// Remembers that an added directory is open and where its contents come from.
     fn enter(&mut self, change: &ChangedPath, token: DirToken) -> Result<()> {
         let path = &change.path;
-        self.open.push(Open {
-            path: path.clone(),
-            token,
-        });
+        self.push(path, token);
         let source = match &change.copyfrom {
             Some((rev, source)) => Some((self.root.fs().root(*rev)?, source.clone())),
             None => None,
@@ -418,6 +422,16 @@ impl Replay<'_> {
         stream.drive(&mut |chunk| editor.text_chunk(token, chunk))?;
         self.editor.text_end(token)
     }
+}
+
+/// The length of the longest path that is at or above both of two paths.
+fn shared_depth(a: &str, b: &str) -> usize {
+    let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
+    let ends_at = |path: &str| path.len() == same || path.as_bytes()[same] == b'/';
+    if ends_at(a) && ends_at(b) {
+        return same;
+    }
+    memchr::memrchr(b'/', &a.as_bytes()[..same]).unwrap_or(0)
 }
 
 /// The path of an edit that names a path of the repository.

@@ -181,8 +181,16 @@ impl Walk<'_> {
         let mut open = vec![top];
         while let Some(mut frame) = open.pop() {
             match self.advance(&mut frame)? {
-                Some(child) => open.extend([frame, child]),
-                None => self.editor.close_directory(frame.token)?,
+                Some(child) => {
+                    frame.suspend(&child);
+                    open.extend([frame, child]);
+                }
+                None => {
+                    self.editor.close_directory(frame.token)?;
+                    if let Some(outer) = open.last_mut() {
+                        outer.resume(&frame);
+                    }
+                }
             }
         }
         Ok(())

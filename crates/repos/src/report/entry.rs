@@ -103,7 +103,7 @@ impl Walk<'_> {
             Subtree::Mixed | Subtree::None => self.readable.subtree(new.path()),
         };
         let limits = (entry.held, entry.requested);
-        let frame = Frame::new(
+        let mut frame = Frame::new(
             token,
             entry.path.clone(),
             old.cloned(),
@@ -112,7 +112,8 @@ impl Walk<'_> {
             limits,
             seen,
         )?;
-        Ok(Frame { brought, ..frame })
+        frame.brought = brought;
+        Ok(frame)
     }
 
     /// Tells the editor, if it wants to know, where `node` is and since when. Answers the revision of the copy that brought it

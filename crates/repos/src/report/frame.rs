@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use base::{Depth, RelPath, Result, Revnum};
+use base::{Depth, FsPath, RelPath, Result, Revnum};
 use delta::editor::DirToken;
 use fsfs::{DirEntry, Node};
 
@@ -33,7 +33,20 @@ pub(super) struct Frame {
     pub seen: Subtree,
     /// The revision of the copy that brought what is below unchanged, once somebody asked for it.
     pub brought: Option<Revnum>,
+    dropped: Dropped,
 }
+
+/// Which paths of a frame are dropped while the walk is below it.
+#[derive(Clone, Copy, Default)]
+struct Dropped {
+    path: bool,
+    source: bool,
+    target: bool,
+}
+
+/// Longer paths are dropped while the walk is below their directory, bytes. All paths of the open directories of a deep tree
+/// take memory that grows with the square of its depth.
+const LONG: usize = 1 << 10;
 
 #[derive(Clone, Copy)]
 pub(super) enum Pass {
@@ -91,7 +104,40 @@ impl Frame {
             requested,
             seen,
             brought: None,
+            dropped: Dropped::default(),
         })
+    }
+
+    /// Prepares for the walk going on in `child`: long paths that the child's paths contain are dropped.
+    pub fn suspend(&mut self, child: &Frame) {
+        if child.path.len() > LONG {
+            self.path = RelPath::empty();
+            self.dropped.path = true;
+        }
+        if is_long_parent(&self.target, &child.target) {
+            self.target = self.target.at(FsPath::root());
+            self.dropped.target = true;
+        }
+        if let (Some(source), Some(below)) = (&mut self.source, &child.source)
+            && is_long_parent(&source.node, &below.node)
+        {
+            source.node = source.node.at(FsPath::root());
+            self.dropped.source = true;
+        }
+    }
+
+    /// Brings back what [`Frame::suspend`] dropped, after the walk has left `child`.
+    pub fn resume(&mut self, child: &Frame) {
+        let dropped = std::mem::take(&mut self.dropped);
+        if dropped.path {
+            self.path = child.path.parent().unwrap_or_default();
+        }
+        if dropped.target {
+            self.target = in_parent_of(&self.target, &child.target);
+        }
+        if let (Some(source), Some(below), true) = (&mut self.source, &child.source, dropped.source) {
+            source.node = in_parent_of(&source.node, &below.node);
+        }
     }
 
     /// True if the client has nothing here, wants it all and may see it: every entry of the target will be told, and
@@ -116,4 +162,12 @@ impl Frame {
         settled.old |= old;
         settled.new |= new;
     }
+}
+
+fn is_long_parent(dir: &Node, child: &Node) -> bool {
+    child.path().len() > LONG && child.path().rel_str_below(dir.path()) == Some(child.path().basename())
+}
+
+fn in_parent_of(dir: &Node, child: &Node) -> Node {
+    dir.at(child.path().parent().unwrap_or_else(FsPath::root))
 }

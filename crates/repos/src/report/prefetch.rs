@@ -8,10 +8,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use base::{NodeKind, PropList, Props, Result, Revnum};
+use base::{FsPath, NodeKind, PropList, Props, Result, Revnum};
 use delta::editor::WindowForm;
 use delta::svndiff::KeptWindow;
-use fsfs::{DirEntry, Node, NodeRevId};
+use fsfs::{DirEntry, Node, NodeRevId, Root};
 
 use crate::ahead::Line;
 
@@ -31,13 +31,15 @@ pub(super) struct Prefetch {
     line: Line<(NodeRevId, Option<Ready>)>,
     /// That of texts, if they are wanted.
     form: Option<WindowForm>,
+    root: Root,
+    /// The path of the innermost open directory.
+    dir: FsPath,
     open: Vec<Open>,
     /// Revisions whose properties were asked for.
     asked: HashSet<Revnum>,
 }
 
 struct Open {
-    dir: Node,
     entries: Arc<[DirEntry]>,
     at: usize,
 }
@@ -54,8 +56,9 @@ impl Prefetch {
         Some(Prefetch {
             line: Line::new()?,
             form: None,
+            root: dir.root().clone(),
+            dir: dir.path().clone(),
             open: vec![Open {
-                dir: dir.clone(),
                 entries: entries.clone(),
                 at,
             }],
@@ -80,22 +83,31 @@ impl Prefetch {
 
     /// Puts one more entry in the line; false at the end.
     fn advance(&mut self) -> bool {
-        let (dir, entry) = loop {
+        let entry = loop {
             let Some(open) = self.open.last_mut() else {
                 return false;
             };
             match open.entries.get(open.at) {
                 Some(entry) => {
                     open.at += 1;
-                    break (open.dir.clone(), entry.clone());
+                    break entry.clone();
                 }
-                None => _ = self.open.pop(),
+                None => {
+                    self.open.pop();
+                    if let Some(parent) = self.dir.parent() {
+                        self.dir = parent;
+                    }
+                }
             }
         };
+        let path = self.dir.join_str(&entry.name);
         if entry.kind == NodeKind::Dir {
-            let opened = dir.child_of(&entry).and_then(|dir| Ok((dir.entries()?, dir)));
-            match opened {
-                Ok((entries, dir)) => self.open.push(Open { dir, entries, at: 0 }),
+            let opened = self.root.entry_node(&entry, path.clone());
+            match opened.and_then(|dir| dir.entries()) {
+                Ok(entries) => {
+                    self.open.push(Open { entries, at: 0 });
+                    self.dir = path.clone();
+                }
                 // The walk will fail there, so nothing behind it counts.
                 Err(_) => self.open.clear(),
             }
@@ -105,21 +117,29 @@ impl Prefetch {
         }
         let rev = entry.id.rev().filter(|rev| self.asked.insert(*rev));
         let form = self.form;
+        let root = self.root.clone();
         self.line.push(move || {
-            let ready = make(&dir, &entry, rev, form);
+            let fixed = FIXED + path.len();
+            let ready = make(&root, path, &entry, rev, form);
             let text = ready.as_ref().ok().and_then(|ready| ready.text.as_ref());
             let size = text.map_or(0, |text| text.iter().map(|window| window.len()).sum());
-            ((entry.id, ready.ok()), FIXED + size)
+            ((entry.id, ready.ok()), fixed + size)
         });
         true
     }
 }
 
-/// What an entry takes beside its text, bytes, roughly.
+/// What an entry takes beside its path and its text, bytes, roughly.
 const FIXED: usize = 1 << 10;
 
-fn make(dir: &Node, entry: &DirEntry, rev: Option<Revnum>, form: Option<WindowForm>) -> Result<Ready> {
-    let node = dir.child_of(entry)?;
+fn make(
+    root: &Root,
+    path: FsPath,
+    entry: &DirEntry,
+    rev: Option<Revnum>,
+    form: Option<WindowForm>,
+) -> Result<Ready> {
+    let node = root.entry_node(entry, path)?;
     let props = match node.has_props() {
         true => node.props()?,
         false => Arc::default(),

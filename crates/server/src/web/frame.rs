@@ -56,22 +56,24 @@ impl Frame {
             .name
             .clone()
             .unwrap_or_else(|| visit.place.basename());
-        let mut at = FsPath::root();
         let mut crumbs = vec![Crumb {
-            href: url(visit, &at, NodeKind::Dir, "", rev),
+            href: url(visit, &FsPath::root(), NodeKind::Dir, "", rev),
             name: name.clone(),
         }];
-        let count = place.path.components().count();
-        for (index, component) in place.path.components().enumerate() {
-            at = at.join_str(component);
-            let last = index + 1 == count;
+        let (is_cut, shown) = innermost(&place.path);
+        for (at, path) in shown.iter().enumerate() {
+            let last = at + 1 == shown.len();
             let (kind, below) = match last && place.kind == NodeKind::File {
                 true => (NodeKind::File, "file"),
                 false => (NodeKind::Dir, ""),
             };
+            let name = match is_cut && at == 0 {
+                true => "…",
+                false => path.basename(),
+            };
             crumbs.push(Crumb {
-                href: url(visit, &at, kind, below, rev),
-                name: component.to_owned(),
+                href: url(visit, path, kind, below, rev),
+                name: name.to_owned(),
             });
         }
         let views: &[(&'static str, &'static str)] = match place.kind {
@@ -119,6 +121,18 @@ impl Frame {
         STYLE
     }
 }
+
+/// The last paths on the way from the root to `path`, and whether some are left out before the first. Each link has a whole
+/// path: links for all would take a page that grows with the square of the depth.
+fn innermost(path: &FsPath) -> (bool, Vec<FsPath>) {
+    let above = std::iter::successors(Some(path.clone()), FsPath::parent).filter(|path| !path.is_root());
+    let mut shown: Vec<FsPath> = above.take(MOST_CRUMBS + 1).collect();
+    shown.reverse();
+    (shown.len() > MOST_CRUMBS, shown)
+}
+
+/// More directories on the way to a node are not shown.
+const MOST_CRUMBS: usize = 32;
 
 /// A stored date for people.
 pub(super) fn date(stored: Option<&[u8]>) -> String {
