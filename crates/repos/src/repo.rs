@@ -6,6 +6,7 @@
 //!
 //! What a user may see of a revision as a whole is decided here too: [`Repository::revision_access`].
 
+use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -188,18 +189,39 @@ impl Repository {
         Ok(value.filter(|_| visible))
     }
 
-    /// The youngest revision whose date is not after `date`, 0 if there is none. Dates are taken to ascend.
+    /// The revision that was the youngest at `date`: the last one whose date is not after it, 0 if there is none.
+    ///
+    /// Where dates do not ascend there may be several such places. The search then takes the same steps as Subversion's, so
+    /// that it ends at the same one: it looks at the middle, then at the neighbour on the side where it goes on.
+    ///
+    /// # Errors
+    /// `FS_GENERAL` for a revision on the way that has no date, `BAD_DATE` for one whose date cannot be parsed.
     pub fn dated_revision(&self, date: Date) -> Result<Revnum> {
-        let (mut low, mut high) = (0, self.youngest()?.0);
-        while low < high {
-            let middle = low + (high - low).div_ceil(2);
-            if self.revision_date(Revnum(middle))? <= date {
-                low = middle;
-            } else {
-                high = middle - 1;
+        let youngest = self.youngest()?.0;
+        let (mut low, mut high) = (0, youngest);
+        while low <= high {
+            let middle = low + (high - low) / 2;
+            match self.revision_date(Revnum(middle))?.cmp(&date) {
+                Ordering::Equal => return Ok(Revnum(middle)),
+                Ordering::Less if middle == youngest => return Ok(Revnum(middle)),
+                Ordering::Less => {
+                    low = middle + 1;
+                    if self.revision_date(Revnum(low))? > date {
+                        return Ok(Revnum(middle));
+                    }
+                }
+                Ordering::Greater => {
+                    let Some(before) = middle.checked_sub(1) else {
+                        break;
+                    };
+                    high = before;
+                    if self.revision_date(Revnum(high))? <= date {
+                        return Ok(Revnum(high));
+                    }
+                }
             }
         }
-        Ok(Revnum(low))
+        Ok(Revnum::ZERO)
     }
 
     /// The lock on `path`, if there is one that has not expired.

@@ -12,6 +12,7 @@ mod checkout;
 mod config;
 mod crash;
 mod deep;
+mod dated;
 mod drained;
 mod history;
 mod hooks;

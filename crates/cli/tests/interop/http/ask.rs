@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::{Read, Write};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 
 use wire::dav::xml::{Element, Limits};
@@ -39,7 +39,20 @@ pub fn ask(port: u16, method: &str, path: &str, headers: &[(&str, &str)], body: 
         .expect("because the server ends its answer");
     let end = all.windows(4).position(|four| four == b"\r\n\r\n");
     let end = end.unwrap_or_else(|| panic!("no answer to {method} {path}"));
-    let head = String::from_utf8_lossy(&all[..end]).into_owned();
+    let (status, headers) = head(&all[..end], port);
+    let mut body = all[end + 4..].to_vec();
+    if headers.contains_key("transfer-encoding") {
+        body = unchunked(&body);
+    }
+    Answer {
+        status,
+        headers,
+        body: without_port(body, port),
+    }
+}
+
+fn head(head: &[u8], port: u16) -> (u16, BTreeMap<String, Vec<String>>) {
+    let head = String::from_utf8_lossy(head).into_owned();
     let mut lines = head.lines();
     let status = lines.next().and_then(|line| line.split(' ').nth(1)?.parse().ok());
     let mut headers: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -48,17 +61,97 @@ pub fn ask(port: u16, method: &str, path: &str, headers: &[(&str, &str)], body: 
         let values = headers.entry(name.to_ascii_lowercase()).or_default();
         values.push(value.trim().replace(&format!(":{port}"), ":PORT"));
     }
-    let mut body = all[end + 4..].to_vec();
-    if headers.contains_key("transfer-encoding") {
-        body = unchunked(&body);
+    (status.unwrap_or(0), headers)
+}
+
+fn without_port(body: Vec<u8>, port: u16) -> Vec<u8> {
+    match std::str::from_utf8(&body) {
+        Ok(text) => text.replace(&format!(":{port}"), ":PORT").into_bytes(),
+        Err(_) => body,
     }
-    if let Ok(text) = std::str::from_utf8(&body) {
-        body = text.replace(&format!(":{port}"), ":PORT").into_bytes();
+}
+
+/// Sends many requests over one connection; over another one where the server has ended it.
+#[derive(Debug)]
+pub struct Connection {
+    port: u16,
+    stream: Option<BufReader<TcpStream>>,
+}
+
+impl Connection {
+    /// A connection to a server on this machine, which is opened by the first request.
+    pub fn new(port: u16) -> Connection {
+        Connection { port, stream: None }
     }
-    Answer {
-        status: status.unwrap_or(0),
-        headers,
-        body,
+
+    /// Sends a request. Of a body that is cut off the answer has what came.
+    pub fn ask(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let port = self.port;
+        let mut request = format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n");
+        for (name, value) in headers {
+            _ = write!(request, "{name}: {value}\r\n");
+        }
+        if !body.is_empty() {
+            _ = write!(request, "Content-Length: {}\r\n", body.len());
+        }
+        request += "\r\n";
+        request += body;
+        if let Some(stream) = self.stream.take()
+            && let Some(answer) = self.answer(stream, &request)
+        {
+            return answer;
+        }
+        let stream = TcpStream::connect(("127.0.0.1", port)).expect("because the server is there");
+        stream.set_nodelay(true).expect("because it is a TCP socket");
+        self.answer(BufReader::new(stream), &request)
+            .unwrap_or_else(|| panic!("no answer to {method} {path}"))
+    }
+
+    /// Sends a request and reads the answer; `None` if none comes.
+    fn answer(&mut self, mut stream: BufReader<TcpStream>, request: &str) -> Option<Answer> {
+        stream.get_mut().write_all(request.as_bytes()).ok()?;
+        let mut lines = Vec::new();
+        while !lines.ends_with(b"\r\n\r\n") {
+            if stream.read_until(b'\n', &mut lines).ok()? == 0 {
+                return None;
+            }
+        }
+        let (status, headers) = head(&lines, self.port);
+        let first = |name: &str| headers.get(name).map_or("", |values| values[0].as_str());
+        let mut body = Vec::new();
+        let is_whole = if first("transfer-encoding") == "chunked" {
+            chunks(&mut stream, &mut body).is_some()
+        } else {
+            let length: u64 = first("content-length").parse().unwrap_or(0);
+            let read = stream.by_ref().take(length).read_to_end(&mut body);
+            read.is_ok_and(|read| read as u64 == length)
+        };
+        if is_whole && !first("connection").eq_ignore_ascii_case("close") {
+            self.stream = Some(stream);
+        }
+        Some(Answer {
+            status,
+            headers,
+            body: without_port(body, self.port),
+        })
+    }
+}
+
+/// Reads a chunked body; `None` if it is cut off.
+fn chunks(stream: &mut BufReader<TcpStream>, body: &mut Vec<u8>) -> Option<()> {
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line).ok()?;
+        let size = u64::from_str_radix(line.trim(), 16).ok()?;
+        let read = stream.by_ref().take(size).read_to_end(body).ok()?;
+        line.clear();
+        stream.read_line(&mut line).ok()?;
+        if read as u64 != size || line != "\r\n" {
+            return None;
+        }
+        if size == 0 {
+            return Some(());
+        }
     }
 }
 

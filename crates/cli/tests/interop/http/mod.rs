@@ -1,6 +1,6 @@
 //! The real clients over HTTP: against Apache with mod_dav_svn and against ours, on repositories that begin alike.
 
-mod ask;
+pub mod ask;
 mod believe;
 mod counts;
 mod fresh;

@@ -16,7 +16,9 @@ use crate::http::Reply;
 
 pub(super) fn dated_rev(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> Outcome {
     let date = parse_date(root)?;
-    let rev = visit.repository().dated_revision(date)?;
+    // Theirs names no number here.
+    let rev = visit.repository().dated_revision(date);
+    let rev = rev.map_err(|error| Fault::hidden(StatusCode::INTERNAL_SERVER_ERROR, error))?;
     write_revision(reply.buffer(), "S:dated-rev-report", Some(rev));
     Ok(())
 }

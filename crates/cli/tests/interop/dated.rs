@@ -1,0 +1,171 @@
+//! Dates as revisions: random sequences of revision dates, ascending or not, beside the real tools, over both protocols and for
+//! `svnadmin`.
+//!
+//! What every run asks is a small part; `DATED_SEEDS=0..2000 cargo test -p cli --test interop dates_by_hand` asks more.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use testkit::history::Random;
+use testkit::probe::{Item, Probe, text};
+use testkit::server::Server;
+use testkit::{Side, Tool, scratch};
+
+use crate::http::ask::Connection;
+
+/// Youngest revisions of the repositories that are served.
+const YOUNGEST: [u64; 9] = [0, 1, 2, 3, 5, 6, 9, 14, 31];
+
+/// Servers of one side, and a connection over HTTP.
+struct Asked {
+    side: Side,
+    svn: Arc<Server>,
+    http: Server,
+    connection: Connection,
+}
+
+impl Asked {
+    fn open(side: Side, root: &Path) -> Asked {
+        let http = Server::http(side, root, testkit::server::http::READ_FREELY, &[]);
+        Asked {
+            side,
+            svn: Arc::new(Server::svnserve(side, root, &[])),
+            connection: Connection::new(http.port()),
+            http,
+        }
+    }
+
+    /// What each way says about these dates.
+    fn all(&mut self, root: &Path, name: &str, dates: &[String], with_admin: bool) -> Vec<String> {
+        assert!(self.http.is_alive(), "{:?} died", self.side);
+        let url = format!("svn://localhost/{name}");
+        // Another process of theirs, which has read no properties yet.
+        let mut probe = Probe::connect_as(Arc::clone(&self.svn), url, None);
+        let mut told = Vec::new();
+        for date in dates {
+            let answer: Item = probe.ask("get-dated-rev", vec![text(date)]);
+            told.push(format!("svn {answer:?}"));
+            let body = format!(
+                "<S:dated-rev-report xmlns:S=\"svn:\" xmlns:D=\"DAV:\"><D:creationdate>{date}</D:creationdate>\
+                 </S:dated-rev-report>"
+            );
+            let headers = [("Content-Type", "text/xml")];
+            let url = format!("/{name}/!svn/me");
+            let answer = self.connection.ask("REPORT", &url, &headers, &body);
+            told.push(format!("http {}", answer.shown(&[])));
+        }
+        if with_admin && let Some(date) = dates.first() {
+            let range = format!("{{{date}}}");
+            let dumped = self
+                .side
+                .tool("svnadmin")
+                .args(["dump", "-q", "-r", &range])
+                .arg(root.join(name))
+                .run();
+            told.push(format!("dump {} {}{}", dumped.code, dumped.out(), dumped.err()));
+        }
+        told
+    }
+}
+
+/// A date, with microseconds.
+fn day(year: usize, month: usize) -> String {
+    format!("{:04}-{month:02}-15T00:00:00.000000Z", 2000 + year)
+}
+
+/// The date of a revision; `None` is none.
+fn date(random: &mut Random, span: usize, odd: bool) -> Option<String> {
+    if odd {
+        match random.below(20) {
+            0 => return None,
+            1 => return Some("nonsense".to_owned()),
+            2 => return Some(String::new()),
+            3 => return Some("2003-02-30T00:00:00.000000Z".to_owned()),
+            4 => return Some("2003-02-20T00:00:00Z".to_owned()),
+            _ => {}
+        }
+    }
+    Some(day(random.below(span), 6))
+}
+
+/// Gives a revision this date and nothing else.
+fn set(repository: &Path, rev: usize, date: Option<&str>) {
+    let mut properties = String::new();
+    if let Some(date) = date {
+        _ = write!(properties, "K 8\nsvn:date\nV {}\n{date}\n", date.len());
+    }
+    properties += "END\n";
+    let file = repository.join(format!("db/revprops/0/{rev}"));
+    let new = file.with_extension("new");
+    fs::write(&new, properties).expect("because the repository is ours");
+    fs::rename(&new, &file).expect("because the repository is ours");
+}
+
+fn run(seeds: Range<u64>) -> usize {
+    let root = scratch();
+    for youngest in YOUNGEST {
+        let repository = root.path().join(format!("y{youngest}"));
+        Tool::new("svnadmin").arg("create").arg(&repository).ok();
+        let mut stream = String::from("SVN-fs-dump-format-version: 2\n\n");
+        for rev in 0..=youngest {
+            let lengths = "Prop-content-length: 10\nContent-length: 10\n\nPROPS-END\n\n";
+            _ = write!(stream, "Revision-number: {rev}\n{lengths}");
+        }
+        Tool::new("svnadmin")
+            .args(["load", "-q"])
+            .arg(&repository)
+            .stdin(stream)
+            .ok();
+    }
+    let mut sides = Side::BOTH.map(|side| Asked::open(side, root.path()));
+    let mut asked = 0;
+    for seed in seeds {
+        let mut random = Random::new(seed ^ 0xda7e);
+        random.next();
+        let youngest = YOUNGEST[random.below(YOUNGEST.len())];
+        let (name, span) = (format!("y{youngest}"), [3, 6, 20][random.below(3)]);
+        let odd = random.below(3) == 0;
+        let mut dates: Vec<Option<String>> = (0..=youngest).map(|_| date(&mut random, span, odd)).collect();
+        if random.below(4) == 0 {
+            dates.sort();
+        }
+        for (rev, date) in dates.iter().enumerate() {
+            set(&root.path().join(&name), rev, date.as_deref());
+        }
+        let wanted: Vec<String> = (0..4)
+            .map(|_| match random.below(20) {
+                0 => day(0, 1),
+                1 => day(60, 1),
+                _ => {
+                    let year = random.below(span);
+                    day(year, [5, 6, 6, 7][random.below(4)])
+                }
+            })
+            .collect();
+        let with_admin = seed % 4 == 0;
+        let [theirs, ours] = sides
+            .each_mut()
+            .map(|side| side.all(root.path(), &name, &wanted, with_admin));
+        assert_eq!(theirs, ours, "seed {seed}: {wanted:?} in {dates:?}");
+        asked += theirs.len();
+    }
+    asked
+}
+
+#[test]
+fn dates_find_the_same_revisions() {
+    run(0..80);
+}
+
+#[test]
+fn dates_by_hand() {
+    let Ok(seeds) = std::env::var("DATED_SEEDS") else {
+        return;
+    };
+    let number = |text: &str| text.parse::<u64>().expect("a number");
+    let (first, last) = seeds.split_once("..").expect("FIRST..LAST");
+    eprintln!("{} questions", run(number(first)..number(last)));
+}
