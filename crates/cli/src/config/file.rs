@@ -136,6 +136,7 @@ pub struct Limits {
     pub body_rate: Option<Size>,
     pub request_memory: Option<Size>,
     pub keep_alive_timeout: Option<Period>,
+    pub body_silence: Option<Period>,
     pub stall_timeout: Option<Period>,
     pub connections: Option<usize>,
     pub connections_per_address: Option<usize>,

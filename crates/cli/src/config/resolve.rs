@@ -157,6 +157,7 @@ impl Config {
             body_rate: given.body_rate.map_or(default.body_rate, |size| size.0),
             request_memory: given.request_memory.map_or(default.request_memory, |size| size.0),
             keep_alive: given.keep_alive_timeout.map_or(default.keep_alive, long),
+            body_silence: given.body_silence.map_or(default.body_silence, long),
             stall: given.stall_timeout.map_or(default.stall, long),
             connections: given.connections.unwrap_or(default.connections),
             connections_per_address: given

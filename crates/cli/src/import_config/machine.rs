@@ -142,12 +142,13 @@ pub fn limits(place: &Place<'_>) -> Table {
     if let Some((_, count)) = number("LimitRequestFields").filter(|(_, n)| *n > ours.header_lines as u64) {
         table.number("header-count", count);
     }
-    if let Some((directive, seconds)) = number("KeepAliveTimeout") {
-        let why = format!(
-            "{}; the default lets clients keep their connections longer",
-            directive.at
-        );
-        table.idle("keep-alive-timeout", quoted(&format!("{seconds}s")), why);
+    for (name, key, default) in [
+        ("KeepAliveTimeout", "keep-alive-timeout", ours.keep_alive),
+        ("Timeout", "body-silence", ours.body_silence),
+    ] {
+        if let Some((_, seconds)) = number(name).filter(|(_, seconds)| *seconds != default.as_secs()) {
+            table.text(key, format!("{seconds}s"));
+        }
     }
     table
 }

@@ -48,6 +48,7 @@ const TRANSLATED: &[&str] = &[
     "LimitRequestBody",
     "LimitRequestFields",
     "KeepAliveTimeout",
+    "Timeout",
     "SSLEngine",
     "SSLCertificateFile",
     "SSLCertificateKeyFile",
@@ -94,7 +95,6 @@ const HARMLESS: &[&str] = &[
     "BrowserMatchNoCase",
     "CacheDisable",
     "LogFormat",
-    "Timeout",
     "AuthFormLoginRequiredLocation",
 ];
 

@@ -32,6 +32,7 @@ mod raw_writing;
 mod restored;
 mod serve;
 mod stopping;
+mod tables;
 mod twins;
 mod writing;
 mod writing_programs;

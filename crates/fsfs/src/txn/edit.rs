@@ -211,8 +211,9 @@ impl Txn {
     }
 
     /// Starts a new text as a delta against the text that the file has now (or against nothing where it is empty).
-    /// `base_md5` and `result_md5` are checked if they are given. One text is written at a time: the next call that
-    /// begins one, or any other change, may come only after [`TextWriter::finish`] or a drop, which gives the text up.
+    /// `base_md5` and `result_md5` are checked if they are given. One text is written at a time: a call that begins another one
+    /// before [`TextWriter::finish`] or a drop, which gives the text up, is refused, and so is a commit. Other changes may be made
+    /// meanwhile.
     ///
     /// # Errors
     /// `FS_NOT_FOUND`, `FS_NOT_FILE`, `CHECKSUM_MISMATCH`, `FS_REP_BEING_WRITTEN`; those of locks.
@@ -257,6 +258,7 @@ impl Txn {
         let base = delta_base(&self.fs, &noderev, Which::Text, self.fs.youngest_seen())?;
         Ok(TextWriter {
             rep: RepWriter::begin(&self.fs, &self.proto, base)?,
+            proto: self.proto.clone(),
             key,
             path: path.clone(),
             expected: result_md5.copied(),
@@ -290,14 +292,16 @@ impl Txn {
     pub(super) fn check_open(&self) -> Result<()> {
         match self.life {
             Life::Open => Ok(()),
-            Life::Broken | Life::Ended => Err(Error::new(
-                Code::FS_TRANSACTION_DEAD,
-                format!(
-                    "Transaction '{}' can't be changed or committed any more",
-                    self.name
-                ),
-            )),
+            Life::Broken | Life::Ended => Err(self.dead()),
         }
+    }
+
+    pub(super) fn dead(&self) -> Error {
+        let text = format!(
+            "Transaction '{}' can't be changed or committed any more",
+            self.name
+        );
+        Error::new(Code::FS_TRANSACTION_DEAD, text)
     }
 
     /// Enforces users' locks, where they are enforced.

@@ -131,6 +131,11 @@ impl ProtoRev {
         ProtoRev(inner)
     }
 
+    /// True if both are the same value in memory, not only the same file.
+    pub(super) fn is(&self, other: &ProtoRev) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Removes the files of a transaction, if they are there.
     ///
     /// # Errors

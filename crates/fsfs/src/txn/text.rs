@@ -9,6 +9,7 @@ use delta::editor::TextChunk;
 use delta::text_delta::SourceView;
 
 use super::edit::Txn;
+use super::proto_rev::ProtoRev;
 use super::state::NodeKey;
 use crate::format::rep_line::Uniquifier;
 use crate::rep::write::RepWriter;
@@ -18,6 +19,8 @@ use crate::rep::{TextReader, with_codec};
 /// editor may keep it beside it.
 pub struct TextWriter {
     pub(super) rep: RepWriter,
+    /// The prototype revision that the text is written to.
+    pub(super) proto: ProtoRev,
     pub(super) key: NodeKey,
     pub(super) path: FsPath,
     pub(super) expected: Option<Md5>,
@@ -75,12 +78,17 @@ impl TextWriter {
     /// Ends the text and hands it to its transaction; returns its MD5.
     ///
     /// # Errors
-    /// `CHECKSUM_MISMATCH`; the system's. The node then keeps its old text.
+    /// `CHECKSUM_MISMATCH`; `FS_TRANSACTION_DEAD` if `txn` is not the value that has begun the text, because it was opened anew
+    /// in between; `FS_ID_NOT_FOUND` if the node was deleted in between; the system's. The node then keeps its old text.
     pub fn finish(mut self, txn: &mut Txn) -> Result<Md5> {
         if let Some(e) = self.failed {
             return Err(e);
         }
         txn.check_open()?;
+        // The index of the prototype revision belongs to the value that has begun the text: another one would not know the item.
+        if !self.proto.is(&txn.proto) {
+            return Err(txn.dead());
+        }
         let md5 = self.rep.end()?;
         if let Some(expected) = self.expected
             && !expected.matches(&md5)

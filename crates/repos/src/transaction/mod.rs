@@ -37,6 +37,9 @@ pub struct Transaction {
     is_dirty: bool,
     /// Everything is in the files; others may go on once they have stayed so for a while.
     is_written: bool,
+    /// The locks on nodes that were deleted here and whose locks end with the commit: paths and tokens. What takes the place of
+    /// such a node needs no token. They are not in the files: another process asks for the tokens.
+    ended_locks: Vec<(FsPath, String)>,
 }
 
 /// What a new transaction is given.
@@ -84,6 +87,7 @@ impl Transaction {
             txn,
             is_dirty: true,
             is_written: false,
+            ended_locks: Vec::new(),
         };
         begun.lay_down()?;
         Ok(begun)
@@ -101,6 +105,7 @@ impl Transaction {
             txn,
             is_dirty: false,
             is_written: false,
+            ended_locks: Vec::new(),
         })
     }
 
@@ -214,12 +219,33 @@ impl Transaction {
         }
     }
 
+    /// Whose it is, if it is anyone's yet.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn user(&self) -> Result<Option<String>> {
+        let list = self.txn.props()?;
+        let author = list.get(props::AUTHOR);
+        Ok(author.map(|author| String::from_utf8_lossy(author).into_owned()))
+    }
+
     /// Says who takes the steps that follow, and which lock tokens they brought.
-    pub fn set_access(&mut self, user: Option<&str>, tokens: Vec<String>) {
+    pub fn set_access(&mut self, user: Option<&str>, mut tokens: Vec<String>) {
+        tokens.extend(self.ended_lock_tokens());
         self.txn.set_lock_access(LockAccess {
             user: user.map(str::to_owned),
             tokens,
         });
+    }
+
+    /// Says that the lock on a node that was deleted here ends with the commit.
+    pub fn end_lock(&mut self, path: FsPath, token: String) {
+        self.ended_locks.push((path, token));
+    }
+
+    /// The tokens of the locks that end with the commit because their nodes were deleted.
+    pub fn ended_lock_tokens(&self) -> Vec<String> {
+        self.ended_locks.iter().map(|(_, token)| token.clone()).collect()
     }
 
     /// Sets or deletes a property that the revision will have.
@@ -249,8 +275,13 @@ impl Transaction {
         );
         match made {
             Ok(info) => {
+                let mut over = self.ended_locks;
                 if ending.release_locks {
-                    life::release_locks(&self.repo, ending.hooks, ending.user, ending.lock_tokens);
+                    over.retain(|ended| !ending.lock_tokens.contains(ended));
+                    over.extend_from_slice(ending.lock_tokens);
+                }
+                if !over.is_empty() {
+                    life::release_locks(&self.repo, ending.hooks, ending.user, &over);
                 }
                 Ok(info)
             }

@@ -37,11 +37,12 @@ pub struct Putting {
 }
 
 impl Transaction {
-    /// Begins to put a text. Until the result is finished or dropped nothing else may be done here.
+    /// Begins to put a text. Until the result is finished or dropped, another text and the commit are refused; every other step may
+    /// be taken, so that a client that stops in the middle of a text holds nothing else up.
     ///
     /// # Errors
-    /// `RA_OUT_OF_DATE`, `FS_NO_SUCH_REVISION`, `FS_NOT_FOUND`, `FS_NOT_DIRECTORY`, `FS_NOT_FILE`, `CHECKSUM_MISMATCH`; those
-    /// of locks.
+    /// `RA_OUT_OF_DATE`, `FS_NO_SUCH_REVISION`, `FS_NOT_FOUND`, `FS_NOT_DIRECTORY`, `FS_NOT_FILE`, `CHECKSUM_MISMATCH`;
+    /// `FS_REP_BEING_WRITTEN` while another text is being put; those of locks.
     pub fn put(&mut self, put: &Put<'_>) -> Result<Putting> {
         let path = put.path;
         self.check_base(path, put.based_on)?;
@@ -108,11 +109,13 @@ impl Putting {
     /// Ends the text; answers its MD5, and whether the file is new.
     ///
     /// # Errors
-    /// `SVNDIFF_UNEXPECTED_END`, `CHECKSUM_MISMATCH`; the system's.
+    /// `SVNDIFF_UNEXPECTED_END`, `CHECKSUM_MISMATCH`; `FS_TRANSACTION_DEAD` if the transaction was opened anew since the text was
+    /// begun, `FS_ID_NOT_FOUND` if the file was deleted since then; the system's.
     pub fn finish(self, transaction: &mut Transaction) -> Result<(Md5, bool)> {
         if let Some(decoder) = self.decoder {
             decoder.finish()?;
         }
+        transaction.touch()?;
         let md5 = self.writer.finish(&mut transaction.txn)?;
         match self.expected {
             Some(expected) if !expected.matches(&md5) => Err(Error::new(

@@ -51,7 +51,7 @@ pub(super) fn autoversion(
         Ok(()) => commit(visit, &name),
         Err(fault) => {
             // What cannot be removed now is listed by `lstxns`.
-            _ = visit.service.transactions.abort(visit.repository(), &name);
+            _ = visit.abort(&name);
             Err(fault)
         }
     }
@@ -78,7 +78,7 @@ pub(super) fn make_empty(visit: &mut Visit<'_>, path: &FsPath) -> Outcome {
     match made {
         Ok(()) => commit(visit, &name),
         Err(fault) => {
-            _ = visit.service.transactions.abort(visit.repository(), &name);
+            _ = visit.abort(&name);
             Err(fault)
         }
     }
@@ -94,7 +94,7 @@ fn begin(visit: &Visit<'_>, path: &FsPath) -> Result<(String, Revnum), Fault> {
 }
 
 fn commit(visit: &Visit<'_>, name: &str) -> Outcome {
-    let transaction = visit.service.transactions.take(visit.repository(), name)?;
+    let transaction = visit.take(name)?;
     let held = visit.held_tokens()?;
     let tokens: Vec<(FsPath, String)> = held.into_iter().map(|token| (FsPath::root(), token)).collect();
     let ending = Ending {

@@ -58,8 +58,7 @@ fn source_name(visit: &mut Visit<'_>) -> Result<String, Fault> {
 }
 
 fn commit(visit: &Visit<'_>, name: &str, lock_tokens: &[(FsPath, String)]) -> Result<CommitInfo, Fault> {
-    let taken = visit.service.transactions.take(visit.repository(), name);
-    let transaction = taken.map_err(|error| match error.code() {
+    let transaction = visit.take(name).map_err(|error| match error.code() {
         Code::FS_NO_SUCH_TRANSACTION => Fault::hidden(StatusCode::NOT_FOUND, error),
         _ => error.into(),
     })?;

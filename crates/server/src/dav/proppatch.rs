@@ -44,7 +44,7 @@ pub(super) fn proppatch(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
                     }
                     if is_there {
                         visit.check_conditions(&path)?;
-                        visit.check_locked(&path, &[])?;
+                        visit.check_locked(&path, &transaction.ended_lock_tokens())?;
                     }
                     transaction.check_base(&path, based_on).map_err(refused)?;
                     let foreign = Foreign::of(visit);

@@ -22,13 +22,16 @@ pub(super) fn put(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     if visit.request.headers.contains_key("content-range") {
         return Err(Fault::html(StatusCode::NOT_IMPLEMENTED));
     }
-    let (md5, is_new) = visit.step(|visit, in_use| {
+    let (mut putting, pinned) = visit.step(|visit, in_use| {
         let transaction = &mut *in_use.transaction;
         if transaction.kind(&path)? == NodeKind::Dir {
+            // Where the client has a file, its directory is newer.
+            let based_on = visit.version_name();
+            transaction.check_base(&path, based_on).map_err(refused)?;
             return Err(Fault::html(StatusCode::CONFLICT));
         }
         visit.check_conditions(&path)?;
-        visit.check_locked(&path, &[])?;
+        visit.check_locked(&path, &transaction.ended_lock_tokens())?;
         let put = Put {
             path: &path,
             based_on: visit.version_name(),
@@ -36,14 +39,15 @@ pub(super) fn put(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
             result_md5: digest(visit, "x-svn-result-fulltext-md5")?,
             is_delta: visit.request.header("content-type") == Some(SVNDIFF_TYPE),
         };
-        let begun = transaction.put(&put);
-        let mut putting = begun.map_err(refused)?;
-        while let Some(piece) = visit.request.body.next_piece()? {
-            in_use.check_wanted()?;
-            putting.write(&piece)?;
-        }
-        Ok(putting.finish(in_use.transaction)?)
+        let putting = transaction.put(&put).map_err(refused)?;
+        Ok((putting, in_use.pin()))
     })?;
+    // The client may take its time, or never come to the end: meanwhile the transaction is free for other requests.
+    while let Some(piece) = visit.request.body.next_piece()? {
+        pinned.check_exists()?;
+        putting.write(&piece)?;
+    }
+    let (md5, is_new) = visit.step(|_, in_use| Ok(putting.finish(in_use.transaction)?))?;
     reply.header("x-svn-result-fulltext-md5", &md5.to_string());
     match is_new {
         true => created(visit, reply),

@@ -7,12 +7,12 @@ use base::{Code, Date, Error, FsPath, Revnum};
 use http::StatusCode;
 use repos::commit::Clock;
 use repos::hooks::Hooks;
-use repos::transaction::Activities;
+use repos::transaction::{Activities, Transaction};
 use wire::dav::if_header::If;
 use wire::dav::uri::Resource;
 
 use super::fault::Fault;
-use super::transactions::InUse;
+use super::transactions::{InUse, NoStep, Stepper};
 use super::visit::Visit;
 use crate::rules::conf_of;
 use crate::service::now;
@@ -86,12 +86,18 @@ impl Visit<'_> {
         let service = self.service.clone();
         let repository = self.repository().clone();
         let is_node = self.working_path().is_some();
-        let refuse = |error| no_transaction(error, is_node);
-        service.transactions.step(&repository, name, refuse, |in_use| {
+        let refuse = |why| match why {
+            NoStep::Unopened(error) => no_transaction(error, is_node),
+            NoStep::NotOwner => Fault::html(StatusCode::NOT_IMPLEMENTED),
+        };
+        let (user, patience) = (self.user.clone(), self.request.patience.clone());
+        let stepper = Stepper {
+            user: user.as_deref(),
+            patience: &patience,
+        };
+        let transactions = &service.transactions;
+        transactions.step(&repository, name, &stepper, refuse, |in_use| {
             let user = self.user.as_deref();
-            if !in_use.transaction.claim(user)? {
-                return Err(Fault::html(StatusCode::NOT_IMPLEMENTED));
-            }
             let tokens = self.held_tokens()?;
             if !tokens.is_empty() && user.is_none() {
                 return Err(Error::new(
@@ -103,6 +109,24 @@ impl Visit<'_> {
             in_use.transaction.set_access(user, tokens);
             step(self, in_use)
         })
+    }
+
+    /// Takes the transaction of this name out, to make a revision of it.
+    ///
+    /// # Errors
+    /// Those of opening it; the system's.
+    pub(super) fn take(&self, name: &str) -> Result<Transaction, Error> {
+        let transactions = &self.service.transactions;
+        transactions.take(self.repository(), name, &self.request.patience)
+    }
+
+    /// Removes the transaction of this name.
+    ///
+    /// # Errors
+    /// `FS_MALFORMED_TXN_ID`, `FS_NO_SUCH_TRANSACTION`; the system's.
+    pub(super) fn abort(&self, name: &str) -> Result<(), Error> {
+        let transactions = &self.service.transactions;
+        transactions.abort(self.repository(), name, &self.request.patience)
     }
 
     /// The lock tokens that the request brings in its header.

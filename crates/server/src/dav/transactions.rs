@@ -6,8 +6,12 @@
 //! them. One that nobody uses for long, or that takes too much memory, is laid down and forgotten; the next request opens it
 //! again.
 //!
-//! A transaction takes one request at a time; others wait for it, but for the one that removes it.
+//! A transaction takes one step at a time, and a step never waits for a client: a request that brings a text begins it in one step,
+//! reads its body without the transaction, and ends the text in another step ([`InUse::pin`]). Meanwhile a second text and the
+//! commit are refused (`FS_REP_BEING_WRITTEN`, as by the incumbent), everything else is done. What is left to wait for is the
+//! work of another step; a thread that waits for it does not count, and waits only for a transaction of its own user.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,9 +20,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use base::{Code, Error, Result};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use repos::Repository;
 use repos::transaction::Transaction;
+
+use crate::http::Patience;
 
 /// Steps after each of which a transaction is laid down.
 const FIRST_STEPS: u32 = 8;
@@ -32,7 +38,9 @@ const KEEP_BRIEFLY: Duration = Duration::from_secs(2);
 const MOST_NODES: usize = 700_000;
 /// Transactions in memory that are too many.
 const MOST: usize = 1000;
-/// How long who removes a transaction waits for the request that is at it.
+/// How long a thread that waits for another step counts as one that works.
+const BRIEFLY: Duration = Duration::from_millis(100);
+/// How long the end of the server waits for a step.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The open transactions of all repositories.
@@ -50,8 +58,10 @@ type Key = (PathBuf, String, String);
 #[derive(Default)]
 struct Slot {
     state: Mutex<State>,
-    /// It is being removed: whoever is at it should stop.
-    is_doomed: AtomicBool,
+    /// The transaction is being removed or is removed: steps in it end.
+    is_removed: AtomicBool,
+    /// Its user, as the last step found them; `None` before the first step, and while it has no user.
+    owner: Mutex<Option<String>>,
 }
 
 #[derive(Default)]
@@ -63,18 +73,79 @@ struct State {
     used: Option<Instant>,
 }
 
-/// A transaction during one request.
+/// A transaction during one step.
 pub(crate) struct InUse<'a> {
     pub(crate) transaction: &'a mut Transaction,
-    slot: &'a Slot,
+    slot: &'a Arc<Slot>,
+    is_pinned: &'a Cell<bool>,
 }
 
 impl InUse<'_> {
-    /// Fails once the transaction is being removed: long steps ask now and then.
-    pub(crate) fn check_wanted(&self) -> Result<()> {
-        match self.slot.is_doomed.load(Ordering::Relaxed) {
+    /// Keeps the transaction in memory after the step, until the result is dropped: the request takes another step. Until then
+    /// nothing is written down.
+    pub(crate) fn pin(&self) -> Pinned {
+        self.is_pinned.set(true);
+        Pinned {
+            name: self.transaction.name().to_owned(),
+            slot: self.slot.clone(),
+        }
+    }
+}
+
+/// A transaction between two steps of one request. Other requests take steps in it meanwhile.
+pub(crate) struct Pinned {
+    name: String,
+    slot: Arc<Slot>,
+}
+
+impl Pinned {
+    /// Fails once the transaction is being removed.
+    ///
+    /// # Errors
+    /// `FS_NO_SUCH_TRANSACTION`.
+    pub(crate) fn check_exists(&self) -> Result<()> {
+        match self.slot.is_removed.load(Ordering::Relaxed) {
             false => Ok(()),
-            true => Err(gone(self.transaction.name())),
+            true => Err(gone(&self.name)),
+        }
+    }
+}
+
+/// Who takes a step, and how a thread waits for another one.
+pub(crate) struct Stepper<'a> {
+    /// `None` is anonymous.
+    pub(crate) user: Option<&'a str>,
+    /// Lets other threads work while this one waits.
+    pub(crate) patience: &'a Patience,
+}
+
+/// Why a step is not taken.
+pub(crate) enum NoStep {
+    /// The transaction cannot be opened.
+    Unopened(Error),
+    /// It is another user's.
+    NotOwner,
+}
+
+impl Slot {
+    /// Locks the transaction for a step. Waits for the step that is being taken, if there is one: but not for a transaction that is
+    /// known to be another user's.
+    fn lock(&self, stepper: &Stepper<'_>) -> std::result::Result<MutexGuard<'_, State>, NoStep> {
+        if let Some(state) = self.state.try_lock() {
+            return Ok(state);
+        }
+        if let (Some(user), Some(owner)) = (stepper.user, &*self.owner.lock())
+            && user != owner
+        {
+            return Err(NoStep::NotOwner);
+        }
+        Ok(self.wait(stepper.patience))
+    }
+
+    fn wait(&self, patience: &Patience) -> MutexGuard<'_, State> {
+        match self.state.try_lock_for(BRIEFLY) {
+            Some(state) => state,
+            None => patience.while_blocked(|| self.state.lock()),
         }
     }
 }
@@ -91,20 +162,24 @@ impl Transactions {
         self.look_after();
     }
 
-    /// Takes a step in the transaction of this name, opening it if need be. `prepare` makes an error of what opening says.
+    /// Takes a step in the transaction of this name, opening it if need be. `refuse` makes an error of why it is not taken.
     ///
     /// # Errors
-    /// Those of `prepare`; those of the step; the system's.
+    /// Those of `refuse`; those of the step; the system's.
     pub(crate) fn step<T, E: From<Error>>(
         self: &Arc<Self>,
         repository: &Repository,
         name: &str,
-        refuse: impl FnOnce(Error) -> E,
+        stepper: &Stepper<'_>,
+        refuse: impl FnOnce(NoStep) -> E,
         step: impl FnOnce(InUse<'_>) -> std::result::Result<T, E>,
     ) -> std::result::Result<T, E> {
         let slot = self.slot(repository, name);
-        let mut state = slot.state.lock();
-        let found = match slot.is_doomed.load(Ordering::Relaxed) {
+        let mut state = match slot.lock(stepper) {
+            Ok(state) => state,
+            Err(refused) => return Err(refuse(refused)),
+        };
+        let found = match slot.is_removed.load(Ordering::Relaxed) {
             true => Err(gone(name)),
             false => state.find(repository, name),
         };
@@ -113,14 +188,24 @@ impl Transactions {
             Err(error) => {
                 drop(state);
                 self.forget(repository, name, &slot);
-                return Err(refuse(error));
+                return Err(refuse(NoStep::Unopened(error)));
             }
         };
+        let is_owner = transaction.claim(stepper.user)?;
+        *slot.owner.lock() = transaction.user()?;
+        if !is_owner {
+            return Err(refuse(NoStep::NotOwner));
+        }
+        let is_pinned = Cell::new(false);
         let outcome = step(InUse {
             transaction,
             slot: &slot,
+            is_pinned: &is_pinned,
         });
-        state.after_step()?;
+        match is_pinned.get() {
+            true => state.used = Some(Instant::now()),
+            false => state.after_step()?,
+        }
         drop(state);
         self.look_after();
         outcome
@@ -130,11 +215,16 @@ impl Transactions {
     ///
     /// # Errors
     /// Those of opening it; the system's.
-    pub(crate) fn take(self: &Arc<Self>, repository: &Repository, name: &str) -> Result<Transaction> {
+    pub(crate) fn take(
+        self: &Arc<Self>,
+        repository: &Repository,
+        name: &str,
+        patience: &Patience,
+    ) -> Result<Transaction> {
         let slot = self.slot(repository, name);
         let taken = {
-            let mut state = slot.state.lock();
-            let found = match slot.is_doomed.load(Ordering::Relaxed) {
+            let mut state = slot.wait(patience);
+            let found = match slot.is_removed.load(Ordering::Relaxed) {
                 true => Err(gone(name)),
                 false => state.find(repository, name).map(drop),
             };
@@ -144,17 +234,19 @@ impl Transactions {
         taken
     }
 
-    /// Removes a transaction. A request that is at it is told to stop; one that does not has nothing left to write to.
+    /// Removes a transaction. A text that is on its way into it has nowhere to go then, and its request ends.
     ///
     /// # Errors
     /// `FS_MALFORMED_TXN_ID`, `FS_NO_SUCH_TRANSACTION`; the system's.
-    pub(crate) fn abort(self: &Arc<Self>, repository: &Repository, name: &str) -> Result<()> {
+    pub(crate) fn abort(
+        self: &Arc<Self>,
+        repository: &Repository,
+        name: &str,
+        patience: &Patience,
+    ) -> Result<()> {
         let slot = self.slot(repository, name);
-        slot.is_doomed.store(true, Ordering::Relaxed);
-        let held = slot
-            .state
-            .try_lock_for(PATIENCE)
-            .and_then(|mut state| state.transaction.take());
+        slot.is_removed.store(true, Ordering::Relaxed);
+        let held = slot.wait(patience).transaction.take();
         let removed = match held {
             Some(transaction) => transaction.abort(),
             None => repository.remove_transaction(name),

@@ -26,7 +26,7 @@ pub(super) fn mkcol(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
             return Err(already_exists(visit, &path));
         }
         visit.check_conditions(&path)?;
-        visit.check_locked(&path, &[])?;
+        visit.check_locked(&path, &transaction.ended_lock_tokens())?;
         transaction.make_dir(&path).map_err(refused)
     })?;
     created(visit, reply);
@@ -84,20 +84,29 @@ fn delete_node(visit: &mut Visit<'_>) -> Outcome {
             return Err(Fault::html(StatusCode::NOT_FOUND));
         }
         visit.check_conditions(&path)?;
-        let listed: Vec<String> = listed.into_iter().map(|held| held.token).collect();
+        let mut listed: Vec<String> = listed.into_iter().map(|held| held.token).collect();
+        listed.extend(transaction.ended_lock_tokens());
         visit.check_locked(&path, &listed)?;
         let mut tokens = visit.held_tokens()?;
         tokens.extend(listed);
-        transaction.set_access(visit.user.as_deref(), tokens);
-        transaction.delete(&path, visit.version_name()).map_err(refused)
+        transaction.set_access(visit.user.as_deref(), tokens.clone());
+        transaction.delete(&path, visit.version_name()).map_err(refused)?;
+        // The incumbent unlocks here and now; what clients rely on is that the path may be used again.
+        if visit.autoversion.is_none()
+            && !visit.has_option("keep-locks")
+            && let Some(lock) = visit.repository().get_lock(&path)?
+            && tokens.contains(&lock.token)
+        {
+            transaction.end_lock(path.clone(), lock.token);
+        }
+        Ok(())
     })
 }
 
 /// Gives a transaction up.
 fn abort(visit: &Visit<'_>) -> Outcome {
     let name = visit.txn_name()?;
-    let aborted = visit.service.transactions.abort(visit.repository(), &name);
-    aborted.map_err(|error| match error.code() {
+    visit.abort(&name).map_err(|error| match error.code() {
         Code::FS_NO_SUCH_TRANSACTION => Fault::hidden(StatusCode::NOT_FOUND, error),
         _ => error.into(),
     })
@@ -110,7 +119,7 @@ fn abort_activity(visit: &Visit<'_>, id: &str) -> Outcome {
         return Err(Fault::html(StatusCode::NOT_FOUND));
     };
     if !name.is_empty() {
-        match visit.service.transactions.abort(visit.repository(), &name) {
+        match visit.abort(&name) {
             Err(error) if error.code() != Code::FS_NO_SUCH_TRANSACTION => return Err(error.into()),
             _ => {}
         }
@@ -157,7 +166,7 @@ pub(super) fn copy(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         if exists && !overwrite {
             return Err(Fault::html(StatusCode::PRECONDITION_FAILED));
         }
-        visit.check_locked(&path, &[])?;
+        visit.check_locked(&path, &transaction.ended_lock_tokens())?;
         if exists {
             transaction.delete(&path, None)?;
         }

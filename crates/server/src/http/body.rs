@@ -45,8 +45,10 @@ pub(crate) struct Patience {
     pub(super) crew: Arc<Crew>,
     /// Whose client it is.
     pub(super) address: IpAddr,
-    /// How long the client may keep silent.
+    /// How long a peer may neither send nor take anything.
     stall: Duration,
+    /// How long the client may be silent within the body of its request.
+    silence: Duration,
     /// How long a body may take, besides the time that its bytes need at `rate` a second.
     body: Duration,
     rate: u64,
@@ -59,6 +61,7 @@ impl Patience {
             crew,
             address,
             stall: limits.stall,
+            silence: limits.body_silence.min(limits.stall),
             body: limits.body_timeout,
             rate: limits.body_rate,
         }
@@ -89,6 +92,12 @@ impl Patience {
             Some(limit) => self.runtime.block_on(async { timeout(limit, what).await.ok() }),
             None => Some(self.runtime.block_on(what)),
         }
+    }
+
+    /// Runs `wait`, which blocks until another request has done something. The thread does not count meanwhile.
+    pub(crate) fn while_blocked<T>(&self, wait: impl FnOnce() -> T) -> T {
+        let _aside = self.crew.step_aside();
+        wait()
     }
 
     /// Gives a piece to the connection. How long that may take is the connection's business.
@@ -166,7 +175,7 @@ impl RequestBody {
                 self.gathered = gathered.into();
                 return;
             }
-            let silent = tokio::time::Instant::now() + patience.stall;
+            let silent = tokio::time::Instant::now() + patience.silence;
             let limit = begun + patience.for_body(gathered.len() as u64);
             match timeout_at(limit.min(silent), incoming.frame()).await {
                 Err(_) => break Some(io::ErrorKind::TimedOut),
@@ -243,7 +252,7 @@ impl RequestBody {
         loop {
             let allowed = patience.for_body(self.seen).saturating_sub(self.waited);
             let begun = Instant::now();
-            let waited = patience.wait(Some(patience.stall.min(allowed)), incoming.frame());
+            let waited = patience.wait(Some(patience.silence.min(allowed)), incoming.frame());
             self.waited += begun.elapsed();
             let frame = match waited {
                 Some(None) => {
@@ -315,7 +324,7 @@ impl RequestBody {
         let mut seen = 0;
         while seen <= DRAINED {
             if let Some((_, patience)) = &mut self.incoming {
-                patience.stall = end.saturating_duration_since(Instant::now()).min(patience.stall);
+                patience.silence = end.saturating_duration_since(Instant::now()).min(patience.silence);
             }
             match self.next_piece() {
                 Ok(Some(piece)) => seen += piece.len() as u64,

@@ -63,6 +63,7 @@ pub(super) async fn exchange(
         lasting: None,
         body,
         _memory: memory,
+        patience: patience.clone(),
     };
     let bodiless = request.method == Method::HEAD;
     // Subversion's clients take gzip and are held up by it, unless their network holds them up even more.

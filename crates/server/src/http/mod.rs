@@ -28,7 +28,7 @@ mod upstream;
 
 pub(crate) use again::{Depends, Lasting};
 pub(crate) use answer::METHODS;
-pub(crate) use body::RequestBody;
+pub(crate) use body::{Patience, RequestBody};
 pub use options::{
     AccessRules, Bulk, ClientCertificates, HttpOptions, Ldap, LdapGroups, LdapScope, Limits, Location,
     Master, PathAuthz, Provider, Secret, Source, TlsOptions, TlsVersion, Web,

@@ -7,7 +7,7 @@ use std::time::Instant;
 use http::{HeaderMap, Method, Version};
 
 use super::again::Lasting;
-use super::body::RequestBody;
+use super::body::{Patience, RequestBody};
 use crate::dav::Known;
 use crate::shares::Share;
 
@@ -34,6 +34,8 @@ pub(crate) struct Request {
     pub(crate) body: RequestBody,
     /// What the body, and what is made of it, counts of the memory for requests.
     pub(crate) _memory: Share,
+    /// How its thread waits.
+    pub(crate) patience: Patience,
 }
 
 /// A line for the operational log.

@@ -6,6 +6,7 @@ mod counts;
 mod fresh;
 mod gone;
 mod hashes;
+mod interleaved;
 mod mounted;
 mod operations;
 mod plain;

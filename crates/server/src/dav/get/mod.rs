@@ -31,7 +31,7 @@ pub(super) fn get(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         Found::Elsewhere(status, url) => return redirect(status, &url),
     };
     let node = &target.node;
-    if node.is_dir() && !visit.request.path.ends_with('/') {
+    if node.is_dir() && !target.working && !visit.request.path.ends_with('/') {
         return redirect(StatusCode::MOVED_PERMANENTLY, &with_slash(visit.request));
     }
     let tag = tag(&target);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{FsPath, Props, Revnum};
+use base::{FsPath, Props, Revnum, props};
 use http::StatusCode;
 use repos::tree::{Node, Tree};
 use wire::dav::uri::{Resource, encode_lower};
@@ -120,10 +120,21 @@ pub(super) fn find(visit: &Visit<'_>) -> Result<Subject, Fault> {
 /// The tree of the transaction that the request is about.
 ///
 /// # Errors
-/// 404 and 400 if there is none.
+/// 404 and 400 if there is none; 501 if it is another user's.
 pub(in crate::dav) fn working_tree(visit: &Visit<'_>) -> Result<Tree, Fault> {
-    let tree = visit.repository().txn_tree(&visit.txn_name()?);
-    tree.map_err(|error| no_transaction(error, true))
+    let (repository, name) = (visit.repository(), visit.txn_name()?);
+    let missing = |error| no_transaction(error, true);
+    let tree = repository.txn_tree(&name).map_err(missing)?;
+    if let Some(user) = &visit.user {
+        let list = repository.txn_props(&name).map_err(missing)?;
+        if list
+            .get(props::AUTHOR)
+            .is_some_and(|author| author != user.as_bytes())
+        {
+            return Err(Fault::html(StatusCode::NOT_IMPLEMENTED));
+        }
+    }
+    Ok(tree)
 }
 
 fn node(visit: &Visit<'_>, kind: Kind, tree: &Tree, path: &FsPath) -> Result<Subject, Fault> {

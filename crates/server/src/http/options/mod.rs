@@ -152,8 +152,12 @@ pub struct Limits {
     pub body_rate: u64,
     /// Bytes of requests in memory, over all protocols together.
     pub request_memory: u64,
-    /// How long a connection may be quiet between two requests.
+    /// How long a connection may be quiet between two requests (`KeepAliveTimeout`). A client that cannot read the file that it
+    /// is about to send says nothing: it waits until the server ends the connection, and only then gives its transaction up.
     pub keep_alive: Duration,
+    /// How long a client may be silent within the body of a request (`Timeout`). A client that cannot read the file that it sends
+    /// neither ends the body nor the connection: it waits until the server does.
+    pub body_silence: Duration,
     /// How long a peer may neither send nor take anything in the middle of a request.
     pub stall: Duration,
     /// Connections at once.
@@ -196,7 +200,8 @@ impl Default for Limits {
             body_timeout: Duration::from_secs(30),
             body_rate: 500,
             request_memory: 512 << 20,
-            keep_alive: Duration::from_secs(120),
+            body_silence: Duration::from_secs(60),
+            keep_alive: Duration::from_secs(5),
             stall: Duration::from_secs(30 * 60),
             connections: 100_000,
             connections_per_address: 0,
