@@ -48,7 +48,8 @@ pub(super) fn autoversion(
     // a conflict.
     visit.look_at(base);
     match step(visit, reply) {
-        Ok(()) => commit(visit, &name),
+        Ok(()) if !visit.is_refused => commit(visit, &name),
+        Ok(()) => Ok(visit.abort(&name)?),
         Err(fault) => {
             // What cannot be removed now is listed by `lstxns`.
             _ = visit.abort(&name);

@@ -55,6 +55,7 @@ pub(super) fn proppatch(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
             (href(visit, &resource), outcome)
         }
     };
+    visit.is_refused = outcome.iter().any(Option::is_some);
     let mut out = String::new();
     write_proppatch(&href, &namespaces(&root), &changes, &outcome, &mut out);
     reply.status(StatusCode::MULTI_STATUS).content_type(XML_TYPE);
@@ -196,19 +197,20 @@ fn txn_props(transaction: &mut Transaction, changes: &[PropChange]) -> Outcomes 
 /// A property and the value that it is to get.
 type Wanted<'a> = (String, Option<&'a [u8]>);
 
-/// What becomes of properties that are not Subversion's. None of them is ever stored.
+/// What becomes of properties that are in no namespace of Subversion's.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Foreign {
     /// The request fails.
     Refused,
-    /// As if it had been stored: plain WebDAV programs take a refusal for a failure of what they are doing.
-    PassedOver,
+    /// They are stored under their local names, without their namespaces, as by the incumbent: plain WebDAV programs take a refusal for
+    /// a failure of what they are doing.
+    Stored,
 }
 
 impl Foreign {
     fn of(visit: &Visit<'_>) -> Foreign {
         match visit.place.location.autoversioning {
-            true => Foreign::PassedOver,
+            true => Foreign::Stored,
             false => Foreign::Refused,
         }
     }
@@ -216,12 +218,11 @@ impl Foreign {
 
 /// What a change asks for; `None` where there is nothing to do.
 fn wanted(change: &PropChange, foreign: Foreign) -> Result<Option<Wanted<'_>>, Failed> {
-    let Some(name) = property_name(&change.name) else {
-        return match change.action {
-            Action::Remove => Ok(None),
-            _ if foreign == Foreign::PassedOver => Ok(None),
-            _ => Err(unexplained()),
-        };
+    let name = match (property_name(&change.name), &change.action) {
+        (Some(name), _) => name,
+        (None, Action::Remove) => return Ok(None),
+        (None, _) if foreign == Foreign::Stored => change.name.local.clone(),
+        (None, _) => return Err(unexplained()),
     };
     match &change.action {
         Action::Set(Value::Bytes(value)) => Ok(Some((name, Some(value)))),

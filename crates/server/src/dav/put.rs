@@ -1,13 +1,14 @@
 //! `PUT`: a file's new text, as it is or as svndiff, taken in as it comes.
 
 use base::checksum::Md5;
-use base::{Code, Error, NodeKind};
+use base::{Code, Error, FsPath, NodeKind, props};
 use http::StatusCode;
-use repos::transaction::Put;
+use repos::transaction::{Put, Transaction};
 
 use super::Outcome;
 use super::created::created;
 use super::fault::Fault;
+use super::get::media::by_name;
 use super::steps::refused;
 use super::visit::Visit;
 use crate::http::Reply;
@@ -47,11 +48,32 @@ pub(super) fn put(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         pinned.check_exists()?;
         putting.write(&piece)?;
     }
-    let (md5, is_new) = visit.step(|_, in_use| Ok(putting.finish(in_use.transaction)?))?;
+    let (md5, is_new) = visit.step(|visit, in_use| {
+        let put = putting.finish(in_use.transaction)?;
+        if visit.autoversion.is_some() {
+            name_type(in_use.transaction, &path)?;
+        }
+        Ok(put)
+    })?;
     reply.header("x-svn-result-fulltext-md5", &md5.to_string());
     match is_new {
         true => created(visit, reply),
         false => _ = reply.status(StatusCode::NO_CONTENT),
+    }
+    Ok(())
+}
+
+/// Gives a file without `svn:mime-type` the type that its name suggests: plain WebDAV programs set no properties.
+fn name_type(transaction: &mut Transaction, path: &FsPath) -> Outcome {
+    let Some(media) = by_name(path.basename()) else {
+        return Ok(());
+    };
+    let list = match transaction.look_up(path)? {
+        Some(node) => node.props()?,
+        None => return Ok(()),
+    };
+    if !list.contains_key(props::MIME_TYPE) {
+        transaction.change_prop(path, props::MIME_TYPE, Some(media.as_bytes()))?;
     }
     Ok(())
 }

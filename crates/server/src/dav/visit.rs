@@ -30,6 +30,8 @@ pub(crate) struct Visit<'a> {
     pub(crate) rights: Option<Arc<UserRights>>,
     /// The transaction that was begun for this one request.
     pub(crate) autoversion: Option<String>,
+    /// Nothing of what the request asks for was done: no revision is made of it.
+    pub(crate) is_refused: bool,
     youngest: OnceCell<Revnum>,
     /// What it is in Subversion's words.
     operation: RefCell<Option<String>>,
@@ -52,6 +54,7 @@ impl<'a> Visit<'a> {
             user: None,
             rights: None,
             autoversion: None,
+            is_refused: false,
             youngest: OnceCell::new(),
             operation: RefCell::new(None),
         }

@@ -11,8 +11,7 @@ use testkit::{Side, Tool, scratch};
 use super::ask::ask;
 
 /// Everybody must say a name: such programs lock, and locks have owners.
-const APACHE: &str =
-    "SVNAutoversioning on\nAuthType Basic\nAuthName r\nAuthUserFile USERS\nRequire valid-user\n";
+const APACHE: &str = "SVNAutoversioning on\nModMimeUsePathInfo on\nAuthType Basic\nAuthName r\nAuthUserFile USERS\nRequire valid-user\n";
 const OURS: &str = "autoversioning = true\nanonymous = false\n[location.auth]\nhtpasswd-file = 'USERS'\n";
 
 /// A server with an empty repository in which every write becomes a revision.
@@ -233,4 +232,95 @@ fn writes_depend_on_what_is_there() {
         [theirs.join().expect("because Apache is there"), ours]
     });
     crate::pair::compare(&theirs, &ours);
+}
+
+/// The properties of every node and the paths of every revision, without dates.
+fn properties(place: &Place) -> String {
+    let url = format!("file://{}", place.repository.display());
+    let said = Tool::new("svn").args(["proplist", "-v", "-R", &url]).ok().out();
+    let said = said.replace(&url, "URL");
+    // Nodes come in no particular order.
+    let mut nodes: Vec<&str> = said.split("Properties on ").map(str::trim_end).collect();
+    nodes.sort_unstable();
+    let log = Tool::new("svn").args(["log", "-v", "-q", &url]).ok().out();
+    let log = log
+        .lines()
+        .map(|line| line.split(" | ").next().unwrap_or_default());
+    nodes.join("\n") + "\n" + &log.collect::<Vec<_>>().join("\n")
+}
+
+/// What `PROPPATCH` is told, and what is stored then.
+fn foreign_properties(side: Side) -> String {
+    let place = Place::new(side);
+    let port = place.server.port();
+    let mut said = String::new();
+    ask(port, "PUT", "/repo/f", &[ALICE], "text");
+    for (path, change) in [
+        ("f", "<set><prop><z:color>red</z:color></prop></set>"),
+        (
+            "f",
+            "<set><prop><y:color>blue</y:color><z:size>1</z:size></prop></set>",
+        ),
+        ("f", "<remove><prop><z:color/></prop></remove>"),
+        ("f", "<set><prop><bare xmlns=''>v</bare></prop></set>"),
+        ("f", "<set><prop><displayname>name</displayname></prop></set>"),
+        ("f", "<set><prop><getetag>tag</getetag></prop></set>"),
+        (
+            "f",
+            "<set><prop><z:other>1</z:other><getetag>tag</getetag></prop></set>",
+        ),
+        (
+            "f",
+            "<set><prop><z:nested><z:inner>x</z:inner>y</z:nested></prop></set>",
+        ),
+        ("f", "<set><prop><z:empty/></prop></set>"),
+        ("f", "<set><prop><z:eol-style>x</z:eol-style></prop></set>"),
+        (
+            "f",
+            "<set><prop><s:executable>*</s:executable><c:own>1</c:own></prop></set>",
+        ),
+        ("f", "<remove><prop><s:executable/><c:none/></prop></remove>"),
+        ("", "<set><prop><z:top>x</z:top></prop></set>"),
+        ("none", "<set><prop><z:top>x</z:top></prop></set>"),
+    ] {
+        let body = format!(
+            "<propertyupdate xmlns='DAV:' xmlns:z='http://example.com/z' xmlns:y='urn:y' \
+             xmlns:c='http://subversion.tigris.org/xmlns/custom/' xmlns:s='http://subversion.tigris.org/xmlns/svn/'>{change}</propertyupdate>"
+        );
+        let answer = ask(port, "PROPPATCH", &format!("/repo/{path}"), &[ALICE], &body);
+        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        let stati: Vec<&str> = text.lines().filter(|line| line.contains("<D:status>")).collect();
+        said += &format!("{path} {change}: {} {stati:?}\n", answer.status);
+    }
+    said + &properties(&place)
+}
+
+#[test]
+fn properties_of_other_namespaces_are_stored() {
+    let [theirs, ours] = Side::BOTH.map(foreign_properties);
+    crate::pair::compare(&theirs, &ours);
+    assert!(ours.contains("displayname") && ours.contains("blue"), "{ours}");
+}
+
+/// What the names of new files say about their types.
+fn types_by_name(side: Side) -> String {
+    let place = Place::new(side);
+    let port = place.server.port();
+    let names = "a.png A.PNG b.txt c.html d e.unknown f.tar.gz g.C .png png h.en.html i.html.en j.svg k.json l.js m.css n.xml \
+                 o.docx p.sh q.zip r%2etxt s.png.unknown t..png u.";
+    for name in names.split(' ') {
+        let made = ask(port, "PUT", &format!("/repo/{name}"), &[ALICE], "text");
+        assert_eq!(made.status, 201, "{name}");
+    }
+    assert_eq!(ask(port, "PUT", "/repo/a.png", &[ALICE], "more").status, 204);
+    // A file that a lock has made has no type until it has a text.
+    ask(port, "LOCK", "/repo/locked.png", &[ALICE], LOCK);
+    properties(&place)
+}
+
+#[test]
+fn new_files_have_the_type_that_their_names_suggest() {
+    let [theirs, ours] = Side::BOTH.map(types_by_name);
+    crate::pair::compare(&theirs, &ours);
+    assert!(ours.contains("image/png"), "{ours}");
 }

@@ -77,12 +77,16 @@ fn is_harmless(media: &str) -> bool {
     }
 }
 
-/// What the ending of a name suggests.
-fn by_name(name: &str) -> Option<&'static str> {
-    let (_, ending) = name.rsplit_once('.')?;
-    let ending = ending.to_ascii_lowercase();
-    let at = ENDINGS.binary_search_by(|(known, _)| (*known).cmp(ending.as_str()));
-    at.ok().map(|at| ENDINGS[at].1)
+/// What the endings of a name suggest: the last one that is known. A name that begins with a dot has no ending there.
+pub(in crate::dav) fn by_name(name: &str) -> Option<&'static str> {
+    let mut endings = name.trim_start_matches('.').rsplit('.');
+    // The first component of the name is no ending.
+    let count = endings.clone().count().saturating_sub(1);
+    endings.by_ref().take(count).find_map(|ending| {
+        let ending = ending.to_ascii_lowercase();
+        let at = ENDINGS.binary_search_by(|(known, _)| (*known).cmp(ending.as_str()));
+        at.ok().map(|at| ENDINGS[at].1)
+    })
 }
 
 /// Endings of names that are common in repositories, sorted.
@@ -143,7 +147,7 @@ const ENDINGS: &[(&str, &str)] = &[
     ("ps", "application/postscript"),
     ("py", "text/x-python"),
     ("rtf", "application/rtf"),
-    ("sh", "application/x-sh"),
+    ("sh", "text/x-sh"),
     ("svg", "image/svg+xml"),
     ("svgz", "image/svg+xml"),
     ("tar", "application/x-tar"),
@@ -194,6 +198,9 @@ mod tests {
         assert_eq!(of_file(None, "a.JSON", false), "application/json");
         assert_eq!(of_file(None, "a.json", true), "text/plain");
         assert_eq!(of_file(None, "Makefile", false), "text/plain");
+        assert_eq!(by_name("a.png.orig"), Some("image/png"));
+        assert_eq!(by_name("a.tar.gz"), Some("application/gzip"));
+        assert_eq!((by_name(".png"), by_name("png"), by_name("")), (None, None, None));
     }
 
     #[test]
