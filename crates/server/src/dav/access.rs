@@ -5,6 +5,7 @@
 //! lacking asks for a password if none was given and one could help (401), and else refuses (403); it never hides
 //! what exists.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,26 +13,28 @@ use base::{Error, FsPath};
 use http::StatusCode;
 use repos::authz::{Authz, Required, Rights, Source, UserRights};
 use repos::config::{Access, AuthzFiles, UsernameCase};
+use wire::dav::uri::Resource;
 
 use super::fault::Fault;
 use super::known::Admitted;
 use super::visit::Visit;
 use crate::auth::{Door, Proof, User, plain_realm};
-use crate::http::{AccessRules, Provider, Reply};
+use crate::http::{AccessRules, Provider, Reply, Request};
 use crate::rules::{authz_of, conf_of};
+use crate::service::Service;
 
 /// The rules for a repository.
 pub(super) struct Rules {
-    anonymous: Access,
-    authenticated: Access,
+    pub(super) anonymous: Access,
+    pub(super) authenticated: Access,
     /// How names are proved; without providers nobody can.
-    door: Door,
+    pub(super) door: Door,
     /// Who may do as nobody what they want is not asked for a password.
-    no_auth_when_anonymous: bool,
-    authz: Option<Arc<Authz>>,
+    pub(super) no_auth_when_anonymous: bool,
+    pub(super) authz: Option<Arc<Authz>>,
     /// What they grant to nobody in particular.
-    of_nobody: Option<Arc<UserRights>>,
-    case: UsernameCase,
+    pub(super) of_nobody: Option<Arc<UserRights>>,
+    pub(super) case: UsernameCase,
 }
 
 impl Rules {
@@ -163,13 +166,38 @@ fn rules(visit: &Visit<'_>) -> Result<Arc<Rules>, Fault> {
 /// What the configuration says of a location.
 fn of_location(visit: &Visit<'_>, access: &AccessRules) -> Result<Rules, Error> {
     let root = visit.place.repository.path();
+    let uuid = || visit.place.repository.uuid();
+    rules_at(visit.service, access, root, uuid)
+}
+
+/// How a location's users prove their names; `realm` is for where none is configured.
+pub(super) fn door_of(access: &AccessRules, realm: impl FnOnce() -> String) -> Door {
+    Door {
+        providers: access.providers.clone(),
+        realm: match &access.realm {
+            Some(realm) => plain_realm(realm),
+            None => realm(),
+        },
+        basic: access.basic,
+        digest: access.digest,
+        remember: access.remember,
+    }
+}
+
+/// The rules of a location for the repository in the folder `root`, which may not exist; `realm` is for where none is configured.
+pub(super) fn rules_at(
+    service: &Service,
+    access: &AccessRules,
+    root: &Path,
+    realm: impl FnOnce() -> String,
+) -> Result<Rules, Error> {
     let files = match (&access.authz, &access.repository_authz) {
         (Some(files), _) => Some(AuthzFiles {
             authz: files.authz.within(root),
             groups: files.groups.as_ref().map(|groups| groups.within(root)),
         }),
         (None, Some(name)) => Some(AuthzFiles {
-            authz: Source::new(name.as_bytes(), &visit.place.repository.conf_dir()).within(root),
+            authz: Source::new(name.as_bytes(), &root.join("conf")).within(root),
             groups: access.groups.clone().map(Source::File),
         }),
         (None, None) => None,
@@ -184,18 +212,9 @@ fn of_location(visit: &Visit<'_>, access: &AccessRules) -> Result<Rules, Error> 
     Ok(Rules {
         anonymous,
         authenticated: Access::Write,
-        door: Door {
-            providers: access.providers.clone(),
-            realm: match &access.realm {
-                Some(realm) => plain_realm(realm),
-                None => visit.place.repository.uuid(),
-            },
-            basic: access.basic,
-            digest: access.digest,
-            remember: access.remember,
-        },
+        door: door_of(access, realm),
         no_auth_when_anonymous: access.no_auth_when_anonymous,
-        authz: authz_of(visit.service, files, others)?,
+        authz: authz_of(service, files, others)?,
         of_nobody: None,
         case: access.username_case,
     })
@@ -244,7 +263,11 @@ fn look_up_rights(visit: &mut Visit<'_>, rules: &Rules, groups: &[String]) {
 
 /// Asks for a name and a password; refuses where nobody could give one.
 fn challenge(visit: &Visit<'_>, rules: &Rules, stale: bool) -> Fault {
-    let lines = visit.service.keeper.challenges(&rules.door, visit.request, stale);
+    challenge_for(visit.service, visit.request, rules, stale)
+}
+
+pub(super) fn challenge_for(service: &Service, request: &Request, rules: &Rules, stale: bool) -> Fault {
+    let lines = service.keeper.challenges(&rules.door, request, stale);
     if lines.is_empty() {
         return Fault::html(StatusCode::FORBIDDEN);
     }
@@ -259,11 +282,12 @@ fn may_all(visit: &Visit<'_>, access: Access, wanted: &[Need]) -> bool {
         true => Access::Read,
         false => Access::Write,
     };
-    wanted.iter().all(|need| may(visit, access.min(most), need))
+    let rights = visit.rights.as_deref();
+    wanted.iter().all(|need| may(rights, access.min(most), need))
 }
 
 /// A right that a request needs.
-struct Need {
+pub(super) struct Need {
     write: bool,
     /// Everything below the path as well.
     recursive: bool,
@@ -273,17 +297,26 @@ struct Need {
 
 /// What the method of a request needs.
 fn needs(visit: &Visit<'_>) -> Result<Vec<Need>, Fault> {
-    let path = || visit.resource.path().cloned();
+    let resource_of_url = |url: &str| visit.place.resource_of_url(url);
+    needs_of(visit.request, visit.resource.path().cloned(), resource_of_url)
+}
+
+/// What a request needs whose URL is of the node at `path`, or of none.
+pub(super) fn needs_of(
+    request: &Request,
+    path: Option<FsPath>,
+    resource_of_url: impl Fn(&str) -> Option<Resource>,
+) -> Result<Vec<Need>, Fault> {
     let need = |write, recursive| Need {
         write,
         recursive,
-        path: path(),
+        path: path.clone(),
     };
     let destination = || -> Result<Option<Need>, Fault> {
-        let Some(url) = visit.request.header_utf8("destination") else {
+        let Some(url) = request.header_utf8("destination") else {
             return Ok(None);
         };
-        let resource = visit.place.resource_of_url(url);
+        let resource = resource_of_url(url);
         let resource = resource.ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))?;
         Ok(Some(Need {
             write: true,
@@ -291,10 +324,10 @@ fn needs(visit: &Visit<'_>) -> Result<Vec<Need>, Fault> {
             path: resource.path().cloned(),
         }))
     };
-    Ok(match visit.request.method.as_str() {
+    Ok(match request.method.as_str() {
         "OPTIONS" | "GET" | "HEAD" | "PROPFIND" | "REPORT" => vec![need(false, false)],
         // What has no path is never copied: as Apache, such a request is let through to be told so.
-        "COPY" | "MOVE" if path().is_none() => vec![need(visit.request.method == "MOVE", true)],
+        "COPY" | "MOVE" if path.is_none() => vec![need(request.method == "MOVE", true)],
         "COPY" => [need(false, true)].into_iter().chain(destination()?).collect(),
         "MOVE" => [need(true, true)].into_iter().chain(destination()?).collect(),
         "MERGE" => vec![Need {
@@ -308,12 +341,12 @@ fn needs(visit: &Visit<'_>) -> Result<Vec<Need>, Fault> {
     })
 }
 
-fn may(visit: &Visit<'_>, access: Access, need: &Need) -> bool {
+pub(super) fn may(rights: Option<&UserRights>, access: Access, need: &Need) -> bool {
     let least = if need.write { Access::Write } else { Access::Read };
     if access < least {
         return false;
     }
-    let Some(rights) = &visit.rights else {
+    let Some(rights) = rights else {
         return true;
     };
     match (&need.path, need.write) {

@@ -11,7 +11,7 @@ use super::fault::Fault;
 use super::get::{index, media, with_slash};
 use super::place::{self, Found};
 use super::visit::Visit;
-use super::{Outcome, access};
+use super::{Outcome, access, nowhere};
 use crate::auth::User;
 use crate::http::{HttpOptions, Location, Reply, Request, Source};
 use crate::service::Service;
@@ -35,6 +35,7 @@ pub(super) fn listing(
     if !location.list {
         return Err(Fault::html(StatusCode::FORBIDDEN));
     }
+    nowhere::authenticate(service, request, reply, location)?;
     if !matches!(request.method.as_str(), "GET" | "HEAD") {
         return Err(Fault::html(StatusCode::METHOD_NOT_ALLOWED).with("allow", "GET,HEAD"));
     }

@@ -18,6 +18,7 @@ mod listing;
 mod lock;
 mod locked;
 mod merge;
+mod nowhere;
 mod options;
 mod place;
 mod post;
@@ -35,8 +36,10 @@ mod visit;
 
 use std::sync::Arc;
 
+use base::FsPath;
 use http::StatusCode;
 use repos::prompt::takes_time;
+use wire::dav::uri::Resource;
 
 pub(crate) use self::fault::Fault;
 pub(crate) use self::known::{Known, Recent, Standing};
@@ -62,6 +65,17 @@ pub(crate) fn answer(service: &Arc<Service>, request: &mut Request, reply: &mut 
         Found::Listing(location) => {
             takes_time()?;
             listing::listing(service, &http, request, &location, reply)
+        }
+        Found::NoRepository(location, below) => {
+            takes_time()?;
+            nowhere::no_repository(service, request, reply, &location, &below)
+        }
+        Found::NoResource(place) => {
+            // Who may not use the repository does not learn which of its URLs mean something.
+            let mut visit = Visit::new(service, http, request, place, Resource::Public(FsPath::root()));
+            let admitted = access::admit(&mut visit, reply);
+            visit.leave();
+            admitted.and(Err(Fault::html(StatusCode::NOT_FOUND)))
         }
         Found::Repository(place, resource) => {
             let mut visit = Visit::new(service, http, request, place, resource);

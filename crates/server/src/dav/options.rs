@@ -113,10 +113,9 @@ fn introduce(visit: &Visit<'_>, reply: &mut Reply) -> Result<(), Fault> {
 }
 
 /// The methods that make sense on a resource.
-fn allow(visit: &Visit<'_>) -> Result<&'static str, Fault> {
-    const DIR: &str = "OPTIONS,GET,HEAD,POST,DELETE,TRACE,PROPFIND,PROPPATCH,COPY,MOVE,LOCK,UNLOCK,CHECKOUT";
-    const FILE: &str =
-        "OPTIONS,GET,HEAD,POST,DELETE,TRACE,PROPFIND,PROPPATCH,COPY,MOVE,LOCK,UNLOCK,PUT,CHECKOUT";
+fn allow(visit: &mut Visit<'_>) -> Result<&'static str, Fault> {
+    const DIR: &str = "OPTIONS,GET,HEAD,POST,DELETE,PROPFIND,PROPPATCH,COPY,MOVE,LOCK,UNLOCK,CHECKOUT";
+    const FILE: &str = "OPTIONS,GET,HEAD,POST,DELETE,PROPFIND,PROPPATCH,COPY,MOVE,LOCK,UNLOCK,PUT,CHECKOUT";
     const NOTHING: &str = "OPTIONS,MKCOL,PUT,LOCK";
     let repository = visit.repository();
     let kind = match &visit.resource {
@@ -124,11 +123,11 @@ fn allow(visit: &Visit<'_>) -> Result<&'static str, Fault> {
         Resource::BaselineCollection(rev, path)
         | Resource::RevisionRoot(rev, path)
         | Resource::Version(rev, path) => repository.check_path(*rev, path)?,
-        Resource::Baseline(rev) | Resource::Revision(rev) => {
-            repository.revision_access(*rev, &repos::access::Everything)?;
+        // Revisions and transactions must be there.
+        _ => {
+            visit.target()?;
             NodeKind::File
         }
-        _ => NodeKind::File,
     };
     Ok(match kind {
         NodeKind::None => NOTHING,

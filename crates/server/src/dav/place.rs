@@ -6,7 +6,6 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::{Code, Error};
 use http::StatusCode;
 use repos::Repository;
 use wire::dav::uri::{self, Base, Resource};
@@ -30,6 +29,10 @@ pub(crate) enum Found {
     Listing(Arc<Location>),
     /// A repository.
     Repository(Arc<Place>, Resource),
+    /// A repository, and below it a URL that cannot be parsed.
+    NoResource(Arc<Place>),
+    /// A directory of repositories, and the components of a path that leads to none of them.
+    NoRepository(Arc<Location>, Vec<String>),
 }
 
 impl Place {
@@ -75,16 +78,22 @@ pub(crate) fn find(service: &Service, http: &Arc<HttpOptions>, request: &Request
     if let Some((place, rest)) = known.place(&service.recent, http, &request.path)
         && let Some((below, _)) = uri::split(rest)
     {
-        let resource = place.resource(&below).ok_or_else(nowhere)?;
-        return Ok(Found::Repository(place, resource));
+        return Ok(found(place, &below));
     }
-    let (components, _) = uri::split(&request.path).ok_or_else(nowhere)?;
+    let malformed = || match uri::has_bad_escape(&request.path) {
+        true => Fault::html(StatusCode::BAD_REQUEST),
+        false => nowhere(),
+    };
+    let (components, _) = uri::split(&request.path).ok_or_else(malformed)?;
     let (location, count) = best(&http.locations, &components).ok_or_else(nowhere)?;
     let below = &components[count..];
     let (path, names) = match &location.source {
         Source::Repository(path) => (path.clone(), 0),
         Source::Parent(_) if below.is_empty() => return Ok(Found::Listing(location.clone())),
-        Source::Parent(folder) => walk_down(folder, below).ok_or_else(no_repository)?,
+        Source::Parent(folder) => match walk_down(folder, below) {
+            Some(found) => found,
+            None => return Ok(Found::NoRepository(location.clone(), below.to_vec())),
+        },
     };
     let repository = service
         .repositories
@@ -103,8 +112,14 @@ pub(crate) fn find(service: &Service, http: &Arc<HttpOptions>, request: &Request
         name,
     });
     known.remember_place(&service.recent, http, &place, &components[..count + names]);
-    let resource = place.resource(&below[names..]).ok_or_else(nowhere)?;
-    Ok(Found::Repository(place, resource))
+    Ok(found(place, &below[names..]))
+}
+
+fn found(place: Arc<Place>, below: &[String]) -> Found {
+    match place.resource(below) {
+        Some(resource) => Found::Repository(place, resource),
+        None => Found::NoResource(place),
+    }
 }
 
 fn best<'a>(locations: &'a [Arc<Location>], components: &[String]) -> Option<(&'a Arc<Location>, usize)> {
@@ -130,9 +145,4 @@ fn walk_down(folder: &Path, components: &[String]) -> Option<(PathBuf, usize)> {
         }
     }
     None
-}
-
-fn no_repository() -> Fault {
-    let enoent = Error::new(Code(2), "Could not find the requested SVN filesystem");
-    Fault::new(StatusCode::NOT_FOUND, enoent)
 }

@@ -168,6 +168,18 @@ pub fn decode(text: &str) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
+/// True if a percent sign is not followed by two hexadecimal digits.
+pub fn has_bad_escape(path: &str) -> bool {
+    let mut rest = path.bytes();
+    while let Some(byte) = rest.next() {
+        let mut digit = || rest.next().is_some_and(|byte| byte.is_ascii_hexdigit());
+        if byte == b'%' && !(digit() && digit()) {
+            return true;
+        }
+    }
+    false
+}
+
 /// Appends a path as it stands in URLs: what is not literal there becomes `%XX` in capitals.
 pub fn encode(path: &str, out: &mut String) {
     encode_with(path, LITERAL, b"0123456789ABCDEF", out);

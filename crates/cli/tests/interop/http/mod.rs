@@ -7,6 +7,7 @@ mod fresh;
 mod gone;
 mod hashes;
 mod interleaved;
+mod login;
 mod mounted;
 mod operations;
 mod plain;

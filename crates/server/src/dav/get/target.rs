@@ -9,6 +9,7 @@ use wire::dav::uri::Resource;
 
 use crate::dav::fault::Fault;
 use crate::dav::propfind::working_tree;
+use crate::dav::steps::no_transaction;
 use crate::dav::visit::Visit;
 
 /// What was asked for.
@@ -62,13 +63,20 @@ pub(super) fn find(visit: &Visit<'_>) -> Result<Found, Fault> {
             }))
         }
         // What has no text is a conflict if it is there.
-        Resource::Txn(_) | Resource::Vtxn(_) | Resource::Activity(_) | Resource::WorkingBaseline(..) => {
+        Resource::Activity(_) | Resource::WorkingBaseline(..) => {
             visit.txn_name()?;
             Err(Fault::html(StatusCode::CONFLICT))
         }
-        Resource::Vcc | Resource::Baseline(_) | Resource::Revision(_) | Resource::Me => {
+        Resource::Txn(_) | Resource::Vtxn(_) => {
+            let props = visit.repository().txn_props(&visit.txn_name()?);
+            props.map_err(|error| no_transaction(error, false))?;
             Err(Fault::html(StatusCode::CONFLICT))
         }
+        Resource::Baseline(rev) | Resource::Revision(rev) => {
+            visit.tree(*rev)?;
+            Err(Fault::html(StatusCode::CONFLICT))
+        }
+        Resource::Vcc | Resource::Me => Err(Fault::html(StatusCode::CONFLICT)),
     }
 }
 

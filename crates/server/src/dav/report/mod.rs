@@ -23,6 +23,7 @@ use wire::dav::xml;
 
 use super::Outcome;
 use super::fault::Fault;
+use super::target::Target;
 use super::visit::Visit;
 use crate::http::{Reply, RequestBody};
 
@@ -76,7 +77,14 @@ fn open(visit: &mut Visit<'_>) -> Result<Body, Fault> {
 const READ: usize = 32 << 10;
 
 /// What the URL names must be there.
-fn exists(visit: &Visit<'_>) -> Outcome {
+fn exists(visit: &mut Visit<'_>) -> Outcome {
+    if visit.resource.is_in_transaction() {
+        return match visit.target()? {
+            Target::Activity { exists: false } => Err(Fault::html(StatusCode::NOT_FOUND)),
+            _ => Ok(()),
+        };
+    }
+
     let (rev, path) = match &visit.resource {
         Resource::Public(path) => (visit.youngest()?, path),
         Resource::BaselineCollection(rev, path)
