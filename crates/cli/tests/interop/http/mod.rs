@@ -7,6 +7,7 @@ mod fresh;
 mod gone;
 mod hashes;
 mod interleaved;
+mod live;
 mod login;
 mod mounted;
 mod operations;

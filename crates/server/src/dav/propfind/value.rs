@@ -41,6 +41,8 @@ pub(super) struct Values<'a> {
 #[derive(Default)]
 struct Committed {
     date: Option<Date>,
+    /// The date as it is stored, where it can be parsed.
+    stored_date: Option<String>,
     author: Option<String>,
 }
 
@@ -150,7 +152,7 @@ impl<'a> Values<'a> {
                 Some(rev) => text(etag(node.is_dir(), rev, node.path().as_str())),
                 None => return Ok(None),
             },
-            Live::CreationDate => return Ok(self.committed(node)?.date.map(|date| text(date.to_string()))),
+            Live::CreationDate => return Ok(self.committed(node)?.stored_date.clone().map(text)),
             Live::LastModified => {
                 return Ok(self.committed(node)?.date.map(|d| text(http_date::format(d))));
             }
@@ -183,7 +185,7 @@ impl<'a> Values<'a> {
         Some(match live {
             Live::ResourceType => Value::Word("baseline"),
             Live::Etag => text(""),
-            Live::CreationDate => text(committed().date?.to_string()),
+            Live::CreationDate => text(committed().stored_date?),
             Live::LastModified => text(http_date::format(committed().date?)),
             Live::Creator => text(committed().author?),
             Live::VersionName => text(rev.to_string()),
@@ -225,8 +227,12 @@ impl Committed {
             author.retain(|c| !c.is_ascii_control() || "\t\r\n".contains(c));
             author
         });
+        let stored = props.get(props::DATE);
+        let date = stored.and_then(|stored| Date::parse(stored).ok());
+        let stored_date = stored.filter(|_| date.is_some());
         Committed {
-            date: props.get(props::DATE).and_then(|date| Date::parse(date).ok()),
+            date,
+            stored_date: stored_date.map(|stored| String::from_utf8_lossy(stored).into_owned()),
             author,
         }
     }
