@@ -96,7 +96,7 @@ impl Patience {
 
     /// Runs `wait`, which blocks until another request has done something. The thread does not count meanwhile.
     pub(crate) fn while_blocked<T>(&self, wait: impl FnOnce() -> T) -> T {
-        let _aside = self.crew.step_aside();
+        let _aside = self.crew.step_aside(self.address);
         wait()
     }
 
