@@ -24,6 +24,8 @@ mod locking;
 mod mirror;
 mod misconfiguration;
 mod model;
+mod odd_paths;
+mod odd_revprops;
 mod pair;
 mod program;
 mod random;

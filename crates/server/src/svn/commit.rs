@@ -72,7 +72,7 @@ impl Talk {
     /// Reads the client's edit; true if it was closed, false if it was given up or has failed, which the client knows
     /// by then.
     fn be_driven(&mut self, editor: &mut CommitEditor) -> Result<bool> {
-        let mut decoder = EditDecoder::new();
+        let mut decoder = EditDecoder::below(&self.parent);
         loop {
             let item = self.conn.receive_patiently()?;
             let parsed = Named::parse(item).and_then(|named| match EditCommand::parse(named)? {

@@ -187,16 +187,20 @@ impl Talk {
             Ok(Ok(ReportCommand::Abort)) => return Ok(Entry::Abort),
             // What comes after a mistake is read and ignored.
             Ok(Ok(_)) if outcome.is_err() => return Ok(Entry::Taken),
-            Ok(Ok(ReportCommand::SetPath { path, at })) => RelPath::canonicalize(path)
-                .and_then(|path| report.set_path(&path, at.rev, at.depth, at.start_empty, at.lock_token)),
+            Ok(Ok(ReportCommand::SetPath { path, at })) => rel_path(path).and_then(|path| {
+                let token = at.lock_token.map(String::from_utf8_lossy);
+                report.set_path(&path, at.rev, at.depth, at.start_empty, token.as_deref())
+            }),
             Ok(Ok(ReportCommand::DeletePath { path })) => {
-                RelPath::canonicalize(path).and_then(|path| report.delete_path(&path))
+                rel_path(path).and_then(|path| report.delete_path(&path))
             }
             Ok(Ok(ReportCommand::LinkPath { path, url, at })) => {
-                let to = self.place.path_of(url);
-                RelPath::canonicalize(path).and_then(|path| {
+                let to = self.place.path_of(&String::from_utf8_lossy(url));
+                rel_path(path).and_then(|path| {
                     let to = to?;
-                    report.link_path(&path, &to, at.rev, at.depth, at.start_empty, at.lock_token)
+                    let token = at.lock_token.map(String::from_utf8_lossy);
+                    let token = token.as_deref();
+                    report.link_path(&path, &to, at.rev, at.depth, at.start_empty, token)
                 })
             }
         };
@@ -225,6 +229,11 @@ pub(crate) struct Reporting {
 
 /// Makes the line for the operational log once the edit is driven.
 type LogLine = Box<dyn FnOnce(&Outcome) -> String + Send>;
+
+/// A path of the report. One that is not UTF-8 becomes one that is: no node has it, which is then found out.
+fn rel_path(path: &[u8]) -> Result<RelPath> {
+    RelPath::canonicalize(&String::from_utf8_lossy(path))
+}
 
 /// The one entry of the session's directory that a command is about, or "".
 fn operand(target: &str) -> Result<String> {

@@ -353,7 +353,7 @@ impl Talk {
 
     /// A path that the client sent, in the repository.
     pub(crate) fn path(&self, text: &str) -> Result<FsPath> {
-        let whole = format!("{}/{text}", self.parent);
+        let whole = format!("{}/{text}", self.parent.as_str().trim_end_matches('/'));
         FsPath::canonicalize(&whole).map_err(|_| {
             // No node has such a name; that is all there is to say about it.
             Error::new(Code::FS_NOT_FOUND, format!("Path '{whole}' not found"))

@@ -26,6 +26,11 @@ impl Talk {
             return Err(error);
         }
         self.require(Access::Write, None, false)?;
+        // What was not UTF-8 has come as this character.
+        if change.name.contains(char::REPLACEMENT_CHARACTER) {
+            let text = format!("Bad property name: '{}'", change.name);
+            return Err(Error::new(Code::CLIENT_PROPERTY_NAME, text));
+        }
         self.log_operation(|| format!("change-rev-prop r{} {}", change.rev, encoded(&change.name)));
         let expected = match &change.expect {
             Some(expect) if !expect.dont_care => Some(expect.previous.as_deref()),

@@ -1,7 +1,8 @@
 //! The messages of an edit, in either direction: typed, borrowed from the receive buffer.
 //!
 //! A driver sends them without waiting for answers (see [`super::EditDriver`]), a consumer turns them into calls of
-//! an [`delta::editor::Editor`] (see [`super::EditDecoder`]). Tokens are strings that the driver makes up.
+//! an [`delta::editor::Editor`] (see [`super::EditDecoder`]). Tokens are strings that the driver makes up. Paths and names are
+//! the bytes that the peer sent: what is not UTF-8 is refused where it is used, and does not end the connection.
 
 use base::Revnum;
 use base::checksum::Md5;
@@ -11,7 +12,7 @@ use super::item::{Malformed, Tuple};
 use super::write::Writer;
 
 /// Where an added node was copied from: a URL in a commit, an absolute path elsewhere.
-pub type CopySource<'a> = (&'a str, Revnum);
+pub type CopySource<'a> = (&'a [u8], Revnum);
 
 /// One message of an edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,20 +27,20 @@ pub enum EditCommand<'a> {
     OpenRoot { rev: Option<Revnum>, token: &'a [u8] },
     /// Deletes an entry.
     DeleteEntry {
-        path: &'a str,
+        path: &'a [u8],
         rev: Option<Revnum>,
         dir: &'a [u8],
     },
     /// Adds a directory.
     AddDir {
-        path: &'a str,
+        path: &'a [u8],
         parent: &'a [u8],
         token: &'a [u8],
         copyfrom: Option<CopySource<'a>>,
     },
     /// Opens a directory.
     OpenDir {
-        path: &'a str,
+        path: &'a [u8],
         parent: &'a [u8],
         token: &'a [u8],
         rev: Option<Revnum>,
@@ -47,23 +48,23 @@ pub enum EditCommand<'a> {
     /// Changes a property of a directory.
     ChangeDirProp {
         token: &'a [u8],
-        name: &'a str,
+        name: &'a [u8],
         value: Option<&'a [u8]>,
     },
     /// Ends a directory.
     CloseDir { token: &'a [u8] },
     /// Tells of a directory that may not be seen.
-    AbsentDir { path: &'a str, parent: &'a [u8] },
+    AbsentDir { path: &'a [u8], parent: &'a [u8] },
     /// Adds a file.
     AddFile {
-        path: &'a str,
+        path: &'a [u8],
         parent: &'a [u8],
         token: &'a [u8],
         copyfrom: Option<CopySource<'a>>,
     },
     /// Opens a file.
     OpenFile {
-        path: &'a str,
+        path: &'a [u8],
         parent: &'a [u8],
         token: &'a [u8],
         rev: Option<Revnum>,
@@ -77,13 +78,13 @@ pub enum EditCommand<'a> {
     /// Changes a property of a file.
     ChangeFileProp {
         token: &'a [u8],
-        name: &'a str,
+        name: &'a [u8],
         value: Option<&'a [u8]>,
     },
     /// Ends a file.
     CloseFile { token: &'a [u8], text_md5: Option<Md5> },
     /// Tells of a file that may not be seen.
-    AbsentFile { path: &'a str, parent: &'a [u8] },
+    AbsentFile { path: &'a [u8], parent: &'a [u8] },
     /// Ends the edit.
     CloseEdit,
     /// Gives the edit up.
@@ -110,40 +111,40 @@ impl<'a> EditCommand<'a> {
                 token: p.string()?,
             },
             "delete-entry" => E::DeleteEntry {
-                path: p.text()?,
+                path: p.string()?,
                 rev: rev(p)?,
                 dir: p.string()?,
             },
             "add-dir" => E::AddDir {
-                path: p.text()?,
+                path: p.string()?,
                 parent: p.string()?,
                 token: p.string()?,
                 copyfrom: copyfrom(p)?,
             },
             "open-dir" => E::OpenDir {
-                path: p.text()?,
+                path: p.string()?,
                 parent: p.string()?,
                 token: p.string()?,
                 rev: rev(p)?,
             },
             "change-dir-prop" => E::ChangeDirProp {
                 token: p.string()?,
-                name: p.text()?,
+                name: p.string()?,
                 value: p.maybe_string()?,
             },
             "close-dir" => E::CloseDir { token: p.string()? },
             "absent-dir" => E::AbsentDir {
-                path: p.text()?,
+                path: p.string()?,
                 parent: p.string()?,
             },
             "add-file" => E::AddFile {
-                path: p.text()?,
+                path: p.string()?,
                 parent: p.string()?,
                 token: p.string()?,
                 copyfrom: copyfrom(p)?,
             },
             "open-file" => E::OpenFile {
-                path: p.text()?,
+                path: p.string()?,
                 parent: p.string()?,
                 token: p.string()?,
                 rev: rev(p)?,
@@ -159,7 +160,7 @@ impl<'a> EditCommand<'a> {
             "textdelta-end" => E::TextdeltaEnd { token: p.string()? },
             "change-file-prop" => E::ChangeFileProp {
                 token: p.string()?,
-                name: p.text()?,
+                name: p.string()?,
                 value: p.maybe_string()?,
             },
             "close-file" => E::CloseFile {
@@ -167,7 +168,7 @@ impl<'a> EditCommand<'a> {
                 text_md5: md5(p)?,
             },
             "absent-file" => E::AbsentFile {
-                path: p.text()?,
+                path: p.string()?,
                 parent: p.string()?,
             },
             "close-edit" => E::CloseEdit,
@@ -290,7 +291,7 @@ fn copyfrom<'a>(p: &mut Tuple<'a>) -> Result<Option<CopySource<'a>>, Malformed> 
     if bracket.is_empty() {
         return Ok(None);
     }
-    Ok(Some((bracket.text()?, Revnum(bracket.number()?))))
+    Ok(Some((bracket.string()?, Revnum(bracket.number()?))))
 }
 
 fn write_copyfrom(w: &mut Writer<'_>, copyfrom: Option<CopySource<'_>>) {

@@ -5,12 +5,13 @@
 
 use std::collections::HashMap;
 
-use base::{Error, RelPath};
+use base::{Code, Error, FsPath, RelPath, Revnum};
 use delta::editor::{CopyFrom, DirToken, Editor, FileToken, TextChunk};
 use delta::svndiff::{Codec, Decoder};
 
 use super::edit::EditCommand;
 use super::item::Malformed;
+use crate::dav::xml::fuzzy;
 
 /// What a message did to the edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +50,8 @@ impl From<Error> for EditFault {
 /// Turns messages into calls.
 #[derive(Default)]
 pub struct EditDecoder {
+    /// What messages about paths begin with: the edit's root, without a trailing slash.
+    base: String,
     dirs: HashMap<Vec<u8>, DirToken>,
     files: HashMap<Vec<u8>, OpenFile>,
     codec: Codec,
@@ -65,11 +68,19 @@ impl EditDecoder {
         Self::default()
     }
 
+    /// Messages about paths name them below `base`.
+    pub fn below(base: &FsPath) -> Self {
+        EditDecoder {
+            base: base.as_str().trim_end_matches('/').to_owned(),
+            ..Self::default()
+        }
+    }
+
     /// Makes the call that `command` asks for.
     ///
     /// # Errors
-    /// [`EditFault::Protocol`] for unknown tokens and texts out of order, [`EditFault::Refused`] for what the Editor says
-    /// and for broken svndiff.
+    /// [`EditFault::Protocol`] for unknown tokens and texts out of order, [`EditFault::Refused`] for what the Editor says,
+    /// for broken svndiff, and for paths and names that are not UTF-8.
     pub fn apply(
         &mut self,
         command: EditCommand<'_>,
@@ -84,7 +95,11 @@ impl EditDecoder {
             }
             E::DeleteEntry { path, rev, dir } => {
                 let dir = self.dir(dir)?;
-                editor.delete_entry(&RelPath::canonicalize(path)?, rev, dir)?;
+                let path = rel_path(path, |path| {
+                    let message = format!("'{}/{path}' is out of date", self.base);
+                    Error::new(Code::FS_TXN_OUT_OF_DATE, message)
+                })?;
+                editor.delete_entry(&path, rev, dir)?;
             }
             E::AddDir {
                 path,
@@ -93,8 +108,9 @@ impl EditDecoder {
                 copyfrom,
             } => {
                 let parent = self.dir(parent)?;
-                let from = copyfrom.map(|(path, rev)| CopyFrom { path, rev });
-                let dir = editor.add_directory(&RelPath::canonicalize(path)?, parent, from)?;
+                let path = self.new_path(path)?;
+                let from = copyfrom.map(copy_source).transpose()?;
+                let dir = editor.add_directory(&path, parent, from)?;
                 self.dirs.insert(token.to_vec(), dir);
             }
             E::OpenDir {
@@ -104,12 +120,15 @@ impl EditDecoder {
                 rev,
             } => {
                 let parent = self.dir(parent)?;
-                let dir = editor.open_directory(&RelPath::canonicalize(path)?, parent, rev)?;
+                let path = rel_path(path, |path| {
+                    Error::new(Code::FS_NOT_DIRECTORY, format!("Path '{path}' not present"))
+                })?;
+                let dir = editor.open_directory(&path, parent, rev)?;
                 self.dirs.insert(token.to_vec(), dir);
             }
             E::ChangeDirProp { token, name, value } => {
                 let dir = self.dir(token)?;
-                editor.change_dir_prop(dir, name, value)?;
+                editor.change_dir_prop(dir, prop_name(name)?, value)?;
             }
             E::CloseDir { token } => {
                 let dir = self.dirs.remove(token).ok_or(Malformed::Token)?;
@@ -117,7 +136,8 @@ impl EditDecoder {
             }
             E::AbsentDir { path, parent } => {
                 let parent = self.dir(parent)?;
-                editor.absent_directory(&RelPath::canonicalize(path)?, parent)?;
+                let path = self.new_path(path)?;
+                editor.absent_directory(&path, parent)?;
             }
             E::AddFile {
                 path,
@@ -126,8 +146,9 @@ impl EditDecoder {
                 copyfrom,
             } => {
                 let parent = self.dir(parent)?;
-                let from = copyfrom.map(|(path, rev)| CopyFrom { path, rev });
-                let file = editor.add_file(&RelPath::canonicalize(path)?, parent, from)?;
+                let path = self.new_path(path)?;
+                let from = copyfrom.map(copy_source).transpose()?;
+                let file = editor.add_file(&path, parent, from)?;
                 self.open_file(token, file);
             }
             E::OpenFile {
@@ -137,7 +158,11 @@ impl EditDecoder {
                 rev,
             } => {
                 let parent = self.dir(parent)?;
-                let file = editor.open_file(&RelPath::canonicalize(path)?, parent, rev)?;
+                let path = rel_path(path, |path| {
+                    let message = format!("File not found: path '{}/{path}'", self.base);
+                    Error::new(Code::FS_NOT_FOUND, message)
+                })?;
+                let file = editor.open_file(&path, parent, rev)?;
                 self.open_file(token, file);
             }
             E::ApplyTextdelta { token, base_md5 } => {
@@ -157,7 +182,7 @@ impl EditDecoder {
             }
             E::ChangeFileProp { token, name, value } => {
                 let file = self.files.get(token).ok_or(Malformed::Token)?;
-                editor.change_file_prop(file.token, name, value)?;
+                editor.change_file_prop(file.token, prop_name(name)?, value)?;
             }
             E::CloseFile { token, text_md5 } => {
                 let file = self.files.remove(token).ok_or(Malformed::Token)?;
@@ -165,7 +190,8 @@ impl EditDecoder {
             }
             E::AbsentFile { path, parent } => {
                 let parent = self.dir(parent)?;
-                editor.absent_file(&RelPath::canonicalize(path)?, parent)?;
+                let path = self.new_path(path)?;
+                editor.absent_file(&path, parent)?;
             }
             E::CloseEdit => {
                 editor.close_edit()?;
@@ -182,6 +208,14 @@ impl EditDecoder {
 
     fn dir(&self, token: &[u8]) -> Result<DirToken, Malformed> {
         self.dirs.get(token).copied().ok_or(Malformed::Token)
+    }
+
+    /// The path of an entry that is about to be made.
+    fn new_path(&self, path: &[u8]) -> Result<RelPath, Error> {
+        rel_path(path, |path| {
+            let message = format!("Path '{}/{path}' is not in UTF-8", self.base);
+            Error::new(Code::FS_PATH_SYNTAX, message)
+        })
     }
 
     fn open_file(&mut self, token: &[u8], file: FileToken) {
@@ -208,4 +242,29 @@ impl EditDecoder {
         })?;
         Ok(())
     }
+}
+
+/// A path of the edit; `refusal` makes the error for one that is not UTF-8, of its printable form.
+fn rel_path(path: &[u8], refusal: impl FnOnce(&str) -> Error) -> Result<RelPath, Error> {
+    match std::str::from_utf8(path) {
+        Ok(path) => RelPath::canonicalize(path),
+        Err(_) => Err(refusal(&fuzzy(path))),
+    }
+}
+
+fn copy_source((path, rev): (&[u8], Revnum)) -> Result<CopyFrom<'_>, Error> {
+    match std::str::from_utf8(path) {
+        Ok(path) => Ok(CopyFrom { path, rev }),
+        Err(_) => {
+            let message = format!("File not found: revision {rev}, path '{}'", fuzzy(path));
+            Err(Error::new(Code::FS_NOT_FOUND, message))
+        }
+    }
+}
+
+fn prop_name(name: &[u8]) -> Result<&str, Error> {
+    std::str::from_utf8(name).map_err(|_| {
+        let message = format!("Bad property name: '{}'", fuzzy(name));
+        Error::new(Code::CLIENT_PROPERTY_NAME, message)
+    })
 }

@@ -189,7 +189,7 @@ impl<O: Outlet> Editor for EditDriver<'_, O> {
     fn delete_entry(&mut self, path: &RelPath, rev: Option<Revnum>, parent: DirToken) -> Result<()> {
         let dir = &mut [0; TOKEN_LEN];
         self.send(EditCommand::DeleteEntry {
-            path,
+            path: path.as_bytes(),
             rev,
             dir: dir_token(parent, dir),
         })
@@ -203,10 +203,10 @@ impl<O: Outlet> Editor for EditDriver<'_, O> {
     ) -> Result<DirToken> {
         let dir = DirToken(self.token());
         self.send(EditCommand::AddDir {
-            path,
+            path: path.as_bytes(),
             parent: dir_token(parent, &mut [0; TOKEN_LEN]),
             token: dir_token(dir, &mut [0; TOKEN_LEN]),
-            copyfrom: copyfrom.map(|from| (from.path, from.rev)),
+            copyfrom: copyfrom.map(|from| (from.path.as_bytes(), from.rev)),
         })?;
         Ok(dir)
     }
@@ -214,7 +214,7 @@ impl<O: Outlet> Editor for EditDriver<'_, O> {
     fn open_directory(&mut self, path: &RelPath, parent: DirToken, base: Option<Revnum>) -> Result<DirToken> {
         let dir = DirToken(self.token());
         self.send(EditCommand::OpenDir {
-            path,
+            path: path.as_bytes(),
             parent: dir_token(parent, &mut [0; TOKEN_LEN]),
             token: dir_token(dir, &mut [0; TOKEN_LEN]),
             rev: base,
@@ -226,7 +226,7 @@ impl<O: Outlet> Editor for EditDriver<'_, O> {
         let token = &mut [0; TOKEN_LEN];
         self.send(EditCommand::ChangeDirProp {
             token: dir_token(dir, token),
-            name,
+            name: name.as_bytes(),
             value,
         })
     }
@@ -242,7 +242,7 @@ impl<O: Outlet> Editor for EditDriver<'_, O> {
             return Ok(());
         }
         self.send(EditCommand::AbsentDir {
-            path,
+            path: path.as_bytes(),
             parent: dir_token(parent, &mut [0; TOKEN_LEN]),
         })
     }
@@ -255,10 +255,10 @@ impl<O: Outlet> Editor for EditDriver<'_, O> {
     ) -> Result<FileToken> {
         let file = FileToken(self.token());
         self.send(EditCommand::AddFile {
-            path,
+            path: path.as_bytes(),
             parent: dir_token(parent, &mut [0; TOKEN_LEN]),
             token: file_token(file, &mut [0; TOKEN_LEN]),
-            copyfrom: copyfrom.map(|from| (from.path, from.rev)),
+            copyfrom: copyfrom.map(|from| (from.path.as_bytes(), from.rev)),
         })?;
         Ok(file)
     }
@@ -266,7 +266,7 @@ impl<O: Outlet> Editor for EditDriver<'_, O> {
     fn open_file(&mut self, path: &RelPath, parent: DirToken, base: Option<Revnum>) -> Result<FileToken> {
         let file = FileToken(self.token());
         self.send(EditCommand::OpenFile {
-            path,
+            path: path.as_bytes(),
             parent: dir_token(parent, &mut [0; TOKEN_LEN]),
             token: file_token(file, &mut [0; TOKEN_LEN]),
             rev: base,
@@ -326,7 +326,7 @@ impl<O: Outlet> Editor for EditDriver<'_, O> {
         let token = &mut [0; TOKEN_LEN];
         self.send(EditCommand::ChangeFileProp {
             token: file_token(file, token),
-            name,
+            name: name.as_bytes(),
             value,
         })
     }
@@ -344,7 +344,7 @@ impl<O: Outlet> Editor for EditDriver<'_, O> {
             return Ok(());
         }
         self.send(EditCommand::AbsentFile {
-            path,
+            path: path.as_bytes(),
             parent: dir_token(parent, &mut [0; TOKEN_LEN]),
         })
     }

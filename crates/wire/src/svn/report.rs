@@ -1,4 +1,5 @@
-//! What a client says about its working copy before the server drives an edit.
+//! What a client says about its working copy before the server drives an edit. Paths, URLs and tokens are the bytes that the
+//! client sent, whether or not they are UTF-8.
 
 use base::{Depth, Revnum};
 
@@ -12,21 +13,21 @@ pub enum ReportCommand<'a> {
     /// A path is at a revision.
     SetPath {
         /// Relative to the report's target.
-        path: &'a str,
+        path: &'a [u8],
         /// Where it is.
         at: ReportedAt<'a>,
     },
     /// A path is missing.
     DeletePath {
         /// Relative to the report's target.
-        path: &'a str,
+        path: &'a [u8],
     },
     /// A path is at another URL.
     LinkPath {
         /// Relative to the report's target.
-        path: &'a str,
+        path: &'a [u8],
         /// The URL.
-        url: &'a str,
+        url: &'a [u8],
         /// Where it is.
         at: ReportedAt<'a>,
     },
@@ -44,7 +45,7 @@ pub struct ReportedAt<'a> {
     /// The client has nothing of it yet but its name.
     pub start_empty: bool,
     /// Token of the lock that the client thinks it holds.
-    pub lock_token: Option<&'a str>,
+    pub lock_token: Option<&'a [u8]>,
     /// How much of it the client has.
     pub depth: Depth,
 }
@@ -58,13 +59,13 @@ impl<'a> ReportCommand<'a> {
         let mut p = named.params;
         Ok(Some(match named.name {
             "set-path" => ReportCommand::SetPath {
-                path: p.text()?,
+                path: p.string()?,
                 at: reported_at(&mut p)?,
             },
-            "delete-path" => ReportCommand::DeletePath { path: p.text()? },
+            "delete-path" => ReportCommand::DeletePath { path: p.string()? },
             "link-path" => ReportCommand::LinkPath {
-                path: p.text()?,
-                url: p.text()?,
+                path: p.string()?,
+                url: p.string()?,
                 at: reported_at(&mut p)?,
             },
             "finish-report" => ReportCommand::Finish,
@@ -99,7 +100,7 @@ fn reported_at<'a>(p: &mut Tuple<'a>) -> Result<ReportedAt<'a>, Malformed> {
     let start_empty = p.boolean()?;
     let lock_token = match p.is_empty() {
         true => None,
-        false => p.maybe_text()?,
+        false => p.maybe_string()?,
     };
     let depth = match p.is_empty() {
         true => Depth::Infinity,

@@ -173,13 +173,14 @@ impl<'a> Dirent<'a> {
         w.maybe_string(Some(date)).maybe_string(author).close();
     }
 
-    /// Writes the answer of `stat`.
+    /// Writes the answer of `stat`. The stock client reads the date without looking whether there is one.
     pub fn write_stat(&self, w: &mut Writer<'_>) {
         w.open()
             .word(self.kind.word())
             .number(self.size.unwrap_or(NO_SIZE));
         w.boolean(self.has_props).number(self.created_rev.0);
-        w.maybe_string(self.date).maybe_string(self.author).close();
+        let date = self.date.unwrap_or(EPOCH);
+        w.maybe_string(Some(date)).maybe_string(self.author).close();
     }
 
     /// Writes an entry of `list`; `path` is absolute in the repository.

@@ -241,10 +241,10 @@ proptest! {
         token in proptest::option::of(text()),
         depth in depth(),
     ) {
-        let at = ReportedAt { rev, start_empty, lock_token: token.as_deref(), depth };
+        let at = ReportedAt { rev, start_empty, lock_token: token.as_ref().map(String::as_bytes), depth };
         let command = match &url {
-            Some(url) => ReportCommand::LinkPath { path: &path, url, at },
-            None => ReportCommand::SetPath { path: &path, at },
+            Some(url) => ReportCommand::LinkPath { path: path.as_bytes(), url: url.as_bytes(), at },
+            None => ReportCommand::SetPath { path: path.as_bytes(), at },
         };
         let mut bytes = Vec::new();
         command.write(&mut bytes);

@@ -4,7 +4,7 @@ use base::{Code, Depth, Error, NodeKind, RelPath, Revnum};
 
 use super::out::Out;
 use super::refusal::{Refusal, parts, path, revision};
-use crate::dav::xml::Element;
+use crate::dav::xml::{Element, fuzzy};
 use crate::svn::command::Fields;
 use crate::svn::response::Dirent;
 
@@ -104,7 +104,7 @@ pub fn write_item(out: &mut Vec<u8>, path: &str, dirent: &Dirent<'_>, fields: Fi
         out.rev_attribute("created-rev", Some(dirent.created_rev));
     }
     if let Some(date) = dirent.date.filter(|_| fields.has(Fields::TIME)) {
-        out.attribute("date", &String::from_utf8_lossy(date));
+        out.attribute("date", &fuzzy(date));
     }
     out.raw(">").text(path);
     if let Some(author) = dirent.author.filter(|_| fields.has(Fields::LAST_AUTHOR)) {
