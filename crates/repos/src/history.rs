@@ -106,8 +106,8 @@ pub fn location_segments(
     let (peg, start) = (peg.unwrap_or(youngest), start.unwrap_or(youngest));
     let end = end.unwrap_or(Revnum::ZERO);
     for (younger, older, what) in [
-        (start, peg, "start revision must not be younger than peg"),
         (end, start, "end revision must not be younger than start"),
+        (start, peg, "start revision must not be younger than peg"),
     ] {
         if younger > older {
             return Err(Error::new(

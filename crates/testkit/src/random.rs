@@ -25,6 +25,10 @@ pub struct History {
     pub paths: Vec<String>,
     /// The last revision.
     pub youngest: u64,
+    /// The kind of each path, without a leading slash, by revision. The root is "".
+    pub trees: Vec<BTreeMap<String, Kind>>,
+    /// Every text that a file ever had.
+    pub texts: BTreeSet<String>,
 }
 
 /// Makes a history of `revisions` revisions. Each change of mergeinfo concerns one source, or `many`.
@@ -42,7 +46,15 @@ pub fn history(seed: u64, revisions: u64, many: bool) -> History {
     for _ in 0..revisions {
         maker.revision();
     }
+    let kinds = |tree: &Tree| {
+        tree.iter()
+            .map(|(path, node)| (path.clone(), node.kind))
+            .collect()
+    };
+    let texts = maker.trees.iter().flat_map(BTreeMap::values);
     History {
+        trees: maker.trees.iter().map(kinds).collect(),
+        texts: texts.map(|node| node.text.clone()).collect(),
         stream: maker.stream,
         paths: maker.ever.into_iter().map(|path| format!("/{path}")).collect(),
         youngest: revisions,

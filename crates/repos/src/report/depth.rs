@@ -26,6 +26,8 @@ pub(super) fn treatment(kind: NodeKind, held: Depth, requested: Depth) -> Treatm
         (true, Depth::Exclude | Depth::Empty) => Ignore,
         (true, _) if requested == Depth::Empty => Ignore,
         (true, _) => Compare,
+        // No client says this of what it asks about. It means that every directory is new, also where only files are asked for.
+        (false, Depth::Exclude) if requested >= Depth::Files => New,
         (false, Depth::Exclude | Depth::Empty | Depth::Files) if deep => New,
         (false, Depth::Exclude | Depth::Empty | Depth::Files) => Ignore,
         (false, _) if deep || requested == Depth::Unknown => Compare,
@@ -73,5 +75,7 @@ mod tests {
             held.map(|h| row(NodeKind::Dir, h)),
             ["---UU", "---UU", "o--oo", "o--oo"]
         );
+        let excluded = [NodeKind::File, NodeKind::Dir].map(|kind| row(kind, Depth::Exclude));
+        assert_eq!(excluded, ["--UUU", "--UUU"]);
     }
 }

@@ -71,12 +71,11 @@ impl Walk<'_> {
         let Some(first) = first.and_then(|entry| entry.reported) else {
             return Err(super::invalid_top());
         };
-        // A second entry with the same path replaces the first: the operand itself is switched or missing.
-        let top = match self.cursor.take_exact(&options.operand)? {
-            Some(second) => second.reported,
-            None => Some(first.clone()),
-        };
-        self.source_root(first.rev)?;
+        // A second entry with the same path replaces the first: the operand itself is switched, missing or at another revision.
+        let second = self.cursor.take_exact(&options.operand)?;
+        let second = second.map(|entry| entry.reported);
+        let old = self.source_root(first.rev)?.try_node(&source_path)?;
+        let old = old.map(|node| Source { rev: first.rev, node });
         let new = self.target.try_node(&target_path)?;
         let new_dir = match target_path.parent() {
             Some(parent) if !options.operand.is_empty() => parent,
@@ -88,18 +87,10 @@ impl Walk<'_> {
                 "Not authorized to open root of edit operation",
             ));
         }
-        let old = match &top {
-            Some(top) => {
-                let path = top.link.as_ref().unwrap_or(&source_path);
-                let node = self.source_root(top.rev)?.try_node(path)?;
-                node.map(|node| Source { rev: top.rev, node })
-            }
-            None => None,
-        };
         if options.operand.is_empty() {
-            self.whole(first.rev, top.as_ref(), old, new, &target_path)?;
+            self.whole(&first, old, new, &target_path)?;
         } else {
-            self.operand(first.rev, top.as_ref(), old, new, &new_dir)?;
+            self.operand(&first, second.as_ref(), old, new, &new_dir)?;
         }
         self.editor.close_edit()?;
         Ok(self.content.into_told())
@@ -108,8 +99,7 @@ impl Walk<'_> {
     /// The anchor itself is what is worked on.
     fn whole(
         &mut self,
-        base: Revnum,
-        top: Option<&Reported>,
+        top: &Reported,
         old: Option<Source>,
         new: Option<Node>,
         target_path: &FsPath,
@@ -121,13 +111,13 @@ impl Walk<'_> {
         let directories = [Some(&new), old.as_ref().map(|old| &old.node)]
             .iter()
             .all(|node| node.is_some_and(|node| node.kind() == NodeKind::Dir));
-        let (Some(top), true) = (top, directories) else {
+        if !directories {
             let message = "Cannot replace a directory from within";
             return Err(Error::new(Code::FS_PATH_SYNTAX, message));
-        };
+        }
         self.editor.set_target_revision(self.options.target_rev)?;
         self.tell_facts(&new, None)?;
-        let token = self.editor.open_root(Some(base))?;
+        let token = self.editor.open_root(Some(top.rev))?;
         let compared = old.as_ref().filter(|_| !top.start_empty).map(|old| &old.node);
         self.content
             .props(self.editor, Handle::Dir(token), compared, &new, false, None)?;
@@ -137,17 +127,26 @@ impl Walk<'_> {
         self.directories(frame)
     }
 
-    /// One entry of the anchor is worked on; the anchor is only opened.
+    /// One entry of the anchor is worked on; the anchor is only opened. `old` is the entry in the revision of `first`, and
+    /// `second` what else the client says of it: `None` within if it does not have the entry. It then wants to hold it as deep as
+    /// `first` says.
     fn operand(
         &mut self,
-        base: Revnum,
-        top: Option<&Reported>,
+        first: &Reported,
+        second: Option<&Option<Reported>>,
         old: Option<Source>,
         new: Option<Node>,
         new_dir: &FsPath,
     ) -> Result<()> {
         self.editor.set_target_revision(self.options.target_rev)?;
-        let token = self.editor.open_root(Some(base))?;
+        let token = self.editor.open_root(Some(first.rev))?;
+        let path = RelPath::parse(&self.options.operand)?;
+        let top = second.map_or(Some(first), Option::as_ref);
+        let old = match second {
+            None => old,
+            Some(None) => None,
+            Some(Some(second)) => self.second_source(old.as_ref(), second, &path)?,
+        };
         let name = match &self.options.switch_to {
             Some(path) => path.basename(),
             None => &self.options.operand,
@@ -158,13 +157,13 @@ impl Walk<'_> {
         };
         let candidate = Candidate {
             parent: token,
-            path: RelPath::parse(&self.options.operand)?,
+            path,
             old,
             new,
             new_dir,
             name,
             reported: top,
-            held: top.map_or(Depth::Infinity, |top| top.depth),
+            held: top.unwrap_or(first).depth,
             requested: self.options.depth,
             seen: Subtree::Mixed,
             brought: None,
@@ -174,6 +173,29 @@ impl Walk<'_> {
             self.directories(frame)?;
         }
         self.editor.close_directory(token)
+    }
+
+    /// Returns what the client has at the operand, of which there are two entries. `first` is the operand in the revision of the
+    /// first one. If that revision does not have it, only a switched operand has a source.
+    ///
+    /// # Errors
+    /// `FS_NOT_FOUND` if the second entry names a path that its revision does not have.
+    fn second_source(
+        &mut self,
+        first: Option<&Source>,
+        second: &Reported,
+        path: &RelPath,
+    ) -> Result<Option<Source>> {
+        let Some(at) = second.link.as_ref().or(first.map(|first| first.node.path())) else {
+            return Ok(None);
+        };
+        match self.source_root(second.rev)?.try_node(at)? {
+            Some(node) => Ok(Some(Source {
+                rev: second.rev,
+                node,
+            })),
+            None => Err(no_such_working_path(path)),
+        }
     }
 
     /// Tells a directory and all below it.

@@ -63,6 +63,8 @@ pub struct Report {
     readable: Arc<dyn Readable>,
     state: State,
     failed: Option<Error>,
+    /// What is wrong with the first or second entry. It counts when all entries have come and none failed.
+    misplaced: Option<Error>,
     outcome: Outcome,
     notes: bool,
     /// The first entry, if it has no lock.
@@ -93,6 +95,7 @@ impl Report {
             readable,
             state: State::new(),
             failed: None,
+            misplaced: None,
             outcome: Outcome::default(),
             notes: false,
             first: None,
@@ -113,8 +116,8 @@ impl Report {
     /// has none of the entries that no later call mentions, nor any property.
     ///
     /// # Errors
-    /// `REPOS_BAD_ARGS` for an unknown depth, `REPOS_BAD_REVISION_REPORT` if the report does not begin with the
-    /// operand itself. Once a call failed all later ones do nothing, and [`Report::ready`] tells the error again.
+    /// `REPOS_BAD_ARGS` for an unknown depth. Once a call failed all later ones do nothing, and [`Report::ready`] tells the error
+    /// again.
     pub fn set_path(
         &mut self,
         path: &RelPath,
@@ -171,10 +174,10 @@ impl Report {
     /// Tells whether the report is good and the target revision there; what fails here fails before the edit begins.
     ///
     /// # Errors
-    /// What one of the calls before failed with; `REPOS_BAD_REVISION_REPORT` for an empty report;
-    /// `FS_NO_SUCH_REVISION` for the target revision.
+    /// What one of the calls before failed with; `REPOS_BAD_REVISION_REPORT` for a report that is empty or does not begin with
+    /// the operand itself; `FS_NO_SUCH_REVISION` for the target revision.
     pub fn ready(&self) -> Result<()> {
-        if let Some(error) = &self.failed {
+        if let Some(error) = self.failed.as_ref().or(self.misplaced.as_ref()) {
             return Err(error.clone());
         }
         if self.state.is_empty() {
@@ -227,12 +230,13 @@ impl Report {
                     self.outcome.is_checkout = r.start_empty;
                     self.first = r.lock_token.is_none().then_some((r.rev, r.depth));
                 }
-                _ => return self.refuse(invalid_top()),
+                _ => self.misplaced = Some(invalid_top()),
             }
         } else {
             if path.is_empty() && self.options.operand.is_empty() {
                 let message = "Two top-level reports with no target";
-                return self.refuse(Error::new(Code::REPOS_BAD_REVISION_REPORT, message));
+                let error = Error::new(Code::REPOS_BAD_REVISION_REPORT, message);
+                self.misplaced.get_or_insert(error);
             }
             self.outcome.is_checkout = false;
         }

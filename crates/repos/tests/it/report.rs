@@ -299,21 +299,23 @@ fn one_entry_of_the_anchor() {
     ] {
         for (from, to) in [(3, 40), (40, 3), (20, 30), (32, 32)] {
             for depth in REQUESTED {
-                for top in [
+                let mut tops = vec![
                     vec![set("", from)],
                     vec![Said::Set(String::new(), from, Depth::Infinity, true, None)],
-                    vec![set("", from), Said::Delete(String::new())],
-                    vec![
-                        set("", from),
-                        Said::Link(
-                            String::new(),
-                            "/branches/b2/hello.txt".into(),
-                            22,
-                            Depth::Infinity,
-                            false,
-                        ),
-                    ],
-                ] {
+                    // At another revision than the anchor, where one of them does not have it.
+                    vec![set("", from), set("", to)],
+                    vec![set("", 2), set("", from)],
+                ];
+                for held in DEPTHS {
+                    let first = || Said::Set(String::new(), from, held, false, None);
+                    let to =
+                        |path: &str, rev| Said::Link(String::new(), path.into(), rev, Depth::Infinity, false);
+                    tops.push(vec![first(), Said::Delete(String::new())]);
+                    tops.push(vec![first(), to("/branches/b2/hello.txt", 22)]);
+                    tops.push(vec![first(), to("/trunk/many", 45)]);
+                    tops.push(vec![first(), to("/branches/b2/hello.txt", 1)]);
+                }
+                for top in tops {
                     let mut case = update(to, top);
                     case.operand = operand.to_owned();
                     case.depth = depth;
@@ -506,7 +508,7 @@ impl Imagination {
             })
             .collect();
         let operand = match below.first() {
-            Some(path) if self.one_in(6) => path.split('/').next().unwrap_or_default().to_owned(),
+            Some(path) if self.one_in(3) => path.split('/').next().unwrap_or_default().to_owned(),
             _ => String::new(),
         };
         if !operand.is_empty() {
@@ -522,6 +524,24 @@ impl Imagination {
         });
         below.dedup();
         let mut report = vec![Said::Set(String::new(), top, self.depth(), self.one_in(5), None)];
+        if !operand.is_empty() {
+            match self.random.below(6) {
+                0 | 1 => report.push(Said::Delete(String::new())),
+                2 => report.push(Said::Set(
+                    String::new(),
+                    self.rev(),
+                    self.depth(),
+                    self.one_in(5),
+                    None,
+                )),
+                // With entries below theirs reads memory that it gave back.
+                3 if below.is_empty() => {
+                    let (path, rev, depth) = (self.path(), self.rev(), self.depth());
+                    report.push(Said::Link(String::new(), path, rev, depth, self.one_in(5)));
+                }
+                _ => {}
+            }
+        }
         for path in below {
             let rev = if self.one_in(2) { top } else { self.rev() };
             report.push(match self.random.below(8) {

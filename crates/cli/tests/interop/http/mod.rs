@@ -3,6 +3,7 @@
 pub mod ask;
 mod believe;
 mod counts;
+mod edits;
 mod fresh;
 mod gone;
 mod hashes;

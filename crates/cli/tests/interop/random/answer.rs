@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use delta::svndiff::{Codec, Decoder};
 use testkit::probe::{Item, Probe, list, text, word};
 
+use super::drive::{self, Known, Texts};
+
 /// How an answer is put together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
@@ -18,7 +20,7 @@ pub enum Shape {
     Unordered,
     /// Revisions of a file until `done`, with deltas.
     FileRevs,
-    /// An edit after a report: siblings come in any order.
+    /// An edit after a report: siblings come in an order that is free in part.
     Edit,
     /// Replayed revisions.
     Replay,
@@ -32,8 +34,13 @@ pub fn is_closed(answer: &Answer) -> bool {
     answer.last() == Some(&word("closed"))
 }
 
+/// True if an edit came to its end.
+pub fn is_complete(answer: &Answer) -> bool {
+    answer.iter().any(|item| is(item, "close-edit"))
+}
+
 /// Asks, and hears everything that belongs to the answer.
-pub fn hear(probe: &mut Probe, words: &str, shape: Shape) -> Answer {
+pub fn hear(probe: &mut Probe, words: &str, shape: Shape, known: &Known<'_>) -> Answer {
     probe.say(words);
     let mut heard = Vec::new();
     // The authentication request; after a report there is another one.
@@ -60,11 +67,12 @@ pub fn hear(probe: &mut Probe, words: &str, shape: Shape) -> Answer {
             }
         }
         Shape::Edit => {
-            edit(probe, &mut heard);
-            heard[2..].sort();
+            edit(probe, &mut heard, known);
+            let edit = heard.split_off(2);
+            heard.extend(drive::canonical(edit, known));
         }
         Shape::Replay => {
-            edit(probe, &mut heard);
+            edit(probe, &mut heard, known);
             for run in heard.chunk_by_mut(|a, b| is_prop(a) && is_prop(b)) {
                 run.sort();
             }
@@ -123,8 +131,9 @@ fn entries(probe: &mut Probe, heard: &mut Answer) {
 }
 
 /// Hears one or more edits up to the response. Names open nodes by their paths.
-fn edit(probe: &mut Probe, heard: &mut Answer) {
+fn edit(probe: &mut Probe, heard: &mut Answer, known: &Known<'_>) {
     let mut open: HashMap<Item, Item> = HashMap::new();
+    let mut texts = Texts::default();
     loop {
         let item = probe.read();
         let (Some(Item::Word(name)), Some(params)) = (item.items().first(), item.items().get(1)) else {
@@ -153,8 +162,19 @@ fn edit(probe: &mut Probe, heard: &mut Answer) {
                 probe.say("( success ( ) ) ");
                 None
             }
-            // How a text is cut and packed is the server's own affair.
-            "textdelta-chunk" => continue,
+            "apply-textdelta" => {
+                texts.begin(&args[0], &args[1]);
+                None
+            }
+            // How a text is cut and packed is the server's own affair; what it makes is not.
+            "textdelta-chunk" => {
+                texts.push(&args[0], &args[1]);
+                continue;
+            }
+            "textdelta-end" => {
+                heard.extend(texts.end(&args[0], known));
+                None
+            }
             _ => None,
         };
         if let Some(at) = begins {
@@ -188,7 +208,7 @@ fn tidy(item: Item) -> Item {
         return item;
     };
     let mut items: Vec<Item> = items.into_iter().map(tidy).collect();
-    if items.iter().all(is_pair) || items.iter().all(is_dir_entry) {
+    if items.iter().all(is_pair) || items.iter().all(is_dir_entry) || items.iter().all(is_lock) {
         items.sort();
     }
     Item::List(items)
@@ -205,6 +225,20 @@ fn is_pair(item: &Item) -> bool {
 
 fn is_dir_entry(item: &Item) -> bool {
     matches!(item.items(), [Item::Text(_), Item::Word(_), Item::Number(_), ..])
+}
+
+fn is_lock(item: &Item) -> bool {
+    matches!(
+        item.items(),
+        [
+            Item::Text(_),
+            Item::Text(_),
+            Item::Text(_),
+            Item::List(_),
+            Item::Text(_),
+            Item::List(_)
+        ]
+    )
 }
 
 /// File revisions with texts instead of deltas.
@@ -240,7 +274,7 @@ fn texts_of(heard: Answer) -> Answer {
 pub fn difference(theirs: &Answer, ours: &Answer) -> String {
     let at = theirs.iter().zip(ours).take_while(|(a, b)| a == b).count();
     let show = |answer: &Answer| -> String {
-        let lines = answer.iter().enumerate().skip(at.saturating_sub(3)).take(8);
+        let lines = answer.iter().enumerate().skip(at.saturating_sub(8)).take(14);
         lines.map(|(n, item)| format!("  {n}: {item:?}\n")).collect()
     };
     format!(

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use testkit::probe::{Item, Probe, list, word};
 
 use super::answer::{self, Answer, Shape};
+use super::drive::Known;
 use super::questions::Question;
 
 /// True if theirs dies of this question now and then.
@@ -14,7 +15,7 @@ pub fn may_die(question: &Question, ours: &Answer) -> bool {
         "file-revs" | "file-revs-g" => is_failure(ours, 220_001),
         // Oldest first it keeps using memory that it gave back.
         "log-g" => true,
-        _ => false,
+        _ => question.deadly,
     }
 }
 
@@ -29,7 +30,8 @@ pub fn is_known(theirs_again: &mut Probe, question: &Question, theirs: &Answer, 
         }
         // Ranges that end after HEAD; sources that are below a file.
         "file-revs-g" => is_failure(theirs, 160_006) || is_failure(theirs, 160_016),
-        _ => false,
+        // What is said below a switched operand.
+        _ => question.deadly && (is_failure(theirs, 160_013) || is_failure(theirs, 160_016)),
     }
 }
 
@@ -62,7 +64,7 @@ fn is_leak(theirs_again: &mut Probe, theirs: &Answer, ours: &Answer) -> bool {
         let mut words = Vec::new();
         list([word("check-path"), list([path.clone(), list([Item::Number(0)])])]).write(&mut words);
         let words = String::from_utf8_lossy(&words).into_owned();
-        let answer = answer::hear(theirs_again, &words, Shape::Single);
+        let answer = answer::hear(theirs_again, &words, Shape::Single, &Known::default());
         answer
             .iter()
             .any(|item| item.items().first() == Some(&word("failure")))

@@ -7,8 +7,10 @@
 //! the first, `ASK_EXACT` takes known differences for differences.
 
 mod answer;
+pub mod drive;
 mod known;
 mod questions;
+pub mod report;
 mod rules;
 
 use std::collections::BTreeMap;
@@ -17,12 +19,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use testkit::history::Random;
-use testkit::probe::Probe;
+use testkit::probe::{Probe, word};
 use testkit::random;
 use testkit::server::Server;
-use testkit::{Repo, Side, scratch};
+use testkit::{Repo, Side, Tool, scratch};
 
-use answer::{Answer, Shape};
+use answer::Answer;
+use drive::Known;
 use questions::{Ask, Question};
 
 /// How to ask.
@@ -54,6 +57,8 @@ impl Plan {
 #[derive(Debug, Default)]
 struct Count {
     asked: BTreeMap<&'static str, usize>,
+    /// Reports that were answered with a whole edit.
+    edits: BTreeMap<&'static str, usize>,
     differ: BTreeMap<&'static str, usize>,
     /// Questions at which theirs died.
     died: BTreeMap<&'static str, usize>,
@@ -64,6 +69,8 @@ struct Asked {
     server: Arc<Server>,
     user: Option<(&'static str, &'static str)>,
     probe: Probe,
+    /// Where the session is; `None` if it can no longer be used.
+    parent: Option<String>,
 }
 
 impl Asked {
@@ -75,18 +82,67 @@ impl Asked {
     ) -> Asked {
         let server = Arc::new(Server::svnserve(side, root, args));
         let probe = Probe::connect_as(Arc::clone(&server), "svn://localhost/repo".into(), user);
-        Asked { server, user, probe }
+        let parent = Some(String::new());
+        Asked {
+            server,
+            user,
+            probe,
+            parent,
+        }
     }
 
     /// Another session: theirs is another process then, with empty caches.
     fn anew(&mut self, parent: &str) {
-        let url = format!("svn://localhost/repo{}", parent.replace(' ', "%20"));
-        self.probe = Probe::connect_as(Arc::clone(&self.server), url, self.user);
+        self.probe = Probe::connect_as(Arc::clone(&self.server), url(parent), self.user);
+        self.parent = Some(parent.to_owned());
     }
 
-    fn ask(&mut self, question: &Question) -> Answer {
-        answer::hear(&mut self.probe, &question.words, question.shape)
+    /// Brings the session to the question's place.
+    fn go(&mut self, question: &Question) {
+        // Most sessions go on, as a client's would.
+        if question.fresh || self.parent.is_none() {
+            self.anew(&question.parent);
+        } else if self.parent.as_ref() != Some(&question.parent) {
+            let there = self
+                .probe
+                .ask("reparent", vec![testkit::probe::text(url(&question.parent))]);
+            assert!(there != word("closed"), "reparent to {}", question.parent);
+            self.parent = Some(question.parent.clone());
+        }
     }
+
+    fn ask(&mut self, question: &Question, known: &Known<'_>) -> Answer {
+        let answer = answer::hear(&mut self.probe, &question.words, question.shape, known);
+        // Of a refused request the report was read as commands.
+        let is_refused = question.shape == answer::Shape::Edit && answer.len() < 2;
+        if answer::is_closed(&answer) || is_refused {
+            self.parent = None;
+        }
+        answer
+    }
+}
+
+fn url(parent: &str) -> String {
+    format!("svn://localhost/repo{}", parent.replace(' ', "%20"))
+}
+
+/// Locks some paths. Returns those that are locked now and their tokens.
+pub fn lock(random: &mut Random, repo: &Repo, history: &random::History) -> Vec<(String, String)> {
+    let mut locks: Vec<(String, String)> = Vec::new();
+    for at in 0..8 {
+        // Some are folders, or not there any more.
+        let path = history.paths[random.below(history.paths.len())].clone();
+        let token = format!("opaquelocktoken:{at}");
+        let locked = Tool::new("svnadmin")
+            .arg("lock")
+            .arg(repo.path())
+            .args([&path, "alice", "/dev/null", &token])
+            .run();
+        if locked.code == 0 {
+            locks.push((path, token));
+        }
+    }
+    locks
 }
 
 fn run(plan: &Plan, seeds: Range<u64>) -> Count {
@@ -127,7 +183,9 @@ fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
     let mut theirs = Asked::open(Side::Theirs, root.path(), &[], user);
     let mut uncached = Asked::open(Side::Theirs, root.path(), &["-M", "0"], user);
     let mut ours = Asked::open(Side::Ours, root.path(), &[], user);
-    let mut ask = Ask::new(&mut random, &history, &plan.compatible);
+    let locks = lock(&mut random, &repo, &history);
+    let texts = drive::by_digest(&history.texts);
+    let mut ask = Ask::new(&mut random, &history, &locks, &plan.compatible);
     for _ in 0..plan.rounds {
         for question in ask.round(&plan.only) {
             let their_side = if question.kind == "mergeinfo" {
@@ -135,13 +193,17 @@ fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
             } else {
                 &mut theirs
             };
-            // Most sessions go on, as a client's would.
-            if question.fresh {
-                their_side.anew(&question.parent);
-                ours.anew(&question.parent);
-            }
-            let (their, our) = (their_side.ask(&question), ours.ask(&question));
+            let known = Known {
+                reported: question.reported.clone(),
+                texts: Some(&texts),
+            };
+            their_side.go(&question);
+            ours.go(&question);
+            let (their, our) = (their_side.ask(&question, &known), ours.ask(&question, &known));
             *count.asked.entry(question.kind).or_default() += 1;
+            if question.shape == answer::Shape::Edit && answer::is_complete(&our) {
+                *count.edits.entry(question.kind).or_default() += 1;
+            }
             if answer::is_closed(&their) {
                 *count.died.entry(question.kind).or_default() += 1;
                 if !known::may_die(&question, &our) {
@@ -169,10 +231,6 @@ fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
                     panic!("{told}");
                 }
                 eprintln!("{told}");
-            }
-            if question.shape == Shape::Edit || answer::is_closed(&their) || answer::is_closed(&our) {
-                their_side.anew(&question.parent);
-                ours.anew(&question.parent);
             }
         }
     }

@@ -1,9 +1,12 @@
 //! Random questions of every kind that reads.
 
+use std::collections::BTreeSet;
+
 use testkit::history::Random;
 use testkit::random::History;
 
 use super::answer::Shape;
+use super::report::{self, Operation};
 
 /// A question, ready to be sent.
 #[derive(Debug)]
@@ -15,22 +18,34 @@ pub struct Question {
     pub parent: String,
     /// In a session of its own.
     pub fresh: bool,
+    /// Of a report: the paths whose order the answer follows.
+    pub reported: BTreeSet<String>,
+    /// Theirs may fail or die of it.
+    pub deadly: bool,
 }
 
 /// Makes questions.
 pub struct Ask<'a> {
     random: &'a mut Random,
     history: &'a History,
+    locks: &'a [(String, String)],
     knows_mergeinfo: bool,
     parent: String,
     sessions: usize,
 }
 
 impl<'a> Ask<'a> {
-    pub fn new(random: &'a mut Random, history: &'a History, compatible: &str) -> Self {
+    /// Asks about a history, in whose last revision the paths in `locks` have locks with these tokens.
+    pub fn new(
+        random: &'a mut Random,
+        history: &'a History,
+        locks: &'a [(String, String)],
+        compatible: &str,
+    ) -> Self {
         Ask {
             random,
             history,
+            locks,
             knows_mergeinfo: compatible != "1.3" && compatible != "1.4",
             parent: String::new(),
             sessions: 0,
@@ -51,7 +66,19 @@ impl<'a> Ask<'a> {
         let mut questions = Vec::new();
         for kind in KINDS {
             // All are made, so that a choice of kinds does not change the others.
-            let (words, shape) = self.question(kind);
+            let mut reported = BTreeSet::new();
+            let mut deadly = false;
+            let mut parent = self.parent.clone();
+            let (words, shape) = match kind {
+                "update" | "switch" | "status" | "diff" => {
+                    let report = self.report(kind);
+                    reported = report.reported();
+                    deadly = report.is_deadly();
+                    parent.clone_from(&report.anchor);
+                    (report::words(&report, "svn://localhost/repo"), Shape::Edit)
+                }
+                _ => self.question(kind),
+            };
             let chosen = only.is_empty() || only.iter().any(|o| o == kind);
             let merged = ["mergeinfo", "log-g", "file-revs-g"].contains(&kind);
             if chosen && (self.knows_mergeinfo || !merged) {
@@ -59,8 +86,10 @@ impl<'a> Ask<'a> {
                     kind,
                     words,
                     shape,
-                    parent: self.parent.clone(),
-                    fresh: fresh || merged || kind == "log",
+                    parent,
+                    fresh: (fresh && shape != Shape::Edit) || merged || kind == "log",
+                    reported,
+                    deadly,
                 });
             }
         }
@@ -139,7 +168,7 @@ impl<'a> Ask<'a> {
                     Shape::Single,
                 )
             }
-            "get-iprops" => (format!("{} ( {} )", self.text_path(), self.rev()), Shape::Single),
+            "get-iprops" => (format!("{} {}", self.text_path(), self.at()), Shape::Single),
             "list" => {
                 let (path, at, fields) = (self.text_path(), self.at(), self.fields());
                 let depth = self.one_of(&["empty", "files", "immediates", "infinity", "infinity"]);
@@ -158,24 +187,28 @@ impl<'a> Ask<'a> {
             "log" | "log-g" => (self.log(kind == "log-g"), Shape::Stream),
             "get-locations" => {
                 let (path, peg) = (self.text_path(), self.rev());
-                let revs: Vec<String> = (0..5).map(|_| self.rev().to_string()).collect();
+                let count = self.random.below(7);
+                let revs: Vec<String> = (0..count).map(|_| self.rev().to_string()).collect();
                 (format!("{path} {peg} ( {} )", revs.join(" ")), Shape::Unordered)
             }
             "get-location-segments" => {
                 let mut revs = [self.rev(), self.rev(), self.rev()];
-                revs.sort_unstable();
+                if self.random.below(8) > 0 {
+                    revs.sort_unstable();
+                }
                 let path = self.text_path();
-                (
-                    format!("{path} ( {} ) ( {} ) ( {} )", revs[2], revs[1], revs[0]),
-                    Shape::Stream,
-                )
+                let [end, start, peg] = revs.map(|rev| match self.random.below(6) {
+                    0 => "( )".to_owned(),
+                    _ => format!("( {rev} )"),
+                });
+                (format!("{path} {peg} {start} {end}"), Shape::Stream)
             }
             "get-deleted-rev" => (
                 format!("{} {} {}", self.text_path(), self.rev(), self.rev()),
                 Shape::Single,
             ),
             "file-revs" => (
-                format!("{} ( {} ) ( {} ) false", self.text_path(), self.rev(), self.rev()),
+                format!("{} {} {} false", self.text_path(), self.at(), self.at()),
                 Shape::FileRevs,
             ),
             "file-revs-g" => {
@@ -202,7 +235,28 @@ impl<'a> Ask<'a> {
                 let low = if self.bit() { 0 } else { self.rev() };
                 (format!("{} {low} {}", self.rev(), self.bit()), Shape::Replay)
             }
-            "update" | "switch" | "status" | "diff" => return (self.report(kind), Shape::Edit),
+            "replay-range" => {
+                let (a, b) = (self.rev(), self.rev());
+                // Now and then backwards, which is nothing.
+                let (first, last) = if self.random.below(8) == 0 {
+                    (a, b)
+                } else {
+                    (a.min(b), a.max(b))
+                };
+                let low = if self.bit() { 0 } else { self.rev() };
+                (format!("{first} {last} {low} {}", self.bit()), Shape::Replay)
+            }
+            "get-lock" => (self.text_path(), Shape::Single),
+            "get-locks" => {
+                let path = self.text_path();
+                let depth = self.one_of(&["empty", "files", "immediates", "infinity"]);
+                let depth = if self.bit() {
+                    format!("( {depth} )")
+                } else {
+                    String::new()
+                };
+                (format!("{path} {depth}"), Shape::Single)
+            }
             other => unreachable!("because {other} is none of the kinds"),
         };
         let command = match kind {
@@ -224,7 +278,7 @@ impl<'a> Ask<'a> {
         let (a, b) = (self.at(), self.at());
         // Theirs sends the paths of entries that it suppresses with the next entry, or dies of it.
         let (changed, strict) = (self.bit() && !merged, self.random.below(3) == 0);
-        let limit = [0, 0, 3][self.random.below(3)];
+        let limit = [0, 0, 1, 2, 3, 7][self.random.below(6)];
         let revprops = match self.random.below(4) {
             0 => "revprops ( )".to_owned(),
             1 => "revprops ( 7:svn:log 10:custom:one )".to_owned(),
@@ -234,57 +288,18 @@ impl<'a> Ask<'a> {
     }
 
     /// A working copy's report and what is to be done with it.
-    fn report(&mut self, kind: &str) -> String {
-        let operand = match self.random.below(4) {
-            0 => self.path().split('/').next().unwrap_or_default().to_owned(),
-            _ => String::new(),
+    fn report(&mut self, kind: &str) -> report::Report {
+        let mut maker = report::Maker {
+            random: self.random,
+            history: self.history,
+            locks: self.locks,
         };
-        let operand = text(&operand);
-        let target = self.at();
-        let depth = self.one_of(&["unknown", "unknown", "empty", "files", "immediates", "infinity"]);
-        let other = text(&format!(
-            "svn://localhost/repo{}",
-            self.absolute().replace(' ', "%20")
-        ));
-        let (one, two, three) = (self.bit(), self.bit(), self.bit());
-        let request = match kind {
-            "update" => format!("( update ( {target} {operand} true {depth} {one} {two} ) ) "),
-            "switch" => format!("( switch ( {target} {operand} true {other} {depth} {one} {two} ) ) "),
-            "status" => format!("( status ( {operand} true {target} {depth} ) ) "),
-            _ => format!("( diff ( {target} {operand} {one} {two} {other} {three} {depth} ) ) "),
-        };
-        let mut report = format!(
-            "( set-path ( 0: {} {} ( ) {} ) ) ",
-            self.rev(),
-            self.random.below(3) == 0,
-            self.one_of(&["infinity", "infinity", "infinity", "immediates", "files", "empty"])
-        );
-        let mut paths: Vec<String> = (0..self.random.below(4)).map(|_| self.path()).collect();
-        paths.sort_by_key(|path| path.replace('/', "\0"));
-        paths.dedup();
-        for path in paths.iter().filter(|path| !path.is_empty()) {
-            let path = text(path);
-            report.push_str(&match self.random.below(5) {
-                0 => format!("( delete-path ( {path} ) ) "),
-                1 => {
-                    let to = text(&format!(
-                        "svn://localhost/repo{}",
-                        self.absolute().replace(' ', "%20")
-                    ));
-                    format!(
-                        "( link-path ( {path} {to} {} {} ( ) infinity ) ) ",
-                        self.rev(),
-                        self.bit()
-                    )
-                }
-                _ => format!(
-                    "( set-path ( {path} {} {} ( ) infinity ) ) ",
-                    self.rev(),
-                    self.bit()
-                ),
-            });
-        }
-        format!("{request}{report}( finish-report ( ) ) ")
+        maker.report(match kind {
+            "update" => Operation::Update,
+            "switch" => Operation::Switch,
+            "status" => Operation::Status,
+            _ => Operation::Diff,
+        })
     }
 }
 
@@ -292,7 +307,7 @@ fn text(text: &str) -> String {
     format!("{}:{text}", text.len())
 }
 
-const KINDS: [&str; 22] = [
+const KINDS: [&str; 25] = [
     "check-path",
     "stat",
     "get-file",
@@ -311,6 +326,9 @@ const KINDS: [&str; 22] = [
     "rev-proplist",
     "rev-prop",
     "replay",
+    "replay-range",
+    "get-lock",
+    "get-locks",
     "update",
     "switch",
     "status",

@@ -90,12 +90,13 @@ pub struct UpdateEditor<'a, O> {
 #[derive(Default)]
 struct File {
     added: bool,
+    copied: bool,
     /// `REV/PATH`, as it stands in XML.
     location: Vec<u8>,
     sha1: Option<Sha1>,
     /// The text changed and must be fetched; from this one.
     changed: Option<Option<Md5>>,
-    /// Properties of a copy that are gone, where those that are there are not told.
+    /// Properties of a copy that are gone, where the text is fetched.
     removed: Vec<String>,
 }
 
@@ -236,7 +237,9 @@ impl<O: Outlet> Editor for UpdateEditor<'_, O> {
         let out = self.outlet.buffer();
         if let Some(facts) = &facts {
             Out(out).raw(" bc-url=\"").raw(&self.hrefs.collection);
-            out.extend_from_slice(&facts.location);
+            // The root's ends without a slash here.
+            let location = &facts.location;
+            out.extend_from_slice(location.strip_suffix(b"/").unwrap_or(location));
             Out(out).raw("\"");
         }
         write_copyfrom(&mut Out(out), copyfrom);
@@ -294,7 +297,9 @@ impl<O: Outlet> Editor for UpdateEditor<'_, O> {
         write_copyfrom(&mut out, copyfrom);
         out.raw(">\n");
         self.checked_in(facts.as_ref());
-        Ok(self.begin_file(true, facts))
+        let token = self.begin_file(true, facts);
+        self.file.copied = copyfrom.is_some();
+        Ok(token)
     }
 
     fn open_file(&mut self, path: &RelPath, _parent: DirToken, base: Option<Revnum>) -> Result<FileToken> {
@@ -342,20 +347,24 @@ impl<O: Outlet> Editor for UpdateEditor<'_, O> {
     }
 
     fn change_file_prop(&mut self, _file: FileToken, name: &str, value: Option<&[u8]>) -> Result<()> {
-        if !self.form.inline_props && self.file.added {
-            if value.is_none() {
-                self.file.removed.push(name.to_owned());
+        if self.file.added && !self.form.send_all {
+            match value {
+                // What is gone counts where the client begins with a copy, and comes last.
+                None => {
+                    if self.file.copied {
+                        self.file.removed.push(name.to_owned());
+                    }
+                    return Ok(());
+                }
+                Some(_) if !self.form.inline_props => return Ok(()),
+                Some(_) => {}
             }
-            return Ok(());
         }
         self.prop(name, value)
     }
 
     fn close_file(&mut self, _file: FileToken, text_md5: Option<&Md5>) -> Result<()> {
         let file = std::mem::take(&mut self.file);
-        for name in &file.removed {
-            self.prop(name, None)?;
-        }
         if let (Some(told), Some(_), false) = (&mut self.told, text_md5, self.form.send_all)
             && (file.added || file.changed.is_some())
         {
@@ -372,7 +381,10 @@ impl<O: Outlet> Editor for UpdateEditor<'_, O> {
             out.raw("<S:prop><V:md5-checksum>").hex(&md5.0);
             out.raw("</V:md5-checksum></S:prop>");
         }
-        out.raw(if file.added {
+        for name in &file.removed {
+            self.prop(name, None)?;
+        }
+        self.out().raw(if file.added {
             "</S:add-file>\n"
         } else {
             "</S:open-file>\n"
@@ -512,8 +524,8 @@ YQFi
 <S:set-prop name="p">&lt;v&gt;</S:set-prop>
 <S:add-file name="n" copyfrom-path="/x" copyfrom-rev="1">
 <D:checked-in><D:href>/svn/a&amp;b/!svn/rvr/3/trunk/d%20&amp;%20%C3%A9/n</D:href></D:checked-in>
-<S:remove-prop name="old"/>
-<S:prop><V:md5-checksum>{four}</V:md5-checksum></S:prop></S:add-file>
+<S:prop><V:md5-checksum>{four}</V:md5-checksum></S:prop><S:remove-prop name="old"/>
+</S:add-file>
 </S:add-directory>
 <S:absent-directory name="hidden"/>
 <S:absent-file name="secret"/>
@@ -558,6 +570,9 @@ YQFi
             "{told}"
         );
         // Those of a copy that are gone come at its end.
-        assert!(told.contains("<S:remove-prop name=\"old\"/>\n<S:prop>"), "{told}");
+        assert!(
+            told.contains("</S:prop><S:remove-prop name=\"old\"/>\n</S:add-file>"),
+            "{told}"
+        );
     }
 }

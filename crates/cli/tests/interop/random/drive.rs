@@ -1,0 +1,222 @@
+//! Edits in one order: what follows a report, where the order of siblings is free in part.
+//!
+//! Within a directory the incumbent follows the report's order for what the report mentions; then come deletions and then the
+//! rest, each in the order of a hash table. So runs of the same kind are sorted, and nothing else.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt::Write as _;
+
+use base::checksum::Md5;
+use delta::svndiff::{Codec, Decoder};
+use testkit::probe::{Item, list, word};
+
+/// What a comparison of edits must know.
+#[derive(Debug, Default)]
+pub struct Known<'a> {
+    /// Paths, relative to the edit's root, that the report mentions, and those above.
+    pub reported: BTreeSet<String>,
+    /// All texts of the history by their digests.
+    pub texts: Option<&'a HashMap<String, String>>,
+}
+
+/// One entry of a directory.
+#[derive(Debug)]
+pub struct Child<T> {
+    pub name: String,
+    /// True for a deletion.
+    pub gone: bool,
+    pub told: T,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Reported,
+    Gone,
+    Other,
+}
+
+/// Brings the entries of `dir` in one order.
+pub fn in_order<T: Ord>(dir: &str, children: Vec<Child<T>>, reported: &BTreeSet<String>) -> Vec<T> {
+    let mut groups: Vec<(Turn, String, Vec<T>)> = Vec::new();
+    for child in children {
+        let path = format!("{dir}/{}", child.name);
+        let turn = match (reported.contains(path.trim_start_matches('/')), child.gone) {
+            (true, _) => Turn::Reported,
+            (false, true) => Turn::Gone,
+            (false, false) => Turn::Other,
+        };
+        match groups.last_mut() {
+            // A replacement.
+            Some((last, name, told)) if *name == child.name => {
+                *last = turn;
+                told.push(child.told);
+            }
+            _ => groups.push((turn, child.name, vec![child.told])),
+        }
+    }
+    for run in groups.chunk_by_mut(|a, b| a.0 == b.0) {
+        if run[0].0 != Turn::Reported {
+            run.sort_by(|a, b| (&a.1, &a.2).cmp(&(&b.1, &b.2)));
+        }
+    }
+    groups.into_iter().flat_map(|(_, _, told)| told).collect()
+}
+
+/// An open node.
+struct Open {
+    path: String,
+    begin: Item,
+    props: Vec<Item>,
+    rest: Vec<Item>,
+    children: Vec<Child<Vec<Item>>>,
+}
+
+impl Open {
+    fn end(mut self, known: &Known<'_>) -> Vec<Item> {
+        let mut all = vec![self.begin];
+        self.props.sort();
+        all.append(&mut self.props);
+        let children = in_order(&self.path, self.children, &known.reported);
+        all.extend(children.into_iter().flatten());
+        all.append(&mut self.rest);
+        all
+    }
+}
+
+/// Brings an edit, whose nodes are named by their paths, in one order.
+pub fn canonical(edit: Vec<Item>, known: &Known<'_>) -> Vec<Item> {
+    let mut open: Vec<Open> = Vec::new();
+    let mut all = Vec::new();
+    for item in edit {
+        let name = match item.items().first() {
+            Some(Item::Word(name)) => name.clone(),
+            _ => String::new(),
+        };
+        let path = match item.items().get(1).and_then(|args| args.items().first()) {
+            Some(Item::Text(path)) => String::from_utf8_lossy(path).into_owned(),
+            _ => String::new(),
+        };
+        match name.as_str() {
+            "open-root" | "add-dir" | "open-dir" | "add-file" | "open-file" => open.push(Open {
+                path,
+                begin: item,
+                props: Vec::new(),
+                rest: Vec::new(),
+                children: Vec::new(),
+            }),
+            "close-dir" | "close-file" => {
+                let Some(mut node) = open.pop() else {
+                    all.push(item);
+                    continue;
+                };
+                node.rest.push(item);
+                end(node, &mut open, &mut all, known);
+            }
+            "delete-entry" | "absent-dir" | "absent-file" => match open.last_mut() {
+                Some(dir) => dir.children.push(Child {
+                    name: basename(&path),
+                    gone: name == "delete-entry",
+                    told: vec![item],
+                }),
+                None => all.push(item),
+            },
+            "change-dir-prop" | "change-file-prop" => match open.last_mut() {
+                Some(node) => node.props.push(item),
+                None => all.push(item),
+            },
+            "apply-textdelta" | "textdelta-end" | "text" => match open.last_mut() {
+                Some(node) => node.rest.push(item),
+                None => all.push(item),
+            },
+            _ => {
+                // The end, perhaps too early.
+                while let Some(node) = open.pop() {
+                    end(node, &mut open, &mut all, known);
+                }
+                all.push(item);
+            }
+        }
+    }
+    while let Some(node) = open.pop() {
+        end(node, &mut open, &mut all, known);
+    }
+    all
+}
+
+fn end(node: Open, open: &mut [Open], all: &mut Vec<Item>, known: &Known<'_>) {
+    let name = basename(&node.path);
+    let told = node.end(known);
+    match open.last_mut() {
+        Some(parent) => parent.children.push(Child {
+            name,
+            gone: false,
+            told,
+        }),
+        None => all.extend(told),
+    }
+}
+
+fn basename(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or_default().to_owned()
+}
+
+/// The deltas that are being received, by file.
+#[derive(Debug, Default)]
+pub struct Texts(HashMap<Item, (Option<String>, Vec<u8>)>);
+
+impl Texts {
+    /// A delta begins.
+    pub fn begin(&mut self, file: &Item, base: &Item) {
+        let base = match base.items().first() {
+            Some(Item::Text(digest)) => Some(String::from_utf8_lossy(digest).into_owned()),
+            _ => None,
+        };
+        self.0.insert(file.clone(), (base, Vec::new()));
+    }
+
+    /// A piece of it.
+    pub fn push(&mut self, file: &Item, piece: &Item) {
+        if let (Some((_, delta)), Item::Text(bytes)) = (self.0.get_mut(file), piece) {
+            delta.extend(bytes);
+        }
+    }
+
+    /// What the whole makes, if it is more than a mark.
+    pub fn end(&mut self, file: &Item, known: &Known<'_>) -> Option<Item> {
+        let (base, delta) = self.0.remove(file)?;
+        let made = made(base.as_deref(), &delta, known.texts?)?;
+        Some(list([word("text"), list([word(&made)])]))
+    }
+}
+
+/// What a delta makes of the text with this digest: a digest, or what is wrong. `None` if there is no delta.
+pub fn made(base: Option<&str>, delta: &[u8], texts: &HashMap<String, String>) -> Option<String> {
+    if delta.is_empty() {
+        return None;
+    }
+    let base = match base {
+        None => "",
+        Some(digest) => match texts.get(digest) {
+            Some(text) => text,
+            None => return Some("unknown-base".to_owned()),
+        },
+    };
+    let (mut decoder, mut codec, mut text) = (Decoder::new(), Codec::new(), Vec::new());
+    let applied = decoder.push(delta, |window| {
+        let window = window.decode(&mut codec)?;
+        let start = base.len().min(window.source_offset as usize);
+        window.apply(&base.as_bytes()[start..], &mut text)?;
+        Ok(())
+    });
+    let mut out = format!("md5-{}", Md5::of(&text));
+    if let Err(error) = applied {
+        _ = write!(out, "-{error:?}");
+    }
+    Some(out)
+}
+
+/// The texts of a history by their digests.
+pub fn by_digest(texts: &BTreeSet<String>) -> HashMap<String, String> {
+    let digest = |text: &String| (Md5::of(text.as_bytes()).to_string(), text.clone());
+    texts.iter().map(digest).collect()
+}
