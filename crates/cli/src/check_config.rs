@@ -105,6 +105,15 @@ fn plan(config: &Config, out: &mut Out) -> Result<()> {
                 what(config, location)
             ))?;
         }
+        for redirect in &file.redirect {
+            let (from, to) = (redirect.from.as_deref(), redirect.to.as_deref());
+            let from = from.unwrap_or("/").trim_end_matches('/');
+            out.line(&format!(
+                "{}{from}/ has moved to {}",
+                door.trim_end_matches('/'),
+                to.unwrap_or_default()
+            ))?;
+        }
         if let (true, Some(root)) = (file.location.is_empty(), &file.serve.root) {
             out.line(&format!("{door} serves {}", config.located(root).display()))?;
         }

@@ -3,7 +3,7 @@
 //! `PID TIME ADDRESS USER REPOSITORY TEXT`; an error is `… ERR FILE LINE NUMBER MESSAGE`, further links of its chain
 //! `ERR-`.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::net::IpAddr;
 use std::path::Path;
 
@@ -58,8 +58,7 @@ impl OperationLog {
 
     pub(crate) fn operation(&self, origin: Origin<'_>, text: &str) {
         let mut line = head(origin);
-        line.push_str(text);
-        line.push('\n');
+        _ = writeln!(line, "{}", OneLine(text));
         self.0.add(&line);
     }
 
@@ -93,10 +92,43 @@ fn head(origin: Origin<'_>) -> String {
     _ = write!(
         line,
         "{} {} ",
-        origin.user.unwrap_or("-"),
+        OneLine(origin.user.unwrap_or("-")),
         origin.repository.unwrap_or("-")
     );
     line
+}
+
+/// Text that stays on one line of a log: control characters are shown as `\xNN` or `\u{NNNN}`, everything else as it is.
+pub(crate) struct OneLine<T>(pub(crate) T);
+
+impl<T: fmt::Display> fmt::Display for OneLine<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(Escaped(f), "{}", self.0)
+    }
+}
+
+/// Escapes what is written through it.
+struct Escaped<'a, 'b>(&'a mut fmt::Formatter<'b>);
+
+impl fmt::Write for Escaped<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut rest = text;
+        while let Some(at) = rest.find(breaks_lines) {
+            self.0.write_str(&rest[..at])?;
+            let c = rest[at..].chars().next().unwrap_or_default();
+            match u32::from(c) {
+                code @ 0..=0xff => write!(self.0, "\\x{code:02x}")?,
+                code => write!(self.0, "\\u{{{code:x}}}")?,
+            }
+            rest = &rest[at + c.len_utf8()..];
+        }
+        self.0.write_str(rest)
+    }
+}
+
+/// Control characters, and those that some programs take for the end of a line or that change its direction.
+fn breaks_lines(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Control bytes of a message must not break lines.
@@ -104,8 +136,24 @@ fn escape(text: &str, out: &mut String) {
     for c in text.chars() {
         match c {
             '\\' => out.push_str("\\\\"),
-            c if c.is_ascii_control() => _ = write!(out, "\\x{:02x}", c as u32),
+            c if breaks_lines(c) => _ = write!(out, "{}", OneLine(c)),
             c => out.push(c),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_stays_one_line() {
+        let shown = OneLine("a b\\c\n1 2 \u{9b}31m\u{2028}x\u{e9}").to_string();
+        assert_eq!(shown, "a b\\c\\x0a1 2 \\x9b31m\\u{2028}x\u{e9}");
+        let origin = Origin {
+            user: Some("eve\n1 2 alice"),
+            ..Origin::default()
+        };
+        assert!(head(origin).ends_with(" - eve\\x0a1 2 alice - "));
     }
 }

@@ -14,7 +14,7 @@ use crate::access_log::AccessLog;
 use crate::auth::Keeper;
 use crate::dav::{Recent, Told, Transactions};
 use crate::http::{HttpOptions, Tls, TlsOptions};
-use crate::log::{OperationLog, Origin};
+use crate::log::{OneLine, OperationLog, Origin};
 use crate::metrics::{Look, Metrics};
 use crate::options::Options;
 use crate::repositories::Repositories;
@@ -151,9 +151,10 @@ impl Service {
         self.access_log.read().clone()
     }
 
-    /// Opens logs anew and reads certificates again, as administrators expect of SIGHUP. What fails stays as it was and
-    /// is told to the log.
+    /// Opens logs anew, reads certificates again and forgets which passwords were right, as administrators expect of SIGHUP.
+    /// What fails stays as it was and is told to the log.
     pub fn hang_up(&self) {
+        self.keeper.forget();
         if let Some(Err(error)) = self.log.as_ref().map(|log| log.reopen()) {
             self.complain(&error);
         }
@@ -223,7 +224,7 @@ impl Service {
     /// Tells the administrator what is odd about configuration files that were loaded.
     pub(crate) fn tell_notices(&self, origin: Origin<'_>) {
         for notice in self.config.take_notices() {
-            tracing::warn!("{}", notice.message());
+            tracing::warn!("{}", OneLine(notice.message()));
             if let Some(log) = &self.log {
                 log.warning(origin, &notice);
             }
@@ -232,7 +233,7 @@ impl Service {
 
     /// Tells the administrator of something that no client caused.
     fn complain(&self, error: &Error) {
-        tracing::error!("{}", error.message());
+        tracing::error!("{}", OneLine(error.message()));
         if let Some(log) = &self.log {
             log.error(Origin::default(), error);
         }

@@ -16,6 +16,7 @@ pub struct File {
     pub listen: Listen,
     pub serve: Serve,
     pub location: Vec<Location>,
+    pub redirect: Vec<Redirect>,
     pub auth: Auth,
     pub tls: Tls,
     pub limits: Limits,
@@ -68,10 +69,23 @@ pub struct Location {
     pub authz: Option<String>,
     pub repository_authz: Option<String>,
     pub groups: Option<String>,
+    pub require: Option<String>,
+    pub require_write: Option<String>,
     pub anonymous: Option<bool>,
     pub no_auth_when_anonymous_allowed: Option<bool>,
     pub force_username_case: Option<UsernameCase>,
+    pub refuse_recursive: Option<Many>,
+    pub refuse_replay: Option<bool>,
     pub auth: Auth,
+}
+
+/// A repository, or a whole tree of URLs, that has moved.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct Redirect {
+    pub from: Option<String>,
+    pub to: Option<String>,
+    pub permanent: Option<bool>,
 }
 
 /// How users prove who they are: for the server, or instead of that for one location.
@@ -82,6 +96,7 @@ pub struct Auth {
     pub providers: Option<Vec<Provider>>,
     pub htpasswd_file: Option<PathBuf>,
     pub passwd_file: Option<PathBuf>,
+    pub group_file: Option<PathBuf>,
     pub basic: Option<bool>,
     pub digest: Option<bool>,
     pub cache: Option<Period>,
@@ -117,6 +132,8 @@ pub struct Tls {
     pub certificate: Option<PathBuf>,
     pub key: Option<PathBuf>,
     pub client_ca: Option<PathBuf>,
+    pub client_crl: Option<Many>,
+    pub client_crl_check: Option<CrlCheck>,
     pub client_auth: Option<ClientAuth>,
     pub min_version: Option<TlsVersion>,
 }
@@ -220,6 +237,10 @@ words! {
 words! {
     /// `client-auth`.
     ClientAuth { None = "none", Optional = "optional", Required = "required", }
+}
+words! {
+    /// `client-crl-check`.
+    CrlCheck { Chain = "chain", Leaf = "leaf", }
 }
 words! {
     /// `min-version`.

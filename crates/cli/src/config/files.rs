@@ -109,6 +109,7 @@ impl Look<'_> {
         self.file(&key("passwd-file"), auth.passwd_file.as_deref(), |path| {
             Passwords::read(path).map(drop)
         });
+        self.file(&key("group-file"), auth.group_file.as_deref(), readable);
         if let Some(ldap) = &auth.ldap {
             let password = ldap.bind_password_file.as_deref();
             self.file(&key("ldap.bind-password-file"), password, readable);

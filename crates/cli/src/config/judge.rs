@@ -1,11 +1,13 @@
 //! What may not stand beside what, and values that no type can judge: everything that is wrong with a file apart from the
 //! files that it names.
 
+use server::http::Require;
+
 use super::Config;
 use super::address::Address;
 use super::file::{Auth, ClientAuth, Ldap, Location, Provider};
 use super::keys::Mistake;
-use super::resolve::{HTTP_PORT, HTTPS_PORT, METRICS_PORT, SVN_PORT};
+use super::resolve::{HTTP_PORT, HTTPS_PORT, METRICS_PORT, SVN_PORT, recursion, redirect};
 
 /// All mistakes, in the order of lines.
 pub fn judge(config: &Config) -> Vec<Mistake> {
@@ -19,6 +21,7 @@ pub fn judge(config: &Config) -> Vec<Mistake> {
     for (at, location) in config.file.location.iter().enumerate() {
         judge.location(&format!("location[{at}]"), location);
     }
+    judge.redirects();
     judge.paths();
     judge.tls();
     judge.numbers();
@@ -122,6 +125,10 @@ impl Judge<'_> {
             );
         }
         self.master(at, location);
+        self.require(at, location);
+        if let Err(text) = recursion(location) {
+            self.wrong(&key("refuse-recursive"), text);
+        }
         self.auth(&key("auth"), &location.auth);
         let anonymous = location.anonymous.unwrap_or(true);
         let certificates = self.config.file.tls.client_ca.is_some();
@@ -132,6 +139,55 @@ impl Judge<'_> {
         {
             let text = "nobody could come in: [auth] names no file and no directory that knows passwords";
             self.wrong(&key("anonymous"), text);
+        }
+    }
+
+    fn require(&mut self, at: &str, location: &Location) {
+        let general = &self.config.file.auth;
+        let has_users = knows_anybody(&location.auth)
+            || knows_anybody(general)
+            || self.config.file.tls.client_ca.is_some();
+        let has_groups = location.auth.group_file.is_some()
+            || general.group_file.is_some()
+            || [&location.auth, general]
+                .iter()
+                .filter_map(|auth| auth.ldap.as_ref())
+                .any(|ldap| ldap.groups_base.is_some());
+        for (name, text) in [
+            ("require", &location.require),
+            ("require-write", &location.require_write),
+        ] {
+            let key = format!("{at}.{name}");
+            match text.as_ref().map(|text| text.parse::<Require>()) {
+                None => {}
+                Some(Err(what)) => self.wrong(&key, what),
+                Some(Ok(require)) if require.names_groups() && !has_groups => {
+                    self.wrong(
+                        &key,
+                        "nothing says who is in a group: give 'group-file', or 'groups-base' of a directory",
+                    );
+                }
+                Some(Ok(require)) if require.names_users() && !has_users => {
+                    self.wrong(
+                        &key,
+                        "nobody can log in: [auth] names no file and no directory that knows passwords",
+                    );
+                }
+                Some(Ok(_)) => {}
+            }
+        }
+    }
+
+    fn redirects(&mut self) {
+        for (at, given) in self.config.file.redirect.iter().enumerate() {
+            let key = format!("redirect[{at}]");
+            match redirect(given) {
+                Err(text) => self.wrong(&key, text),
+                Ok(redirect) if redirect.is_circle() => {
+                    self.wrong(&key, "'to' begins with 'from': clients would go round in circles");
+                }
+                Ok(_) => {}
+            }
         }
     }
 
@@ -269,6 +325,12 @@ impl Judge<'_> {
         if asked && tls.client_ca.is_none() {
             self.wrong("tls.client-auth", "'client-auth' needs 'client-ca'");
         }
+        if tls.client_crl.is_some() && tls.client_ca.is_none() {
+            self.wrong("tls.client-crl", "'client-crl' needs 'client-ca'");
+        }
+        if tls.client_crl_check.is_some() && tls.client_crl.is_none() {
+            self.wrong("tls.client-crl-check", "'client-crl-check' needs 'client-crl'");
+        }
     }
 
     fn numbers(&mut self) {
@@ -359,6 +421,34 @@ mod tests {
             (
                 "[serve]\nroot = '/r'\n[auth.ldap]\nurl = 'ldap://x'\nbase = 'dc=x'\nfilter = '(a=b'\n",
                 "/etc/sven.toml:6: '(a=b' is no filter",
+            ),
+            (
+                "[[redirect]]\nfrom = '/a'\nto = '/a/b'\n[serve]\nroot = '/r'\n",
+                "/etc/sven.toml:1: 'to' begins with 'from'",
+            ),
+            (
+                "[[redirect]]\nfrom = '/a'\n[serve]\nroot = '/r'\n",
+                "/etc/sven.toml:1: a redirect needs 'from' and 'to': 'to' is missing",
+            ),
+            (
+                "[[location]]\npath = '/a'\nparent = '/r'\nrequire = 'users x'\n",
+                "/etc/sven.toml:4: 'users' is no condition",
+            ),
+            (
+                "[[location]]\npath = '/a'\nparent = '/r'\nrequire-write = 'user x'\n",
+                "/etc/sven.toml:4: nobody can log in",
+            ),
+            (
+                "[auth]\nhtpasswd-file = 'x'\n[[location]]\npath = '/a'\nparent = '/r'\nrequire = 'group x'\n",
+                "/etc/sven.toml:6: nothing says who is in a group",
+            ),
+            (
+                "[[location]]\npath = '/a'\nparent = '/r'\nrefuse-recursive = ['/tags', 'x']\n",
+                "/etc/sven.toml:4: 'x' is no pattern",
+            ),
+            (
+                "[serve]\nroot = '/r'\n[tls]\nclient-crl = 'x'\n",
+                "/etc/sven.toml:4: 'client-crl' needs 'client-ca'",
             ),
             (
                 "[serve]\nroot = '/r'\n[compression]\nlevel = 10\n",

@@ -23,6 +23,7 @@ pub fn tables() -> Vec<Table> {
         of::<file::Listen>("listen"),
         of::<file::Serve>("serve"),
         of::<file::Location>("location"),
+        of::<file::Redirect>("redirect"),
         of::<file::Auth>("auth"),
         of::<file::Ldap>("auth.ldap"),
         of::<file::Tls>("tls"),
@@ -315,7 +316,7 @@ mod tests {
         let tables = tables();
         for table in &tables[1..] {
             let heading = match table.name {
-                "location" => "## [[location]]".to_owned(),
+                name @ ("location" | "redirect") => format!("## [[{name}]]"),
                 name => format!("## [{name}]"),
             };
             assert_eq!(first_column(&heading), table.keys, "{heading}");

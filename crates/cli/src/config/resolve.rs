@@ -10,7 +10,7 @@ use repos::authz::Source as AuthzSource;
 use repos::config::AuthzFiles;
 use server::http::{
     AccessRules, Bulk, ClientCertificates, HttpOptions, Ldap, LdapGroups, LdapScope, Limits, Location,
-    Master, PathAuthz, Provider, Secret, Source, TlsOptions, TlsVersion, Web,
+    Master, PathAuthz, Provider, Recursion, Redirect, Require, Secret, Source, TlsOptions, TlsVersion, Web,
 };
 use server::{Options, Threads};
 
@@ -100,6 +100,12 @@ impl Config {
             location.access = access.map_err(|mistake| self.wrong(vec![mistake]))?;
             locations.push(Arc::new(location));
         }
+        let mut redirects = Vec::new();
+        for (at, given) in file.redirect.iter().enumerate() {
+            let made = redirect(given)
+                .map_err(|text| self.wrong(vec![self.mistake(&format!("redirect[{at}]"), text)]))?;
+            redirects.push(made);
+        }
         let threads = Threads {
             max: file.limits.threads.unwrap_or(Threads::default().max),
             ..Threads::default()
@@ -112,6 +118,7 @@ impl Config {
             root,
             web: HttpOptions {
                 locations,
+                redirects,
                 compression: options.compression,
                 gzip: file.compression.gzip.unwrap_or(true).then_some(GZIP),
                 limits,
@@ -198,6 +205,8 @@ impl Config {
             },
             advertise_v2: given.advertise_v2.unwrap_or(default.advertise_v2),
             hooks_env: self.optional(&given.hooks_env),
+            recursion: recursion(given)
+                .map_err(|text| self.mistake(&format!("{at}.refuse-recursive"), text))?,
             access: self.access(&format!("{at}.auth"), Some(given))?,
             realm: given.auth.realm.clone().or_else(|| self.file.auth.realm.clone()),
             read_only: read_only || given.read_only.unwrap_or(false),
@@ -222,12 +231,20 @@ impl Config {
             && location.authz.is_none()
             && location.repository_authz.is_none()
             && location.anonymous.is_none()
+            && location.require.is_none()
+            && location.require_write.is_none()
         {
             return Ok(None);
         }
         let default = AccessRules::default();
         let source = |name: &String| AuthzSource::new(name.as_bytes(), self.folder());
         let groups = location.groups.as_ref().map(source);
+        let location_at = at.strip_suffix(".auth").unwrap_or(at);
+        let require = |key: &str, text: &Option<String>| {
+            let parsed = text.as_ref().map(|text| text.parse::<Require>());
+            let wrong = |text| self.mistake(&format!("{location_at}.{key}"), text);
+            parsed.transpose().map_err(wrong)
+        };
         let authz = location.authz.as_ref().map(|name| AuthzFiles {
             authz: source(name),
             groups: groups.clone(),
@@ -242,6 +259,13 @@ impl Config {
             basic: own.basic.or(general.basic).unwrap_or(default.basic),
             digest: own.digest.or(general.digest).unwrap_or(default.digest),
             remember: own.cache.or(general.cache).map_or(default.remember, long),
+            group_file: own
+                .group_file
+                .as_ref()
+                .or(general.group_file.as_ref())
+                .map(|name| self.located(name)),
+            require: require("require", &location.require)?,
+            require_write: require("require-write", &location.require_write)?,
             anonymous: location.anonymous.unwrap_or(default.anonymous),
             no_auth_when_anonymous: location
                 .no_auth_when_anonymous_allowed
@@ -346,6 +370,13 @@ impl Config {
             certificate: self.located(given.certificate.as_deref()?),
             key: self.located(given.key.as_deref()?),
             client_ca: self.optional(&given.client_ca),
+            client_crls: given
+                .client_crl
+                .iter()
+                .flat_map(|list| &list.0)
+                .map(|name| self.located(Path::new(name)))
+                .collect(),
+            check_whole_chain: given.client_crl_check != Some(file::CrlCheck::Leaf),
             client,
             oldest: match given.min_version {
                 Some(file::TlsVersion::V1_3) => TlsVersion::V1_3,
@@ -353,6 +384,33 @@ impl Config {
             },
         })
     }
+}
+
+/// A redirect as the server knows it.
+///
+/// # Errors
+/// A sentence.
+pub fn redirect(given: &file::Redirect) -> Result<Redirect, String> {
+    let needed = |key: &Option<String>, name: &str| {
+        let missing = || format!("a redirect needs 'from' and 'to': '{name}' is missing");
+        key.clone().ok_or_else(missing)
+    };
+    let (from, to) = (needed(&given.from, "from")?, needed(&given.to, "to")?);
+    Redirect::new(&from, &to, given.permanent.unwrap_or(true))
+}
+
+/// The recursive actions that a location refuses.
+///
+/// # Errors
+/// A sentence.
+pub fn recursion(given: &file::Location) -> Result<Option<Recursion>, String> {
+    let replay = given.refuse_replay.unwrap_or(false);
+    let none = Many::default();
+    let patterns = given.refuse_recursive.as_ref().unwrap_or(&none);
+    if patterns.0.is_empty() && !replay {
+        return Ok(None);
+    }
+    Recursion::new(&patterns.0, replay).map(Some)
 }
 
 /// What stands at the top of the URL space where nobody has said anything else.

@@ -8,7 +8,7 @@ use super::draft::Table;
 use super::hosts::Server;
 use super::location::{Translated, translate};
 use super::syntax::{Directive, Reader};
-use super::{machine, words};
+use super::{machine, moved, words};
 
 /// What comes of Apache's configuration: tables in the order of the file, and whether each is in force.
 pub type Outcome = Vec<(Table, bool)>;
@@ -47,6 +47,7 @@ fn compose(tree: &[Directive], reader: &Reader) -> Outcome {
         remarks.remark(format!("{at}: {text}"));
     }
     elsewhere(&server, &mut remarks);
+    let redirects = moved::redirects(&server, &mut remarks);
     let mut outcome: Outcome = vec![(remarks, true), (machine::listen(&server), true)];
     if let Some(special) = machine::special_uri(first) {
         let mut serve = Table::new("[serve]");
@@ -63,6 +64,7 @@ fn compose(tree: &[Directive], reader: &Reader) -> Outcome {
     ]);
     let mut all: Vec<Translated> = places.iter().map(|place| translate(place, root)).collect();
     certificates(&server, &mut all);
+    outcome.extend(redirects.into_iter().map(|table| (table, true)));
     locations(all, &mut outcome);
     outcome.retain(|(table, _)| !table.is_empty());
     outcome

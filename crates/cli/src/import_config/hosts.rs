@@ -34,18 +34,12 @@ pub struct Place<'a> {
 /// The directives of one section that holds for a place.
 #[derive(Debug, Default)]
 pub struct Layer<'a> {
-    pub directives: Vec<Held<'a>>,
+    /// Without the sections that only say for which methods they hold, or how requirements are joined.
+    pub directives: Vec<&'a Directive>,
+    /// The same, in these sections.
+    pub sections: Vec<&'a Directive>,
     /// It is a location; else the server or a host.
     pub location: bool,
-}
-
-/// A directive, and for which methods it holds.
-#[derive(Clone, Debug)]
-pub struct Held<'a> {
-    pub directive: &'a Directive,
-    pub methods: Methods<'a>,
-    /// Sections of requirements that it is in, outermost first: `RequireAny`, `RequireAll`, `RequireNone`.
-    pub within: Vec<&'a str>,
 }
 
 /// `<Limit>` and `<LimitExcept>`.
@@ -159,25 +153,39 @@ impl<'a> Place<'a> {
             .iter()
             .rev()
             .flat_map(|layer| layer.directives.iter().rev());
-        let mut fitting = all.filter(|held| held.directive.is(name));
-        fitting.next().map(|held| held.directive)
+        let mut fitting = all.filter(|directive| directive.is(name));
+        fitting.next().copied()
     }
 
-    /// The requirements that hold: those of the last section that has any.
-    pub fn requirements(&self) -> Vec<&Held<'a>> {
-        let of = |layer: &'_ Layer<'a>| layer.directives.iter().any(|held| held.directive.is("Require"));
-        let layer = self.layers.iter().rev().find(|layer| of(layer));
-        let held = layer.into_iter().flat_map(|layer| &layer.directives);
-        held.filter(|held| held.directive.is("Require")).collect()
+    /// The section whose requirements hold: the last that has any.
+    pub fn requiring(&self) -> Option<&Layer<'a>> {
+        let of = |layer: &&Layer<'a>| layer.directives.iter().any(|held| held.is("Require"));
+        self.layers.iter().rev().find(of)
+    }
+
+    /// The requirements that hold.
+    pub fn requirements(&self) -> Vec<&'a Directive> {
+        let held = self.requiring().into_iter().flat_map(|layer| &layer.directives);
+        held.filter(|held| held.is("Require")).copied().collect()
     }
 
     /// All directives, of the locations only or of all sections.
-    pub fn all(&self, locations_only: bool) -> impl Iterator<Item = &Held<'a>> {
+    pub fn all(&self, locations_only: bool) -> impl Iterator<Item = &'a Directive> {
         let layers = self
             .layers
             .iter()
             .filter(move |layer| layer.location || !locations_only);
-        layers.flat_map(|layer| &layer.directives)
+        layers.flat_map(|layer| layer.directives.iter().copied())
+    }
+}
+
+/// The methods of a section that says for which ones it holds.
+pub fn methods_of(directive: &Directive) -> Option<Methods<'_>> {
+    let names = || directive.args.iter().map(String::as_str).collect();
+    match directive.is("Limit") {
+        true => Some(Methods::Only(names())),
+        false if directive.is("LimitExcept") => Some(Methods::Except(names())),
+        false => None,
     }
 }
 
@@ -203,44 +211,23 @@ fn contains(around: &str, path: &str) -> bool {
 fn layer<'a>(directives: &[&'a Directive], location: bool) -> Layer<'a> {
     let mut layer = Layer {
         directives: Vec::new(),
+        sections: directives.to_vec(),
         location,
     };
     for directive in directives {
-        flatten(directive, &Methods::All, &[], &mut layer.directives);
+        flatten(directive, &mut layer.directives);
     }
     layer
 }
 
 /// Ends, because sections do not lie deep within each other.
-fn flatten<'a>(directive: &'a Directive, methods: &Methods<'a>, within: &[&'a str], out: &mut Vec<Held<'a>>) {
-    let Some(inner) = &directive.inner else {
-        out.push(Held {
-            directive,
-            methods: methods.clone(),
-            within: within.to_vec(),
-        });
-        return;
-    };
-    let names = || directive.args.iter().map(String::as_str).collect();
-    let (methods, within) = if directive.is("Limit") {
-        (Methods::Only(names()), within.to_vec())
-    } else if directive.is("LimitExcept") {
-        (Methods::Except(names()), within.to_vec())
-    } else if ["RequireAny", "RequireAll", "RequireNone"]
-        .iter()
-        .any(|name| directive.is(name))
-    {
-        (methods.clone(), [within, &[&directive.name]].concat())
-    } else {
-        // Another kind of section: itself, for whoever tells what was not translated.
-        out.push(Held {
-            directive,
-            methods: methods.clone(),
-            within: within.to_vec(),
-        });
-        return;
-    };
-    for directive in inner {
-        flatten(directive, &methods, &within, out);
+fn flatten<'a>(directive: &'a Directive, out: &mut Vec<&'a Directive>) {
+    let joins = ["RequireAny", "RequireAll", "RequireNone"];
+    match &directive.inner {
+        Some(inner) if methods_of(directive).is_some() || joins.iter().any(|name| directive.is(name)) => {
+            inner.iter().for_each(|directive| flatten(directive, out));
+        }
+        // Another kind of section stands for itself, for whoever tells what was not translated.
+        _ => out.push(directive),
     }
 }

@@ -33,8 +33,8 @@ pub fn ldap(place: &Place<'_>, root: &Path) -> Table {
     }
     let attributes: Vec<String> = place
         .all(false)
-        .filter(|held| held.directive.is("AuthLDAPGroupAttribute"))
-        .map(|held| held.directive.arg(0).to_owned())
+        .filter(|held| held.is("AuthLDAPGroupAttribute"))
+        .map(|held| held.arg(0).to_owned())
         .collect();
     if !attributes.is_empty() {
         table.texts("group-attribute", &attributes);
@@ -42,21 +42,18 @@ pub fn ldap(place: &Place<'_>, root: &Path) -> Table {
     if let Some(directive) = place.last("AuthLDAPGroupAttributeIsDN") {
         table.flag("group-attribute-is-dn", directive.on());
     }
-    let by_group = place
-        .requirements()
-        .into_iter()
-        .find(|held| held.directive.arg(0).eq_ignore_ascii_case("ldap-group"));
+    let by_group = place.requirements().into_iter().find(|held| {
+        held.args
+            .iter()
+            .take(2)
+            .any(|word| word.eq_ignore_ascii_case("ldap-group"))
+    });
     if let Some(held) = by_group {
         // The group's parent is where its neighbours are.
-        let dn = held.directive.args[1..].join(" ");
+        let skip = usize::from(held.arg(0).eq_ignore_ascii_case("not"));
+        let dn = held.args[1 + skip..].join(" ");
         let parent = dn.split_once(',').map_or("", |(_, parent)| parent).trim();
         table.text("groups-base", parent);
-        let group = dn.split([',', '=']).nth(1).unwrap_or_default();
-        table.remark(format!(
-            "{}: {}: the directory's groups are known in access files as @NAME: say there what @{group} may do",
-            held.directive.at,
-            held.directive.shown()
-        ));
     }
     for name in ["LDAPTimeout", "LDAPConnectionTimeout"] {
         if let Some(seconds) = place.last(name).and_then(|d| d.arg(0).parse::<u32>().ok()) {

@@ -71,10 +71,10 @@ pub fn translate(place: &Place<'_>, root: &Path) -> Translated {
             table.text(key, file(directive));
         }
     }
+    recursion(place, root, &mut table);
     rules(place, root, &mut table);
     let (auth, ldap) = users(place, root, &mut table);
-    for held in place.all(true) {
-        let directive = held.directive;
+    for directive in place.all(true) {
         if let Some(why) = words::left_out(&directive.name, true) {
             table.remark(format!("{}: {}: {why}", directive.at, directive.shown()));
         }
@@ -85,6 +85,34 @@ pub fn translate(place: &Place<'_>, root: &Path) -> Translated {
         auth,
         ldap,
     }
+}
+
+/// What mod_dontdothat keeps away.
+fn recursion(place: &Place<'_>, root: &Path, table: &mut Table) {
+    if place.last("DontDoThatDisallowReplay").is_some_and(Directive::on) {
+        table.flag("refuse-replay", true);
+    }
+    let Some(directive) = place.last("DontDoThatConfigFile") else {
+        return;
+    };
+    let text = std::fs::read_to_string(located(directive.arg(0), root)).unwrap_or_default();
+    let mut patterns = Vec::new();
+    for (path, action) in text.lines().filter_map(|line| line.split_once('=')) {
+        match action.trim() {
+            "deny" => patterns.push(quoted(path.trim())),
+            "allow" => patterns.push(quoted(&format!("!{}", path.trim()))),
+            _ => {}
+        }
+    }
+    table.idle(
+        "refuse-recursive",
+        format!("[{}]", patterns.join(", ")),
+        format!(
+            "{}: {}: paths in the repository, without its name; the first pattern that fits decides",
+            directive.at,
+            directive.shown()
+        ),
+    );
 }
 
 /// The access file, and what requirements make of those without a name.
@@ -107,7 +135,15 @@ fn rules(place: &Place<'_>, root: &Path, table: &mut Table) {
         table.text("groups", source(directive));
     }
     let access = access(place, authz.or(apart).is_some());
-    table.flag("anonymous", access.anonymous_read);
+    if let Some(require) = access.require {
+        table.text("require", require);
+    }
+    if let Some(require) = access.require_write {
+        table.text("require-write", require);
+    }
+    if let Some(anonymous) = access.anonymous {
+        table.flag("anonymous", anonymous);
+    }
     access.remarks.into_iter().for_each(|remark| table.remark(remark));
 }
 
@@ -136,6 +172,9 @@ fn users(place: &Place<'_>, root: &Path, remarks: &mut Table) -> (Table, Table) 
     }
     if let Some(realm) = place.last("AuthName") {
         auth.text("realm", realm.arg(0));
+    }
+    if let Some(groups) = place.last("AuthGroupFile") {
+        auth.text("group-file", located(groups.arg(0), root));
     }
     let mut providers = Vec::new();
     let named = place

@@ -86,6 +86,20 @@ pub fn tls(server: &Server<'_>, root: &Path) -> Table {
             "optional" | "optional_no_ca" => "optional",
             _ => "none",
         };
+        if let Some(list) = setting("SSLCARevocationFile") {
+            let check =
+                setting("SSLCARevocationCheck").map_or("none".to_owned(), |d| d.arg(0).to_ascii_lowercase());
+            match check.as_str() {
+                "none" => {
+                    let why = format!("{}: SSLCARevocationCheck is not on", list.at);
+                    table.idle("client-crl", quoted(&file(list)), why);
+                }
+                check => {
+                    table.text("client-crl", file(list));
+                    table.text("client-crl-check", check);
+                }
+            }
+        }
         table.text("client-auth", word);
     }
     if let Some(protocols) = setting("SSLProtocol") {

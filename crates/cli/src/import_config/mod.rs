@@ -14,6 +14,7 @@ mod hosts;
 mod ldap;
 mod location;
 mod machine;
+mod moved;
 mod svnserve;
 mod syntax;
 mod words;
@@ -102,7 +103,7 @@ fn composed(tables: Vec<(Table, bool)>) -> String {
     let mut once: Vec<(Table, bool)> = Vec::new();
     let mut locations: Vec<(Table, bool)> = Vec::new();
     for (table, in_force) in tables {
-        if table.head.contains("location") {
+        if table.head.starts_with("[[") || table.head.contains("location") {
             locations.push((table, in_force));
             continue;
         }

@@ -138,9 +138,9 @@ fn debians_own_file_is_imported() {
     let expected = "[listen]\nhttp = [\":80\", \":443\"]\n\
                     [log]\nerror = \"@/var/log/apache2/error.log\"\nlevel = \"warn\"\n\
                     [auth]\nrealm = \"Subversion Repository\"\nhtpasswd-file = \"@/etc/apache2/dav_svn.passwd\"\n\
-                    [[location]]\npath = \"/svn\"\nparent = \"@/var/lib/svn\"\nlist = false\nauthz = \"@/etc/apache2/dav_svn.authz\"\nanonymous = true\n";
+                    [[location]]\npath = \"/svn\"\nparent = \"@/var/lib/svn\"\nlist = false\nauthz = \"@/etc/apache2/dav_svn.authz\"\n\
+                    require = \"anyone\"\nrequire-write = \"valid-user\"\n";
     assert_eq!(in_force(&text), expected, "{text}");
-    assert!(text.contains("who writes must log in there"), "{text}");
     assert_eq!((checked.0, checked.2.as_str()), (0, ""), "{checked:?}");
 }
 
@@ -195,7 +195,7 @@ fn many_repositories_with_a_directory_of_users_are_imported() {
         "SVNCacheFullTexts on: there is one cache",
         "SVNBlockRead on: how far is read ahead",
         "ExpiresActive on: has no counterpart here",
-        "say there what @dev may do",
+        "beside an access file Apache asks only whether there is a user",
         "# memory = \"512 MiB\"",
     ] {
         assert!(
@@ -243,18 +243,144 @@ fn two_locations_with_rules_for_paths_are_imported() {
         authz = \"@/etc/access\"\nanonymous = true\n\
         [location.auth]\nrealm = \"Open\"\nhtpasswd-file = \"@/etc/users\"\n\
         [[location]]\npath = \"/closed\"\nrepository = \"@/srv/closed\"\nmaster-uri = \"http://master.example.org/closed\"\nmaster-version = \"1.9.7\"\n\
-        activities-db = \"@/etc/activities\"\nhooks-env = \"@/etc/hooks-env\"\nauthz = \"^/conf/access\"\ngroups = \"@/etc/groups\"\nanonymous = false\n\
+        activities-db = \"@/etc/activities\"\nhooks-env = \"@/etc/hooks-env\"\nauthz = \"^/conf/access\"\ngroups = \"@/etc/groups\"\n\
+        require = \"valid-user or ip 10.0.0.0/8\"\n\
         [location.auth]\nbasic = false\ndigest = true\nrealm = \"Closed\"\nhtpasswd-file = \"@/etc/digests\"\n";
     assert_eq!(in_force(&text), expected, "{text}");
     for remark in [
         "<If %{HTTP_HOST} == 'x'>: what is in it was passed over",
         "<LocationMatch ^/x(.*)>: patterns and folders are not translated",
-        "Require ip 10.0.0.0/8: addresses of clients are not looked at here",
         "There is another location for /open above",
     ] {
         assert!(text.replace("\n# ", " ").contains(remark), "{remark}\n{text}");
     }
     assert_eq!((checked.0, checked.2.as_str()), (0, ""), "{checked:?}");
+}
+
+/// A location with these lines between `DAV svn` and its end, imported: what is in force of `[[location]]`, from the access on.
+fn access_of(lines: &str) -> (String, String) {
+    let conf = format!(
+        "Listen 80\n<Location /svn>\nDAV svn\nSVNParentPath @/srv\nAuthType Basic\nAuthName x\nAuthUserFile users\n\
+         AuthGroupFile members\n{lines}\n</Location>\n"
+    );
+    let machine = Machine::new(&[
+        ("/etc/site.conf", &conf),
+        ("/etc/users", "alice:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M=\n"),
+        ("/etc/members", "dev: alice\n"),
+        ("/etc/access", "[/]\n* = r\n"),
+        (
+            "/etc/recursion",
+            "[recursive-actions]\n/*/trunk = allow\n/*/tags = deny\n",
+        ),
+    ]);
+    fs::create_dir_all(machine.path("/srv")).expect("because it is ours");
+    let (text, checked) = machine.imported(&["--apache", "@/etc/site.conf"]);
+    assert_eq!((checked.0, checked.2.as_str()), (0, ""), "{checked:?}\n{text}");
+    let all = in_force(&text);
+    let (_, tail) = all.split_once("list = false\n").expect("because it is there");
+    (tail.to_owned(), text.replace("\n# ", " "))
+}
+
+#[test]
+fn requirements_are_imported() {
+    const FILE: &str = "AuthzSVNAccessFile access\n";
+    for (lines, access) in [
+        ("Require valid-user", "anonymous = false\n"),
+        (
+            "Require user alice \"b c\"",
+            "require = \"user alice \\\"b c\\\"\"\n",
+        ),
+        (
+            "Require user alice\nRequire group dev",
+            "require = \"user alice or group dev\"\n",
+        ),
+        ("Require all granted", "require = \"anyone\"\n"),
+        ("Require all denied", "require = \"nobody\"\n"),
+        (
+            "Require ip 10.1 192.168.0.0/16",
+            "require = \"ip 10.1 192.168.0.0/16\"\n",
+        ),
+        (
+            "<RequireAll>\nRequire valid-user\nRequire not user bob\n<RequireAny>\nRequire ip 10\nRequire local\n</RequireAny>\n</RequireAll>",
+            "require = \"valid-user and not user bob and (ip 10 or ip 127.0.0.0/8 ::1)\"\n",
+        ),
+        (
+            "<RequireAll>\n<RequireNone>\nRequire user bob\nRequire group dev\n</RequireNone>\nRequire valid-user\n</RequireAll>",
+            "require = \"not (user bob or group dev) and valid-user\"\n",
+        ),
+        (
+            "<Limit GET PROPFIND OPTIONS REPORT>\nRequire valid-user\n</Limit>\n<LimitExcept GET PROPFIND OPTIONS REPORT>\nRequire group dev\n</LimitExcept>",
+            "require = \"valid-user\"\nrequire-write = \"group dev\"\n",
+        ),
+        ("Require valid-user\nSatisfy Any", "require = \"anyone\"\n"),
+        ("Require ldap-group cn=dev,dc=x", "require = \"group dev\"\n"),
+        ("Require host example.org", "require = \"nobody\"\n"),
+    ] {
+        let (found, text) = access_of(lines);
+        assert_eq!(found, access, "{lines}");
+        assert_eq!(text.contains("lets nobody in"), lines.contains("host"), "{lines}");
+        // With an access file conditions about users come to whether there is one.
+        let (found, _) = access_of(&format!("{FILE}{lines}"));
+        let (_, found) = found.split_once("\n").expect("because the file comes first");
+        let users = found.contains("user alice") || found.contains("group");
+        assert!(!users, "{lines}: {found}");
+    }
+    for (lines, access) in [
+        ("Require user alice", "anonymous = false\n"),
+        (
+            "<RequireAll>\nRequire valid-user\nRequire not user bob\n</RequireAll>",
+            "anonymous = false\n",
+        ),
+        (
+            "<RequireAll>\nRequire user alice\nRequire ip 10\n</RequireAll>",
+            "require = \"valid-user and ip 10\"\n",
+        ),
+        ("Require valid-user\nSatisfy Any", "anonymous = true\n"),
+        ("Require all granted", "require = \"anyone\"\n"),
+    ] {
+        let (found, _) = access_of(&format!("{FILE}{lines}"));
+        assert_eq!(
+            found.split_once('\n').map(|(_, rest)| rest),
+            Some(access),
+            "{lines}"
+        );
+    }
+    let (found, text) =
+        access_of("Require valid-user\nDontDoThatConfigFile recursion\nDontDoThatDisallowReplay On");
+    assert_eq!(found, "refuse-replay = true\nanonymous = false\n");
+    assert!(
+        text.contains("refuse-recursive = [\"!/*/trunk\", \"/*/tags\"]"),
+        "{text}"
+    );
+}
+
+#[test]
+fn redirects_are_imported() {
+    let machine = Machine::new(&[(
+        "/etc/site.conf",
+        "Listen 80\nRedirect permanent /old https://new.example.org/svn\n<VirtualHost *:80>\nRedirect /x /svn/x\n\
+         RedirectMatch 301 ^/y\\.z/(.*)$ https://new.example.org/$1\nRedirectMatch 301 ^/([a-z]+)/q$ /$1\nRedirect gone /gone\n\
+         <Location /svn>\nDAV svn\nSVNParentPath @/srv\n</Location>\n</VirtualHost>\n",
+    )]);
+    fs::create_dir_all(machine.path("/srv")).expect("because it is ours");
+    let (text, checked) = machine.imported(&["--apache", "@/etc/site.conf"]);
+    assert_eq!((checked.0, checked.2.as_str()), (0, ""), "{checked:?}\n{text}");
+    let expected = "[[redirect]]\nfrom = \"/old\"\nto = \"https://new.example.org/svn\"\npermanent = true\n\
+                    [[redirect]]\nfrom = \"/x\"\nto = \"/svn/x\"\npermanent = false\n\
+                    [[redirect]]\nfrom = \"/y.z\"\nto = \"https://new.example.org\"\npermanent = true\n";
+    assert!(in_force(&text).contains(expected), "{text}");
+    assert_eq!(
+        text.matches("write a [[redirect]] for each path").count(),
+        2,
+        "{text}"
+    );
+    assert!(
+        checked
+            .1
+            .contains("http://*/old/ has moved to https://new.example.org/svn\n"),
+        "{}",
+        checked.1
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! sent again. Counts may come out of order, for clients use several connections, but not long after much higher ones.
 
 use std::collections::HashMap;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use md5::Md5;
 use parking_lot::Mutex;
@@ -13,8 +13,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::same;
 
-/// How long a nonce may be answered.
-const LIFETIME: Duration = Duration::from_secs(300);
+/// How long a nonce may be answered, microseconds.
+const LIFETIME: u64 = 300 * 1_000_000;
 /// How far behind the highest count another may come.
 const BEHIND: u64 = 4096;
 /// Most nonces whose counts are watched.
@@ -187,7 +187,9 @@ impl Answer {
         let Ok(count) = u64::from_str_radix(&self.count, 16) else {
             return Verdict::Wrong;
         };
-        if !nonces.is_fresh(&self.nonce, &self.realm) || !nonces.count(&self.nonce, count) {
+        let owner = (self.user.clone(), self.realm.clone());
+        let counts = |made| nonces.count(owner, &self.nonce, made, count);
+        if !nonces.fresh_since(&self.nonce, &self.realm).is_some_and(counts) {
             return Verdict::Stale;
         }
         let rspauth = made("");
@@ -201,13 +203,34 @@ impl Answer {
 
 /// The numbers that we gave out.
 pub(super) struct Nonces {
+    /// Proves that a number is ours.
     secret: [u8; 32],
-    counted: Mutex<HashMap<String, Counted>>,
+    counted: Mutex<Table>,
+}
+
+/// The nonces that were answered rightly, of all users.
+#[derive(Default)]
+struct Table {
+    nonces: HashMap<String, Counted>,
+    users: HashMap<Owner, Share>,
+}
+
+/// A user in a realm.
+type Owner = (String, String);
+
+/// What one user has of the table.
+#[derive(Default)]
+struct Share {
+    nonces: usize,
+    /// Nonces made before that, in microseconds since 1970, are too old: their counts were given up.
+    since: u64,
 }
 
 /// Which counts of a nonce were used.
 struct Counted {
-    since: Instant,
+    owner: Owner,
+    /// When it was made, in microseconds since 1970.
+    made: u64,
     highest: u64,
     /// A bit for each of the last [`BEHIND`] counts, by their remainder.
     used: Box<[u64; (BEHIND / 64) as usize]>,
@@ -237,33 +260,71 @@ impl Nonces {
         format!("{time:016x}{salt}{}", hex(&proof[..16]))
     }
 
-    fn is_fresh(&self, nonce: &str, realm: &str) -> bool {
-        let (Some(time), Some(salt)) = (nonce.get(..16), nonce.get(16..32)) else {
-            return false;
-        };
-        let Ok(made) = u64::from_str_radix(time, 16) else {
-            return false;
-        };
-        let age = now().checked_sub(made);
-        same(self.made_at(made, salt, realm).as_bytes(), nonce.as_bytes())
-            && age.is_some_and(|age| age <= LIFETIME.as_secs())
+    /// When a nonce was made, in microseconds since 1970, if it is one of ours and not too old.
+    fn fresh_since(&self, nonce: &str, realm: &str) -> Option<u64> {
+        let (time, salt) = (nonce.get(..16)?, nonce.get(16..32)?);
+        let made = u64::from_str_radix(time, 16).ok()?;
+        let age = now().checked_sub(made)?;
+        let is_ours = same(self.made_at(made, salt, realm).as_bytes(), nonce.as_bytes());
+        (is_ours && age <= LIFETIME).then_some(made)
     }
 
-    /// Uses up a count; false if it was used before, or may have been.
-    fn count(&self, nonce: &str, count: u64) -> bool {
-        let mut counted = self.counted.lock();
-        if counted.len() >= MOST && !counted.contains_key(nonce) {
-            counted.retain(|_, counted| counted.since.elapsed() <= LIFETIME);
-            if counted.len() >= MOST {
-                return false;
-            }
+    /// Uses up a count of a nonce that was made at `made`, for a user who has proved the password; false if it was used
+    /// before, or may have been.
+    fn count(&self, owner: Owner, nonce: &str, made: u64, count: u64) -> bool {
+        let mut table = self.counted.lock();
+        if let Some(counted) = table.nonces.get_mut(nonce) {
+            return counted.owner == owner && counted.take(count);
         }
-        let counted = counted.entry(nonce.to_owned()).or_insert_with(|| Counted {
-            since: Instant::now(),
+        if table.nonces.len() >= MOST {
+            table.make_space(now());
+        }
+        let share = table.users.entry(owner.clone()).or_default();
+        if made < share.since {
+            return false;
+        }
+        share.nonces += 1;
+        let mut counted = Counted {
+            owner,
+            made,
             highest: 0,
             used: Box::new([0; (BEHIND / 64) as usize]),
-        });
-        counted.take(count)
+        };
+        let is_new = counted.take(count);
+        table.nonces.insert(nonce.to_owned(), counted);
+        is_new
+    }
+}
+
+impl Table {
+    /// Gives up nonces that are too old and, if that is not enough, the older half of those of the user who has most: a user
+    /// who asks for many takes no place from others.
+    fn make_space(&mut self, now: u64) {
+        self.nonces
+            .retain(|_, counted| now.saturating_sub(counted.made) <= LIFETIME);
+        if self.nonces.len() >= MOST
+            && let Some((owner, _)) = self.users.iter().max_by_key(|(_, share)| share.nonces)
+        {
+            let owner = owner.clone();
+            let times = self.nonces.values().filter(|counted| counted.owner == owner);
+            let mut times: Vec<u64> = times.map(|counted| counted.made).collect();
+            times.sort_unstable();
+            // What is given up must stay unusable, so it ends with a whole microsecond.
+            let since = times.get(times.len() / 2).map_or(now, |median| median + 1);
+            self.nonces
+                .retain(|_, counted| counted.owner != owner || counted.made >= since);
+            self.users.entry(owner).or_default().since = since;
+        }
+        for share in self.users.values_mut() {
+            share.nonces = 0;
+        }
+        for counted in self.nonces.values() {
+            if let Some(share) = self.users.get_mut(&counted.owner) {
+                share.nonces += 1;
+            }
+        }
+        self.users
+            .retain(|_, share| share.nonces > 0 || now.saturating_sub(share.since) <= LIFETIME);
     }
 }
 
@@ -291,11 +352,10 @@ impl Counted {
     }
 }
 
+/// Microseconds since 1970.
 fn now() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs()
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -364,29 +424,61 @@ mod tests {
     #[test]
     fn a_nonce_is_ours_of_its_realm_and_young() {
         let nonces = Nonces::default();
+        let is_fresh = |nonce: &str, realm: &str| nonces.fresh_since(nonce, realm).is_some();
         let nonce = nonces.make("r");
-        assert!(nonces.is_fresh(&nonce, "r"));
-        assert!(!nonces.is_fresh(&nonce, "s"));
-        assert!(!Nonces::default().is_fresh(&nonce, "r"));
-        let old = nonces.made_at(now() - 301, "0123456789abcdef", "r");
-        assert!(!nonces.is_fresh(&old, "r"));
-        let ahead = nonces.made_at(now() + 100, "0123456789abcdef", "r");
-        assert!(!nonces.is_fresh(&ahead, "r"));
+        assert!(is_fresh(&nonce, "r"));
+        assert!(!is_fresh(&nonce, "s"));
+        assert!(Nonces::default().fresh_since(&nonce, "r").is_none());
+        let old = nonces.made_at(now() - LIFETIME - 1_000_000, "0123456789abcdef", "r");
+        assert!(!is_fresh(&old, "r"));
+        let ahead = nonces.made_at(now() + 100_000_000, "0123456789abcdef", "r");
+        assert!(!is_fresh(&ahead, "r"));
         for bad in ["", "x", "ä".repeat(20).as_str(), &"0".repeat(64), &nonce[1..]] {
-            assert!(!nonces.is_fresh(bad, "r"), "{bad}");
+            assert!(!is_fresh(bad, "r"), "{bad}");
         }
+    }
+
+    fn owner(user: &str) -> Owner {
+        (user.to_owned(), "r".to_owned())
     }
 
     #[test]
     fn each_count_is_good_once_in_whatever_order() {
         let nonces = Nonces::default();
+        let count = |nonce: &str, count: u64| nonces.count(owner("u"), nonce, now(), count);
         for good in [1, 3, 2, 500, 4, 499, 4500, 405, 100_000, 99_999] {
-            assert!(nonces.count("n", good), "{good}");
-            assert!(!nonces.count("n", good), "{good}");
+            assert!(count("n", good), "{good}");
+            assert!(!count("n", good), "{good}");
         }
         for gone in [1, 5, 404, 4500, 100_000 - BEHIND] {
-            assert!(!nonces.count("n", gone), "{gone}");
+            assert!(!count("n", gone), "{gone}");
         }
-        assert!(nonces.count("m", 1));
+        assert!(count("m", 1));
+        assert!(!nonces.count(owner("other"), "m", now(), 2));
+    }
+
+    #[test]
+    fn one_user_cannot_fill_the_table_for_others() {
+        let nonces = Nonces::default();
+        let begun = now();
+        assert!(nonces.count(owner("alice"), "a", begun, 1));
+        for at in 0..2 * MOST as u64 {
+            assert!(
+                nonces.count(owner("eve"), &format!("e{at}"), begun + at, 1),
+                "{at}"
+            );
+        }
+        assert!(nonces.counted.lock().nonces.len() <= MOST);
+        // Others come in, and what they have used stays used.
+        assert!(nonces.count(owner("bob"), "b", begun, 1));
+        assert!(!nonces.count(owner("alice"), "a", begun, 1));
+        assert!(nonces.count(owner("alice"), "a", begun, 2));
+        // So does what was given up.
+        for at in [0, 1, 1000, MOST as u64 / 2, 2 * MOST as u64 - 1] {
+            assert!(
+                !nonces.count(owner("eve"), &format!("e{at}"), begun + at, 1),
+                "{at}"
+            );
+        }
     }
 }

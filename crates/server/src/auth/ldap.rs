@@ -4,12 +4,14 @@
 //! connection meanwhile is asked again over a new one. What was found is remembered by whoever asks here: a directory hears of
 //! a user once in a few minutes.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use base::{Code, Error, Result};
 use ldap3::{LdapConn, LdapConnSettings, LdapError, Scope, SearchEntry, ldap_escape};
 use parking_lot::Mutex;
 
+use super::{User, is_plain};
 use crate::http::{Ldap, LdapScope};
 use crate::trust;
 
@@ -32,8 +34,8 @@ pub(super) enum Found {
     /// It does not know the user.
     Nobody,
     WrongPassword,
-    /// The user, a member of these groups.
-    User(Arc<[String]>),
+    /// The user, by the name that the directory has, with the groups there.
+    User(User),
 }
 
 impl Directories {
@@ -64,6 +66,11 @@ impl Directories {
         let found = ask(&mut conn, ldap, user, password).map_err(|error| failed(ldap, &error))?;
         self.put(ldap, conn);
         Ok(found)
+    }
+
+    /// Closes all connections that are not in use.
+    pub(super) fn close(&self) {
+        self.idle.lock().clear();
     }
 
     fn take(&self, ldap: &Ldap) -> Option<LdapConn> {
@@ -114,7 +121,7 @@ fn ask(
     };
     let (entries, _) = conn
         .with_timeout(ldap.timeout)
-        .search(&ldap.base, scope, &filter, vec!["1.1"])?
+        .search(&ldap.base, scope, &filter, vec![&ldap.user_attribute])?
         .success()?;
     // Of two with the same name nobody knows who is meant.
     let mut entries = entries
@@ -124,7 +131,7 @@ fn ask(
     let (Some(entry), true) = (entries.pop(), entries.is_empty()) else {
         return Ok(Found::Nobody);
     };
-    let dn = SearchEntry::construct(entry).dn;
+    let SearchEntry { dn, attrs, .. } = SearchEntry::construct(entry);
     let bound = conn.with_timeout(ldap.timeout).simple_bind(&dn, password)?;
     match bound.rc {
         0 => {}
@@ -132,7 +139,37 @@ fn ask(
         rc if REFUSALS.contains(&rc) => return Ok(Found::WrongPassword),
         _ => return Err(bound.into()),
     }
-    groups(conn, ldap, &dn, user).map(Found::User)
+    let Some(name) = spelling(attrs, &ldap.user_attribute, user) else {
+        let attribute = &ldap.user_attribute;
+        tracing::warn!(
+            "The directory at '{}' shows no '{attribute}' that is {user:?}: see that 'bind-dn' may read it",
+            ldap.url
+        );
+        return Ok(Found::WrongPassword);
+    };
+    let groups = groups(conn, ldap, &dn, &name)?;
+    Ok(Found::User(User { name, groups }))
+}
+
+/// The value of `attribute` that `typed` has found: directories compare names without case and without surplus spaces, access
+/// rules do not, so a rule for a name must hold for each of its spellings.
+fn spelling(attributes: HashMap<String, Vec<String>>, attribute: &str, typed: &str) -> Option<String> {
+    let folded = |name: &str| {
+        let words: Vec<String> = name.split_whitespace().map(str::to_lowercase).collect();
+        words.join(" ")
+    };
+    let named = attributes
+        .into_iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case(attribute));
+    let mut values: Vec<String> = named.flat_map(|(_, values)| values).collect();
+    let at = values.iter().position(|value| folded(value) == folded(typed));
+    let name = match at {
+        Some(at) => values.swap_remove(at),
+        // The directory folds more than we do; with one value there is no doubt.
+        None if values.len() == 1 => values.remove(0),
+        None => return None,
+    };
+    is_plain(&name).then_some(name)
 }
 
 fn groups(
@@ -183,4 +220,27 @@ fn groups(
 fn failed(ldap: &Ldap, error: &LdapError) -> Error {
     let message = format!("Can't ask the directory at '{}': {error}", ldap.url);
     Error::new(Code::AUTHN_FAILED, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_spelled_as_in_the_directory() {
+        let spelled = |values: &[&str], typed: &str| {
+            let values = values.iter().map(|value| (*value).to_owned()).collect();
+            let attributes = HashMap::from([("UID".to_owned(), values)]);
+            spelling(attributes, "uid", typed)
+        };
+        assert_eq!(spelled(&["alice"], "ALICE").as_deref(), Some("alice"));
+        assert_eq!(
+            spelled(&["al", "Alice  B"], "alice b ").as_deref(),
+            Some("Alice  B")
+        );
+        assert_eq!(spelled(&["strasse"], "stra\u{df}e").as_deref(), Some("strasse"));
+        assert_eq!(spelled(&["a", "b"], "c"), None);
+        assert_eq!(spelled(&[], "alice"), None);
+        assert_eq!(spelled(&["al\nice"], "al\nice"), None);
+    }
 }

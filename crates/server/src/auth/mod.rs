@@ -10,6 +10,7 @@
 mod des_crypt;
 mod digest;
 mod files;
+mod groups;
 mod htpasswd;
 mod ldap;
 mod md5_crypt;
@@ -27,10 +28,11 @@ use repos::prompt::takes_time;
 
 use self::digest::{Answer, Asked, Nonces, Verdict};
 use self::files::Files;
+use self::groups::Groups;
 use self::htpasswd::Htpasswd;
 use self::ldap::{Directories, Found};
 use self::remembered::Remembered;
-use crate::http::{Ldap, Provider, Request};
+use crate::http::{Ldap, LoggedIn, Provider, Request, Require, RequireVerdict, Secret};
 use crate::service::Service;
 
 /// How users of one place prove who they are.
@@ -71,9 +73,48 @@ pub(crate) struct Keeper {
     remembered: Remembered,
     nonces: Nonces,
     directories: Directories,
+    groups: Files<Groups>,
 }
 
 impl Keeper {
+    /// Forgets which passwords were right, and closes connections to directories: their settings may have changed.
+    pub(crate) fn forget(&self) {
+        self.remembered.forget();
+        self.directories.close();
+    }
+
+    /// Judges whether a request that comes from `address` fulfils `require`, as `user` if it is known who sends it. `file` names
+    /// groups beside those of a directory.
+    ///
+    /// # Errors
+    /// If the file of groups cannot be read.
+    pub(crate) fn judge(
+        &self,
+        require: &Require,
+        address: IpAddr,
+        user: Option<&User>,
+        file: Option<&Path>,
+    ) -> Result<RequireVerdict> {
+        let wanted = file.filter(|_| user.is_some() && require.names_groups());
+        let groups = wanted
+            .map(|path| self.groups.get(path, Groups::parse))
+            .transpose()?;
+        let Some(user) = user else {
+            return Ok(require.judge(address, None));
+        };
+        let is_in = |group: &str| {
+            let in_file = groups
+                .as_ref()
+                .is_some_and(|groups| groups.has(group, &user.name));
+            in_file || user.groups.iter().any(|name| name == group)
+        };
+        let user = LoggedIn {
+            name: &user.name,
+            is_in: &is_in,
+        };
+        Ok(require.judge(address, Some(user)))
+    }
+
     /// Finds out who sends a request.
     ///
     /// # Errors
@@ -94,11 +135,13 @@ impl Keeper {
         };
         if door.basic
             && let Some((user, password)) = basic(header)
+            && is_plain(&user)
         {
             return self.by_password(service, door, user, &password, request.peer.address.ip());
         }
         if door.digest
             && let Some(answer) = digest::parse(header)
+            && is_plain(&answer.user)
         {
             return self.by_digest(service, door, &answer, request);
         }
@@ -172,7 +215,7 @@ impl Keeper {
                 Provider::Ldap(ldap) => match self.ask(door, ldap, &user, password)? {
                     Found::Nobody => continue,
                     Found::WrongPassword => false,
-                    Found::User(groups) => return Ok(Proof::Name(User { name: user, groups }, None)),
+                    Found::User(user) => return Ok(Proof::Name(user, None)),
                 },
             };
             return Ok(match right {
@@ -190,7 +233,8 @@ impl Keeper {
             password,
             address,
         } = asking;
-        let question = self.remembered.question(hash.as_bytes(), user, password);
+        let against = format!("hash {hash}");
+        let question = self.remembered.question(against.as_bytes(), user, password);
         if self.remembered.recall(question, door.remember).is_some() {
             return Ok(true);
         }
@@ -208,21 +252,24 @@ impl Keeper {
             false
         });
         if right {
-            self.remembered.keep(question, door.remember, &Arc::from([]));
+            self.remembered
+                .keep(question, door.remember, &User::plain(user.to_owned()));
         }
         Ok(right)
     }
 
     fn ask(&self, door: &Door, ldap: &Ldap, user: &str, password: &[u8]) -> Result<Found> {
-        let against = format!("{} {} {:?}", ldap.url, ldap.base, ldap.filter);
+        // Every setting: groups and the spelling of the name depend on all of them.
+        let secret = ldap.bind_password.as_ref().map(Secret::shown);
+        let against = format!("ldap {ldap:?} {secret:?}");
         let question = self.remembered.question(against.as_bytes(), user, password);
-        if let Some(groups) = self.remembered.recall(question, door.remember) {
-            return Ok(Found::User(groups));
+        if let Some(known) = self.remembered.recall(question, door.remember) {
+            return Ok(Found::User(known));
         }
         takes_time()?;
         let found = self.directories.ask(ldap, user, password)?;
-        if let Found::User(groups) = &found {
-            self.remembered.keep(question, door.remember, groups);
+        if let Found::User(user) = &found {
+            self.remembered.keep(question, door.remember, user);
         }
         Ok(found)
     }
@@ -309,6 +356,11 @@ pub(crate) fn basic(header: &str) -> Option<(String, Vec<u8>)> {
     let colon = decoded.iter().position(|b| *b == b':')?;
     let user = String::from_utf8(decoded[..colon].to_vec()).ok()?;
     Some((user, decoded[colon + 1..].to_vec()))
+}
+
+/// True for a name that can stand in a line of a log: one with control characters is nobody's.
+pub(crate) fn is_plain(user: &str) -> bool {
+    !user.contains(char::is_control)
 }
 
 /// Compares secrets in time that does not tell where they differ.

@@ -5,11 +5,12 @@
 //! password was checked against in it: where that changes, nothing is remembered.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
+
+use super::User;
 
 /// Most answers that are kept.
 const MOST: usize = 10_000;
@@ -20,8 +21,8 @@ pub(super) struct Remembered {
     known: Mutex<HashMap<[u8; 32], Known>>,
 }
 
-/// Since when an answer is known, and the user's groups.
-type Known = (Instant, Arc<[String]>);
+/// Since when an answer is known, and whom it is about.
+type Known = (Instant, User);
 
 /// A question, hashed.
 #[derive(Clone, Copy)]
@@ -47,15 +48,20 @@ impl Remembered {
         Question(hash.finalize().into())
     }
 
-    /// The groups of the user, if the answer was yes not longer than `lifetime` ago.
-    pub(super) fn recall(&self, question: Question, lifetime: Duration) -> Option<Arc<[String]>> {
+    /// The user, if the answer was yes not longer than `lifetime` ago.
+    pub(super) fn recall(&self, question: Question, lifetime: Duration) -> Option<User> {
         let known = self.known.lock();
-        let (since, groups) = known.get(&question.0)?;
-        (since.elapsed() < lifetime).then(|| groups.clone())
+        let (since, user) = known.get(&question.0)?;
+        (since.elapsed() < lifetime).then(|| user.clone())
+    }
+
+    /// Forgets all answers.
+    pub(super) fn forget(&self) {
+        self.known.lock().clear();
     }
 
     /// Remembers that the answer is yes.
-    pub(super) fn keep(&self, question: Question, lifetime: Duration, groups: &Arc<[String]>) {
+    pub(super) fn keep(&self, question: Question, lifetime: Duration, user: &User) {
         if lifetime.is_zero() {
             return;
         }
@@ -66,7 +72,7 @@ impl Remembered {
         if known.len() >= MOST {
             known.clear();
         }
-        known.insert(question.0, (Instant::now(), groups.clone()));
+        known.insert(question.0, (Instant::now(), user.clone()));
     }
 }
 
@@ -80,11 +86,12 @@ mod tests {
         let hour = Duration::from_secs(3600);
         let asked = remembered.question(b"hash", "user", b"password");
         assert!(remembered.recall(asked, hour).is_none());
-        remembered.keep(asked, hour, &Arc::from(["g".to_owned()]));
-        assert_eq!(
-            remembered.recall(asked, hour).expect("kept")[..],
-            ["g".to_owned()]
-        );
+        let user = User {
+            name: "User".to_owned(),
+            groups: ["g".to_owned()].into(),
+        };
+        remembered.keep(asked, hour, &user);
+        assert_eq!(remembered.recall(asked, hour), Some(user));
         assert!(remembered.recall(asked, Duration::ZERO).is_none());
         for (against, user, password) in [
             ("hash2", "user", "password"),
@@ -95,6 +102,8 @@ mod tests {
             let other = remembered.question(against.as_bytes(), user, password.as_bytes());
             assert!(remembered.recall(other, hour).is_none());
         }
+        remembered.forget();
+        assert!(remembered.recall(asked, hour).is_none());
         let elsewhere = Remembered::default();
         assert_ne!(elsewhere.question(b"hash", "user", b"password").0, asked.0);
     }

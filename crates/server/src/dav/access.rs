@@ -19,7 +19,7 @@ use super::fault::Fault;
 use super::known::Admitted;
 use super::visit::Visit;
 use crate::auth::{Door, Proof, User, plain_realm};
-use crate::http::{AccessRules, Provider, Reply, Request};
+use crate::http::{AccessRules, Location, Provider, Reply, Request, RequireVerdict};
 use crate::rules::{authz_of, conf_of};
 use crate::service::Service;
 
@@ -31,6 +31,8 @@ pub(super) struct Rules {
     pub(super) door: Door,
     /// Who may do as nobody what they want is not asked for a password.
     pub(super) no_auth_when_anonymous: bool,
+    /// The location says who may come in at all.
+    pub(super) requires: bool,
     pub(super) authz: Option<Arc<Authz>>,
     /// What they grant to nobody in particular.
     pub(super) of_nobody: Option<Arc<UserRights>>,
@@ -40,7 +42,8 @@ pub(super) struct Rules {
 impl Rules {
     /// Somebody who says and proves no name, if that is all that is asked about them.
     pub(super) fn nobody(&self) -> Option<Admitted> {
-        (!self.no_auth_when_anonymous).then(|| Admitted {
+        // What is required may depend on where the request comes from.
+        (!self.no_auth_when_anonymous && !self.requires).then(|| Admitted {
             authorization: None,
             user: None,
             access: self.anonymous,
@@ -64,7 +67,11 @@ fn identify(visit: &mut Visit<'_>, reply: &mut Reply) -> Result<(), Fault> {
     let rules = rules(visit)?;
     let wanted = needs(visit)?;
     visit.rights = rules.of_nobody.clone();
-    let as_nobody = may_all(visit, rules.anonymous, &wanted);
+    let before = required(visit, None)?;
+    if before == Some(RequireVerdict::Denied) {
+        return Err(Fault::html(StatusCode::FORBIDDEN));
+    }
+    let as_nobody = is_open(before) && may_all(visit, rules.anonymous, &wanted);
     if as_nobody && rules.no_auth_when_anonymous {
         return Ok(());
     }
@@ -78,8 +85,16 @@ fn identify(visit: &mut Visit<'_>, reply: &mut Reply) -> Result<(), Fault> {
     let is_told = matches!(proof, Proof::Name(_, Some(_)));
     let admitted = match proof {
         Proof::Nothing if as_nobody => Ok(rules.anonymous),
+        // As Apache: who need not log in is not asked to, and without an access file not even listened to.
+        Proof::Nothing if before.is_some() && is_open(before) && rules.anonymous > Access::None => {
+            Err(Fault::html(StatusCode::FORBIDDEN))
+        }
+        Proof::Wrong { .. } if before.is_some() && as_nobody && rules.authz.is_none() => Ok(rules.anonymous),
         Proof::Nothing => Err(challenge(visit, &rules, false)),
         Proof::Wrong { stale } => Err(challenge(visit, &rules, stale)),
+        Proof::Name(user, _) if !is_open(before) && !is_open(required(visit, Some(&user))?) => {
+            Err(challenge(visit, &rules, false))
+        }
         Proof::Name(user, info) => {
             if let Some(info) = info {
                 reply.header("authentication-info", &info);
@@ -94,10 +109,57 @@ fn identify(visit: &mut Visit<'_>, reply: &mut Reply) -> Result<(), Fault> {
     };
     let access = admitted?;
     // Answers to digests count once; and who may be nobody is not always who they say.
-    if !is_told && !rules.no_auth_when_anonymous {
+    if !is_told && !rules.no_auth_when_anonymous && (!rules.requires || only_looks(visit.request)) {
         remember(visit, access);
     }
     Ok(())
+}
+
+/// Whether what the location requires is fulfilled, by a user or before it is known who sends the request; `None` if it requires
+/// nothing.
+///
+/// # Errors
+/// 500 if a file of groups cannot be read.
+fn required(visit: &Visit<'_>, user: Option<&User>) -> Result<Option<RequireVerdict>, Fault> {
+    required_at(visit.service, visit.request, &visit.place.location, user)
+}
+
+/// As [`required`], of a location where there may be no repository.
+///
+/// # Errors
+/// As of [`required`].
+pub(super) fn required_at(
+    service: &Service,
+    request: &Request,
+    location: &Location,
+    user: Option<&User>,
+) -> Result<Option<RequireVerdict>, Fault> {
+    let Some(access) = &location.access else {
+        return Ok(None);
+    };
+    let writing = access.require_write.as_ref().filter(|_| !only_looks(request));
+    let Some(require) = writing.or(access.require.as_ref()) else {
+        return Ok(None);
+    };
+    let address = request.peer.address.ip();
+    let keeper = &service.keeper;
+    let verdict = keeper.judge(require, address, user, access.group_file.as_deref());
+    verdict
+        .map(Some)
+        .map_err(|error| Fault::hidden(StatusCode::INTERNAL_SERVER_ERROR, error))
+}
+
+/// True if nothing more is required.
+pub(super) fn is_open(verdict: Option<RequireVerdict>) -> bool {
+    matches!(verdict, None | Some(RequireVerdict::Granted))
+}
+
+/// The methods that Apache's manual for Subversion lists as those that read.
+fn only_looks(request: &Request) -> bool {
+    matches!(
+        request.method.as_str(),
+        "GET" | "HEAD" | "OPTIONS" | "PROPFIND" | "REPORT"
+    )
 }
 
 /// The connection's next request is likely to come from the same user.
@@ -121,11 +183,18 @@ pub(super) fn may_look(visit: &mut Visit<'_>, user: &mut Option<User>) -> Result
     let rules = rules(visit)?;
     let wanted = needs(visit)?;
     visit.rights = rules.of_nobody.clone();
-    if may_all(visit, rules.anonymous, &wanted) {
+    let before = required(visit, None)?;
+    if before == Some(RequireVerdict::Denied) {
+        return Err(Fault::html(StatusCode::FORBIDDEN));
+    }
+    if is_open(before) && may_all(visit, rules.anonymous, &wanted) {
         return Ok(true);
     }
     let (shared, must_ask) = match &visit.place.location.access {
-        Some(access) => (true, !access.anonymous),
+        Some(access) => (
+            true,
+            !access.anonymous || before == Some(RequireVerdict::NeedsUser),
+        ),
         None => (false, false),
     };
     if !shared || user.is_none() {
@@ -137,6 +206,12 @@ pub(super) fn may_look(visit: &mut Visit<'_>, user: &mut Option<User>) -> Result
             Proof::Wrong { stale } if must_ask => return Err(challenge(visit, &rules, stale)),
             Proof::Nothing | Proof::Wrong { .. } => return Ok(false),
         }
+    }
+    if !is_open(before) && !is_open(required(visit, user.as_ref())?) {
+        return match must_ask {
+            true => Err(challenge(visit, &rules, false)),
+            false => Ok(false),
+        };
     }
     let groups = user.as_ref().map(|user| user.groups.clone());
     visit.user = user.as_ref().map(|user| user.name.clone());
@@ -204,7 +279,8 @@ pub(super) fn rules_at(
     };
     let others = |provider: &Provider| matches!(provider, Provider::Ldap(ldap) if ldap.groups.is_some());
     let others = access.providers.iter().any(others);
-    let anonymous = match (access.anonymous, files.is_some()) {
+    let requires = access.require.is_some() || access.require_write.is_some();
+    let anonymous = match (access.anonymous, files.is_some() || requires) {
         (false, _) => Access::None,
         (true, true) => Access::Write,
         (true, false) => Access::Read,
@@ -214,6 +290,7 @@ pub(super) fn rules_at(
         authenticated: Access::Write,
         door: door_of(access, realm),
         no_auth_when_anonymous: access.no_auth_when_anonymous,
+        requires,
         authz: authz_of(service, files, others)?,
         of_nobody: None,
         case: access.username_case,
@@ -247,6 +324,7 @@ fn of_repository(visit: &Visit<'_>) -> Result<Rules, Error> {
             remember: Duration::ZERO,
         },
         no_auth_when_anonymous: false,
+        requires: false,
         authz: authz_of(visit.service, files, false)?,
         of_nobody: None,
         case: conf.username_case,

@@ -11,7 +11,7 @@ use wire::dav::fault::{XML_TYPE, write_error};
 use wire::dav::xml::{self, Malformed};
 
 use crate::http::{Reply, Request};
-use crate::log::Origin;
+use crate::log::{OneLine, Origin};
 use crate::service::Service;
 
 /// Why a request was not done.
@@ -86,8 +86,8 @@ impl Fault {
             && error.code() != Code::FS_LOCK_OWNER_MISMATCH;
         let ours = self.status.is_server_error() || unreadable;
         match ours && self.status != StatusCode::NOT_IMPLEMENTED {
-            true => tracing::error!(request = %id, %peer, status, "{error}"),
-            false => tracing::debug!(request = %id, %peer, status, "{error}"),
+            true => tracing::error!(request = %id, %peer, status, "{}", OneLine(error)),
+            false => tracing::debug!(request = %id, %peer, status, "{}", OneLine(error)),
         }
     }
 
@@ -95,7 +95,7 @@ impl Fault {
     pub(crate) fn tell(self, service: &Service, request: &Request, reply: &mut Reply) {
         if reply.is_unheard() {
             if let Some(error) = &self.error {
-                tracing::debug!(request = %request.id, peer = %request.peer.address.ip(), "the client has gone: {error}");
+                tracing::debug!(request = %request.id, peer = %request.peer.address.ip(), "the client has gone: {}", OneLine(error));
             }
             return reply.break_off();
         }

@@ -26,6 +26,8 @@ mod propfind;
 mod proppatch;
 mod proxy;
 mod put;
+mod recursion;
+mod redirect;
 mod report;
 mod steps;
 mod target;
@@ -61,6 +63,7 @@ type Outcome = Result<(), Fault>;
 pub(crate) fn answer(service: &Arc<Service>, request: &mut Request, reply: &mut Reply) -> Outcome {
     let http = service.http();
     request.body.limit(http.limits.body);
+    redirect::follow(&http, request)?;
     match place::find(service, &http, request)? {
         Found::Listing(location) => {
             takes_time()?;
@@ -87,6 +90,7 @@ pub(crate) fn answer(service: &Arc<Service>, request: &mut Request, reply: &mut 
 }
 
 fn dispatch(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
+    recursion::admit(visit)?;
     if proxy::is_wanted(visit) {
         takes_time()?;
         return proxy::forward(visit, reply);

@@ -16,7 +16,7 @@ use wire::dav::uri::Resource;
 use super::access::{self, Rules};
 use super::fault::Fault;
 use crate::auth::{Proof, User};
-use crate::http::{Location, Reply, Request, Source};
+use crate::http::{Location, Reply, Request, RequireVerdict, Source};
 use crate::service::Service;
 
 /// The answer to a request whose path leads below a location of repositories, but to none of them.
@@ -72,13 +72,32 @@ pub(super) fn authenticate(
         realm: made_up_realm(location, ""),
         path: None,
     };
-    match rules_of(&gate, service)? {
-        Some(rules) if rules.anonymous == Access::None => match log_in(&rules, service, request, reply)? {
-            Some(_) => Ok(()),
-            None => Err(access::challenge_for(service, request, &rules, false)),
-        },
-        _ => Ok(()),
+    let Some(rules) = rules_of(&gate, service)? else {
+        return Ok(());
+    };
+    let before = access::required_at(service, request, location, None)?;
+    if before == Some(RequireVerdict::Denied) {
+        return Err(Fault::html(StatusCode::FORBIDDEN));
     }
+    if rules.anonymous != Access::None && access::is_open(before) {
+        return Ok(());
+    }
+    match log_in(&rules, service, request, reply)? {
+        Some(user) if is_fulfilled(before, service, request, location, &user)? => Ok(()),
+        _ => Err(access::challenge_for(service, request, &rules, false)),
+    }
+}
+
+/// True if the location requires nothing more of `user` than `before` a login.
+fn is_fulfilled(
+    before: Option<RequireVerdict>,
+    service: &Service,
+    request: &Request,
+    location: &Location,
+    user: &User,
+) -> Result<bool, Fault> {
+    let is_open = || access::required_at(service, request, location, Some(user)).map(access::is_open);
+    Ok(access::is_open(before) || is_open()?)
 }
 
 /// A realm for what has no UUID, of the same form: so that it does not tell what exists. The same for the life of the process.
@@ -129,7 +148,11 @@ fn pass(gate: &Gate<'_>, service: &Service, request: &mut Request, reply: &mut R
             .iter()
             .all(|need| access::may(rights.as_deref(), access, need))
     };
-    let is_open = may_all(rules.anonymous, None, &[]);
+    let before = access::required_at(service, request, gate.location, None)?;
+    if before == Some(RequireVerdict::Denied) {
+        return Err(Fault::html(StatusCode::FORBIDDEN));
+    }
+    let is_open = access::is_open(before) && may_all(rules.anonymous, None, &[]);
     if is_open && rules.no_auth_when_anonymous {
         return Ok(());
     }
@@ -137,8 +160,14 @@ fn pass(gate: &Gate<'_>, service: &Service, request: &mut Request, reply: &mut R
     let user = match log_in(&rules, service, request, reply)? {
         Some(user) => user,
         None if is_open => return Ok(()),
+        None if before.is_some() && access::is_open(before) && rules.anonymous > Access::None => {
+            return Err(Fault::html(StatusCode::FORBIDDEN));
+        }
         None => return Err(access::challenge_for(service, request, &rules, false)),
     };
+    if !is_fulfilled(before, service, request, gate.location, &user)? {
+        return Err(access::challenge_for(service, request, &rules, false));
+    }
     match may_all(rules.authenticated, Some(&user.name), &user.groups) {
         true => Ok(()),
         false => Err(Fault::html(StatusCode::FORBIDDEN)),
@@ -157,6 +186,7 @@ fn rules_of(gate: &Gate<'_>, service: &Service) -> Result<Option<Rules>, Fault> 
             authenticated: Access::None,
             door: access::door_of(access, || gate.realm.clone()),
             no_auth_when_anonymous: false,
+            requires: false,
             authz: None,
             of_nobody: None,
             case: access.username_case,

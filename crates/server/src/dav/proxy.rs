@@ -187,6 +187,11 @@ impl Paths {
 
     /// A header line for the master: URLs in it are its own.
     fn outward(&self, name: &HeaderName, value: &HeaderValue) -> HeaderValue {
+        if *name == "destination"
+            && let Some(url) = self.destination(value)
+        {
+            return url;
+        }
         let named = ["destination", "if", "x-svn-vr-base"].contains(&name.as_str());
         match named {
             true => {
@@ -201,6 +206,23 @@ impl Paths {
             }
             false => value.clone(),
         }
+    }
+
+    /// A destination as the master knows it, spelled as it was judged here; `None` if it is not below the location.
+    fn destination(&self, value: &HeaderValue) -> Option<HeaderValue> {
+        let text = std::str::from_utf8(value.as_bytes()).ok()?;
+        let (all, slash) = uri::split(uri::path_of(text)?)?;
+        let (here, _) = uri::split(&self.here)?;
+        let scheme = if self.is_tls { "https" } else { "http" };
+        let mut url = format!("{scheme}://{}{}", self.authority, self.there);
+        for component in all.strip_prefix(&here[..])? {
+            url.push('/');
+            uri::encode(component, &mut url);
+        }
+        if slash {
+            url.push('/');
+        }
+        HeaderValue::from_str(&url).ok()
     }
 
     /// URLs with the master's scheme and host in the place of ours.
@@ -296,5 +318,13 @@ mod tests {
         let name = HeaderName::from_static("destination");
         let value = HeaderValue::from_static("http://h/a/!svn/txr/1-1/f");
         assert_eq!(paths.outward(&name, &value), "https://m:1/b/!svn/txr/1-1/f");
+        for (sent, passed) in [
+            ("/a/r/f%20g/", "https://m:1/b/r/f%20g/"),
+            ("http://u@h:9//%61/./x/../r", "https://m:1/b/r"),
+            ("http://h/x/../a/a/r", "https://m:1/b/a/r"),
+        ] {
+            let value = HeaderValue::from_static(sent);
+            assert_eq!(paths.outward(&name, &value), passed, "{sent}");
+        }
     }
 }

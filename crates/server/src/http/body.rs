@@ -324,7 +324,9 @@ impl RequestBody {
         let mut seen = 0;
         while seen <= DRAINED {
             if let Some((_, patience)) = &mut self.incoming {
-                patience.silence = end.saturating_duration_since(Instant::now()).min(patience.silence);
+                patience.silence = end
+                    .saturating_duration_since(Instant::now())
+                    .min(patience.silence);
             }
             match self.next_piece() {
                 Ok(Some(piece)) => seen += piece.len() as u64,

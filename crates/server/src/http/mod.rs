@@ -31,8 +31,10 @@ pub(crate) use answer::METHODS;
 pub(crate) use body::{Patience, RequestBody};
 pub use options::{
     AccessRules, Bulk, ClientCertificates, HttpOptions, Ldap, LdapGroups, LdapScope, Limits, Location,
-    Master, PathAuthz, Provider, Secret, Source, TlsOptions, TlsVersion, Web,
+    Master, Network, PathAuthz, Provider, Recursion, Redirect, Require, Secret, Source, TlsOptions,
+    TlsVersion, Web,
 };
+pub(crate) use options::{LoggedIn, RequireVerdict};
 pub(crate) use reply::{AT_ONCE, Reply};
 pub(crate) use request::{Operation, Request};
 pub(crate) use room::{Kind, Room};

@@ -11,7 +11,7 @@ use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
 use rustls::server::WebPkiClientVerifier;
 use rustls_pki_types::pem::PemObject as _;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rustls_pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKeyDer};
 
 use super::options::{ClientCertificates, TlsOptions, TlsVersion};
 
@@ -73,7 +73,8 @@ impl TlsOptions {
 fn stamps(options: &TlsOptions) -> Stamps {
     let files = [&options.certificate, &options.key].into_iter();
     let stamp = |path: &Path| FileStamp::of(path).ok().flatten();
-    files.chain(&options.client_ca).map(|path| stamp(path)).collect()
+    let files = files.chain(&options.client_ca).chain(&options.client_crls);
+    files.map(|path| stamp(path)).collect()
 }
 
 fn read(options: &TlsOptions) -> Result<ServerConfig> {
@@ -102,7 +103,18 @@ fn read(options: &TlsOptions) -> Result<ServerConfig> {
                     .add(certificate)
                     .map_err(|e| broken("Can't use a certificate in", path, e))?;
             }
-            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+            let mut verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+            if !options.client_crls.is_empty() {
+                let mut lists = Vec::new();
+                for path in &options.client_crls {
+                    lists.extend(revocations(path)?);
+                }
+                // A list that is too old may lack the certificate that matters.
+                verifier = verifier.with_crls(lists).enforce_revocation_expiration();
+                if !options.check_whole_chain {
+                    verifier = verifier.only_check_end_entity_revocation();
+                }
+            }
             let verifier = match asked {
                 ClientCertificates::Required => verifier,
                 _ => verifier.allow_unauthenticated(),
@@ -131,6 +143,24 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
     match all.is_empty() {
         true => Err(broken("Can't read the certificates in", path, "there is none")),
         false => Ok(all),
+    }
+}
+
+/// The lists in a file: any number in PEM, or one in DER.
+fn revocations(path: &Path) -> Result<Vec<CertificateRevocationListDer<'static>>> {
+    let what = "Can't read the list of revoked certificates in";
+    let bytes = std::fs::read(path).map_err(|e| broken(what, path, e))?;
+    let listed = CertificateRevocationListDer::pem_slice_iter(&bytes);
+    let mut lists: Vec<_> = listed
+        .collect::<std::result::Result<_, _>>()
+        .map_err(|e| broken(what, path, e))?;
+    // DER begins with the tag of a sequence, which PEM does not.
+    if lists.is_empty() && bytes.first() == Some(&0x30) {
+        lists.push(CertificateRevocationListDer::from(bytes));
+    }
+    match lists.is_empty() {
+        true => Err(broken(what, path, "there is none")),
+        false => Ok(lists),
     }
 }
 

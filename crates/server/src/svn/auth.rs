@@ -7,9 +7,10 @@
 use base::{Code, Error, FsPath, Result};
 use repos::authz::{Required, Rights};
 use repos::config::Access;
-use wire::svn::auth::{AuthAnswer, AuthResponse, cram_challenge, cram_check};
+use wire::svn::auth::{AuthAnswer, AuthResponse, CramRefusal, cram_challenge, cram_check};
 use wire::svn::handshake::AuthRequest;
 
+use crate::auth::is_plain;
 use crate::service::now;
 use crate::svn::session::Talk;
 use crate::svn::url::encoded;
@@ -211,10 +212,14 @@ impl Talk {
         };
         let password_of = |user: &str| passwords?.password(user.as_bytes()).map(<[u8]>::to_vec);
         match cram_check(answer, challenge.as_bytes(), password_of) {
-            Ok(user) => {
+            Ok(user) if is_plain(user) => {
                 let user = user.to_owned();
                 self.log_in(user);
                 Ok(true)
+            }
+            Ok(_) => {
+                self.refuse(CramRefusal::UnknownUser.text());
+                Ok(false)
             }
             Err(refusal) => {
                 self.refuse(refusal.text());

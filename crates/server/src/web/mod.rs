@@ -165,7 +165,7 @@ fn url(visit: &Visit<'_>, path: &FsPath, kind: NodeKind, view: &str, rev: Option
     if !view.is_empty() {
         out.push(mark);
         out.push_str("view=");
-        out.push_str(view);
+        query::encode(view, &mut out);
         mark = '&';
     }
     if let Some(rev) = rev {

@@ -36,6 +36,16 @@ impl Query {
     }
 }
 
+/// Appends a value as it stands in a query: everything but letters, digits, `-`, `_` and `.` is encoded.
+pub(super) fn encode(value: &str, out: &mut String) {
+    for byte in value.bytes() {
+        match byte {
+            b if b.is_ascii_alphanumeric() || b"-_.".contains(&b) => out.push(char::from(b)),
+            b => out.push_str(&format!("%{b:02X}")),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -49,5 +59,13 @@ mod tests {
             (Some(Revnum(12)), Some(Revnum(3)), None)
         );
         assert_eq!(Query::parse(None), Query::default());
+    }
+
+    #[test]
+    fn values_come_back_encoded() {
+        let query = Query::parse(Some("view=a%0d%0aSet-Cookie:%20x%26p=1%23%c3%a9"));
+        let mut out = String::new();
+        encode(&query.view, &mut out);
+        assert_eq!(out, "a%0D%0ASet-Cookie%3A%20x%26p%3D1%23%C3%A9");
     }
 }

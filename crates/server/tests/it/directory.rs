@@ -122,14 +122,16 @@ fn serve(mut socket: TcpStream, binds: &AtomicUsize) {
                 assert!(has(&body, "objectClass"));
                 for user in ["alice", "bob"] {
                     // The whole value, with its length before it.
-                    if has(&body, &format!("{}{user}", char::from(user.len() as u8))) {
-                        answers.push(entry(&format!("uid={user},ou=people"), &[]));
+                    let typed = body.to_ascii_lowercase();
+                    if has(&typed, &format!("{}{user}", char::from(user.len() as u8))) {
+                        answers.push(entry(&format!("uid={user},ou=people"), &[("UID", user)]));
                     }
                 }
                 answers.push(result(0x65, 0));
             }
             0x63 => {
-                if has(&body, "uid=alice,ou=people") && has(&body, "uniqueMember") {
+                let is_member = has(&body, "uid=alice,ou=people") && has(&body, "uniqueMember");
+                if is_member && !has(&body, "elsewhere") {
                     answers.push(entry("cn=dev,ou=groups", &[("cn", "dev")]));
                     answers.push(entry("cn=unheard,ou=groups", &[("cn", "unheard of")]));
                 }
@@ -193,6 +195,77 @@ fn users_and_groups_are_those_of_the_directory() {
         directory.connections.load(Ordering::SeqCst) <= 2,
         "connections are kept"
     );
+}
+
+#[test]
+fn groups_are_those_that_each_location_asks_for() {
+    let directory = Directory::start();
+    let site = Site::new(|plan, folder| {
+        std::fs::write(folder.join("authz"), "[/]\n@dev = rw\n").expect("written");
+        let rules = |groups_filter: &str| {
+            let mut ldap = directory.ldap();
+            let groups = ldap.groups.as_mut().expect("it has some");
+            groups.filter = Some(groups_filter.to_owned());
+            AccessRules {
+                providers: [Provider::Ldap(Box::new(ldap))].into(),
+                anonymous: false,
+                authz: Some(AuthzFiles {
+                    authz: Source::File(folder.join("authz")),
+                    groups: None,
+                }),
+                ..AccessRules::default()
+            }
+        };
+        plan.access = Some(rules("(objectClass=group)"));
+        let parent = server::http::Source::Parent(folder.join("repos"));
+        let mut other = server::http::Location::new("/other", parent);
+        other.access = Some(rules("(objectClass=elsewhere)"));
+        plan.options.locations.push(other.into());
+    });
+    let ask = |path: &str| site.ask("OPTIONS", path, &basic("alice", "secret")).0;
+    for _ in 0..2 {
+        assert_eq!(ask("/repo/trunk"), 200, "she is in dev there");
+        assert_eq!(ask("/other/repo/trunk"), 403, "and here she is not");
+    }
+    // Settings may have changed with SIGHUP: the directory is asked again.
+    let before = directory.binds.load(Ordering::SeqCst);
+    assert_eq!(ask("/repo/trunk"), 200);
+    assert_eq!(directory.binds.load(Ordering::SeqCst), before);
+    site.service.hang_up();
+    assert_eq!(ask("/repo/trunk"), 200);
+    assert!(directory.binds.load(Ordering::SeqCst) > before);
+}
+
+#[test]
+fn rules_see_names_as_the_directory_spells_them() {
+    let directory = Directory::start();
+    let site = Site::new(|plan, folder| {
+        let rules = "[/]\n$authenticated = rw\n[/trunk/private]\nalice =\n";
+        std::fs::write(folder.join("authz"), rules).expect("written");
+        plan.access = Some(AccessRules {
+            providers: [Provider::Ldap(Box::new(directory.ldap()))].into(),
+            anonymous: false,
+            authz: Some(AuthzFiles {
+                authz: Source::File(folder.join("authz")),
+                groups: None,
+            }),
+            ..AccessRules::default()
+        });
+    });
+    for _ in 0..2 {
+        for name in ["alice", "ALICE", "Alice"] {
+            let ask = |path: &str| site.ask("OPTIONS", path, &basic(name, "secret")).0;
+            assert_eq!(ask("/repo/trunk"), 200, "{name}");
+            assert_eq!(ask("/repo/trunk/private"), 403, "{name}");
+        }
+    }
+    for name in ["al\nice", "alice\r\n", "alice\u{85}", "\talice", "alice\0"] {
+        assert_eq!(
+            site.ask("OPTIONS", "/repo/trunk", &basic(name, "secret")).0,
+            401,
+            "{name:?}"
+        );
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod hostile;
 mod kept;
 mod naming;
 mod prompt;
+mod require;
 mod settings;
 mod site;
 mod slapd;

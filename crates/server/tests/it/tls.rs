@@ -4,8 +4,12 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, IsCa, Issuer, KeyIdMethod,
+    KeyPair, KeyUsagePurpose, RevokedCertParams, SerialNumber,
+};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use server::http::{AccessRules, ClientCertificates, Provider, TlsOptions, TlsVersion};
@@ -24,6 +28,7 @@ impl Authority {
     pub fn new() -> Authority {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         params.distinguished_name.push(DnType::CommonName, "authority");
         let key = KeyPair::generate().expect("a key");
         let certificate = params.self_signed(&key).expect("a certificate");
@@ -34,11 +39,32 @@ impl Authority {
         }
     }
 
+    /// A list of revoked certificates, valid for an hour from `begun` on.
+    fn revoke(&self, serials: &[u64], begun: SystemTime) -> String {
+        let revoked = |serial: &u64| RevokedCertParams {
+            serial_number: SerialNumber::from(*serial),
+            revocation_time: begun.into(),
+            reason_code: None,
+            invalidity_date: None,
+        };
+        let params = CertificateRevocationListParams {
+            this_update: begun.into(),
+            next_update: (begun + Duration::from_secs(3600)).into(),
+            crl_number: SerialNumber::from(1),
+            issuing_distribution_point: None,
+            revoked_certs: serials.iter().map(revoked).collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        let list = params.signed_by(&self.issuer).expect("a list");
+        list.pem().expect("it can be written")
+    }
+
     /// A certificate for `name`, and its key.
     fn vouch(&self, name: &str) -> (rcgen::Certificate, KeyPair) {
         let mut params = CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
         params.distinguished_name.remove(DnType::CommonName);
         params.distinguished_name.push(DnType::CommonName, name);
+        params.serial_number = Some(SerialNumber::from(serial(name)));
         let key = KeyPair::generate().expect("a key");
         let certificate = params.signed_by(&key, &self.issuer).expect("a certificate");
         (certificate, key)
@@ -58,11 +84,18 @@ impl Authority {
     }
 }
 
+/// The number of the certificates for `name`.
+fn serial(name: &str) -> u64 {
+    name.bytes().fold(7, |sum, byte| sum * 31 + u64::from(byte))
+}
+
 fn options(folder: &Path) -> TlsOptions {
     TlsOptions {
         certificate: folder.join("cert.pem"),
         key: folder.join("key.pem"),
         client_ca: None,
+        client_crls: Vec::new(),
+        check_whole_chain: true,
         client: ClientCertificates::No,
         oldest: TlsVersion::V1_2,
     }
@@ -153,7 +186,7 @@ fn certificates_change_without_a_restart() {
         == second
     {
         assert!(begun.elapsed().as_secs() < 60, "it is never looked at");
-        std::thread::sleep(std::time::Duration::from_millis(300));
+        std::thread::sleep(Duration::from_millis(300));
     }
 }
 
@@ -172,7 +205,7 @@ fn clients_show_certificates() {
         if lines().contains("- alice [") {
             break;
         }
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(20));
     }
     assert!(lines().contains("- alice ["), "{}", lines());
     let optional = site(&authority, ClientCertificates::Optional);
@@ -216,4 +249,44 @@ fn who_does_not_speak_tls_is_let_go() {
     options.key = site.path("ca.pem");
     let error = site.service.set_tls(options).expect_err("no key");
     assert!(error.message().contains("ca.pem"), "{}", error.message());
+}
+
+#[test]
+fn revoked_certificates_let_nobody_in() {
+    let authority = Authority::new();
+    let now = SystemTime::now();
+    let hour = Duration::from_secs(3600);
+    let site = Site::new(|plan, folder| {
+        authority.write("server", folder);
+        std::fs::write(folder.join("ca.pem"), authority.pem()).expect("written");
+        std::fs::write(
+            folder.join("crl.pem"),
+            authority.revoke(&[serial("eve")], now - hour / 2),
+        )
+        .expect("written");
+        plan.tls = Some(TlsOptions {
+            client_ca: Some(folder.join("ca.pem")),
+            client_crls: vec![folder.join("crl.pem")],
+            client: ClientCertificates::Required,
+            ..options(folder)
+        });
+    });
+    let comes_in =
+        |name: &str| ask(&site, &authority, Some(name)).is_ok_and(|(text, _)| status_of(&text) == 200);
+    assert!(comes_in("alice"));
+    assert!(!comes_in("eve"));
+    let write = |list: String| {
+        std::fs::write(site.path("crl.pem"), list).expect("written");
+        site.service.hang_up();
+    };
+    write(authority.revoke(&[serial("eve"), serial("alice")], now - hour / 2));
+    assert!(!comes_in("alice"));
+    assert!(comes_in("bob"));
+    // What is no list changes nothing; one that is too old trusts no certificate.
+    write("nonsense".to_owned());
+    assert!(comes_in("bob") && !comes_in("alice"));
+    write(authority.revoke(&[], now - 2 * hour));
+    assert!(!comes_in("bob"));
+    write(Authority::new().revoke(&[], now - hour / 2));
+    assert!(!comes_in("bob"), "the list of another authority says nothing");
 }

@@ -17,6 +17,7 @@ const LOADED: &[&str] = &[
     "authn_file",
     "authz_core",
     "authz_user",
+    "authz_groupfile",
     "authz_host",
     "access_compat",
     "auth_basic",
@@ -96,6 +97,53 @@ impl Server {
         }
     }
 
+    /// Apache with these lines of configuration, and beside its own files those in `files`, whose folder is `@FOLDER` in the lines.
+    /// `@PORT` is where it listens.
+    pub fn apache_with(lines: &str, files: &[(&str, &str)]) -> Server {
+        Server::started("apache2", |port| {
+            let dir = scratch();
+            let at = |name: &str| dir.path().join(name).display().to_string();
+            let mut conf = format!(
+                "ServerRoot \"{}\"\nPidFile \"{}\"\nListen 127.0.0.1:{port}\nServerName localhost\nErrorLog \"{}\"\n\
+                 LogLevel crit\nTypesConfig /etc/mime.types\nMaxKeepAliveRequests 0\n",
+                dir.path().display(),
+                at("pid"),
+                at("error.log"),
+            );
+            conf.push_str(&modules(&[]));
+            conf.push_str(&placed(lines, dir.path(), port));
+            write(dir.path(), files, ("httpd.conf", &conf));
+            let tool = Tool::new("/usr/sbin/apache2")
+                .args(["-X", "-f"])
+                .arg(dir.path().join("httpd.conf"));
+            (tool, Some(dir))
+        })
+    }
+
+    /// Ours, with what `sven import-config` makes of the same lines.
+    pub fn imported(lines: &str, files: &[(&str, &str)]) -> Server {
+        Server::started("sven serve", |port| {
+            let dir = scratch();
+            let conf = format!("Listen 127.0.0.1:{port}\n{}", placed(lines, dir.path(), port));
+            write(dir.path(), files, ("httpd.conf", &conf));
+            let imported = Tool::new(personality("sven"))
+                .args(["import-config", "--apache"])
+                .arg(dir.path().join("httpd.conf"))
+                .ok();
+            write(dir.path(), &[], ("sven.toml", &imported.out()));
+            let tool = Tool::new(personality("sven"))
+                .args(["serve", "--config"])
+                .arg(dir.path().join("sven.toml"));
+            (tool, Some(dir))
+        })
+    }
+
+    /// The configuration file of ours.
+    pub fn configuration(&self) -> String {
+        let dir = self.dir.as_ref().expect("because only svnserve has none");
+        fs::read_to_string(dir.path().join("sven.toml")).unwrap_or_default()
+    }
+
     /// The requests that a server which speaks HTTP has answered: one line each, which begins with the method. Both servers
     /// write a line when the answer has gone, which may be after the client has seen its end.
     pub fn requests(&self) -> Vec<String> {
@@ -168,13 +216,7 @@ impl Server {
                 Transport::HttpV1 => (&[][..], "SVNAdvertiseV2Protocol off\n".to_owned()),
                 Transport::Http | Transport::Svn => (&[][..], String::new()),
             };
-            for module in LOADED.iter().chain(modules) {
-                let file = format!("{MODULES}/mod_{module}.so");
-                // What is no file is built in.
-                if Path::new(&file).exists() {
-                    conf.push_str(&format!("LoadModule {module}_module {file}\n"));
-                }
-            }
+            conf.push_str(&self::modules(modules));
             let (tls, v1) = match site.transport {
                 Transport::Https => (lines.as_str(), ""),
                 _ => ("", lines.as_str()),
@@ -198,6 +240,31 @@ impl Server {
                 .arg(dir.path().join("httpd.conf"));
             (tool, Some(dir))
         })
+    }
+}
+
+/// Lines that load what a server for Subversion takes, and `more`.
+fn modules(more: &[&str]) -> String {
+    let mut lines = String::new();
+    for module in LOADED.iter().chain(more) {
+        let file = format!("{MODULES}/mod_{module}.so");
+        // What is no file is built in.
+        if Path::new(&file).exists() {
+            lines.push_str(&format!("LoadModule {module}_module {file}\n"));
+        }
+    }
+    lines
+}
+
+fn placed(lines: &str, folder: &Path, port: u16) -> String {
+    lines
+        .replace("@FOLDER", &folder.display().to_string())
+        .replace("@PORT", &port.to_string())
+}
+
+fn write(folder: &Path, files: &[(&str, &str)], conf: (&str, &str)) {
+    for (name, text) in files.iter().chain([&conf]) {
+        fs::write(folder.join(name), text).expect("because the folder is ours");
     }
 }
 

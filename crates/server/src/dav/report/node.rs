@@ -12,6 +12,7 @@ use wire::dav::xml::Element;
 
 use super::{Outcome, bad_request, base_path, below, no_revision};
 use crate::dav::fault::Fault;
+use crate::dav::recursion;
 use crate::dav::visit::Visit;
 use crate::http::Reply;
 use crate::oplog;
@@ -90,6 +91,7 @@ pub(super) fn inherited_props(visit: &mut Visit<'_>, reply: &mut Reply, root: &E
 pub(super) fn list(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> Outcome {
     let request = ListReport::parse(root)?;
     let path = below(visit, &request.path)?;
+    recursion::admit_list(visit, &path, request.depth)?;
     visit.log_operation(|| oplog::list(&path, request.rev, request.depth, request.patterns.as_deref()));
     let rev = request.rev.ok_or_else(|| Fault::from(no_revision()))?;
     let fields = request.fields;

@@ -9,11 +9,13 @@ use wire::dav::uri::Resource;
 use wire::dav::xml::Element;
 
 use super::{Outcome, svndiff};
+use crate::dav::recursion;
 use crate::dav::visit::Visit;
 use crate::http::Reply;
 use crate::svn::encoded;
 
 pub(super) fn replay(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> Outcome {
+    recursion::admit_replay(visit)?;
     let of = match &visit.resource {
         Resource::Revision(rev) | Resource::Baseline(rev) => Some(*rev),
         _ => None,

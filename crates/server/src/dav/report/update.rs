@@ -14,6 +14,7 @@ use wire::dav::uri::Resource;
 
 use super::{Body, Outcome, svndiff};
 use crate::dav::fault::Fault;
+use crate::dav::recursion::ReportGuard;
 use crate::dav::visit::Visit;
 use crate::http::{Bulk, Reply};
 use crate::oplog;
@@ -137,6 +138,7 @@ fn read(visit: &Visit<'_>, mut body: Body) -> Result<(UpdateRequest, Report, boo
     let mut request = UpdateRequest::new(root);
     let mut report = None;
     let (mut entries, mut start_empty) = (0u64, false);
+    let mut guard = ReportGuard::default();
     while let Some(child) = body.next_child()? {
         let item = request.take(child)?;
         if item == UpdateItem::Option {
@@ -154,6 +156,7 @@ fn read(visit: &Visit<'_>, mut body: Body) -> Result<(UpdateRequest, Report, boo
                 return Err(Error::new(Code::FS_NO_SUCH_REVISION, message).into());
             }
             UpdateItem::Entry(entry) => {
+                guard.entry(visit, &request, &entry)?;
                 entries += 1;
                 start_empty = entry.start_empty;
                 take(report, entry)?;
@@ -162,6 +165,7 @@ fn read(visit: &Visit<'_>, mut body: Body) -> Result<(UpdateRequest, Report, boo
             UpdateItem::Option => {}
         }
     }
+    guard.whole(visit, &request)?;
     let report = match report {
         Some(report) => report,
         None => begin(visit, &request)?,

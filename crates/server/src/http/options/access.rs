@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use repos::config::{AuthzFiles, UsernameCase};
 
+use super::Require;
+
 /// Who may come in, and as whom.
 #[derive(Clone, Debug)]
 pub struct AccessRules {
@@ -21,6 +23,12 @@ pub struct AccessRules {
     /// How long a password that was found right counts as right without looking again: slow hashes and directories are
     /// asked once in that time. Files that change count at once.
     pub remember: Duration,
+    /// Groups of users beside those of a directory, for `require` (`AuthGroupFile`).
+    pub group_file: Option<PathBuf>,
+    /// Who may come in at all (`Require`).
+    pub require: Option<Require>,
+    /// In place of `require`, for methods that do not only look (`LimitExcept GET PROPFIND OPTIONS REPORT`).
+    pub require_write: Option<Require>,
     /// Who has not said a name may do what the rules grant to anybody (`Satisfy Any`, `AuthzSVNAnonymous On`).
     pub anonymous: bool,
     /// Who says a name is not asked to prove it where anybody may do the same (`AuthzSVNNoAuthWhenAnonymousAllowed`).
@@ -44,6 +52,9 @@ impl Default for AccessRules {
             basic: true,
             digest: false,
             remember: Duration::from_secs(5 * 60),
+            group_file: None,
+            require: None,
+            require_write: None,
             anonymous: true,
             no_auth_when_anonymous: false,
             authz: None,

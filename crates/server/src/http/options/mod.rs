@@ -1,6 +1,9 @@
 //! What the HTTP side of a server is told: which repositories stand at which URLs, under which rules.
 
 mod access;
+mod recursion;
+mod redirect;
+mod require;
 mod tls;
 
 use std::path::PathBuf;
@@ -8,6 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use access::{AccessRules, Ldap, LdapGroups, LdapScope, Provider, Secret};
+pub use recursion::Recursion;
+pub use redirect::Redirect;
+pub(crate) use require::{LoggedIn, RequireVerdict};
+pub use require::{Network, Require};
 pub use tls::{ClientCertificates, TlsOptions, TlsVersion};
 use wire::dav::xml;
 
@@ -16,6 +23,8 @@ use wire::dav::xml;
 pub struct HttpOptions {
     /// Where repositories are found; the longest prefix that fits a request counts.
     pub locations: Vec<Arc<Location>>,
+    /// What has moved; the first that fits a request counts, before any location.
+    pub redirects: Vec<Redirect>,
     /// Compression of text deltas, 0 to 9 as `SVNCompressionLevel`.
     pub compression: u8,
     /// Level of gzip for answers that clients take compressed; `None` sends them as they are.
@@ -57,6 +66,8 @@ pub struct Location {
     pub advertise_v2: bool,
     /// Environment of hooks; by default the repository's own file (`SVNHooksEnv`).
     pub hooks_env: Option<PathBuf>,
+    /// Paths on which recursive actions are refused (mod_dontdothat).
+    pub recursion: Option<Recursion>,
     /// Who may come in. `None`: each repository's own `svnserve.conf` says it.
     pub access: Option<AccessRules>,
     /// Shown to whoever is asked for a password where a repository's own file says who may come in, in place of what that says.
@@ -82,6 +93,7 @@ impl Location {
             bulk: Bulk::On,
             advertise_v2: true,
             hooks_env: None,
+            recursion: None,
             access: None,
             realm: None,
             read_only: false,

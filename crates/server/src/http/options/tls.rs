@@ -11,6 +11,11 @@ pub struct TlsOptions {
     pub key: PathBuf,
     /// Who vouches for clients' certificates, in PEM.
     pub client_ca: Option<PathBuf>,
+    /// Lists of certificates of clients that were revoked, in PEM or DER. With any, each certificate that a client shows must be
+    /// of an authority whose list is among them, is not too old, and does not name it.
+    pub client_crls: Vec<PathBuf>,
+    /// Whether the authorities between a client's certificate and `client_ca` are looked up in the lists as well.
+    pub check_whole_chain: bool,
     /// Whether clients show certificates.
     pub client: ClientCertificates,
     /// The oldest version that is spoken.

@@ -1,0 +1,275 @@
+//! Random set-ups of Apache, imported: who may do what where is the same on both servers.
+//!
+//! Each round makes one configuration with many locations, whose access is decided by random `Require` lines and sections, access
+//! files, `Satisfy` and `<Limit>`; Apache reads it, `sven import-config` translates it, and every user asks every path by several methods. A
+//! round in the ordinary suite is short; `RULES=100 RULES_SEED=7 cargo test -p cli --test interop random_set_ups` runs more.
+
+use std::fmt::Write as _;
+
+use testkit::history::Random;
+use testkit::server::Server;
+use testkit::{Tool, scratch};
+
+use super::ask::ask;
+
+const USERS: &[(&str, &str)] = &[
+    ("", ""),
+    ("alice", "secret"),
+    ("bob", "pw"),
+    ("carol", "pw"),
+    ("alice", "wrong"),
+    ("mallory", "pw"),
+];
+
+const FILES: &[(&str, &str)] = &[
+    (
+        "users",
+        "alice:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\nbob:{SHA}GpHWL3ymc5liWkNopqtdSjuqYHM=\n\
+         carol:{SHA}GpHWL3ymc5liWkNopqtdSjuqYHM=\n",
+    ),
+    ("members", "dev: alice bob\nops: carol\nempty:\n"),
+    (
+        "open",
+        "[/]\n* = r\nalice = rw\n[/shut]\n* =\nalice = rw\n[/carol]\n* =\ncarol = rw\nalice = r\n",
+    ),
+    (
+        "closed",
+        "[groups]\ndev = alice, bob\n[/]\n$authenticated = r\n[/shut]\n@dev = rw\n~@dev =\n[r:/carol]\ncarol = rw\n* = r\n",
+    ),
+];
+
+const ASKED: &[(&str, &str)] = &[
+    ("GET", "/r/open/"),
+    ("GET", "/r/shut/"),
+    ("GET", "/r/carol/"),
+    ("PROPFIND", "/r/shut"),
+    ("OPTIONS", "/r/open"),
+    ("MKCOL", "/r/open/x"),
+    ("MKCOL", "/r/shut/x"),
+    ("MKCOL", "/r/carol/x"),
+    ("PUT", "/r/open/x"),
+    ("PROPPATCH", "/r/carol"),
+    ("MERGE", "/r"),
+    ("LOCK", "/r/shut/x"),
+];
+
+/// Makes locations.
+struct Maker {
+    random: Random,
+    /// No condition that a request fulfils without a user: with `Satisfy Any` and `AuthzSVNAnonymous Off` Apache then
+    /// does not ask the access file, which ours always does.
+    users_only: bool,
+}
+
+impl Maker {
+    fn one_of<'a>(&mut self, all: &[&'a str]) -> &'a str {
+        all[self.random.below(all.len())]
+    }
+
+    fn chance(&mut self, of: usize) -> bool {
+        self.random.below(of) == 0
+    }
+
+    fn positive(&mut self) -> String {
+        const USERS: &[&str] = &[
+            "valid-user",
+            "user alice",
+            "user bob carol",
+            "group dev",
+            "group ops empty",
+        ];
+        const ALL: &[&str] = &[
+            "valid-user",
+            "valid-user",
+            "user alice",
+            "user bob carol",
+            "group dev",
+            "group ops empty",
+            "ip 127.0.0.1",
+            "ip 127",
+            "ip 10.0.0.0/8",
+            "ip 127.0.0.0/255.0.0.0 10.1",
+            "all granted",
+            "all denied",
+            "local",
+        ];
+        let condition = self.one_of(if self.users_only { USERS } else { ALL });
+        format!("Require {condition}\n")
+    }
+
+    /// Something that may grant.
+    fn branch(&mut self, depth: u32) -> String {
+        match self.random.below(if depth == 0 { 1 } else { 4 }) {
+            0 | 1 => self.positive(),
+            2 => {
+                let mut text = String::from("<RequireAny>\n");
+                for _ in 0..=self.random.below(3) {
+                    text += &self.branch(depth - 1);
+                }
+                text + "</RequireAny>\n"
+            }
+            _ => {
+                let mut text = String::from("<RequireAll>\n");
+                for _ in 0..=self.random.below(2) {
+                    text += &self.branch(depth - 1);
+                }
+                match self.random.below(if self.users_only { 1 } else { 4 }) {
+                    _ if self.users_only => {}
+                    0 => {
+                        text += self.one_of(&[
+                            "Require not user bob\n",
+                            "Require not group dev ops\n",
+                            "Require not ip 10.0.0.0/8\n",
+                            "Require not ip 127.0.0.1\n",
+                        ])
+                    }
+                    1 => {
+                        text += "<RequireNone>\n";
+                        for _ in 0..=self.random.below(2) {
+                            text += self.one_of(&[
+                                "Require user carol\n",
+                                "Require group dev\n",
+                                "Require ip 10.1\n",
+                                "Require user alice bob\n",
+                            ]);
+                        }
+                        text += "</RequireNone>\n";
+                    }
+                    _ => {}
+                }
+                text + "</RequireAll>\n"
+            }
+        }
+    }
+
+    /// The lines of a location.
+    fn location(&mut self) -> String {
+        let mut text = String::from(
+            "DAV svn\nSVNParentPath REPOSITORIES\nAuthType Basic\nAuthName x\nAuthUserFile \"@FOLDER/users\"\n\
+             AuthGroupFile \"@FOLDER/members\"\n",
+        );
+        self.users_only = false;
+        if self.chance(2) {
+            let file = self.one_of(&["open", "closed"]);
+            _ = writeln!(text, "AuthzSVNAccessFile \"@FOLDER/{file}\"");
+            if self.chance(8) {
+                text += "AuthzSVNAnonymous Off\n";
+                self.users_only = true;
+            }
+        }
+        // With both Apache lets everybody in and asks the access file nothing.
+        if !self.users_only && self.chance(7) {
+            text += "Satisfy Any\n";
+            self.users_only = true;
+        }
+        if !self.users_only && self.chance(4) {
+            let section = self.one_of(&["Limit", "LimitExcept"]);
+            _ = writeln!(text, "<{section} GET PROPFIND OPTIONS REPORT>");
+            text += &self.positive();
+            _ = writeln!(text, "</{section}>");
+            if self.chance(2) {
+                return text;
+            }
+        }
+        for _ in 0..=self.random.below(2) {
+            text += &self.branch(2);
+        }
+        text
+    }
+}
+
+fn authorization(user: &str, password: &str) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::from("Basic ");
+    for three in format!("{user}:{password}").as_bytes().chunks(3) {
+        let bits = three
+            .iter()
+            .fold(0_u32, |bits, byte| bits << 8 | u32::from(*byte))
+            << (8 * (3 - three.len()));
+        for at in 0..4 {
+            let digit = DIGITS[(bits >> (18 - 6 * at)) as usize & 63];
+            out.push(if at <= three.len() { char::from(digit) } else { '=' });
+        }
+    }
+    out
+}
+
+fn round(seed: u64, count: usize) -> Vec<String> {
+    let folder = scratch();
+    let parent = folder.path();
+    Tool::new("svnadmin").arg("create").arg(parent.join("r")).ok();
+    let urls = ["open", "shut", "carol"].map(|name| format!("file://{}/r/{name}", parent.display()));
+    Tool::new("svn")
+        .args(["mkdir", "-q", "-m", "made for a test"])
+        .args(&urls)
+        .ok();
+    let mut maker = Maker {
+        random: Random::new(seed),
+        users_only: false,
+    };
+    let locations: Vec<String> = (0..count).map(|_| maker.location()).collect();
+    let mut lines = String::new();
+    for (at, location) in locations.iter().enumerate() {
+        let location = location.replace("REPOSITORIES", &parent.display().to_string());
+        _ = write!(lines, "<Location /l{at}>\n{location}</Location>\n");
+    }
+    let theirs = Server::apache_with(&lines, FILES);
+    let ours = Server::imported(&lines, FILES);
+    let mut wrong = Vec::new();
+    for (at, location) in locations.iter().enumerate() {
+        for (user, password) in USERS {
+            for (method, path) in ASKED {
+                let proof = authorization(user, password);
+                let mut headers = Vec::new();
+                if *method == "PROPFIND" {
+                    headers.push(("Depth", "0"));
+                }
+                if !user.is_empty() {
+                    headers.push(("Authorization", &proof));
+                }
+                let path = format!("/l{at}{path}");
+                let [theirs, ours] = [&theirs, &ours].map(|server| {
+                    let status = ask(server.port(), method, &path, &headers, "").status;
+                    match (*method, status) {
+                        ("GET" | "PROPFIND" | "OPTIONS", _) | (_, 401 | 403 | 500) => status,
+                        // Who is let in hears what is wrong with such a request, which is not our subject.
+                        _ => 0,
+                    }
+                });
+                // What they cannot make sense of themselves.
+                if theirs != ours && theirs != 500 {
+                    wrong.push(format!(
+                        "seed {seed}: {user}:{password} {method} {path}: theirs {theirs}, ours {ours}\n{location}"
+                    ));
+                }
+            }
+        }
+    }
+    if std::env::var_os("RULES_ALL").is_some() {
+        wrong.iter().for_each(|one| eprintln!("{one}"));
+    }
+    if !wrong.is_empty() {
+        wrong.push(ours.configuration());
+    }
+    wrong
+}
+
+#[test]
+fn random_set_ups_let_the_same_users_in() {
+    let number = |name: &str, default: u64| {
+        let given = std::env::var(name).ok().and_then(|text| text.parse().ok());
+        given.unwrap_or(default)
+    };
+    let (seed, rounds) = (number("RULES_SEED", 1), number("RULES", 1));
+    for seed in seed..seed + rounds {
+        let count = if rounds > 1 { 100 } else { 25 };
+        let wrong = round(seed, count);
+        assert!(
+            wrong.is_empty(),
+            "{} differ, such as\n{}\n{}",
+            wrong.len() - 1,
+            wrong[0],
+            wrong[wrong.len() - 1]
+        );
+    }
+}

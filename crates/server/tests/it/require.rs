@@ -1,0 +1,99 @@
+//! Who may use a location at all, also where answers are cached and connections are used by several users in turn.
+
+use server::http::{AccessRules, Provider};
+use testkit::Tool;
+
+use super::auth::basic;
+use super::site::{Site, request, status_of};
+
+fn site(change: impl FnOnce(&mut AccessRules)) -> Site {
+    Site::new(|plan, folder| {
+        let file = folder.join("users");
+        for user in ["alice", "bob"] {
+            let create = if file.exists() { "-bs" } else { "-bcs" };
+            Tool::new("htpasswd")
+                .arg(create)
+                .arg(&file)
+                .args([user, "pw"])
+                .ok();
+        }
+        std::fs::write(folder.join("groups"), "dev: alice\n").expect("written");
+        let mut access = AccessRules {
+            providers: [Provider::Htpasswd(file)].into(),
+            group_file: Some(folder.join("groups")),
+            ..AccessRules::default()
+        };
+        change(&mut access);
+        plan.access = Some(access);
+    })
+}
+
+#[test]
+fn what_one_user_got_is_not_sent_to_another() {
+    let site = site(|access| access.require = Some("group dev".parse().expect("a condition")));
+    let mut client = site.connect();
+    let mut get = |user: Option<&str>| {
+        let proof = user.map_or(String::new(), |user| basic(user, "pw"));
+        client.send(request("GET", "/repo/trunk/a.txt", &proof));
+        status_of(&client.answer().0)
+    };
+    for _ in 0..3 {
+        for _ in 0..3 {
+            assert_eq!(get(Some("alice")), 200);
+        }
+        assert_eq!(get(Some("bob")), 401);
+        assert_eq!(get(None), 401);
+    }
+    // The list of repositories asks for the same.
+    for (user, status) in [("alice", 200), ("bob", 401)] {
+        assert_eq!(site.ask("GET", "/", &basic(user, "pw")).0, status, "{user}");
+    }
+    assert_eq!(site.ask("GET", "/", "").0, 401);
+    std::fs::write(site.path("groups"), "dev: bob\n").expect("written");
+    assert_eq!(site.ask("GET", "/repo/trunk/a.txt", &basic("alice", "pw")).0, 401);
+    assert_eq!(site.ask("GET", "/repo/trunk/a.txt", &basic("bob", "pw")).0, 200);
+    std::fs::remove_file(site.path("groups")).expect("it is there");
+    assert_eq!(site.ask("GET", "/repo/trunk/a.txt", &basic("bob", "pw")).0, 500);
+}
+
+#[test]
+fn who_may_write_may_not_read_because_of_that() {
+    let site = site(|access| {
+        access.require = Some("user alice".parse().expect("a condition"));
+        access.require_write = Some("anyone".parse().expect("a condition"));
+    });
+    let mut client = site.connect();
+    for _ in 0..3 {
+        client.send(request("MKCOL", "/repo/trunk/x", ""));
+        assert_eq!(
+            status_of(&client.answer().0),
+            409,
+            "let in, and told that this is no way to write"
+        );
+        client.send(request("GET", "/repo/trunk/a.txt", ""));
+        assert_eq!(status_of(&client.answer().0), 401);
+    }
+}
+
+#[test]
+fn addresses_and_logins_can_both_be_asked_for() {
+    for (require, anonymous, statuses) in [
+        ("ip 127.0.0.0/8", true, [200, 200]),
+        ("ip 127.0.0.0/8", false, [401, 200]),
+        ("ip 10.0.0.0/8", true, [403, 403]),
+        ("valid-user and ip 127", true, [401, 200]),
+        ("valid-user and ip 10", true, [403, 403]),
+        ("nobody", true, [403, 403]),
+    ] {
+        let site = site(|access| {
+            access.anonymous = anonymous;
+            access.require = Some(require.parse().expect("a condition"));
+        });
+        let ask = |proof: &str| site.ask("GET", "/repo/trunk/a.txt", proof).0;
+        assert_eq!(
+            [ask(""), ask(&basic("bob", "pw"))],
+            statuses,
+            "{require} {anonymous}"
+        );
+    }
+}
