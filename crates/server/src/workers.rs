@@ -31,7 +31,7 @@ const STACK: usize = 1 << 20;
 /// Most threads that may wait for their peers beside those that work.
 const AWAY: usize = 8192;
 /// Most of them that wait for peers of one address.
-const AWAY_EACH: u64 = AWAY as u64 / 4;
+const AWAY_EACH: u64 = AWAY as u64 / 8;
 
 pub(crate) struct Workers {
     limits: Threads,

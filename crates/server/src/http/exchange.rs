@@ -87,7 +87,7 @@ pub(super) async fn exchange(
     let (head, answered) = oneshot::channel();
     let reply = Reply::new(head, bodiless, patience, gzip);
     // Its end is seen by the channels.
-    crew.submit(move || answer(&service, kind, request, reply));
+    crew.submit(address, move || answer(&service, kind, request, reply));
     let response = answered.await.unwrap_or_else(|_| nothing_said());
     Ok(response.map(|body| SentBody { body, sending }))
 }
