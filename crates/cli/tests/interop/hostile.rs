@@ -3,6 +3,9 @@
 //! What a server holds is read from `/proc`: threads, open files, memory. Nothing here depends on how fast the machine
 //! is: times are generous, and whatever takes time is waited for.
 
+mod attacks;
+mod load;
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;

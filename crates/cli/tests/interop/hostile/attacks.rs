@@ -1,0 +1,393 @@
+//! What hostile peers do: one entry for each way to hold a server's memory, threads, connections or processors.
+
+use super::load::Target;
+
+/// Where an attack comes in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    Svn,
+    Http,
+    Tls,
+    Metrics,
+}
+
+/// What a peer does once it is connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// It sends its bytes and stays.
+    Hold,
+    /// As `Hold`, and its system takes little of the answer.
+    Unread,
+    /// It sends its bytes, hears something, goes, and comes again.
+    Repeat,
+}
+
+/// One attack.
+pub struct Attack {
+    pub name: &'static str,
+    pub entry: Entry,
+    pub way: Way,
+    /// How many different messages there are.
+    pub kinds: usize,
+    /// What the peers of a kind send.
+    pub says: fn(&Target, usize) -> Vec<u8>,
+    /// Each request needs much of a processor: there are few.
+    pub is_costly: bool,
+    /// What it may cost besides what each connection may, bytes.
+    pub more_memory: usize,
+}
+
+const fn attack(name: &'static str, entry: Entry, way: Way, says: fn(&Target, usize) -> Vec<u8>) -> Attack {
+    Attack {
+        name,
+        entry,
+        way,
+        kinds: 1,
+        says,
+        is_costly: false,
+        more_memory: 0,
+    }
+}
+
+pub const ATTACKS: &[Attack] = &[
+    attack("http: nothing", Entry::Http, Way::Hold, |_, _| Vec::new()),
+    attack("http: half a head", Entry::Http, Way::Hold, |_, _| {
+        b"REPORT /r HTTP/1.1\r\nHost: x\r\nX: ".to_vec()
+    }),
+    attack("http: long half heads", Entry::Http, Way::Hold, |_, _| {
+        format!(
+            "GET /r HTTP/1.1\r\nHost: x\r\n{}X: ",
+            format!("X: {}\r\n", "y".repeat(600)).repeat(60)
+        )
+        .into_bytes()
+    }),
+    Attack {
+        kinds: METHODS.len(),
+        ..attack(
+            "http: half bodies of all methods",
+            Entry::Http,
+            Way::Hold,
+            |_, kind| request(METHODS[kind], "/r/lines", "Content-Length: 4000\r\n", "<x>"),
+        )
+    },
+    Attack {
+        kinds: REPORTS.len(),
+        ..attack(
+            "http: half reports of all kinds",
+            Entry::Http,
+            Way::Hold,
+            |_, kind| {
+                let body = format!("<S:{} xmlns:S=\"svn:\">", REPORTS[kind]);
+                request("REPORT", "/r/!svn/bc/1", "Content-Length: 4000\r\n", &body)
+            },
+        )
+    },
+    attack(
+        "http: bodies announced, never sent",
+        Entry::Http,
+        Way::Hold,
+        |_, _| {
+            request(
+                "REPORT",
+                "/r/!svn/bc/1",
+                "Expect: 100-continue\r\nContent-Length: 4000\r\n",
+                "",
+            )
+        },
+    ),
+    attack("http: chunks of one byte", Entry::Http, Way::Hold, |_, _| {
+        request(
+            "REPORT",
+            "/r/!svn/bc/1",
+            "Transfer-Encoding: chunked\r\n",
+            &"1\r\n<\r\n".repeat(3000),
+        )
+    }),
+    Attack {
+        kinds: REPORTS.len(),
+        more_memory: 256 << 20,
+        ..attack(
+            "http: reports of small elements",
+            Entry::Http,
+            Way::Hold,
+            |_, kind| elements(REPORTS[kind], "", 260_000),
+        )
+    },
+    Attack {
+        more_memory: 256 << 20,
+        ..attack(
+            "http: elements in a long namespace",
+            Entry::Http,
+            Way::Hold,
+            |_, _| {
+                elements(
+                    "log-report",
+                    &format!(" xmlns=\"{}\"", "u".repeat(500_000)),
+                    100_000,
+                )
+            },
+        )
+    },
+    Attack {
+        more_memory: 256 << 20,
+        ..attack(
+            "http: half a long report of a working copy",
+            Entry::Http,
+            Way::Hold,
+            |_, _| {
+                let entry = "<S:entry rev=\"1\">a/b</S:entry>";
+                let body = format!(
+                    "<S:update-report xmlns:S=\"svn:\"><S:src-path>/r</S:src-path>{}",
+                    entry.repeat(60_000)
+                );
+                request("REPORT", "/r/!svn/me", "Content-Length: 90000000\r\n", &body)
+            },
+        )
+    },
+    attack(
+        "http: readers that do not read a file",
+        Entry::Http,
+        Way::Unread,
+        |_, _| request("GET", "/r/big", "", ""),
+    ),
+    attack(
+        "http: readers that do not read a report",
+        Entry::Http,
+        Way::Unread,
+        |_, _| {
+            let body = "<S:file-revs-report xmlns:S=\"svn:\"><S:start-revision>1</S:start-revision>\
+                    <S:end-revision>1</S:end-revision><S:path>big</S:path></S:file-revs-report>";
+            request(
+                "REPORT",
+                "/r/!svn/bc/1",
+                &format!("Content-Length: {}\r\n", body.len()),
+                body,
+            )
+        },
+    ),
+    attack(
+        "http: many requests at once, answers not read",
+        Entry::Http,
+        Way::Unread,
+        |_, _| request("PROPFIND", "/r/", "Depth: 1\r\n", "").repeat(300),
+    ),
+    Attack {
+        is_costly: true,
+        kinds: 4,
+        more_memory: 256 << 20,
+        ..attack(
+            "http: pages that are hard to make",
+            Entry::Http,
+            Way::Hold,
+            |_, kind| {
+                let pages = [
+                    "/r/?view=revision&p=2",
+                    "/r/ends?view=file",
+                    "/r/lines?view=blame",
+                    "/r/lines?view=log",
+                ];
+                request("GET", pages[kind], "Accept: text/html\r\n", "")
+            },
+        )
+    },
+    attack("http: wrong passwords", Entry::Http, Way::Repeat, |_, _| {
+        request(
+            "OPTIONS",
+            "/closed/r",
+            "Authorization: Basic YWxpY2U6d3Jvbmc=\r\n",
+            "",
+        )
+    }),
+    attack(
+        "http: connections that come and go",
+        Entry::Http,
+        Way::Repeat,
+        |_, _| b"\r\n".to_vec(),
+    ),
+    attack("https: half a handshake", Entry::Tls, Way::Hold, |_, _| {
+        b"\x16\x03\x01\x02\x00\x01\x00\x01".to_vec()
+    }),
+    attack("metrics: half a head", Entry::Metrics, Way::Hold, |_, _| {
+        b"GET /-/metrics HTTP/1.1\r\n".to_vec()
+    }),
+    attack("svn: nothing", Entry::Svn, Way::Hold, |_, _| Vec::new()),
+    attack("svn: half a greeting", Entry::Svn, Way::Hold, |_, _| {
+        b"( 2 ( edit-pipeline ) 60000:svn://".to_vec()
+    }),
+    attack(
+        "svn: no answer to the question for a name",
+        Entry::Svn,
+        Way::Hold,
+        |target, _| greeting(target),
+    ),
+    attack(
+        "svn: a long answer to that",
+        Entry::Svn,
+        Way::Hold,
+        |target, _| [greeting(target), b"( 16000000:".to_vec(), vec![b'x'; 15_000_000]].concat(),
+    ),
+    attack("svn: half a command", Entry::Svn, Way::Hold, |target, _| {
+        said(target, "( get-latest-rev ( ")
+    }),
+    Attack {
+        more_memory: 256 << 20,
+        ..attack("svn: half a long command", Entry::Svn, Way::Hold, |target, _| {
+            [said(target, "( get-file ( 16000000:"), vec![b'x'; 15_000_000]].concat()
+        })
+    },
+    attack(
+        "svn: an update without its report",
+        Entry::Svn,
+        Way::Hold,
+        |target, _| said(target, "( update ( ( ) 0: true infinity false ) ) "),
+    ),
+    attack(
+        "svn: an update with half its report",
+        Entry::Svn,
+        Way::Hold,
+        |target, _| {
+            said(
+                target,
+                "( status ( 0: true ( ) infinity ) ) ( set-path ( 0: 1 false ) ) ( set-path ( 5:a/",
+            )
+        },
+    ),
+    Attack {
+        more_memory: 256 << 20,
+        ..attack(
+            "svn: half a report of many entries",
+            Entry::Svn,
+            Way::Hold,
+            |target, _| {
+                let entries: String = (0..40_000)
+                    .map(|n| format!("( set-path ( 8:d/{n:06} 0 false ) ) "))
+                    .collect();
+                said(
+                    target,
+                    &format!(
+                        "( update ( ( ) 0: true infinity false ) ) ( set-path ( 0: 1 false ) ) {entries}"
+                    ),
+                )
+            },
+        )
+    },
+    attack(
+        "svn: readers that do not read an update",
+        Entry::Svn,
+        Way::Unread,
+        |target, _| {
+            said(
+                target,
+                "( update ( ( ) 0: true infinity false ) ) ( set-path ( 0: 0 true ) ) ( finish-report ( ) ) ",
+            )
+        },
+    ),
+    attack(
+        "svn: readers that do not read a file's revisions",
+        Entry::Svn,
+        Way::Unread,
+        |target, _| said(target, "( get-file-revs ( 3:big ( 1 ) ( 1 ) false ) ) "),
+    ),
+    Attack {
+        is_costly: true,
+        more_memory: 256 << 20,
+        kinds: 2,
+        ..attack(
+            "svn: long lists",
+            Entry::Svn,
+            Way::Hold,
+            |target, kind| match kind {
+                0 => said(
+                    target,
+                    &format!("( get-locations ( 5:lines 1 ( {}) ) ) ", "1 ".repeat(1_000_000)),
+                ),
+                _ => said(
+                    target,
+                    &format!(
+                        "( log ( ( {}) ( 1 ) ( 1 ) true false ) ) ",
+                        "5:lines ".repeat(100_000)
+                    ),
+                ),
+            },
+        )
+    },
+    attack(
+        "svn: many commands at once, answers not read",
+        Entry::Svn,
+        Way::Unread,
+        |target, _| said(target, &"( get-dir ( 0: ( 1 ) true true ) ) ".repeat(2000)),
+    ),
+    attack(
+        "svn: connections that come and go",
+        Entry::Svn,
+        Way::Repeat,
+        |_, _| b"( 2 ( ) 1:x ) ".to_vec(),
+    ),
+];
+
+const METHODS: [&str; 16] = [
+    "GET",
+    "PROPFIND",
+    "PROPPATCH",
+    "REPORT",
+    "MERGE",
+    "LOCK",
+    "POST",
+    "OPTIONS",
+    "MKACTIVITY",
+    "CHECKOUT",
+    "PUT",
+    "DELETE",
+    "MKCOL",
+    "COPY",
+    "MOVE",
+    "UNLOCK",
+];
+
+const REPORTS: [&str; 12] = [
+    "log-report",
+    "update-report",
+    "replay-report",
+    "file-revs-report",
+    "get-locations",
+    "get-location-segments",
+    "get-deleted-rev-report",
+    "mergeinfo-report",
+    "get-locks-report",
+    "inherited-props-report",
+    "list-report",
+    "dated-rev-report",
+];
+
+fn request(method: &str, path: &str, head: &str, body: &str) -> Vec<u8> {
+    format!("{method} {path} HTTP/1.1\r\nHost: x\r\n{head}\r\n{body}").into_bytes()
+}
+
+fn elements(report: &str, attributes: &str, count: usize) -> Vec<u8> {
+    let body = format!(
+        "<S:{report} xmlns:S=\"svn:\"{attributes}>{}</S:{report}>",
+        "<a/>".repeat(count)
+    );
+    request(
+        "REPORT",
+        "/r/!svn/bc/1",
+        &format!("Content-Length: {}\r\n", body.len()),
+        &body,
+    )
+}
+
+fn greeting(target: &Target) -> Vec<u8> {
+    let url = format!("svn://127.0.0.1:{}/r", target.svn.port());
+    let words = "edit-pipeline svndiff1 absent-entries depth mergeinfo log-revprops";
+    format!("( 2 ( {words} ) {}:{url} 4:test ( ) ) ", url.len()).into_bytes()
+}
+
+/// What a client sends that has come in without a name.
+fn said(target: &Target, commands: &str) -> Vec<u8> {
+    [
+        &greeting(target)[..],
+        b"( ANONYMOUS ( 0: ) ) ",
+        commands.as_bytes(),
+    ]
+    .concat()
+}

@@ -1,0 +1,384 @@
+//! Any number of slow, half, huge and repeated requests against every entry point of a server, while a client from another
+//! address measures how long it waits and `/proc` tells what the server holds.
+//!
+//! The short run has a few peers for each attack. `SVEN_HOSTILE=9000` has as many as that, prints the table of `docs/LIMITS.md`,
+//! and `SVEN_HOSTILE_ONLY=NAME` chooses the attacks whose names contain NAME. A process may have 20,000 descriptors here, of
+//! which an attack has one for each peer.
+
+use std::fmt::Write as _;
+use std::io::{Read as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use socket2::{Domain, Socket, Type};
+use testkit::server::transport::certificate;
+use testkit::{Tool, scratch};
+
+use super::attacks::{ATTACKS, Attack, Entry, Way};
+
+/// Attackers come from here, the measuring client from there.
+const ATTACKER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 1);
+const CLIENT: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 9);
+
+/// How long the client may wait in any attack. An idle machine answers in milliseconds; this one runs other tests.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Peers of an attack whose requests are long: what the server takes of them is bounded, what they send is not.
+const LONG_PEERS: usize = 60;
+
+/// A server of all protocols.
+pub struct Target {
+    child: Child,
+    pub svn: SocketAddr,
+    pub http: SocketAddr,
+    https: SocketAddr,
+    metrics: SocketAddr,
+    _place: tempfile::TempDir,
+}
+
+impl Target {
+    fn start(repositories: &Path) -> Target {
+        let place = scratch();
+        let free = |_| {
+            let listener = TcpListener::bind((ATTACKER, 0)).expect("because the loopback is there");
+            listener.local_addr().expect("because it is bound")
+        };
+        let [svn, http, https, metrics] = [0; 4].map(free);
+        let pair = certificate();
+        let users = place.path().join("users");
+        // The password is `s3cret`, hashed as `htpasswd -B -C 10` does.
+        std::fs::write(
+            &users,
+            "alice:$2y$10$DphDmktc.eXEcvdLO/WiguQhbfE3caQyqhanm25fB/EHZoAdLXCw.\n",
+        )
+        .expect("because the folder is ours");
+        let parent = repositories.display();
+        let conf = format!(
+            "[listen]\nsvn = '{svn}'\nhttp = '{http}'\nhttps = '{https}'\n[metrics]\nlisten = '{metrics}'\n\
+             [serve]\nroot = '{parent}'\n[tls]\ncertificate = '{}'\nkey = '{}'\n[log]\nerror = '{}'\n\
+             [[location]]\npath = '/'\nparent = '{parent}'\n\
+             [[location]]\npath = '/closed'\nparent = '{parent}'\nanonymous = false\n\
+             [location.auth]\nhtpasswd-file = '{}'\n",
+            pair.certificate.display(),
+            pair.key.display(),
+            place.path().join("error.log").display(),
+            users.display(),
+        );
+        let file = place.path().join("sven.toml");
+        std::fs::write(&file, conf).expect("because the folder is ours");
+        let child = Command::new(testkit::tool::sven())
+            .args(["serve", "--config"])
+            .arg(&file)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("because it was built");
+        let target = Target {
+            child,
+            svn,
+            http,
+            https,
+            metrics,
+            _place: place,
+        };
+        let end = Instant::now() + Duration::from_secs(30);
+        while [svn, http, https, metrics]
+            .iter()
+            .any(|at| TcpStream::connect(at).is_err())
+        {
+            assert!(Instant::now() < end, "the server does not come up");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        target
+    }
+
+    fn address(&self, entry: Entry) -> SocketAddr {
+        match entry {
+            Entry::Svn => self.svn,
+            Entry::Http => self.http,
+            Entry::Tls => self.https,
+            Entry::Metrics => self.metrics,
+        }
+    }
+
+    /// Bytes of memory that it holds.
+    fn memory(&self) -> usize {
+        let text = std::fs::read_to_string(format!("/proc/{}/statm", self.child.id())).unwrap_or_default();
+        let pages = text
+            .split_whitespace()
+            .nth(1)
+            .and_then(|word| word.parse::<usize>().ok());
+        pages.expect("because it lives") * 4096
+    }
+
+    fn threads(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/task", self.child.id())).map_or(0, Iterator::count)
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        _ = self.child.kill();
+        _ = self.child.wait();
+    }
+}
+
+/// A connection from `source`.
+fn connect(source: Ipv4Addr, to: SocketAddr, window: Option<usize>) -> std::io::Result<TcpStream> {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
+    socket.bind(&SocketAddr::new(IpAddr::V4(source), 0).into())?;
+    if let Some(bytes) = window {
+        socket.set_recv_buffer_size(bytes)?;
+    }
+    socket.connect_timeout(&to.into(), PATIENCE)?;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    socket.set_write_timeout(Some(Duration::from_secs(3)))?;
+    Ok(socket.into())
+}
+
+/// Asks for one thing on a connection of its own; how long it took until `wanted` came.
+fn ask(to: SocketAddr, says: &[u8], wanted: &str) -> std::io::Result<Duration> {
+    let begun = Instant::now();
+    let mut socket = connect(CLIENT, to, None)?;
+    socket.write_all(says)?;
+    let (mut heard, mut piece) = (Vec::new(), [0; 4096]);
+    while !heard.windows(wanted.len()).any(|part| part == wanted.as_bytes()) {
+        match socket.read(&mut piece)? {
+            0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+            len => heard.extend_from_slice(&piece[..len]),
+        }
+    }
+    Ok(begun.elapsed())
+}
+
+/// What a client that does no harm waits: the middle and the longest of some requests over svn:// and http://. One that is not
+/// served waits for ever.
+fn latency(target: &Target) -> [[Duration; 2]; 2] {
+    let body = "<S:log-report xmlns:S=\"svn:\"><S:start-revision>1</S:start-revision>\
+                <S:end-revision>1</S:end-revision><S:path></S:path></S:log-report>";
+    let http = format!(
+        "REPORT /r/!svn/bc/1 HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let url = format!("svn://127.0.0.1:{}/r", target.svn.port());
+    let svn = format!(
+        "( 2 ( edit-pipeline ) {}:{url} 4:test ( ) ) ( ANONYMOUS ( 0: ) ) ( check-path ( 0: ( 1 ) ) ) ",
+        url.len()
+    );
+    let one = |to, says: &str, wanted| {
+        let mut all: Vec<Duration> = (0..samples())
+            .map(|_| ask(to, says.as_bytes(), wanted).unwrap_or(Duration::MAX))
+            .collect();
+        all.sort();
+        [all[all.len() / 2], all[all.len() - 1]]
+    };
+    [
+        one(target.svn, &svn, "( success ( dir ) )"),
+        one(target.http, &http, "</S:log-report>"),
+    ]
+}
+
+fn is_long_run() -> bool {
+    std::env::var_os("SVEN_HOSTILE").is_some()
+}
+
+fn samples() -> usize {
+    if is_long_run() { 20 } else { 4 }
+}
+
+/// What an attack has cost.
+struct Cost {
+    held: usize,
+    refused: usize,
+    before: usize,
+    peak: usize,
+    threads: usize,
+    /// Over svn:// and http://: the middle and the longest.
+    latency: [[Duration; 2]; 2],
+}
+
+fn run(attack: &Attack, count: usize, repositories: &Path) -> Cost {
+    let target = Target::start(repositories);
+    latency(&target);
+    let before = target.memory();
+    let says: Vec<Vec<u8>> = (0..attack.kinds)
+        .map(|kind| (attack.says)(&target, kind))
+        .collect();
+    let long = says.iter().any(|text| text.len() > 100_000) || attack.is_costly;
+    let count = if long { count.min(LONG_PEERS) } else { count };
+    let (over, refused, peak) = (
+        AtomicBool::new(false),
+        AtomicUsize::new(0),
+        AtomicUsize::new(before),
+    );
+    let hold = |first: usize| {
+        let mut held = Vec::new();
+        for number in (first..count).step_by(8) {
+            let window = (attack.way == Way::Unread).then_some(4096);
+            let opened = connect(ATTACKER, target.address(attack.entry), window).and_then(|mut socket| {
+                socket.write_all(&says[number % says.len()])?;
+                Ok(socket)
+            });
+            match opened {
+                Ok(socket) => held.push(socket),
+                Err(_) => _ = refused.fetch_add(1, Ordering::Relaxed),
+            }
+        }
+        held
+    };
+    let repeat = |first: usize| {
+        let mut number = first;
+        while !over.load(Ordering::Relaxed) {
+            number += 8;
+            if let Ok(mut socket) = connect(ATTACKER, target.address(attack.entry), None) {
+                _ = socket.write_all(&says[number % says.len()]);
+                _ = socket.set_read_timeout(Some(Duration::from_millis(500)));
+                _ = socket.read(&mut [0; 4096]);
+            }
+        }
+        Vec::new()
+    };
+    std::thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                peak.fetch_max(target.memory(), Ordering::Relaxed);
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        });
+        let work = |first| {
+            move || {
+                if attack.way == Way::Repeat {
+                    repeat(first)
+                } else {
+                    hold(first)
+                }
+            }
+        };
+        let peers: Vec<_> = (0..8).map(|first| scope.spawn(work(first))).collect();
+        let mut held: Vec<TcpStream> = Vec::new();
+        if attack.way == Way::Repeat {
+            std::thread::sleep(Duration::from_millis(if is_long_run() { 1000 } else { 200 }));
+            let latency = latency(&target);
+            over.store(true, Ordering::Relaxed);
+            peers
+                .into_iter()
+                .for_each(|peer| held.extend(peer.join().expect("no panic")));
+            watch.join().expect("no panic");
+            return Cost {
+                held: 8,
+                refused: 0,
+                before,
+                peak: peak.load(Ordering::Relaxed),
+                threads: target.threads(),
+                latency,
+            };
+        }
+        peers
+            .into_iter()
+            .for_each(|peer| held.extend(peer.join().expect("no panic")));
+        // What waits for longer than a second is another thread's.
+        std::thread::sleep(Duration::from_millis(if is_long_run() { 1500 } else { 100 }));
+        let latency = latency(&target);
+        over.store(true, Ordering::Relaxed);
+        watch.join().expect("no panic");
+        Cost {
+            held: held.len(),
+            refused: refused.load(Ordering::Relaxed),
+            before,
+            peak: peak.load(Ordering::Relaxed),
+            threads: target.threads(),
+            latency,
+        }
+    })
+}
+
+#[test]
+fn hostile_peers_disturb_no_others() {
+    let count = std::env::var("SVEN_HOSTILE")
+        .ok()
+        .and_then(|word| word.parse().ok());
+    let only = std::env::var("SVEN_HOSTILE_ONLY").unwrap_or_default();
+    let repositories = repositories();
+    let mut table = String::from(
+        "| attack | peers | cut off | memory before, peak (MiB) | threads | svn:// p50, max (ms) | http:// p50, max (ms) |\n\
+         |---|---|---|---|---|---|---|\n",
+    );
+    for attack in ATTACKS.iter().filter(|attack| attack.name.contains(&only)) {
+        let cost = run(attack, count.unwrap_or(16), &repositories);
+        let mib = |bytes: usize| bytes >> 20;
+        let [svn, http] = cost
+            .latency
+            .map(|[middle, longest]| format!("{}, {}", middle.as_millis(), longest.as_millis()));
+        let line = format!(
+            "| {} | {} | {} | {}, {} | {} | {svn} | {http} |",
+            attack.name,
+            cost.held,
+            cost.refused,
+            mib(cost.before),
+            mib(cost.peak),
+            cost.threads
+        );
+        if count.is_some() {
+            println!("{line}");
+        }
+        _ = writeln!(table, "{line}");
+        let is_served = cost.latency.iter().all(|[_, longest]| *longest < PATIENCE);
+        assert!(is_served, "another client was not served:\n{table}");
+        let most = (160 << 20)
+            + cost.held
+                * (if attack.way == Way::Unread {
+                    2 << 20
+                } else {
+                    96 << 10
+                })
+            + attack.more_memory;
+        assert!(cost.peak - cost.before <= most, "too much memory:\n{table}");
+    }
+}
+
+/// A folder with the repository `r`: `big` does not compress, two revisions of `lines` have little in common, `ends` has nothing
+/// but line ends.
+fn repositories() -> std::path::PathBuf {
+    let folder = testkit::tool::folder("interop-hostile");
+    let path = folder.join("r");
+    if path.exists() {
+        return folder;
+    }
+    let tmp = tempfile::TempDir::new_in(&folder).expect("because target/ can be written");
+    let at = |name: &str| tmp.path().join(name);
+    let lines = |seed: u32| {
+        let mut state = seed;
+        let mut text = String::new();
+        for _ in 0..250_000 {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            text.push_str(if state >> 31 == 0 { "a\n" } else { "b\n" });
+        }
+        text
+    };
+    std::fs::write(at("lines"), lines(1)).expect("because it is ours");
+    std::fs::write(at("later"), lines(7)).expect("because it is ours");
+    std::fs::write(at("ends"), "\n".repeat(8 << 20)).expect("because it is ours");
+    let mut bytes = vec![0; 12 << 20];
+    rand::Rng::fill(
+        &mut <rand_chacha::ChaCha8Rng as rand::SeedableRng>::seed_from_u64(1),
+        &mut bytes[..],
+    );
+    std::fs::write(at("big"), bytes).expect("because it is ours");
+    Tool::new("svnadmin").arg("create").arg(at("r")).ok();
+    let url = format!("file://{}/", at("r").display());
+    let put = |pairs: &[(&str, &str)]| {
+        let mut tool = Tool::new("svnmucc").args(["-m", "x", "-U", &url]);
+        for (file, name) in pairs {
+            tool = tool.arg("put").arg(at(file)).arg(name);
+        }
+        tool.ok();
+    };
+    put(&[("lines", "lines"), ("ends", "ends"), ("big", "big")]);
+    put(&[("later", "lines")]);
+    // Another process may have done the same meanwhile.
+    _ = std::fs::rename(at("r"), &path);
+    folder
+}
