@@ -158,7 +158,7 @@ fn run(side: Side, root: &Path, umask: &str, line: &str) -> Vec<Output> {
         let words: Vec<String> = words.collect();
         let program = match side {
             Side::Theirs => words[0].clone(),
-            Side::Ours => testkit::personality(&words[0]).display().to_string(),
+            Side::Ours => testkit::tool::personality(&words[0]).display().to_string(),
         };
         Tool::new("setpriv")
             .args(["--reuid", USER, "--regid", USER, "--groups", GROUP])
@@ -218,7 +218,7 @@ fn can_run() -> bool {
     };
     let is_tested = is_root
         && Tool::new("sh").args(["-c", "command -v setpriv"]).run().code == 0
-        && run(testkit::personality("svnadmin")).code == 0;
+        && run(testkit::tool::personality("svnadmin")).code == 0;
     if !is_tested {
         println!("NOT TESTED: an ordinary user (needs root, setpriv and programs that others may run)");
     }
