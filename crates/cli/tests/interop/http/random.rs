@@ -432,13 +432,17 @@ fn with_sorted_props(answer: &str) -> Vec<&str> {
 /// An answer whose URLs of nodes name no revision: where a node was deleted and copied back from before, ours is the one in which
 /// it was there first.
 fn without_revisions(answer: &str) -> String {
-    let mut parts = answer.split("/!svn/rvr/");
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        out += "/!svn/rvr/";
-        out += part.trim_start_matches(|c: char| c.is_ascii_digit());
-    }
-    out
+    ["/!svn/rvr/", "/!svn/bc/"]
+        .iter()
+        .fold(answer.to_owned(), |answer, stub| {
+            let mut parts = answer.split(stub);
+            let mut out = parts.next().unwrap_or_default().to_owned();
+            for part in parts {
+                out += stub;
+                out += part.trim_start_matches(|c: char| c.is_ascii_digit());
+            }
+            out
+        })
 }
 
 /// What came of it, by kind.
