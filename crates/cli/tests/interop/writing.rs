@@ -293,3 +293,25 @@ fn two_copies_to_one_place_are_refused() {
         );
     });
 }
+
+#[test]
+fn a_directory_that_became_a_file_is_told_to_an_old_working_copy() {
+    Twins::greek().same(|c| {
+        c.lines(
+            r"
+            svn checkout -q $U old
+            svn rm -q wc/A/D; echo x > wc/A/D; svn add -q wc/A/D
+            svn commit -q -m 'A file in place of a directory' wc
+            echo y >> old/A/D/gamma; svn commit -m 'Edit' old
+            svn revert -q old/A/D/gamma
+            svn propset -q p v old/A/D/G; svn commit -m 'Property' old
+            svn revert -q old/A/D/G
+            echo z > old/A/D/G/new; svn add -q old/A/D/G/new; svn commit -m 'Add' old
+            svn revert -q old/A/D/G/new
+            svn rm -q old/A/D/H/chi; svn commit -m 'Remove' old
+            svn revert -q old/A/D/H/chi
+            svn cp -q old/iota old/A/D/H/iota; svn commit -m 'Copy' old
+            ",
+        );
+    });
+}

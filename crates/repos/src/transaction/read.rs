@@ -37,6 +37,14 @@ impl Transaction {
         Ok(self.node(path)?.map(TxnNode))
     }
 
+    /// The node at a path.
+    ///
+    /// # Errors
+    /// `FS_NOT_FOUND`; `FS_NOT_DIRECTORY` below a file; as [`Transaction::kind`].
+    pub fn existing(&self, path: &FsPath) -> Result<TxnNode> {
+        self.txn.root()?.node(path).map(TxnNode)
+    }
+
     pub(super) fn node(&self, path: &FsPath) -> Result<Option<Node>> {
         self.txn.root()?.try_node(path)
     }

@@ -134,13 +134,7 @@ fn check_version(visit: &mut Visit<'_>, name: &str, rev: Revnum, path: &FsPath) 
     }
     visit.step_in(name, |_, in_use| {
         let transaction = in_use.transaction;
-        let Some(node) = transaction.look_up(path)? else {
-            return Err(Error::new(
-                Code::FS_NOT_FOUND,
-                format!("File not found: transaction '{name}', path '{path}'"),
-            )
-            .into());
-        };
+        let node = transaction.existing(path)?;
         // One that the transaction has changed already may be checked out again.
         let Some(created) = node.created_rev() else {
             return Ok(());

@@ -1,0 +1,394 @@
+//! Where scenarios run: two servers, and for each scenario two sandboxes, each with a repository and a folder for working copies.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use testkit::normalize::{mask_dates, mask_uuids, sorted_lines};
+use testkit::server::Server;
+use testkit::server::transport::{Transport, certificate};
+use testkit::stream::{Content, Kind, Stream};
+use testkit::{Repo, Side, Tool, greek, scratch};
+
+use super::known::without_timing;
+use super::step::{Run, Step, USERS, change_disk};
+use crate::apache;
+use crate::pair::{attributes_sorted, serve, url};
+
+/// Both servers of one transport.
+pub struct Arena {
+    pub transport: Transport,
+    template: Repo,
+    servers: [Server; 2],
+    root: TempDir,
+}
+
+/// One side of a scenario.
+pub struct Sandbox {
+    pub side: Side,
+    /// The folder that scripts run in.
+    pub dir: PathBuf,
+    pub repository: PathBuf,
+    url: String,
+    port: u16,
+    config: PathBuf,
+    transport: Transport,
+    /// The number of changes of the disk.
+    clock: u64,
+}
+
+const CONF: &str = "[general]\nanon-access = none\nauth-access = write\npassword-db = passwd\n";
+
+/// Working copies that one client at a time uses, no stored passwords.
+const CLIENT: &str = "[auth]\nstore-auth-creds = no\nstore-passwords = no\n[working-copy]\nexclusive-locking = true\n\
+                      exclusive-locking-clients = svn\n[miscellany]\nglobal-ignores = *.o\n";
+
+/// No command takes so long: what lasts longer hangs.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+impl Arena {
+    /// Starts both servers.
+    pub fn new(transport: Transport) -> Arena {
+        let root = scratch();
+        let config = root.path().join("config");
+        fs::create_dir(&config).expect("because the folder is empty");
+        fs::write(config.join("config"), CLIENT).expect("because the folder is ours");
+        let trusted = certificate().certificate.display();
+        let servers = format!("[global]\nstore-auth-creds = no\nssl-authority-files = {trusted}\n");
+        fs::write(config.join("servers"), servers).expect("because the folder is ours");
+        let template = template();
+        let rules = apache::rules(&template.path().join("conf"), &[]);
+        let servers = Side::BOTH.map(|side| {
+            let repositories = root.path().join(letter(side)).join("repos");
+            fs::create_dir_all(&repositories).expect("because the folder is ours");
+            match transport {
+                // Theirs has a process for each connection: `log -g` ends it now and then.
+                Transport::Svn => Server::svnserve(side, &repositories, &[]),
+                _ => serve(side, transport, &repositories, &rules, &[]),
+            }
+        });
+        Arena {
+            transport,
+            template,
+            servers,
+            root,
+        }
+    }
+
+    /// Two sandboxes with fresh repositories.
+    pub fn sandboxes(&self, name: &str) -> [Sandbox; 2] {
+        [0, 1].map(|at: usize| {
+            let side = Side::BOTH[at];
+            let top = self.root.path().join(letter(side));
+            let repository = top.join("repos").join(name);
+            self.template.copy_to(&repository);
+            let dir = top.join(name);
+            fs::create_dir(&dir).expect("because each scenario has a name of its own");
+            let port = self.servers[at].port();
+            Sandbox {
+                side,
+                dir,
+                repository,
+                url: url(self.transport, port, name),
+                port,
+                config: self.root.path().join("config"),
+                transport: self.transport,
+                clock: 0,
+            }
+        })
+    }
+
+    /// True while both servers live: first theirs, then ours.
+    pub fn alive(&mut self) -> [bool; 2] {
+        self.servers.each_mut().map(Server::is_alive)
+    }
+}
+
+fn letter(side: Side) -> &'static str {
+    match side {
+        Side::Theirs => "t",
+        Side::Ours => "o",
+    }
+}
+
+impl Sandbox {
+    /// Runs a step; what the client says, without what differs rightly.
+    pub fn run(&mut self, step: &Step) -> String {
+        self.clock += 1;
+        change_disk(step, &self.dir, self.clock);
+        match step {
+            Step::Svn(run) => self.svn(run),
+            _ => String::new(),
+        }
+    }
+
+    fn svn(&self, run: &Run) -> String {
+        let (_, password) = USERS
+            .iter()
+            .find(|(name, _)| *name == run.user)
+            .expect("because there are no others");
+        let other = self.url.replace("127.0.0.1", "localhost");
+        let args = (run.args.iter()).map(|arg| arg.replace("OTHERNAME", &other).replace("URL", &self.url));
+        let tool = Tool::new("svn").args(args).arg("--config-dir").arg(&self.config);
+        let tool = tool
+            .args([
+                "--non-interactive",
+                "--username",
+                run.user,
+                "--password",
+                password,
+            ])
+            .env(
+                "SVN_I_LOVE_CORRUPTED_WORKING_COPIES_SO_DISABLE_SLEEP_FOR_TIMESTAMPS",
+                "yes",
+            );
+        let mut command = tool.dir(&self.dir.join(run.dir)).command();
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let child = match command.spawn() {
+            Ok(child) => child,
+            // Its folder is gone.
+            Err(e) => return format!("no run: {:?}\n", e.kind()),
+        };
+        let pid = child.id();
+        let (tell, told) = mpsc::channel();
+        thread::spawn(move || tell.send(child.wait_with_output()));
+        let Ok(output) = told.recv_timeout(PATIENCE) else {
+            Tool::new("kill").args(["-KILL", &pid.to_string()]).run();
+            return "hangs\n".to_owned();
+        };
+        let output = output.expect("because the client was started");
+        let out = String::from_utf8_lossy(&output.stdout);
+        if let Some(file) = &run.save {
+            fs::write(self.dir.join(file), &output.stdout).expect("because the folder is ours");
+        }
+        let err = String::from_utf8_lossy(&output.stderr);
+        let (mut out, mut err) = (self.normal(&out), self.normal(&err));
+        if !is_ordered(run) {
+            out = sorted_lines(&out).join("\n");
+        }
+        if self.transport != Transport::Svn {
+            out = without_timing(&out);
+        }
+        // The client names several targets, and externals that fail, in the order of a hash or of the answers.
+        if ["lock", "unlock"].contains(&run.verb()) || err.contains("W205011") {
+            err = sorted_lines(&err).join("\n");
+        }
+        format!("{out}\n{err}\n=> {:?}\n", output.status.code())
+    }
+
+    fn normal(&self, text: &str) -> String {
+        let dir = self.dir.display().to_string();
+        let text = text
+            .replace(&format!(":{}", self.port), ":PORT")
+            .replace(&dir, "DIR");
+        let mut text = mask_dates(&mask_uuids(&attributes_sorted(&text)));
+        if self.transport == Transport::HttpV1 {
+            // Clients make up the names of their activities.
+            text = text.replace("!svn/act/", "!svn/act/");
+        }
+        let lines = text
+            .lines()
+            .filter(|line| !line.starts_with("Text Last Updated: "));
+        lines.map(without_short_date).collect::<Vec<_>>().join("\n")
+    }
+
+    /// The files of a working copy: kinds, permissions and contents.
+    pub fn disk(&self) -> String {
+        let mut out = String::new();
+        for (path, entry) in self.entries() {
+            let path = self.dir.join(&path);
+            _ = match entry {
+                Entry::Dir => writeln!(out, "{}/", path.display()),
+                Entry::Link => writeln!(out, "{} -> {:?}", path.display(), fs::read_link(&path)),
+                Entry::File => {
+                    let bytes = fs::read(&path).unwrap_or_default();
+                    let text = String::from_utf8_lossy(&bytes);
+                    let shown = match bytes.len() {
+                        0..400 => format!("{text:?}"),
+                        long => format!("{long} bytes, {:?}", base::checksum::Md5::of(&bytes)),
+                    };
+                    writeln!(out, "{} {} {shown}", path.display(), mode(&path))
+                }
+            };
+        }
+        self.normal(&out)
+    }
+
+    /// Everything below the sandbox, but for what the client keeps for itself; in order.
+    pub fn entries(&self) -> Vec<(String, Entry)> {
+        let mut found = Vec::new();
+        walk(&self.dir, "", &mut found);
+        found.sort();
+        found
+    }
+
+    /// The youngest revision.
+    pub fn youngest(&self) -> u64 {
+        let text = fs::read_to_string(self.repository.join("db/current")).unwrap_or_default();
+        text.split_whitespace()
+            .next()
+            .and_then(|rev| rev.parse().ok())
+            .unwrap_or_default()
+    }
+
+    /// What is left behind: the repository as Subversion dumps it, its locks and the number of its transactions.
+    pub fn left(&self) -> String {
+        let ask = |tool: &str| {
+            let args: Vec<&str> = tool.split(' ').collect();
+            let said = Tool::new("svnadmin").args(args).arg(&self.repository).run();
+            assert_eq!(said.code, 0, "{:?}: {said:?}", self.side);
+            String::from_utf8_lossy(&said.stdout).into_owned()
+        };
+        if self.side == Side::Ours {
+            ask("verify -q");
+        }
+        let mut text = ask("dump -q");
+        let locks = ask("lslocks");
+        let mut locks: Vec<&str> = locks.split("Path: ").map(str::trim).collect();
+        locks.sort_unstable();
+        _ = write!(text, "locks:\n{}\n", locks.join("\n"));
+        mask_dates(&mask_uuids(&text))
+    }
+
+    /// Removes it from the disk.
+    pub fn remove(self) {
+        _ = fs::remove_dir_all(&self.dir);
+        _ = fs::remove_dir_all(&self.repository);
+    }
+}
+
+/// True for output whose order is the server's to say, or the client's own.
+fn is_ordered(run: &Run) -> bool {
+    // Files of a deleted directory come in the order of a hash.
+    let has_diff = run.args.iter().any(|arg| arg == "--diff");
+    ["log", "cat", "blame", "ls", "mergeinfo"].contains(&run.verb()) && !has_diff
+}
+
+/// `ls -v` shows the month, the day and the time of day.
+fn without_short_date(line: &str) -> String {
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    for month in MONTHS {
+        let Some(at) = line.find(&format!(" {month} ")) else {
+            continue;
+        };
+        let rest = &line.as_bytes()[at + 5..];
+        if rest.len() > 8 && rest[2] == b' ' && (rest[5] == b':' || rest[3] == b' ') {
+            return format!("{} <time>{}", &line[..at], &line[at + 13..]);
+        }
+    }
+    line.to_owned()
+}
+
+/// What is at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Entry {
+    Dir,
+    File,
+    Link,
+}
+
+fn walk(top: &Path, below: &str, found: &mut Vec<(String, Entry)>) {
+    for entry in fs::read_dir(top).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        if name == ".svn" {
+            continue;
+        }
+        let name = name.to_string_lossy();
+        let path = match below {
+            "" => name.into_owned(),
+            _ => format!("{below}/{name}"),
+        };
+        let Ok(kind) = entry.file_type() else { continue };
+        if kind.is_dir() {
+            walk(&entry.path(), &path, found);
+        }
+        let kind = match (kind.is_dir(), kind.is_symlink()) {
+            (true, _) => Entry::Dir,
+            (_, true) => Entry::Link,
+            _ => Entry::File,
+        };
+        found.push((path, kind));
+    }
+}
+
+fn mode(path: &Path) -> String {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = path.metadata().map_or(0, |meta| meta.permissions().mode());
+    format!("{:o}", mode & 0o777)
+}
+
+/// The repository that every scenario begins with: the Greek tree as a trunk, a branch, and something for externals.
+fn template() -> Repo {
+    let repo = Repo::create("1.14");
+    repo.load(history().bytes());
+    let conf = repo.path().join("conf");
+    let passwords: String = USERS
+        .iter()
+        .map(|(name, word)| format!("{name} = {word}\n"))
+        .collect();
+    fs::write(conf.join("svnserve.conf"), CONF).expect("because it was just made");
+    fs::write(conf.join("passwd"), format!("[users]\n{passwords}")).expect("because it was just made");
+    // No shell is needed to allow everything.
+    symlink("/bin/true", repo.path().join("hooks/pre-revprop-change")).expect("because it was just made");
+    repo
+}
+
+fn history() -> Stream {
+    let mut stream = Stream::new("5ba3b1f0-5f44-4b39-9a7d-4f6ba4c9a7d2");
+    stream.rev("trunk, branches, tags");
+    stream.mkdirs(["trunk", "branches", "tags", "vendor", "vendor/lib"]);
+    stream.file("vendor/tool.c", "int tool;\n");
+    stream
+        .file("vendor/lib/a.h", "#define A\n")
+        .file("vendor/lib/b.h", "#define B\n");
+    for dir in greek::DIRS {
+        stream.mkdirs([format!("trunk/{dir}").as_str()]);
+    }
+    for (path, text) in greek::FILES {
+        stream.file(&format!("trunk/{path}"), text.repeat(5));
+    }
+    stream.rev("a branch");
+    stream.copy(Kind::Dir, "branches/b1", 1, "trunk");
+    stream.rev("properties");
+    stream.change(
+        Kind::File,
+        "trunk/A/mu",
+        Content::props(&[("svn:eol-style", b"LF"), ("svn:keywords", b"Rev Author")]),
+    );
+    stream.change(
+        Kind::File,
+        "trunk/A/D/H/chi",
+        Content::props(&[("svn:needs-lock", b"*")]),
+    );
+    stream.change(
+        Kind::File,
+        "trunk/iota",
+        Content::props(&[("svn:executable", b"*")]),
+    );
+    stream.change(
+        Kind::Dir,
+        "trunk/A",
+        Content::props(&[("svn:ignore", b"*.tmp\n")]),
+    );
+    stream.rev("an edit of the trunk");
+    stream.edit("trunk/A/D/gamma", "gamma\nhas\nother\nlines\n$Rev$\n");
+    stream.rev("vendor");
+    stream.edit("vendor/tool.c", "int tool = 1;\n");
+    stream.rev("an edit of the branch");
+    stream.edit(
+        "branches/b1/A/B/lambda",
+        "This is the file 'lambda' of the branch.\n",
+    );
+    stream
+}

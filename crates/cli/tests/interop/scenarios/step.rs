@@ -1,0 +1,154 @@
+//! One step of a scenario: a run of the client, or a change of the disk. Steps are concrete, so that a script of them can be
+//! run again, and cut, without the generator that made it.
+
+use std::fmt;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+/// A step. Paths are relative to the sandbox; `URL` in an argument stands for the repository's URL, `OTHERNAME` for the same with another name of the host.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// A run of `svn`.
+    Svn(Run),
+    /// Writes a file, without the client's knowledge.
+    Write(String, Text),
+    /// Makes a directory.
+    Mkdir(String),
+    /// Makes a symbolic link.
+    Link(String, String),
+    /// Removes a file or a whole directory.
+    Remove(String),
+}
+
+/// A run of `svn`.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// The directory to run in.
+    pub dir: &'static str,
+    /// The user.
+    pub user: &'static str,
+    /// Subcommand, options and targets.
+    pub args: Vec<String>,
+    /// The file that takes the standard output, as patches do.
+    pub save: Option<String>,
+}
+
+/// The contents of a file.
+#[derive(Clone)]
+pub enum Text {
+    Bytes(Vec<u8>),
+    /// This line, so many times.
+    Lines(String, usize),
+}
+
+/// The users and their passwords.
+pub const USERS: [(&str, &str); 2] = [("alice", "secret"), ("bob", "pw")];
+
+impl Run {
+    /// The subcommand.
+    pub fn verb(&self) -> &str {
+        &self.args[0]
+    }
+}
+
+impl Text {
+    pub fn bytes(&self) -> Vec<u8> {
+        match self {
+            Text::Bytes(bytes) => bytes.clone(),
+            Text::Lines(line, count) => line.repeat(*count).into_bytes(),
+        }
+    }
+}
+
+/// Changes the disk below `top`. A step that does not fit any more, because others were cut, changes nothing.
+pub fn change_disk(step: &Step, top: &Path, clock: u64) {
+    match step {
+        Step::Svn(_) => {}
+        Step::Write(path, text) => {
+            let path = top.join(path);
+            if path.symlink_metadata().is_ok_and(|meta| !meta.is_file()) {
+                return;
+            }
+            if let Ok(meta) = path.metadata() {
+                // A file with svn:needs-lock is read-only.
+                let mode = meta.permissions().mode() | 0o200;
+                _ = fs::set_permissions(&path, fs::Permissions::from_mode(mode));
+            }
+            if fs::write(&path, text.bytes()).is_ok() {
+                set_time(&path, clock);
+            }
+        }
+        Step::Mkdir(path) => _ = fs::create_dir_all(top.join(path)),
+        Step::Link(path, target) => _ = std::os::unix::fs::symlink(target, top.join(path)),
+        Step::Remove(path) => {
+            let path = top.join(path);
+            if path.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+                _ = fs::remove_dir_all(path);
+            } else {
+                _ = fs::remove_file(path);
+            }
+        }
+    }
+}
+
+/// The client looks at the time of a file before its contents. Each change has a time of its own, however quick it comes.
+fn set_time(path: &Path, clock: u64) {
+    let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000 + clock);
+    if let Ok(file) = fs::File::options().write(true).open(path) {
+        _ = file.set_modified(time);
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Svn(run) => {
+                write!(f, "(cd {}; svn --username {}", run.dir, run.user)?;
+                for arg in &run.args {
+                    // The repository's URL is a variable of the shell.
+                    match arg.contains("URL") {
+                        true => write!(f, " \"{}\"", arg.replace("URL", "$URL").replace('\n', "\\n"))?,
+                        false => write!(f, " {}", quoted(arg))?,
+                    }
+                }
+                if let Some(file) = &run.save {
+                    write!(f, " > ../{file}")?;
+                }
+                write!(f, ")")
+            }
+            Step::Write(path, text) => write!(f, "{text:?} > {}", quoted(path)),
+            Step::Mkdir(path) => write!(f, "mkdir -p {}", quoted(path)),
+            Step::Link(path, target) => write!(f, "ln -s {} {}", quoted(target), quoted(path)),
+            Step::Remove(path) => write!(f, "rm -rf {}", quoted(path)),
+        }
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Text::Bytes(bytes) => {
+                write!(f, "printf '")?;
+                for byte in bytes {
+                    match byte {
+                        b'\n' => write!(f, "\\n")?,
+                        b'\'' | b'\\' | b'%' => write!(f, "\\{byte:03o}")?,
+                        0x20..0x7f => write!(f, "{}", char::from(*byte))?,
+                        _ => write!(f, "\\{byte:03o}")?,
+                    }
+                }
+                write!(f, "'")
+            }
+            Text::Lines(line, count) => write!(f, "yes {} | head -n {count}", quoted(line.trim_end())),
+        }
+    }
+}
+
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-@:^=+,".contains(c);
+    match !text.is_empty() && text.chars().all(plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
