@@ -10,7 +10,7 @@ use crate::run::{exists, run_with};
 const TRANSPORTS: [&str; 4] = ["svn", "http", "http-v1", "https"];
 
 /// The scenarios that say nothing in the words of one protocol.
-const OVER_HTTP: [&str; 17] = [
+const OVER_HTTP: [&str; 18] = [
     "access::passwords",
     "access::paths",
     "access::user_names_are_folded_for_authz_alone",
@@ -26,6 +26,7 @@ const OVER_HTTP: [&str; 17] = [
     "listing::",
     "locking::",
     "mirror::",
+    "scenarios::",
     "writing::",
     "writing_programs::",
 ];

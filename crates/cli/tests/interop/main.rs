@@ -32,6 +32,7 @@ mod random;
 mod raw;
 mod raw_writing;
 mod restored;
+mod scenarios;
 mod serve;
 mod sparse;
 mod stopping;

@@ -288,7 +288,7 @@ impl Client {
 }
 
 /// The client writes the attributes of an XML element in no particular order, one a line.
-fn attributes_sorted(text: &str) -> String {
+pub fn attributes_sorted(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut attributes: Vec<&str> = Vec::new();
     for line in text.split_inclusive('\n') {

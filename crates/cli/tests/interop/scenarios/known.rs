@@ -25,7 +25,9 @@ pub fn known(run: &Run, transport: Transport, [theirs, ours]: &[String; 2]) -> O
         return Some(Known::End);
     }
     // A path that is locked now was not there in the revision asked for: theirs answers as if there were a file.
-    if is_http && run.verb() == "info" && theirs.contains("Node Kind: file") && ours.contains("W170000") {
+    let is_missing = |said: &str| said.contains("W170000") || said.contains("E160013");
+    let is_there = |said: &str| said.contains("Node Kind: file") || said.contains("' path not found");
+    if is_http && ["info", "copy"].contains(&run.verb()) && is_there(theirs) && is_missing(ours) {
         return Some(Known::Words);
     }
     // Of several locks below a deleted directory theirs names the first in the order of a hash.
@@ -59,11 +61,12 @@ fn without_lock(said: &str) -> Vec<&str> {
     said.lines().filter(of_lock).collect()
 }
 
-/// The client's words without what its own timing says: a dot for each text whose answer had come when the commit failed.
-pub fn without_timing(out: &str) -> String {
+/// The client's words without what its own timing and the order of its hashes say: over HTTP a dot for each text whose answer
+/// had come when the commit failed; of several externals, after which of them it speaks of a change.
+pub fn without_timing(out: &str, transport: Transport) -> String {
     let without = |line: &str| match line.starts_with("Transmitting file data ") {
-        true => line.replace('.', ""),
-        false => line.to_owned(),
+        true if transport != Transport::Svn => line.replace('.', ""),
+        _ => line.replace("External at revision ", "Updated external to revision "),
     };
     out.lines().map(without).collect::<Vec<_>>().join("\n")
 }

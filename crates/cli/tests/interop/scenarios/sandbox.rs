@@ -175,9 +175,7 @@ impl Sandbox {
         if !is_ordered(run) {
             out = sorted_lines(&out).join("\n");
         }
-        if self.transport != Transport::Svn {
-            out = without_timing(&out);
-        }
+        out = without_timing(&out, self.transport);
         // The client names several targets, and externals that fail, in the order of a hash or of the answers.
         if ["lock", "unlock"].contains(&run.verb()) || err.contains("W205011") {
             err = sorted_lines(&err).join("\n");
