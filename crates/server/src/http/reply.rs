@@ -168,13 +168,9 @@ impl Reply {
         matches!(self.way, Way::Gone)
     }
 
-    /// False once it is known that the client does not wait any more.
+    /// False once it is known that the client does not wait for an answer that has not begun.
     pub(crate) fn is_awaited(&self) -> bool {
-        match (&self.way, &self.pieces) {
-            (Way::Channel(head), _) => !head.is_closed(),
-            (_, Some(pieces)) => !pieces.is_closed(),
-            _ => true,
-        }
+        !matches!(&self.way, Way::Channel(head) if head.is_closed())
     }
 
     /// The client has gone: what could not be said any more is nobody's fault.
