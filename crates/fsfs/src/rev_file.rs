@@ -21,7 +21,7 @@ use crate::format::footer::{Footer, FooterError, MAX_FOOTER};
 use crate::format::l2p::{self, L2pHeader, L2pPage};
 use crate::format::manifest;
 use crate::format::p2l::{self, P2lEntry, P2lHeader};
-use crate::format::rev_trailer::{self, RevTrailer};
+use crate::format::rev_trailer::{self, RevTrailer, TrailerError};
 use crate::fs::Fs;
 use crate::open_file::{OpenFile, WHOLE_FILE};
 use crate::prompt::takes_time;
@@ -281,7 +281,13 @@ impl RevFile {
         let mut tail = [0; rev_trailer::WINDOW];
         let tail = &mut tail[..window as usize];
         self.bytes.read_exact_at(end - window, tail)?;
-        RevTrailer::parse(tail).map_err(|e| in_file(e, &self.bytes))
+        RevTrailer::parse(tail).map_err(|e| match e {
+            TrailerError::NewlineMissing => {
+                let message = format!("Revision file (r{rev}) lacks trailing newline");
+                Error::new(e.code(), message)
+            }
+            _ => in_file(e, &self.bytes),
+        })
     }
 
     fn logical_offset(

@@ -17,7 +17,7 @@ use crate::format::changes::{self, ChangedPath, ChangesError, RawChange};
 use crate::format::dir::{self, DirEntry};
 use crate::format::fold;
 use crate::format::id::{IdPart, NodeRevId, Tail, TxnId};
-use crate::format::noderev::{MAX_NODEREV, NodeRev};
+use crate::format::noderev::{MAX_NODEREV, NodeRev, NodeRevError};
 use crate::format::rep_line::RepPlace;
 use crate::fs::Fs;
 use crate::node::Node;
@@ -311,7 +311,7 @@ impl Fs {
     /// The node-revision that an ID names.
     pub(crate) fn noderev(&self, id: &NodeRevId) -> Result<Arc<NodeRev>> {
         match id.tail {
-            Tail::Rev(rev, item) => self.committed_noderev(rev, item),
+            Tail::Rev(rev, item) => self.committed_noderev(rev, item, || id.to_string()),
             Tail::Txn(txn) => self.txn_noderev(txn, id.node, id.copy),
         }
     }
@@ -324,7 +324,7 @@ impl Fs {
             return Ok(noderev);
         }
         let item = self.with_rev_file(rev, |file| file.root_item(rev))?;
-        let noderev = self.committed_noderev(rev, item)?;
+        let noderev = self.committed_noderev(rev, item, || format!("0.0.r{rev}/{item}"))?;
         if noderev.kind != NodeKind::Dir {
             return Err(Error::new(
                 Code::FS_CORRUPT,
@@ -335,7 +335,8 @@ impl Fs {
         Ok(noderev)
     }
 
-    fn committed_noderev(&self, rev: Revnum, item: u64) -> Result<Arc<NodeRev>> {
+    /// Reads a node-revision; `id` names it in errors.
+    fn committed_noderev(&self, rev: Revnum, item: u64, id: impl Fn() -> String) -> Result<Arc<NodeRev>> {
         let key = Key::new::<Arc<NodeRev>>(self.instance(), rev.0, item);
         if let Some(noderev) = self.cache().get(&key) {
             return Ok(noderev);
@@ -343,7 +344,10 @@ impl Fs {
         self.check_rev(rev)?;
         let noderev = self.with_rev_file(rev, |file| {
             let start = file.item_offset(self.cache(), rev, item)?;
-            let parse = |bytes: &[u8]| Ok(NodeRev::parse(bytes)?.map(|(noderev, _)| noderev));
+            let parse = |bytes: &[u8]| {
+                let parsed = NodeRev::parse(bytes).map_err(|e| damaged(e, &id()))?;
+                Ok(parsed.map(|(noderev, _)| noderev))
+            };
             file.bytes()
                 .parse_at(start, file.items_end(rev)?, NODEREV_READ, MAX_NODEREV, parse)
         })?;
@@ -492,3 +496,18 @@ const CHANGES_READ: usize = 4 << 10;
 
 /// A longer changed-path list is taken for damage.
 const MAX_CHANGES: usize = 1 << 30;
+
+/// The error of a committed node-revision that cannot be parsed, in the incumbent's words.
+fn damaged(e: NodeRevError, id: &str) -> Error {
+    let cause = match e {
+        NodeRevError::Kind => {
+            let node = id.split('.').next().unwrap_or(id);
+            Error::new(e.code(), format!("{} '{node}'", e.text()))
+        }
+        _ => Error::from(e),
+    };
+    match cause.code() {
+        Code::FS_CORRUPT => cause.context(format!("Corrupt node-revision '{id}'")),
+        _ => cause,
+    }
+}

@@ -121,6 +121,11 @@ fn find_youngest(fs: &Fs, cancel: &Cancel) -> Result<Revnum> {
 /// What a crash between the two files of a revision leaves is no revision.
 fn check_revprops(fs: &Fs, youngest: Revnum) -> Result<()> {
     fs.youngest_is(youngest);
+    let path = fs.layout().revprops(youngest);
+    if fs.disk().metadata(&path).is_ok_and(|meta| meta.is_dir) {
+        let message = format!("Revision {youngest} has a non-file where its revprops file should be");
+        return Err(Error::new(Code::FS_CORRUPT, message));
+    }
     match fs.revprops(youngest) {
         Err(e) if is_missing(&e) || e.code() == Code::FS_NO_SUCH_REVISION => {
             let message = format!("Revision {youngest} has a revs file but no revprops file");

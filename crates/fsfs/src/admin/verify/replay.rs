@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use base::{Code, Error, FsPath, NodeKind, Result, Revnum};
+use base::{Code, Error, FsPath, NodeKind, Result, ResultExt as _, Revnum};
 
 use crate::format::changes::{ChangeKind, ChangedPath};
 use crate::fs::Fs;
@@ -52,20 +52,38 @@ impl<'a> Replay<'a> {
                 format!("Invalid control character in '{path}'"),
             ));
         }
-        let was = self.kind_before(path)?;
-        match change.change {
-            ChangeKind::Add if was != NodeKind::None => Err(Error::new(
-                Code::FS_ALREADY_EXISTS,
-                format!("Path '{path}' is added but exists already"),
+        // What must have been there is looked for under a name of the step, which scripts read.
+        let step = match change.change {
+            ChangeKind::Add => return self.added(change),
+            ChangeKind::Delete => "Deleting invalid path",
+            ChangeKind::Modify => "Change invalid path",
+            ChangeKind::Replace => "Replacing non-existent path",
+        };
+        let before = self.before.base_revision();
+        let was = self.kind_before(path).and_then(|was| match was {
+            NodeKind::None => Err(Error::new(
+                Code::FS_NOT_FOUND,
+                format!("Path '{}' not found in r{before}.", path.rel_str()),
             )),
-            ChangeKind::Delete | ChangeKind::Modify | ChangeKind::Replace if was == NodeKind::None => {
-                Err(Error::new(
-                    Code::FS_NOT_FOUND,
-                    format!("Path '{path}' is changed but does not exist"),
-                ))
-            }
+            _ => Ok(()),
+        });
+        was.context(|| format!("{step} '{}' in r{}", path.rel_str(), before.next()))?;
+        match change.change {
             ChangeKind::Delete => self.deleted(path),
-            ChangeKind::Add | ChangeKind::Modify | ChangeKind::Replace => self.after(change),
+            _ => self.after(change),
+        }
+    }
+
+    fn added(&self, change: &ChangedPath) -> Result<()> {
+        let path = &change.path;
+        match self.kind_before(path)? {
+            NodeKind::None => self.after(change),
+            _ => {
+                let (path, before) = (path.rel_str(), self.before.base_revision());
+                let found = format!("Path '{path}' exists in r{before}.");
+                let step = format!("Adding already existing path '{path}' in r{}", before.next());
+                Err(Error::new(Code::FS_ALREADY_EXISTS, found).context(step))
+            }
         }
     }
 
@@ -83,9 +101,20 @@ impl<'a> Replay<'a> {
 
     fn after(&self, change: &ChangedPath) -> Result<()> {
         let path = &change.path;
+        let recorded = change.node_kind;
+        if recorded == NodeKind::Unknown && self.root.kind(path)? == NodeKind::None {
+            let message = format!(
+                "Filesystem path '{}' is neither a file nor a directory",
+                path.rel_str()
+            );
+            return Err(Error::new(Code::FS_NOT_FOUND, message));
+        }
         // Opening the node says "not found" in the words of the tree.
         let node = self.root.node(path)?;
-        let recorded = change.node_kind;
+        if recorded == NodeKind::Dir && node.kind() == NodeKind::File {
+            let message = "Can't get entries of non-directory";
+            return Err(Error::new(Code::FS_NOT_DIRECTORY, message));
+        }
         if recorded != NodeKind::Unknown && recorded != node.kind() {
             let message = format!("Path '{path}' is recorded as a {}", recorded.word());
             return Err(Error::new(Code::FS_CORRUPT, message));
@@ -95,13 +124,36 @@ impl<'a> Replay<'a> {
                 let message = format!("Path '{path}' is a copy from r{rev}, which is not older");
                 return Err(Error::new(Code::FS_CORRUPT, message));
             }
-            let source = self.fs.root(*rev)?.node(source)?;
-            if source.kind() != node.kind() {
-                let message = format!("Path '{path}' is a copy of something of another kind");
-                return Err(Error::new(Code::FS_CORRUPT, message));
-            }
+            self.source(*rev, source, node.kind()).context(|| {
+                let rev = self.before.base_revision().next();
+                format!("Copying from invalid path to '{}' in r{rev}", path.rel_str())
+            })?;
         }
         Ok(())
+    }
+
+    /// Checks the source of a copy, which must have the kind of the copy.
+    fn source(&self, rev: Revnum, path: &FsPath, expected: NodeKind) -> Result<()> {
+        let kind = self.fs.root(rev)?.kind(path)?;
+        let path = path.rel_str();
+        if kind == NodeKind::None {
+            let message = format!("Path '{path}' not found in r{rev}.");
+            return Err(Error::new(Code::FS_NOT_FOUND, message));
+        }
+        if kind == expected {
+            return Ok(());
+        }
+        let number = |kind| match kind {
+            NodeKind::None => 0,
+            NodeKind::File => 1,
+            NodeKind::Dir => 2,
+            _ => 3,
+        };
+        let (found, wanted) = (number(kind), number(expected));
+        Err(Error::new(
+            Code::NODE_UNEXPECTED_KIND,
+            format!("Unexpected node kind {found} for '{path}' at r{rev}. Expected kind was {wanted}."),
+        ))
     }
 
     /// What was at `path` when the revision's changes reached it.

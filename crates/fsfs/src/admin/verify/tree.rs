@@ -167,7 +167,7 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
         }
         if predecessor.count.checked_add(1) != Some(node.count) {
             let message = format!(
-                "Predecessor count mismatch: '{}' has {}, but '{id}' has {}",
+                "Predecessor count mismatch: {} has {}, but {id} has {}",
                 node.id, node.count, predecessor.count
             );
             return Err(corrupt(message));
