@@ -94,7 +94,7 @@ fn play(
         }
     }
     if difference.is_none() {
-        difference = unlike(&both(&mut sandboxes, |sandbox| finish(sandbox)));
+        difference = unlike(&both(&mut sandboxes, finish));
     }
     sandboxes.into_iter().for_each(Sandbox::remove);
     Played { steps, difference }

@@ -188,11 +188,7 @@ impl Sandbox {
         let text = text
             .replace(&format!(":{}", self.port), ":PORT")
             .replace(&dir, "DIR");
-        let mut text = mask_dates(&mask_uuids(&attributes_sorted(&text)));
-        if self.transport == Transport::HttpV1 {
-            // Clients make up the names of their activities.
-            text = text.replace("!svn/act/", "!svn/act/");
-        }
+        let text = mask_dates(&mask_uuids(&attributes_sorted(&text)));
         let lines = text
             .lines()
             .filter(|line| !line.starts_with("Text Last Updated: "));
