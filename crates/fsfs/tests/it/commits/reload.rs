@@ -122,7 +122,7 @@ fn two_processes_in_turn() {
                 let known = [&trees[..], &[tree.clone()]].concat();
                 let (op, after) = step(&mut dice, &known);
                 // Copies are of what is committed.
-                if matches!(op, Op::Cp(rev, ..) if rev as usize >= trees.len()) {
+                if matches!(op, Cp(rev, ..) if rev as usize >= trees.len()) {
                     continue;
                 }
                 tree = after;
