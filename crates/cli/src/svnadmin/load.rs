@@ -35,7 +35,7 @@ pub struct Load {
     #[arg(long)]
     ignore_dates: bool,
     /// keep the repository's UUID, whatever the stream says
-    #[arg(long)]
+    #[arg(long, overrides_with = "force_uuid")]
     ignore_uuid: bool,
     /// run the hook before each commit
     #[arg(long)]

@@ -90,6 +90,8 @@ pub struct NodeHeaders<'a> {
     pub content_md5: Option<Md5>,
     /// Digest of the resulting text.
     pub content_sha1: Option<Sha1>,
+    /// True if one of the MD5 digests is none. (SHA-1 digests are not looked at by the incumbent.)
+    pub has_bad_md5: bool,
     /// Bytes of the property section; `None` if there is none.
     pub prop_length: Option<u64>,
     /// Bytes of the text section; `None` if there is none.

@@ -23,6 +23,8 @@ impl Raw {
         let Ok(header) = std::str::from_utf8(header) else {
             return Ok(());
         };
+        // The incumbent's headers are C strings.
+        let value = value.split(|byte| *byte == 0).next().unwrap_or_default();
         let node = &mut self.node;
         match header {
             name::VERSION => self.version = Some(supported_version(value)?),
@@ -37,19 +39,19 @@ impl Raw {
                 node.kind = kind.filter(|kind| matches!(kind, NodeKind::File | NodeKind::Dir));
             }
             name::ACTION => node.action = Action::from_word(value),
-            name::COPYFROM_REV => self.copyfrom_rev = Some(revision(value)?),
+            name::COPYFROM_REV => self.copyfrom_rev = Some(copy_revision(value)?),
             name::COPYFROM_PATH => self.copyfrom_path = Some(path(value)?),
-            name::COPY_SOURCE_MD5 => node.copy_source_md5 = Some(md5(value)?),
-            name::COPY_SOURCE_SHA1 => node.copy_source_sha1 = Some(sha1(value)?),
+            name::COPY_SOURCE_MD5 => node.copy_source_md5 = md5(value, &mut node.has_bad_md5),
+            name::COPY_SOURCE_SHA1 => node.copy_source_sha1 = Sha1::parse_hex(value),
             name::PROP_DELTA => node.prop_delta = value == b"true",
             name::TEXT_DELTA => node.text_delta = value == b"true",
-            name::DELTA_BASE_MD5 => node.delta_base_md5 = Some(md5(value)?),
-            name::DELTA_BASE_SHA1 => node.delta_base_sha1 = Some(sha1(value)?),
-            name::CONTENT_MD5 => node.content_md5 = Some(md5(value)?),
-            name::CONTENT_SHA1 => node.content_sha1 = Some(sha1(value)?),
-            name::PROP_LENGTH => node.prop_length = Some(number(value)?),
-            name::TEXT_LENGTH => node.text_length = Some(number(value)?),
-            name::CONTENT_LENGTH => node.content_length = Some(number(value)?),
+            name::DELTA_BASE_MD5 => node.delta_base_md5 = md5(value, &mut node.has_bad_md5),
+            name::DELTA_BASE_SHA1 => node.delta_base_sha1 = Sha1::parse_hex(value),
+            name::CONTENT_MD5 => node.content_md5 = md5(value, &mut node.has_bad_md5),
+            name::CONTENT_SHA1 => node.content_sha1 = Sha1::parse_hex(value),
+            name::PROP_LENGTH => node.prop_length = Some(length(value)),
+            name::TEXT_LENGTH => node.text_length = Some(length(value)),
+            name::CONTENT_LENGTH => node.content_length = Some(length(value)),
             _ => {}
         }
         if let (Some(rev), Some(path)) = (self.copyfrom_rev, &self.copyfrom_path) {
@@ -59,9 +61,10 @@ impl Raw {
     }
 }
 
+/// The version of the format. White space before it is passed over.
 pub(super) fn supported_version(value: &[u8]) -> Result<u32> {
-    let version = number(value.trim_ascii())?;
-    match u32::try_from(version) {
+    let version = Revnum::parse(value.trim_ascii_start()).ok_or_else(|| not_a_number(value))?;
+    match u32::try_from(version.0) {
         Ok(version @ 0..=NEWEST) => Ok(version),
         _ => Err(Error::new(
             Code::STREAM_MALFORMED_DATA,
@@ -70,18 +73,71 @@ pub(super) fn supported_version(value: &[u8]) -> Result<u32> {
     }
 }
 
-pub(super) fn number(value: &[u8]) -> Result<u64> {
-    revision(value).map(|number| number.0)
+/// The length of a property's name or value: a whole line, strictly.
+pub(super) fn strict_length(value: &[u8]) -> Result<u64> {
+    let text = value.trim_ascii_start();
+    let digits = text.strip_prefix(b"+").unwrap_or(text);
+    let unsigned = digits.strip_prefix(b"-").unwrap_or(digits);
+    if unsigned.is_empty() || !unsigned.iter().all(u8::is_ascii_digit) {
+        return Err(not_a_number(value));
+    }
+    let parsed = std::str::from_utf8(digits)
+        .ok()
+        .and_then(|text| text.parse().ok());
+    parsed.ok_or_else(|| {
+        let shown = shown(value);
+        let message = format!("Number '{shown}' is out of range '[0, {}]'", u64::MAX);
+        Error::new(Code::INCORRECT_PARAMS, message)
+    })
 }
 
+/// The length in a header, as C reads it: what follows the digits is ignored, no digits are 0, and a negative number is a
+/// huge one.
+fn length(value: &[u8]) -> u64 {
+    leading_number(value).unwrap_or(0) as u64
+}
+
+/// The number with which a text begins; limited to 64 bits. `None` if there are no digits.
+fn leading_number(value: &[u8]) -> Option<i64> {
+    let text = value.trim_ascii_start();
+    let (sign, digits) = match text.first() {
+        Some(b'-') => (-1, &text[1..]),
+        Some(b'+') => (1, &text[1..]),
+        _ => (1, text),
+    };
+    let count = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let number = digits[..count].iter().fold(0i64, |number, digit| {
+        let digit = i64::from(digit - b'0');
+        number.saturating_mul(10).saturating_add(digit)
+    });
+    (count > 0).then_some(sign * number)
+}
+
+/// The number of a revision. The incumbent takes what is no number for 0; here that is an error.
 fn revision(value: &[u8]) -> Result<Revnum> {
-    Revnum::parse(value).ok_or_else(|| {
-        let shown = String::from_utf8_lossy(&value[..value.len().min(SHOWN)]).into_owned();
-        Error::new(
-            Code::INCORRECT_PARAMS,
-            format!("Could not convert '{shown}' into a number"),
-        )
+    let number = leading_number(value).and_then(|number| u64::try_from(number).ok());
+    number.map(Revnum).ok_or_else(|| not_a_number(value))
+}
+
+/// The revision of a copy's source.
+fn copy_revision(value: &[u8]) -> Result<Revnum> {
+    let number = leading_number(value).unwrap_or(0);
+    u64::try_from(number).map(Revnum).map_err(|_| {
+        let message = format!("Relative source revision {number} is not available in current repository");
+        Error::new(Code::FS_NO_SUCH_REVISION, message)
     })
+}
+
+fn not_a_number(value: &[u8]) -> Error {
+    let shown = shown(value);
+    Error::new(
+        Code::INCORRECT_PARAMS,
+        format!("Could not convert '{shown}' into a number"),
+    )
+}
+
+fn shown(value: &[u8]) -> String {
+    String::from_utf8_lossy(&value[..value.len().min(SHOWN)]).into_owned()
 }
 
 fn path(value: &[u8]) -> Result<String> {
@@ -91,19 +147,16 @@ fn path(value: &[u8]) -> Result<String> {
     })
 }
 
-fn md5(value: &[u8]) -> Result<Md5> {
-    Md5::parse_hex(value).ok_or_else(bad_checksum)
-}
-
-fn sha1(value: &[u8]) -> Result<Sha1> {
-    Sha1::parse_hex(value).ok_or_else(bad_checksum)
-}
-
-fn bad_checksum() -> Error {
-    Error::new(Code::BAD_CHECKSUM_PARSE, "Invalid character in hex checksum")
+/// The digest with which a text begins.
+fn md5(value: &[u8], is_bad: &mut bool) -> Option<Md5> {
+    let md5 = value.get(..MD5_DIGITS).and_then(Md5::parse_hex);
+    *is_bad |= md5.is_none();
+    md5
 }
 
 /// The newest version of the format.
 const NEWEST: u32 = 3;
+/// Hexadecimal digits of an MD5 digest.
+const MD5_DIGITS: usize = 32;
 /// How much of a bad line an error shows, bytes.
 pub(super) const SHOWN: usize = 20;

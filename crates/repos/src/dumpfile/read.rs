@@ -4,15 +4,19 @@
 //! [`Reader::read_text`] the text in pieces. Both may be left alone: what was not read is skipped. Memory holds one line
 //! or one property, never a section; lengths in the stream decide nothing about what is allocated.
 //!
-//! Stricter than the incumbent in one thing: a number must be a number. Where Subversion reads `1x` as 1 and `x` as 0,
-//! the stream is damaged and loading it would do something nobody asked for.
+//! Streams of foreign and old tools are read as the incumbent reads them: lengths in headers may be off. A property section
+//! ends at its terminator, whatever its length says, or where exactly its length has been read between two properties; the
+//! text begins right there. What the content length leaves over the *announced* lengths of both is skipped.
+//!
+//! Stricter than the incumbent in one thing: the number of a revision begins with a digit. Where Subversion reads `x` as 0,
+//! loading would replace the properties of revision 0.
 
 use std::io::{BufRead, Read as _};
 
 use base::{Code, Error, NodeKind, PropChange, Result};
 
 use crate::dumpfile::headers::{NodeHeaders, Record, RevisionHeaders, name};
-use crate::dumpfile::parse::{Raw, SHOWN, number, supported_version};
+use crate::dumpfile::parse::{Raw, SHOWN, strict_length, supported_version};
 
 /// A stream being read. Once it failed it must not be used any more.
 pub struct Reader<R> {
@@ -24,26 +28,32 @@ pub struct Reader<R> {
 /// What of the current record's content is still to come.
 #[derive(Clone, Copy, Debug, Default)]
 struct Content {
-    /// Bytes of the property section, or a section whose length is not known.
-    props: Section,
+    /// The property section.
+    props: Option<Section>,
     /// Bytes of text.
     text: Option<u64>,
-    /// Bytes after both, to be ignored.
-    rest: u64,
+    /// Bytes after both, to be ignored; an error if negative.
+    rest: i64,
     /// Whether `D` entries are allowed.
     deletions: bool,
-    /// In the oldest streams whatever follows the properties is text, if this is a file.
-    old_file: bool,
+    /// Whether there can be properties at all.
+    is_bare: bool,
+    /// In the oldest streams whatever follows the properties is text.
+    old: Option<Old>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Section {
-    #[default]
-    None,
-    /// This many bytes.
-    Sized(u64),
-    /// Up to its terminator, within this many bytes.
-    Within(u64),
+/// A property section: it ends when as many bytes as announced are read, or with its terminator.
+#[derive(Clone, Copy, Debug)]
+struct Section {
+    announced: u64,
+    read: u64,
+}
+
+/// Content without lengths of its sections, in streams of version 1.
+#[derive(Clone, Copy, Debug)]
+struct Old {
+    /// A file has a text even if nothing is left for it.
+    is_file: bool,
 }
 
 impl<R: BufRead> Reader<R> {
@@ -101,13 +111,20 @@ impl<R: BufRead> Reader<R> {
     /// # Errors
     /// `STREAM_MALFORMED_DATA`, `INCOMPLETE_DATA`.
     pub fn next_prop(&mut self) -> Result<Option<PropChange>> {
-        if self.content.props == Section::None {
+        let Some(section) = self.content.props else {
+            return Ok(None);
+        };
+        if section.read == section.announced {
+            self.end_props(section)?;
             return Ok(None);
         }
         let line = self.prop_line()?;
         if line == b"PROPS-END" {
-            self.end_props()?;
+            self.end_props(self.content.props.unwrap_or(section))?;
             return Ok(None);
+        }
+        if self.content.is_bare {
+            return Err(malformed());
         }
         let change = match line.split_at_checked(2) {
             Some((b"K ", length)) => {
@@ -173,12 +190,11 @@ impl<R: BufRead> Reader<R> {
         let mut line = first;
         loop {
             let Some(colon) = memchr::memchr(b':', &line) else {
-                let shown = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]).into_owned();
-                return Err(Error::new(
-                    Code::STREAM_MALFORMED_DATA,
-                    format!("Dump stream contains a malformed header (with no ':') at '{shown}'"),
-                ));
+                return Err(no_colon(&line));
             };
+            if line[..colon].contains(&0) {
+                return Err(no_colon(&line));
+            }
             // Two bytes are passed, whatever the second one is.
             raw.set(&line[..colon], line.get(colon + 2..).unwrap_or_default())?;
             if self.peek()?.is_none() {
@@ -195,7 +211,7 @@ impl<R: BufRead> Reader<R> {
     fn begin(&mut self, raw: Raw) -> Result<Option<Record>> {
         let node = raw.node;
         if let Some(rev) = raw.revision {
-            self.expect_content(&node, false)?;
+            self.expect_content(&node, Owner::Revision)?;
             return Ok(Some(Record::Revision(RevisionHeaders {
                 rev,
                 prop_length: node.prop_length,
@@ -203,17 +219,17 @@ impl<R: BufRead> Reader<R> {
             })));
         }
         if raw.has_path {
-            self.expect_content(&node, true)?;
+            self.expect_content(&node, Owner::Node)?;
             return Ok(Some(Record::Node(Box::new(node))));
         }
         if let Some(uuid) = raw.uuid {
-            self.expect_content(&node, false)?;
+            self.expect_content(&node, Owner::Stream)?;
             return Ok(Some(Record::Uuid(uuid)));
         }
         match raw.version {
             Some(version) => {
                 self.version = version;
-                self.expect_content(&node, false)?;
+                self.expect_content(&node, Owner::Stream)?;
                 Ok(None)
             }
             None => Err(Error::new(
@@ -223,84 +239,81 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    fn expect_content(&mut self, headers: &NodeHeaders<'_>, is_node: bool) -> Result<()> {
+    fn expect_content(&mut self, headers: &NodeHeaders<'_>, owner: Owner) -> Result<()> {
         let (props, text) = (headers.prop_length, headers.text_length);
-        let sum = props.unwrap_or(0).checked_add(text.unwrap_or(0));
         let total = headers.content_length;
-        let too_much = || {
-            Error::new(
-                Code::STREAM_MALFORMED_DATA,
-                "Sum of subblock sizes larger than total block content length",
-            )
-        };
-        let sum = sum.filter(|sum| total.is_none_or(|total| *sum <= total));
-        let sum = sum.ok_or_else(too_much)?;
+        if owner != Owner::Node && text.is_some() {
+            return Err(malformed());
+        }
+        // Numbers are signed here, as the incumbent's.
+        let sum = props.unwrap_or(0).wrapping_add(text.unwrap_or(0));
+        let section = |announced| Section { announced, read: 0 };
         self.content = Content {
-            props: props.map_or(Section::None, Section::Sized),
+            props: props.map(section),
             text,
-            rest: total.map_or(0, |total| total - sum),
-            deletions: is_node,
-            old_file: false,
+            rest: total.map_or(0, |total| total.wrapping_sub(sum) as i64),
+            deletions: owner == Owner::Node,
+            is_bare: owner == Owner::Stream,
+            old: None,
         };
-        if self.version == 1 && is_node && props.is_none() && text.is_none() && total.is_some() {
-            self.content.props = Section::Within(total.unwrap_or(0));
+        if let Some(total) = total
+            && self.version == 1
+            && owner == Owner::Node
+            && props.is_none()
+            && text.is_none()
+        {
+            self.content.props = Some(section(total));
             self.content.rest = 0;
-            self.content.old_file = headers.kind == Some(NodeKind::File);
+            self.content.old = Some(Old {
+                is_file: headers.kind == Some(NodeKind::File),
+            });
         }
         Ok(())
     }
 
-    fn skip_content(&mut self) -> Result<()> {
+    /// True if the text of the current record is not svndiff, whatever its headers say: in the oldest streams.
+    pub fn is_plain_text(&self) -> bool {
+        self.content.old.is_some()
+    }
+
+    /// Skips what is left of the current record's content. [`next_record`](Self::next_record) does so too.
+    ///
+    /// # Errors
+    /// `STREAM_MALFORMED_DATA` if the sections are longer than the content; those of the other readers.
+    pub fn skip_content(&mut self) -> Result<()> {
         self.skip_props()?;
         let left = self.content.text.take().unwrap_or(0);
         self.skip(left)?;
         let rest = std::mem::take(&mut self.content.rest);
-        self.skip(rest)
+        self.skip(u64::try_from(rest).map_err(|_| too_much())?)
     }
 
     fn skip_props(&mut self) -> Result<()> {
-        match self.content.props {
-            Section::None => Ok(()),
-            Section::Sized(length) => {
-                self.content.props = Section::None;
-                self.skip(length)
-            }
-            Section::Within(_) => {
-                while self.next_prop()?.is_some() {}
-                Ok(())
-            }
-        }
+        while self.next_prop()?.is_some() {}
+        Ok(())
     }
 
-    /// The terminator was read: what is left of the section is ignored, or is the text.
-    fn end_props(&mut self) -> Result<()> {
-        match std::mem::take(&mut self.content.props) {
-            Section::None => Ok(()),
-            Section::Sized(left) => self.skip(left),
-            Section::Within(left) => {
-                self.content.text = (left > 0 || self.content.old_file).then_some(left);
-                Ok(())
-            }
+    /// The section is over: in the oldest streams, what is left of the content is the text.
+    fn end_props(&mut self, section: Section) -> Result<()> {
+        self.content.props = None;
+        if let Some(old) = self.content.old {
+            let left = section.announced.checked_sub(section.read).ok_or_else(too_much)?;
+            self.content.text = (left > 0 || old.is_file).then_some(left);
         }
+        Ok(())
     }
 
-    /// Bytes of the property section that may still be read.
-    fn props_left(&mut self) -> &mut u64 {
-        match &mut self.content.props {
-            Section::Sized(left) | Section::Within(left) => left,
-            Section::None => unreachable!("because properties are read inside a section alone"),
+    /// Counts bytes of the property section.
+    fn count(&mut self, length: u64) {
+        if let Some(section) = &mut self.content.props {
+            section.read = section.read.saturating_add(length);
         }
     }
 
     fn prop_line(&mut self) -> Result<Vec<u8>> {
-        let limit =
-            usize::try_from(*self.props_left()).map_or(PROP_LINE_LIMIT, |left| left.min(PROP_LINE_LIMIT));
-        if limit == 0 {
-            return Err(unterminated());
-        }
-        match self.line(limit - 1)? {
+        match self.line(PROP_LINE_LIMIT)? {
             Line::Whole(line) => {
-                *self.props_left() -= line.len() as u64 + 1;
+                self.count(line.len() as u64 + 1);
                 Ok(line)
             }
             Line::TooLong(_) => Err(malformed()),
@@ -309,12 +322,7 @@ impl<R: BufRead> Reader<R> {
     }
 
     fn prop_payload(&mut self, length: &[u8]) -> Result<Vec<u8>> {
-        let length = number(length)?;
-        let left = self.props_left();
-        *left = length
-            .checked_add(1)
-            .and_then(|used| left.checked_sub(used))
-            .ok_or_else(malformed)?;
+        let length = strict_length(length)?;
         // Grows with what is there, not with what the stream claims.
         let mut payload = Vec::new();
         let mut input = self.input.by_ref().take(length);
@@ -324,7 +332,10 @@ impl<R: BufRead> Reader<R> {
         }
         let mut end = [0];
         match self.input.read_exact(&mut end) {
-            Ok(()) if end == *b"\n" => Ok(payload),
+            Ok(()) if end == *b"\n" => {
+                self.count(length.saturating_add(1));
+                Ok(payload)
+            }
             Ok(()) => Err(malformed()),
             Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => Err(premature_end()),
             Err(e) => Err(read_error(&e)),
@@ -402,6 +413,16 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
+/// What a record is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    /// The stream: there is nothing that could have properties. The incumbent crashes on them.
+    Stream,
+    /// A revision: it has no text. The incumbent crashes on one.
+    Revision,
+    Node,
+}
+
 enum Line {
     /// Without its line feed.
     Whole(Vec<u8>),
@@ -413,7 +434,9 @@ enum Line {
     End,
 }
 
-fn prop_name(name: Vec<u8>) -> Result<String> {
+fn prop_name(mut name: Vec<u8>) -> Result<String> {
+    // The incumbent's names are C strings.
+    name.truncate(memchr::memchr(0, &name).unwrap_or(name.len()));
     String::from_utf8(name).map_err(|_| malformed())
 }
 
@@ -441,6 +464,23 @@ fn malformed() -> Error {
     )
 }
 
+/// The incumbent shows a line up to its first NUL.
+fn no_colon(line: &[u8]) -> Error {
+    let line = line.split(|byte| *byte == 0).next().unwrap_or_default();
+    let shown = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]).into_owned();
+    Error::new(
+        Code::STREAM_MALFORMED_DATA,
+        format!("Dump stream contains a malformed header (with no ':') at '{shown}'"),
+    )
+}
+
+fn too_much() -> Error {
+    Error::new(
+        Code::STREAM_MALFORMED_DATA,
+        "Sum of subblock sizes larger than total block content length",
+    )
+}
+
 fn unterminated() -> Error {
     Error::new(
         Code::STREAM_MALFORMED_DATA,
@@ -464,4 +504,4 @@ const MAGIC_LIMIT: usize = 80;
 /// Longest header line, bytes: a path fits many times.
 const HEADER_LIMIT: usize = 1 << 20;
 /// Longest line of a property section, payloads apart, bytes.
-const PROP_LINE_LIMIT: usize = 64;
+const PROP_LINE_LIMIT: usize = 4096;

@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 
-use base::{Cancel, Code, Error, FsPath, NodeKind, Result};
+use base::{Cancel, Code, Error, FsPath, NodeKind, RelPath, Result};
 use delta::editor::TextChunk;
 use delta::svndiff::Decoder;
 use fsfs::Txn;
@@ -18,13 +18,19 @@ impl Loader<'_> {
         reader: &mut Reader<R>,
         cancel: &Cancel,
     ) -> Result<()> {
+        let path = self.path(&node.path);
         let Some(action) = node.action else {
+            let shown = path.as_ref().map_or(&*node.path, RelPath::as_str);
             return Err(Error::new(
                 Code::STREAM_UNRECOGNIZED_DATA,
-                format!("Unrecognized node-action on node '{}'", node.path),
+                format!("Unrecognized node-action on node '{shown}'"),
             ));
         };
-        let shown = match self.path(&node.path) {
+        if node.has_bad_md5 {
+            let message = "Invalid character in hex checksum";
+            return Err(Error::new(Code::BAD_CHECKSUM_PARSE, message));
+        }
+        let shown = match path {
             Ok(path) => path,
             Err(error) => {
                 // Told as if it were a path: the incumbent finds out after.
@@ -50,6 +56,7 @@ impl Loader<'_> {
         if reader.text_left()?.is_some() {
             self.text(node, &path, reader, cancel)?;
         }
+        reader.skip_content()?;
         self.tell(Event::Done)
     }
 
@@ -150,7 +157,7 @@ impl Loader<'_> {
         buffer: &mut [u8],
     ) -> Result<()> {
         let txn = self.txn()?;
-        let md5 = if node.text_delta {
+        let md5 = if node.text_delta && !reader.is_plain_text() {
             let mut writer = txn.apply_textdelta(path, node.delta_base_md5.as_ref(), None)?;
             let mut decoder = Decoder::new();
             loop {

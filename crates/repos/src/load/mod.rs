@@ -266,6 +266,24 @@ impl Loader<'_> {
             self.open = Some(Open::Skipped);
             return Ok(());
         }
+        if original == Revnum::ZERO {
+            let mut props = self.revision_props(reader)?;
+            if self.options.ignore_dates {
+                props.remove(props::DATE);
+            }
+            self.open = Some(Open::Zero(props));
+            return Ok(());
+        }
+        let txn = self.group.borrow_mut().commits.begin((self.clock)())?;
+        self.numbers.begin(original, txn.base_revision());
+        self.tell(Event::Started { original })?;
+        let props = self.revision_props(reader)?;
+        self.open = Some(Open::Loading(Box::new(Revision { original, props, txn })));
+        Ok(())
+    }
+
+    /// Reads the properties of a revision, to the end of its record.
+    fn revision_props<R: BufRead>(&self, reader: &mut Reader<R>) -> Result<Props> {
         let mut props = Props::new();
         while let Some((name, value)) = reader.next_prop()? {
             let value = value.unwrap_or_default();
@@ -275,14 +293,8 @@ impl Loader<'_> {
             };
             props.insert(name, value);
         }
-        if original == Revnum::ZERO {
-            self.open = Some(Open::Zero(props));
-            return Ok(());
-        }
-        let txn = self.group.borrow_mut().commits.begin((self.clock)())?;
-        self.numbers.begin(original, txn.base_revision());
-        self.open = Some(Open::Loading(Box::new(Revision { original, props, txn })));
-        self.tell(Event::Started { original })
+        reader.skip_content()?;
+        Ok(props)
     }
 
     fn end_revision(&mut self) -> Result<()> {

@@ -2,10 +2,10 @@
 
 use std::io::BufRead;
 
-use base::{Cancel, Props, Result};
+use base::{Cancel, Props, Result, Revnum};
 
 use crate::dumpfile::{Reader, Record};
-use crate::load::{Event, Observer, Options, UuidAction, is_wanted, prop};
+use crate::load::{Event, Observer, Options, is_wanted, prop};
 use crate::props_rules;
 use crate::repo::Repository;
 
@@ -21,16 +21,16 @@ pub fn revprops(
     cancel: &Cancel,
 ) -> Result<()> {
     let mut reader = Reader::open(input)?;
+    // The last revision that the stream has begun; it is set when its last record has been read.
+    let mut open: Option<(Revnum, Props)> = None;
     while let Some(record) = reader.next_record()? {
         cancel.check()?;
-        let original = match record {
-            Record::Uuid(uuid) if options.uuid == UuidAction::Force => {
-                repository.fs().set_uuid(Some(&uuid))?;
-                continue;
-            }
-            Record::Uuid(_) | Record::Node(_) => continue,
-            Record::Revision(headers) => headers.rev,
+        // The UUID stays, also with --force-uuid.
+        let Record::Revision(headers) = record else {
+            continue;
         };
+        set(repository, open.take(), options, observer)?;
+        let original = headers.rev;
         if !is_wanted(options.range, original) {
             observer.event(Event::Skipped { original })?;
             continue;
@@ -42,13 +42,26 @@ pub fn revprops(
                 true => props_rules::normalize(&name, &value).into_owned(),
                 false => value,
             };
-            if options.validate_props {
-                prop::validate(&name, &value)?;
-            }
             props.insert(name, value);
         }
-        repository.fs().set_revprops(original, &props)?;
-        observer.event(Event::PropsSet(original))?;
+        open = Some((original, props));
     }
-    Ok(())
+    set(repository, open, options, observer)
+}
+
+fn set(
+    repository: &Repository,
+    revision: Option<(Revnum, Props)>,
+    options: &Options,
+    observer: &mut dyn Observer,
+) -> Result<()> {
+    let Some((rev, props)) = revision else {
+        return Ok(());
+    };
+    if options.validate_props {
+        let mut all = props.iter();
+        all.try_for_each(|(name, value)| prop::validate(name, value))?;
+    }
+    repository.fs().set_revprops(rev, &props)?;
+    observer.event(Event::PropsSet(rev))
 }
