@@ -17,7 +17,7 @@ use crate::format::changes::{self, ChangedPath, ChangesError, RawChange};
 use crate::format::dir::{self, DirEntry};
 use crate::format::fold;
 use crate::format::id::{IdPart, NodeRevId, Tail, TxnId};
-use crate::format::noderev::{MAX_NODEREV, NodeRev, NodeRevError};
+use crate::format::noderev::{MAX_NODEREV, NodeRev};
 use crate::format::rep_line::RepPlace;
 use crate::fs::Fs;
 use crate::node::Node;
@@ -345,7 +345,7 @@ impl Fs {
         let noderev = self.with_rev_file(rev, |file| {
             let start = file.item_offset(self.cache(), rev, item)?;
             let parse = |bytes: &[u8]| {
-                let parsed = NodeRev::parse(bytes).map_err(|e| damaged(e, &id()))?;
+                let parsed = NodeRev::parse(bytes).map_err(|e| e.of(&id()))?;
                 Ok(parsed.map(|(noderev, _)| noderev))
             };
             file.bytes()
@@ -496,18 +496,3 @@ const CHANGES_READ: usize = 4 << 10;
 
 /// A longer changed-path list is taken for damage.
 const MAX_CHANGES: usize = 1 << 30;
-
-/// The error of a committed node-revision that cannot be parsed, in the incumbent's words.
-fn damaged(e: NodeRevError, id: &str) -> Error {
-    let cause = match e {
-        NodeRevError::Kind => {
-            let node = id.split('.').next().unwrap_or(id);
-            Error::new(e.code(), format!("{} '{node}'", e.text()))
-        }
-        _ => Error::from(e),
-    };
-    match cause.code() {
-        Code::FS_CORRUPT => cause.context(format!("Corrupt node-revision '{id}'")),
-        _ => cause,
-    }
-}

@@ -143,8 +143,8 @@ pub struct Tls {
 #[serde(default, rename_all = "kebab-case")]
 pub struct Limits {
     pub xml_body: Option<Size>,
-    pub xml_depth: Option<usize>,
     pub update_body: Option<Size>,
+    pub xml_depth: Option<usize>,
     pub body: Option<Size>,
     pub header_bytes: Option<Size>,
     pub header_count: Option<usize>,

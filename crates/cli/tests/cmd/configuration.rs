@@ -179,7 +179,7 @@ fn many_repositories_with_a_directory_of_users_are_imported() {
     let (text, checked) = machine.imported(&["--apache", "@/etc/httpd/httpd.conf"]);
     let expected = "[listen]\nhttps = \"[::]:443\"\n\
         [tls]\ncertificate = \"@/etc/ssl/svn.pem\"\nkey = \"@/etc/ssl/svn.key\"\n\
-        [limits]\n[cache]\n[compression]\nlevel = 1\n\
+        [limits]\nxml-body = \"8000000\"\n[cache]\n[compression]\nlevel = 1\n\
         [log]\naccess = \"@/log/access.log\"\noperational = \"@/log/svn.log\"\n\
         [auth]\nrealm = \"Example\\\"s code\"\nhtpasswd-file = \"@/etc/httpd/robots\"\nproviders = [\"ldap\", \"htpasswd\"]\n\
         [auth.ldap]\nurl = \"ldap://ldap1.example.org:389\"\nbase = \"ou=people,dc=example,dc=org\"\nuser-attribute = \"mail\"\nscope = \"one\"\n\

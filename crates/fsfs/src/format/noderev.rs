@@ -3,7 +3,7 @@
 //! A node-revision is one state of one node: its ID, its predecessor, where its content and properties are stored, the
 //! path at which it was made, and the copy it belongs to.
 
-use base::{FsPath, NodeKind, Revnum};
+use base::{Code, Error, FsPath, NodeKind, Revnum};
 
 use super::decode_error;
 use super::id::NodeRevId;
@@ -31,6 +31,23 @@ decode_error! {
         CopyRevision => REVNUM_PARSE_FAILURE, "Invalid revision number of a copy in node-rev";
         Mergeinfo => INCORRECT_PARAMS, "Malformed mergeinfo count in node-rev";
         TooLong => FS_CORRUPT, "Node-rev does not end";
+    }
+}
+
+impl NodeRevError {
+    /// The error of the committed node-revision `id` that cannot be parsed, in the incumbent's words.
+    pub(crate) fn of(self, id: &str) -> Error {
+        let cause = match self {
+            NodeRevError::Kind => {
+                let node = id.split('.').next().unwrap_or(id);
+                Error::new(self.code(), format!("{} '{node}'", self.text()))
+            }
+            _ => Error::from(self),
+        };
+        match cause.code() {
+            Code::FS_CORRUPT => cause.context(format!("Corrupt node-revision '{id}'")),
+            _ => cause,
+        }
     }
 }
 

@@ -136,6 +136,16 @@ fn not_a_number(value: &[u8]) -> Error {
     )
 }
 
+/// The incumbent shows a line up to its first NUL.
+pub(super) fn no_colon(line: &[u8]) -> Error {
+    let line = line.split(|byte| *byte == 0).next().unwrap_or_default();
+    let shown = shown(line);
+    Error::new(
+        Code::STREAM_MALFORMED_DATA,
+        format!("Dump stream contains a malformed header (with no ':') at '{shown}'"),
+    )
+}
+
 fn shown(value: &[u8]) -> String {
     String::from_utf8_lossy(&value[..value.len().min(SHOWN)]).into_owned()
 }
@@ -159,4 +169,4 @@ const NEWEST: u32 = 3;
 /// Hexadecimal digits of an MD5 digest.
 const MD5_DIGITS: usize = 32;
 /// How much of a bad line an error shows, bytes.
-pub(super) const SHOWN: usize = 20;
+const SHOWN: usize = 20;

@@ -16,7 +16,7 @@ use std::io::{BufRead, Read as _};
 use base::{Code, Error, NodeKind, PropChange, Result};
 
 use crate::dumpfile::headers::{NodeHeaders, Record, RevisionHeaders, name};
-use crate::dumpfile::parse::{Raw, SHOWN, strict_length, supported_version};
+use crate::dumpfile::parse::{Raw, no_colon, strict_length, supported_version};
 
 /// A stream being read. Once it failed it must not be used any more.
 pub struct Reader<R> {
@@ -461,16 +461,6 @@ fn malformed() -> Error {
     Error::new(
         Code::STREAM_MALFORMED_DATA,
         "Dumpstream data appears to be malformed",
-    )
-}
-
-/// The incumbent shows a line up to its first NUL.
-fn no_colon(line: &[u8]) -> Error {
-    let line = line.split(|byte| *byte == 0).next().unwrap_or_default();
-    let shown = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]).into_owned();
-    Error::new(
-        Code::STREAM_MALFORMED_DATA,
-        format!("Dump stream contains a malformed header (with no ':') at '{shown}'"),
     )
 }
 

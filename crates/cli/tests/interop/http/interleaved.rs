@@ -211,8 +211,11 @@ fn wait_until_free(served: &Served, txn: &str) {
     }
 }
 
-/// The requests that come while a text is on its way into `/f`, as method, path, body and further header.
-fn others(txn: &str) -> Vec<(&'static str, String, &'static str, Option<(&'static str, String)>)> {
+/// A method, a path, a body and a further header line.
+type Asked = (&'static str, String, &'static str, Option<(&'static str, String)>);
+
+/// The requests that come while a text is on its way into `/f`.
+fn others(txn: &str) -> Vec<Asked> {
     let to = |path: &str| Some(("Destination", format!("http://127.0.0.1/r/!svn/txr/{txn}/{path}")));
     let at = |path: &str| format!("/r/!svn/txr/{txn}/{path}");
     vec![
