@@ -412,10 +412,16 @@ impl<'a> Digests<'a> {
             .map_err(|e| Error::io("Can't set permissions on file", path, &e))
     }
 
+    /// Creates a directory with the permissions of the one above, so that everybody who may lock may also lock and unlock there.
     /// True if it was not there.
     fn create_dir(&self, path: &Path) -> Result<bool> {
         match self.fs.disk().create_dir(path) {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                let above = path.parent().unwrap_or(Path::new("."));
+                let copied = self.fs.disk().copy_permissions(above, path);
+                copied.map_err(|e| Error::io("Can't set permissions on", path, &e))?;
+                Ok(true)
+            }
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
             Err(e) => Err(Error::io("Can't create directory", path, &e)),
         }

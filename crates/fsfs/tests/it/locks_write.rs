@@ -248,3 +248,23 @@ fn an_expired_lock_is_in_nobodys_way() {
     assert!(files(&repo.db().join("locks")).len() < digests);
     Tool::new("svnadmin").args(["verify", "-q"]).arg(repo.path()).ok();
 }
+
+#[test]
+fn new_directories_of_locks_have_the_permissions_of_the_one_above() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let repo = build(&Spec::small("1.14")).copy();
+    let locks = repo.db().join("locks");
+    std::fs::create_dir_all(&locks).unwrap();
+    std::fs::set_permissions(&locks, std::fs::Permissions::from_mode(0o2770)).unwrap();
+    lock_with(&open(&repo), "/iota", None, &request("alice")).unwrap();
+    let mut made = 0;
+    for entry in std::fs::read_dir(&locks).unwrap() {
+        let entry = entry.unwrap();
+        if entry.file_type().unwrap().is_dir() {
+            let mode = entry.metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o7777, 0o2770, "{}", entry.path().display());
+            made += 1;
+        }
+    }
+    assert_ne!(made, 0);
+}
