@@ -26,8 +26,6 @@ pub const NAMES: [&str; 9] = [
 ];
 /// Directories of the repository that hold trees like the trunk, or may come to.
 pub const TREES: [&str; 5] = ["trunk", "branches/b1", "branches/b2", "tags/t1", "branches/b3"];
-/// Whether updates name what a sparse working copy does not have, with a depth: ours sends too much until that is repaired.
-pub const ABSENT_TARGETS: bool = false;
 
 /// Makes up one scenario.
 pub struct Generator {
@@ -263,7 +261,7 @@ impl Generator {
             true => b"\r\n",
             false => b"\n",
         };
-        // Mixed line ends fail in the client, while it commits.
+        // Mixed line ends fail in the client, while it commits. Over HTTP it then waits until the server ends the connection.
         let end = match self.transport == Transport::Svn && self.one_in(12) {
             true => b"\r\n",
             false => end,

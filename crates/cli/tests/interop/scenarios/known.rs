@@ -2,7 +2,6 @@
 
 use testkit::server::transport::Transport;
 
-use super::generator::ABSENT_TARGETS;
 use super::step::Run;
 
 /// What follows from a difference.
@@ -21,9 +20,6 @@ pub fn known(run: &Run, transport: Transport, [theirs, ours]: &[String; 2]) -> O
     if is_http && theirs.contains("E130003") && ours.ends_with("=> Some(1)\n") {
         return Some(Known::End);
     }
-    if is_http && is_open(theirs, ours) || is_too_much(run, theirs, ours) {
-        return Some(Known::End);
-    }
     // A path that is locked now was not there in the revision asked for: theirs answers as if there were a file.
     let is_missing = |said: &str| said.contains("W170000") || said.contains("E160013");
     let is_there = |said: &str| said.contains("Node Kind: file") || said.contains("' path not found");
@@ -36,23 +32,6 @@ pub fn known(run: &Run, transport: Transport, [theirs, ours]: &[String; 2]) -> O
         return Some(Known::Words);
     }
     None
-}
-
-/// Faults of ours with locks and with replaced files over HTTP that are under repair; this goes when they are gone.
-fn is_open(theirs: &str, ours: &str) -> bool {
-    let is = |their: &str, our: &str| theirs.contains(their) && ours.contains(our);
-    // A locked file is replaced; what is locked is out of date too; a directory is where the file was.
-    is("Committed revision", "E160038") || is("E170004", "E160038") || is("E170004", "E160024")
-}
-
-/// An update of what the working copy does not have, which is no deeper than asked for with theirs alone; this goes with
-/// [`ABSENT_TARGETS`].
-fn is_too_much(run: &Run, theirs: &str, ours: &str) -> bool {
-    let has_depth = run
-        .args
-        .iter()
-        .any(|arg| arg == "--depth" || arg == "--set-depth");
-    !ABSENT_TARGETS && run.verb() == "update" && has_depth && ours.lines().count() > theirs.lines().count()
 }
 
 /// What the client says, without the path, the owner and the code of a lock that is in the way.

@@ -1,8 +1,6 @@
 //! What the client asks a server.
 
-use testkit::server::transport::Transport;
-
-use super::generator::{ABSENT_TARGETS, Copy, Generator, TREES, View, join, target, url};
+use super::generator::{Copy, Generator, TREES, View, join, target, url};
 use super::step::Step;
 
 impl Generator {
@@ -18,8 +16,7 @@ impl Generator {
             0 => args.extend(["--with-revprop", "note=with it"]),
             1 => args.push("--keep-changelists"),
             2 => args.push("-q"),
-            // Deleted files keep their locks over HTTP only with theirs.
-            3 if self.transport == Transport::Svn => args.push("--no-unlock"),
+            3 => args.push("--no-unlock"),
             4 => args.extend(["--depth", "empty"]),
             5 => args.push("--include-externals"),
             _ => {}
@@ -52,7 +49,7 @@ impl Generator {
                 &[&["update", "--set-depth", depth, &at], &accept[..]].concat(),
             ),
             11 => self.svn(copy, &["update", "--set-depth", "exclude", &at]),
-            12 | 13 if ABSENT_TARGETS => self.update_absent(view, copy),
+            12 | 13 => self.update_absent(view, copy),
             14 => {
                 self.obstruct(view, copy);
                 self.svn(copy, &["update", "--force", "--accept", "postpone"]);
@@ -63,7 +60,6 @@ impl Generator {
             }
             16..18 => self.switch(view, copy, &path),
             18 => self.svn(copy, &["update", "--ignore-externals", "-q", &at]),
-            12 | 13 => self.svn(copy, &["update", "--force"]),
             _ => {
                 self.svn(copy, &["relocate", "URL", "OTHERNAME"]);
                 self.svn(copy, &["update", "--accept", "postpone"]);
