@@ -61,7 +61,7 @@ fn mergeinfo(
 ) -> Result<Vec<u8>> {
     let mut cleaned = Cow::Borrowed(&value);
     if value.contains(&b'\r') {
-        cleaned.to_mut().retain(|byte| *byte != b'\r');
+        cleaned = Cow::Owned(with_line_feeds(&value));
         told.tell(Event::NormalizedMergeinfo)?;
     }
     let text = to_text(&cleaned);
@@ -89,6 +89,19 @@ fn mergeinfo(
         Cow::Borrowed(_) => translated.to_string().into_bytes(),
         Cow::Owned(_) => from_text(&translated.to_string()),
     })
+}
+
+/// The lines ended by line feeds, whether they end with CR LF or with CR alone.
+fn with_line_feeds(value: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(value.len());
+    for (at, byte) in value.iter().enumerate() {
+        match byte {
+            b'\r' if value.get(at + 1) == Some(&b'\n') => {}
+            b'\r' => out.push(b'\n'),
+            _ => out.push(*byte),
+        }
+    }
+    out
 }
 
 /// Text that stands for the bytes, each one that is not UTF-8 as a character of its own: mergeinfo is parsed as text, and
@@ -140,6 +153,12 @@ const ESCAPED: u32 = 0x10_ff00;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_line_end_becomes_a_line_feed() {
+        assert_eq!(with_line_feeds(b"/a:1\r/b:1\r\n/c:1\r"), b"/a:1\n/b:1\n/c:1\n");
+        assert_eq!(with_line_feeds(b"\r\r\n\n"), b"\n\n\n");
+    }
 
     #[test]
     fn bytes_survive_as_text() {
