@@ -115,7 +115,12 @@ macro_rules! digest_traits {
         impl fmt::Display for $type {
             /// Prints lower-case hexadecimal digits.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+                const DIGITS: &[u8; 16] = b"0123456789abcdef";
+                let mut text = [[0u8; 2]; size_of::<$type>()];
+                for (digits, byte) in text.iter_mut().zip(self.0) {
+                    *digits = [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
+                }
+                f.write_str(std::str::from_utf8(text.as_flattened()).expect("because digits are ASCII"))
             }
         }
         impl fmt::Debug for $type {

@@ -9,7 +9,7 @@ use std::fmt;
 use base::Revnum;
 
 use super::decode_error;
-use super::number::{parse_base36, push_base36, take_base36, take_decimal};
+use super::number::{parse_base36, push_base36, push_decimal, take_base36, take_decimal};
 
 decode_error! {
     /// Why some text is no ID.
@@ -58,6 +58,19 @@ impl IdPart {
         (!self.is_temporary()).then_some(Revnum(self.rev))
     }
 
+    /// Appends the part as it is stored. Directories of thousands of entries are written with each commit: formatting
+    /// machinery for each number would take longer than all else.
+    fn push_to(self, out: &mut String) {
+        if self.is_temporary() {
+            out.push('_');
+        }
+        push_base36(out, self.number);
+        if !self.is_temporary() && self.rev != 0 {
+            out.push('-');
+            push_decimal(out, self.rev);
+        }
+    }
+
     /// Reads a part of an ID.
     pub(crate) fn parse(mut text: &[u8]) -> Option<Self> {
         let part = Self::take(&mut text)?;
@@ -81,16 +94,8 @@ impl IdPart {
 impl fmt::Display for IdPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = String::new();
-        if self.is_temporary() {
-            text.push('_');
-        }
-        push_base36(&mut text, self.number);
-        f.write_str(&text)?;
-        if self.is_temporary() || self.rev == 0 {
-            Ok(())
-        } else {
-            write!(f, "-{}", self.rev)
-        }
+        self.push_to(&mut text);
+        f.write_str(&text)
     }
 }
 
@@ -152,6 +157,13 @@ pub(crate) struct TxnId {
 }
 
 impl TxnId {
+    /// Appends the name.
+    fn push_to(self, out: &mut String) {
+        push_decimal(out, self.base.0);
+        out.push('-');
+        push_base36(out, self.number);
+    }
+
     /// Reads a name.
     pub(crate) fn parse(text: &[u8]) -> Result<Self, IdError> {
         let dash = text.iter().position(|&b| b == b'-').ok_or(IdError::Txn)?;
@@ -165,8 +177,8 @@ impl TxnId {
 impl fmt::Display for TxnId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = String::new();
-        push_base36(&mut text, self.number);
-        write!(f, "{}-{text}", self.base)
+        self.push_to(&mut text);
+        f.write_str(&text)
     }
 }
 
@@ -252,11 +264,24 @@ fn take_rev(text: &mut &[u8]) -> Option<Revnum> {
 
 impl fmt::Display for NodeRevId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}.", self.node, self.copy)?;
+        let mut text = String::new();
+        self.node.push_to(&mut text);
+        text.push('.');
+        self.copy.push_to(&mut text);
+        text.push('.');
         match self.tail {
-            Tail::Rev(rev, item) => write!(f, "r{rev}/{item}"),
-            Tail::Txn(txn) => write!(f, "t{txn}"),
+            Tail::Rev(rev, item) => {
+                text.push('r');
+                push_decimal(&mut text, rev.0);
+                text.push('/');
+                push_decimal(&mut text, item);
+            }
+            Tail::Txn(txn) => {
+                text.push('t');
+                txn.push_to(&mut text);
+            }
         }
+        f.write_str(&text)
     }
 }
 

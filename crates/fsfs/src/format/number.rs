@@ -65,18 +65,27 @@ fn take_radix(text: &mut &[u8], radix: u64) -> Option<u64> {
 
 /// Appends a number in base 36.
 pub(crate) fn push_base36(out: &mut String, number: u64) {
-    let mut digits = [0u8; 13];
+    push_digits::<36>(out, number);
+}
+
+/// Appends a decimal number.
+pub(crate) fn push_decimal(out: &mut String, number: u64) {
+    push_digits::<10>(out, number);
+}
+
+fn push_digits<const RADIX: u64>(out: &mut String, number: u64) {
+    let mut digits = [0u8; 20];
     let mut at = digits.len();
     let mut rest = number;
     loop {
         at -= 1;
-        digits[at] = b"0123456789abcdefghijklmnopqrstuvwxyz"[(rest % 36) as usize];
-        rest /= 36;
+        digits[at] = b"0123456789abcdefghijklmnopqrstuvwxyz"[(rest % RADIX) as usize];
+        rest /= RADIX;
         if rest == 0 {
             break;
         }
     }
-    out.extend(digits[at..].iter().map(|&d| char::from(d)));
+    out.push_str(std::str::from_utf8(&digits[at..]).expect("because digits are ASCII"));
 }
 
 /// Reads an index integer (7 bits a byte, low bits first) at the front of `input` and moves past it; `None` if it is

@@ -9,24 +9,28 @@ pub struct Writer<'a>(pub &'a mut Vec<u8>);
 
 impl Writer<'_> {
     /// Starts a list.
+    #[inline]
     pub fn open(&mut self) -> &mut Self {
         self.0.extend_from_slice(b"( ");
         self
     }
 
     /// Ends a list.
+    #[inline]
     pub fn close(&mut self) -> &mut Self {
         self.0.extend_from_slice(b") ");
         self
     }
 
     /// An empty list.
+    #[inline]
     pub fn none(&mut self) -> &mut Self {
         self.0.extend_from_slice(b"( ) ");
         self
     }
 
     /// A number.
+    #[inline]
     pub fn number(&mut self, number: u64) -> &mut Self {
         self.digits(number);
         self.0.push(b' ');
@@ -34,6 +38,7 @@ impl Writer<'_> {
     }
 
     /// A word. The caller gives words of the protocol only.
+    #[inline]
     pub fn word(&mut self, word: &str) -> &mut Self {
         self.0.extend_from_slice(word.as_bytes());
         self.0.push(b' ');
@@ -41,6 +46,7 @@ impl Writer<'_> {
     }
 
     /// `true` or `false`.
+    #[inline]
     pub fn boolean(&mut self, value: bool) -> &mut Self {
         self.word(if value { "true" } else { "false" })
     }
@@ -55,6 +61,7 @@ impl Writer<'_> {
     }
 
     /// The start of a string whose `len` bytes (and the space behind them) the caller appends.
+    #[inline]
     pub fn string_head(&mut self, len: usize) -> &mut Self {
         self.digits(len as u64);
         self.0.push(b':');

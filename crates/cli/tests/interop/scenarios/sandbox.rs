@@ -168,7 +168,8 @@ impl Sandbox {
         let output = output.expect("because the client was started");
         let out = String::from_utf8_lossy(&output.stdout);
         if let Some(file) = &run.save {
-            fs::write(self.dir.join(file), &output.stdout).expect("because the folder is ours");
+            fs::write(self.dir.join(file), with_files_sorted(&output.stdout))
+                .expect("because the folder is ours");
         }
         let err = String::from_utf8_lossy(&output.stderr);
         let (mut out, mut err) = (self.normal(&out), self.normal(&err));
@@ -176,6 +177,10 @@ impl Sandbox {
             out = sorted_lines(&out).join("\n");
         }
         out = without_timing(&out, self.transport);
+        // What the client prints before the server's error follows the order in which the server visits entries.
+        if run.verb() == "status" && err.contains("E160013: Working copy path") {
+            out.clear();
+        }
         // The client names several targets, and externals that fail, in the order of a hash or of the answers.
         if ["lock", "unlock"].contains(&run.verb()) || err.contains("W205011") {
             err = sorted_lines(&err).join("\n");
@@ -265,6 +270,18 @@ fn is_ordered(run: &Run) -> bool {
     // Files of a deleted directory come in the order of a hash.
     let has_diff = run.args.iter().any(|arg| arg == "--diff");
     ["log", "cat", "blame", "ls", "mergeinfo"].contains(&run.verb()) && !has_diff
+}
+
+/// A patch with its files in order: those of a deleted directory come in the order of the client's hash.
+fn with_files_sorted(patch: &[u8]) -> Vec<u8> {
+    const HEADER: &[u8] = b"Index: ";
+    let is_header = |at: usize| patch[at..].starts_with(HEADER) && (at == 0 || patch[at - 1] == b'\n');
+    let mut starts: Vec<usize> = (0..patch.len()).filter(|at| is_header(*at)).collect();
+    let first = starts.first().copied().unwrap_or(patch.len());
+    starts.push(patch.len());
+    let mut files: Vec<&[u8]> = starts.windows(2).map(|pair| &patch[pair[0]..pair[1]]).collect();
+    files.sort_unstable();
+    [&patch[..first], &files.concat()].concat()
 }
 
 /// `ls -v` shows the month, the day and the time of day.
