@@ -31,6 +31,16 @@ pub fn known(run: &Run, transport: Transport, [theirs, ours]: &[String; 2]) -> O
     if refused && theirs.contains("Deleting ") && without_lock(theirs) == without_lock(ours) {
         return Some(Known::Words);
     }
+    // Theirs says that it has removed the property of a file that another user has locked, commits the rest and loses the removal.
+    let is_refused = |said: &str| said.contains("Could not execute PROPPATCH") && said.contains("E175008");
+    if is_http && theirs.contains("Committed revision ") && is_refused(ours) {
+        return Some(Known::End);
+    }
+    // Of several texts that cannot be sent the client names the first in the order of a hash.
+    let is_not_sent = |said: &str| said.contains("While preparing '") && said.contains("E155011");
+    if is_not_sent(theirs) && is_not_sent(ours) && without_names(theirs) == without_names(ours) {
+        return Some(Known::Words);
+    }
     // The client ends itself while it sorts paths; which of two it complains of is its own hash's order.
     let ends_itself = |said: &str| said.contains("svn_path_compare_paths: Assertion");
     if ends_itself(theirs) && ends_itself(ours) {
@@ -43,6 +53,11 @@ pub fn known(run: &Run, transport: Transport, [theirs, ours]: &[String; 2]) -> O
 fn without_lock(said: &str) -> Vec<&str> {
     let of_lock = |line: &&str| !line.contains("E160038") && !line.contains("E160039");
     said.lines().filter(of_lock).collect()
+}
+
+/// What the client says, without what stands in quotes.
+fn without_names(said: &str) -> Vec<&str> {
+    said.split('\'').step_by(2).collect()
 }
 
 /// The client's words without what its own timing and the order of its hashes say: over HTTP a dot for each text whose answer
