@@ -131,13 +131,18 @@ fn breaks_lines(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Control bytes of a message must not break lines.
+/// Appends a message as the incumbent writes it: bytes outside of printable ASCII, and the backslash, are escaped as in C.
 fn escape(text: &str, out: &mut String) {
-    for c in text.chars() {
-        match c {
-            '\\' => out.push_str("\\\\"),
-            c if breaks_lines(c) => _ = write!(out, "{}", OneLine(c)),
-            c => out.push(c),
+    for byte in text.bytes() {
+        match byte {
+            b'\\' => out.push_str("\\\\"),
+            b'\x08' => out.push_str("\\b"),
+            b'\t' => out.push_str("\\t"),
+            b'\n' => out.push_str("\\n"),
+            b'\x0b' => out.push_str("\\v"),
+            b'\r' => out.push_str("\\r"),
+            b' '..=b'~' => out.push(char::from(byte)),
+            _ => _ = write!(out, "\\x{byte:02x}"),
         }
     }
 }
@@ -145,6 +150,16 @@ fn escape(text: &str, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn messages_are_escaped_as_the_incumbent_escapes_them() {
+        let mut shown = String::new();
+        escape(
+            "a\tb\rc\u{b}d\u{c}e\u{8}f\u{7}g\u{1b}h\\i\"j'k\u{7f}l\u{e4}\n",
+            &mut shown,
+        );
+        assert_eq!(shown, r#"a\tb\rc\vd\x0ce\bf\x07g\x1bh\\i"j'k\x7fl\xc3\xa4\n"#);
+    }
 
     #[test]
     fn a_line_stays_one_line() {

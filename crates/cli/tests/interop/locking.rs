@@ -95,3 +95,32 @@ fn adding_over_what_is_locked_is_refused_for_being_there() {
         );
     });
 }
+
+#[test]
+fn locks_that_stay_after_a_commit_are_logged() {
+    let twins = Twins::greek();
+    // The hooks look at paths, so that each commit meets another one of their refusals.
+    twins.hook(
+        "pre-unlock",
+        "case $2 in */lambda) echo refused >&2; exit 1;; esac",
+    );
+    twins.hook(
+        "post-unlock",
+        "grep -q gamma && { echo failed >&2; exit 1; }; exit 0",
+    );
+    twins.same(|c| {
+        c.lines(
+            r"
+            svn lock -q wc/iota wc/A/mu; bob lock -q --force $U/iota
+            echo 1 >> wc/A/mu; svn commit -m 'One is stolen' wc
+            svn update -q wc; svn lock -q wc/A/mu; bob unlock -q --force $U/A/mu
+            echo 2 >> wc/A/B/E/beta; svn commit -m 'One is broken' wc
+            svn update -q wc; svn lock -q wc/A/B/lambda wc/A/D/gamma
+            echo 3 >> wc/A/B/E/beta; svn commit -m 'Both hooks refuse' wc
+            svn update -q wc; svn lock -q wc/A/mu wc/A/D/G/pi; bob lock -q --force $U/A/mu; bob lock -q --force $U/A/D/G/pi
+            echo 4 >> wc/A/B/E/beta; svn commit -m 'Two are stolen' wc
+            svn rm -q wc/A/D/G/rho; svn commit --no-unlock -m 'None is released' wc
+            ",
+        );
+    });
+}

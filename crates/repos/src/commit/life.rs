@@ -138,24 +138,32 @@ pub(crate) fn finish(
         date: text(props::DATE),
         author: text(props::AUTHOR),
         post_commit_error: (!complaints.is_empty()).then(|| complaints.join("\n")),
+        unlock_errors: Vec::new(),
     })
 }
 
-/// Gives back the locks that the client holds, as clients expect of a commit. One that stays, stays.
+/// Releases the locks that the client holds. Returns why some stay, in the order of paths, and then the error of `post-unlock`:
+/// the revision exists, so none of these fails the commit.
 pub(crate) fn release_locks(
     repo: &Repository,
     hooks: &Hooks,
     user: Option<&str>,
     lock_tokens: &[(FsPath, String)],
-) {
+) -> Vec<Error> {
     if lock_tokens.is_empty() {
-        return;
+        return Vec::new();
     }
     let targets: Vec<_> = lock_tokens
         .iter()
         .map(|(path, token)| (path.clone(), Some(token.clone())))
         .collect();
-    _ = repo.unlock_many(&targets, user, false, Some(hooks));
+    match repo.unlock_many(&targets, user, false, Some(hooks)) {
+        Ok(outcome) => {
+            let failed = outcome.each.into_iter().filter_map(|(_, result)| result.err());
+            failed.chain(outcome.post_hook_error).collect()
+        }
+        Err(error) => vec![error],
+    }
 }
 
 /// Properties of a transaction that are the storage engine's.

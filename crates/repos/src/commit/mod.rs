@@ -17,7 +17,7 @@ mod texts;
 
 use std::sync::Arc;
 
-use base::{Date, FsPath, Props, Result, Revnum};
+use base::{Date, Error, FsPath, Props, Result, Revnum};
 
 pub use self::editor::{CommitEditor, start};
 use crate::hooks::Hooks;
@@ -87,4 +87,6 @@ pub struct CommitInfo {
     pub author: Option<String>,
     /// What went wrong after the revision existed.
     pub post_commit_error: Option<String>,
+    /// Why locks that were to end with the commit did not, and what `post-unlock` said. Clients are not told; servers log it.
+    pub unlock_errors: Vec<Error>,
 }

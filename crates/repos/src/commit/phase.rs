@@ -59,7 +59,7 @@ impl CommitEditor {
         };
         self.texts.check_none()?;
         let options = &self.options;
-        let info = life::finish(
+        let mut info = life::finish(
             &self.repo,
             txn,
             &options.hooks,
@@ -67,11 +67,11 @@ impl CommitEditor {
             &options.lock_tokens,
             &self.clock,
         )?;
-        self.phase = Phase::Done(info);
         if !options.keep_locks {
             let user = options.author.as_deref();
-            life::release_locks(&self.repo, &options.hooks, user, &options.lock_tokens);
+            info.unlock_errors = life::release_locks(&self.repo, &options.hooks, user, &options.lock_tokens);
         }
+        self.phase = Phase::Done(info);
         Ok(())
     }
 

@@ -274,15 +274,13 @@ impl Transaction {
             clock,
         );
         match made {
-            Ok(info) => {
+            Ok(mut info) => {
                 let mut over = self.ended_locks;
                 if ending.release_locks {
                     over.retain(|ended| !ending.lock_tokens.contains(ended));
                     over.extend_from_slice(ending.lock_tokens);
                 }
-                if !over.is_empty() {
-                    life::release_locks(&self.repo, ending.hooks, ending.user, &over);
-                }
+                info.unlock_errors = life::release_locks(&self.repo, ending.hooks, ending.user, &over);
                 Ok(info)
             }
             Err(refused) => {

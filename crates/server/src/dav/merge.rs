@@ -35,6 +35,9 @@ pub(super) fn merge(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         _ => {}
     }
     visit.log_operation(|| format!("commit r{}", info.rev));
+    for error in &info.unlock_errors {
+        visit.log_error(error);
+    }
     answer(visit, reply, &info)
 }
 

@@ -44,6 +44,9 @@ impl Talk {
         }
         let info = editor.outcome()?;
         self.log_operation(|| format!("commit r{}", info.rev));
+        for error in &info.unlock_errors {
+            self.log_error(error);
+        }
         self.trivial();
         write_info(&mut Writer(self.conn.out()), &info);
         Ok(())

@@ -337,6 +337,7 @@ fn commit_info(item: &Item) -> CommitInfo {
         date: text(1),
         author: text(2),
         post_commit_error: text(3),
+        unlock_errors: Vec::new(),
     }
 }
 
