@@ -153,7 +153,7 @@ impl CommitEditor {
         parent: DirToken,
         copyfrom: Option<CopyFrom<'_>>,
     ) -> Result<FsPath> {
-        check_name(path)?;
+        check_name(path.as_str())?;
         let at = self.path(path);
         let is_dir = kind == NodeKind::Dir;
         let authz = self.options.authz.clone();

@@ -71,7 +71,7 @@ impl Transaction {
     /// # Errors
     /// `FS_ALREADY_EXISTS`, `FS_NOT_FOUND`, `FS_NOT_DIRECTORY`; those of locks.
     pub fn make_dir(&mut self, path: &FsPath) -> Result<()> {
-        check_name(&path.to_rel())?;
+        check_name(path.as_str())?;
         self.touch()?;
         self.txn.make_dir(path)
     }
@@ -100,7 +100,7 @@ impl Transaction {
     /// # Errors
     /// `FS_NO_SUCH_REVISION`, `FS_NOT_FOUND`, `FS_NOT_DIRECTORY`; those of locks.
     pub fn copy(&mut self, rev: Revnum, from: &FsPath, to: &FsPath) -> Result<()> {
-        check_name(&to.to_rel())?;
+        check_name(to.as_str())?;
         let source = self.repo.fs().root(rev)?;
         self.touch()?;
         self.txn.copy(&source, from, to)

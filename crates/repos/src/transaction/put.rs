@@ -48,7 +48,7 @@ impl Transaction {
         self.check_base(path, put.based_on)?;
         let is_new = self.kind(path)? == NodeKind::None;
         if is_new {
-            check_name(&path.to_rel())?;
+            check_name(path.as_str())?;
             self.touch()?;
             self.txn.make_file(path)?;
         } else {

@@ -17,6 +17,7 @@ use wire::dav::uri::Resource;
 
 use super::fault::Fault;
 use super::known::Admitted;
+use super::place;
 use super::visit::Visit;
 use crate::auth::{Door, Proof, User, plain_realm};
 use crate::http::{AccessRules, Location, Provider, Reply, Request, RequireVerdict};
@@ -394,8 +395,7 @@ pub(super) fn needs_of(
         let Some(url) = request.header_utf8("destination") else {
             return Ok(None);
         };
-        let resource = resource_of_url(url);
-        let resource = resource.ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))?;
+        let resource = resource_of_url(url).ok_or_else(|| place::no_resource(url))?;
         Ok(Some(Need {
             write: true,
             recursive: true,

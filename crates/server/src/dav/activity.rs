@@ -16,7 +16,7 @@ use crate::http::Reply;
 pub(super) fn mkactivity(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     let Resource::Activity(id) = visit.resource.clone() else {
         return Err(visit.refusal(|target| match target {
-            Target::Regular { exists: false } | Target::Version { exists: false } => StatusCode::FORBIDDEN,
+            Target::Regular { exists: false } | Target::Working { exists: false } => StatusCode::FORBIDDEN,
             _ => StatusCode::CONFLICT,
         }));
     };
@@ -38,10 +38,12 @@ pub(super) fn checkout(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         None => Checkout::default(),
     };
     match visit.target()? {
-        Target::Regular { exists: false } | Target::Activity { exists: false } => {
+        Target::Regular { exists: false }
+        | Target::Working { exists: false }
+        | Target::Activity { exists: false } => {
             return Err(Fault::html(StatusCode::NOT_FOUND));
         }
-        Target::Version { .. } | Target::Baseline => {}
+        Target::Version | Target::Baseline => {}
         Target::Private if visit.resource == Resource::Vcc => {}
         Target::Regular { .. } => {
             let text = "CHECKOUT can only be performed on a version resource";

@@ -86,6 +86,8 @@ pub(super) fn make_empty(visit: &mut Visit<'_>, path: &FsPath) -> Outcome {
 }
 
 fn begin(visit: &Visit<'_>, path: &FsPath) -> Result<(String, Revnum), Fault> {
+    // Log messages have no CR. A request for such a path fails in its step, or has found a node that `load` has made.
+    let path = path.as_str().replace('\r', "?\\013");
     let message = format!("Autoversioning commit:  a non-deltaV client made a change to\n{path}");
     let revprops = Props::from_iter([
         (props::LOG.to_owned(), message.into_bytes()),

@@ -125,8 +125,27 @@ impl Fault {
             }
         }
         reply.header("x-request-id", &request.id);
+        if ends_connection(self.status) && !self.headers.iter().any(|(name, _)| *name == "connection") {
+            reply.header("connection", "close");
+        }
         *reply.buffer() = text.into_bytes();
     }
+}
+
+/// True for the statuses after which the incumbent ends the connection: requests that were sent behind the one that failed are not
+/// done.
+fn ends_connection(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::BAD_REQUEST
+            | StatusCode::REQUEST_TIMEOUT
+            | StatusCode::LENGTH_REQUIRED
+            | StatusCode::PAYLOAD_TOO_LARGE
+            | StatusCode::URI_TOO_LONG
+            | StatusCode::INTERNAL_SERVER_ERROR
+            | StatusCode::NOT_IMPLEMENTED
+            | StatusCode::SERVICE_UNAVAILABLE
+    )
 }
 
 /// The status that a number means, wherever it comes from.

@@ -13,6 +13,7 @@ use wire::dav::uri::{Resource, report_path};
 
 use super::Outcome;
 use super::fault::Fault;
+use super::place;
 use super::steps::clock;
 use super::visit::Visit;
 use crate::http::Reply;
@@ -21,9 +22,14 @@ pub(super) fn merge(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     let bad = || Fault::html(StatusCode::BAD_REQUEST);
     let (root, _) = visit.required_xml()?;
     let asked = Merge::parse(&root).ok_or_else(bad)?;
-    let source = visit.place.resource_of_url(&asked.source).ok_or_else(bad)?;
+    let source = visit.place.resource_of_url(&asked.source);
+    let source = source.ok_or_else(|| place::no_resource(&asked.source))?;
     let base_path = visit.resource.path().cloned().unwrap_or_else(FsPath::root);
+    let is_there = visit.target()?.exists();
     visit.resource = source.clone();
+    if !is_there {
+        return Err(nothing_there(visit));
+    }
     let name = source_name(visit)?;
     let lock_tokens = lock_tokens(&base_path, &asked.locks)?;
     let info = commit(visit, &name, &lock_tokens)?;
@@ -39,6 +45,15 @@ pub(super) fn merge(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         visit.log_error(error);
     }
     answer(visit, reply, &info)
+}
+
+/// Why nothing is merged into a resource that does not exist. What is wrong with the transaction itself comes first.
+fn nothing_there(visit: &mut Visit<'_>) -> Fault {
+    let opened = match &visit.resource {
+        Resource::Txn(_) | Resource::Vtxn(_) => visit.step(|_, _| Ok(())),
+        _ => Ok(()),
+    };
+    opened.err().unwrap_or_else(|| Fault::html(StatusCode::NOT_FOUND))
 }
 
 /// The transaction that the request means.

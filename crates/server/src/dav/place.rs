@@ -80,11 +80,7 @@ pub(crate) fn find(service: &Service, http: &Arc<HttpOptions>, request: &Request
     {
         return Ok(found(place, &below));
     }
-    let malformed = || match uri::has_bad_escape(&request.path) {
-        true => Fault::html(StatusCode::BAD_REQUEST),
-        false => nowhere(),
-    };
-    let (components, _) = uri::split(&request.path).ok_or_else(malformed)?;
+    let (components, _) = uri::split(&request.path).ok_or_else(|| not_followed(&request.path))?;
     let (location, count) = best(&http.locations, &components).ok_or_else(nowhere)?;
     let below = &components[count..];
     let (path, names) = match &location.source {
@@ -113,6 +109,22 @@ pub(crate) fn find(service: &Service, http: &Arc<HttpOptions>, request: &Request
     });
     known.remember_place(&service.recent, http, &place, &components[..count + names]);
     Ok(found(place, &below[names..]))
+}
+
+/// Why a URL in a request names no resource of its repository.
+pub(super) fn no_resource(url: &str) -> Fault {
+    match uri::path_of(url) {
+        Some(path) if uri::split(path).is_none() => not_followed(path),
+        _ => Fault::html(StatusCode::BAD_REQUEST),
+    }
+}
+
+/// Why a path is not followed.
+fn not_followed(path: &str) -> Fault {
+    match uri::has_bad_escape(path) {
+        true => Fault::html(StatusCode::BAD_REQUEST),
+        false => Fault::html(StatusCode::NOT_FOUND),
+    }
 }
 
 fn found(place: Arc<Place>, below: &[String]) -> Found {

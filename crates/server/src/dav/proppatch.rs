@@ -75,9 +75,9 @@ fn check_target(visit: &mut Visit<'_>) -> Outcome {
         _ => match visit.target()? {
             Target::Baseline => Ok(()),
             Target::Regular { exists: true } if visit.autoversion.is_some() => Ok(()),
-            Target::Regular { exists: false }
-            | Target::Version { exists: false }
-            | Target::Activity { exists: false } => Err(Fault::html(StatusCode::NOT_FOUND)),
+            Target::Regular { exists: false } | Target::Activity { exists: false } => {
+                Err(Fault::html(StatusCode::NOT_FOUND))
+            }
             _ => Err(Fault::html(StatusCode::CONFLICT)),
         },
     }

@@ -9,7 +9,7 @@ use super::Outcome;
 use super::created::created;
 use super::fault::Fault;
 use super::get::media::by_name;
-use super::steps::refused;
+use super::steps::{check_utf8, refused};
 use super::visit::Visit;
 use crate::http::Reply;
 
@@ -31,6 +31,7 @@ pub(super) fn put(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
             transaction.check_base(&path, based_on).map_err(refused)?;
             return Err(Fault::html(StatusCode::CONFLICT));
         }
+        check_utf8(&path)?;
         visit.check_conditions(&path)?;
         visit.check_locked(&path, &transaction.ended_lock_tokens())?;
         let put = Put {

@@ -9,7 +9,8 @@ use repos::commit::Clock;
 use repos::hooks::Hooks;
 use repos::transaction::{Activities, Transaction};
 use wire::dav::if_header::If;
-use wire::dav::uri::Resource;
+use wire::dav::uri::{self, Resource};
+use wire::dav::xml;
 
 use super::fault::Fault;
 use super::transactions::{InUse, NoStep, Stepper};
@@ -192,6 +193,22 @@ pub(super) fn no_transaction(error: Error, is_node: bool) -> Fault {
 pub(crate) fn refused(error: Error) -> Fault {
     match error.code() {
         Code::RA_OUT_OF_DATE => Fault::new(StatusCode::CONFLICT, error),
+        Code::FS_PATH_SYNTAX => Fault::new(StatusCode::BAD_REQUEST, error),
         _ => error.into(),
+    }
+}
+
+/// Refuses the name of a new node that is not UTF-8. One that has control characters as well is refused for these, by the step
+/// itself.
+///
+/// # Errors
+/// 500 with `FS_PATH_SYNTAX`.
+pub(super) fn check_utf8(path: &FsPath) -> Result<(), Fault> {
+    match uri::bytes_not_utf8(path.as_str()) {
+        Some(bytes) if !bytes.iter().any(u8::is_ascii_control) => {
+            let message = format!("Path '{}' is not in UTF-8", xml::fuzzy(&bytes));
+            Err(Error::new(Code::FS_PATH_SYNTAX, message).into())
+        }
+        _ => Ok(()),
     }
 }

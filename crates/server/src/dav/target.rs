@@ -15,8 +15,8 @@ use super::visit::Visit;
 pub(super) enum Target {
     /// A node of a revision, as everybody sees it.
     Regular { exists: bool },
-    /// A version of a node.
-    Version { exists: bool },
+    /// A version of a node. Whether there is one is asked by methods that look at it alone.
+    Version,
     /// A revision's properties.
     Baseline,
     /// A resource of Subversion's own.
@@ -24,11 +24,23 @@ pub(super) enum Target {
     /// A transaction.
     Txn,
     /// A node of a transaction.
-    Working,
+    Working { exists: bool },
     /// A transaction's properties, as old clients name them.
     WorkingBaseline,
     /// A client's name for a transaction.
     Activity { exists: bool },
+}
+
+impl Target {
+    /// False for what is known not to be there.
+    pub(super) fn exists(self) -> bool {
+        match self {
+            Target::Regular { exists } | Target::Working { exists } | Target::Activity { exists } => exists,
+            Target::Version | Target::Baseline | Target::Private | Target::Txn | Target::WorkingBaseline => {
+                true
+            }
+        }
+    }
 }
 
 impl Visit<'_> {
@@ -47,9 +59,10 @@ impl Visit<'_> {
             Resource::BaselineCollection(rev, path) | Resource::RevisionRoot(rev, path) => Target::Regular {
                 exists: exists(*rev, path)?,
             },
-            Resource::Version(rev, path) => Target::Version {
-                exists: exists(*rev, path)?,
-            },
+            Resource::Version(rev, path) => {
+                exists(*rev, path)?;
+                Target::Version
+            }
             Resource::Baseline(rev) | Resource::Revision(rev) => {
                 if *rev > self.youngest()? {
                     let text = format!("No such revision {rev}");
@@ -69,9 +82,11 @@ impl Visit<'_> {
                 self.step(|_, _| Ok(()))?;
                 Target::WorkingBaseline
             }
-            Resource::TxnRoot(..) | Resource::VtxnRoot(..) | Resource::Working(..) => {
-                self.step(|_, _| Ok(()))?;
-                Target::Working
+            Resource::TxnRoot(_, path) | Resource::VtxnRoot(_, path) | Resource::Working(_, path) => {
+                let path = path.clone();
+                Target::Working {
+                    exists: self.step(|_, in_use| Ok(in_use.transaction.kind(&path)? != NodeKind::None))?,
+                }
             }
         })
     }

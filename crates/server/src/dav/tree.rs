@@ -8,7 +8,8 @@ use wire::dav::uri::Resource;
 use super::Outcome;
 use super::created::{created, created_at, url_of};
 use super::fault::Fault;
-use super::steps::refused;
+use super::place::no_resource;
+use super::steps::{check_utf8, refused};
 use super::target::Target;
 use super::visit::Visit;
 use crate::http::Reply;
@@ -25,6 +26,7 @@ pub(super) fn mkcol(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         if transaction.kind(&path)? != NodeKind::None {
             return Err(already_exists(visit, &path));
         }
+        check_utf8(&path)?;
         visit.check_conditions(&path)?;
         visit.check_locked(&path, &transaction.ended_lock_tokens())?;
         transaction.make_dir(&path).map_err(refused)
@@ -36,7 +38,7 @@ pub(super) fn mkcol(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
 /// Subversion's clients get a number, others what WebDAV says.
 fn already_exists(visit: &Visit<'_>, path: &FsPath) -> Fault {
     let status = StatusCode::METHOD_NOT_ALLOWED;
-    match visit.request.is_svn_client() {
+    match visit.request.is_svn_client() && visit.autoversion.is_none() {
         true => Fault::new(
             status,
             Error::new(
@@ -66,10 +68,34 @@ pub(super) fn delete(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     Ok(())
 }
 
+/// Refuses to delete less than a whole directory.
+///
+/// # Errors
+/// 400.
+fn check_depth(visit: &Visit<'_>, kind: NodeKind) -> Outcome {
+    match visit.request.header("depth").map(str::trim) {
+        None => Ok(()),
+        Some(depth) if depth.eq_ignore_ascii_case("infinity") => Ok(()),
+        Some("0") if kind != NodeKind::Dir => Ok(()),
+        Some(_) => Err(Fault::html(StatusCode::BAD_REQUEST)),
+    }
+}
+
 fn delete_node(visit: &mut Visit<'_>) -> Outcome {
     let Some(path) = visit.working_path() else {
+        let there = match &visit.resource {
+            Resource::Public(path) => Some((visit.youngest()?, path)),
+            Resource::BaselineCollection(rev, path) | Resource::RevisionRoot(rev, path) => Some((*rev, path)),
+            _ => None,
+        };
+        if let Some((rev, path)) = there {
+            match visit.repository().check_path(rev, path)? {
+                NodeKind::None => {}
+                kind => check_depth(visit, kind)?,
+            }
+        }
         return Err(visit.refusal(|target| match target {
-            Target::Regular { exists: false } | Target::Version { exists: false } => StatusCode::NOT_FOUND,
+            Target::Regular { exists: false } => StatusCode::NOT_FOUND,
             Target::Regular { exists: true } => StatusCode::CONFLICT,
             Target::WorkingBaseline => StatusCode::METHOD_NOT_ALLOWED,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
@@ -80,8 +106,9 @@ fn delete_node(visit: &mut Visit<'_>) -> Outcome {
     let listed = body.map(|(root, _)| find_lock_tokens(&root)).unwrap_or_default();
     visit.step(|visit, in_use| {
         let transaction = in_use.transaction;
-        if transaction.kind(&path)? == NodeKind::None {
-            return Err(Fault::html(StatusCode::NOT_FOUND));
+        match transaction.kind(&path)? {
+            NodeKind::None => return Err(Fault::html(StatusCode::NOT_FOUND)),
+            kind => check_depth(visit, kind)?,
         }
         visit.check_conditions(&path)?;
         let mut listed: Vec<String> = listed.into_iter().map(|held| held.token).collect();
@@ -133,22 +160,11 @@ pub(super) fn copy(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         visit.check_conditions(&from)?;
         visit.check_believed(&from)?;
     }
-    let bad = || Fault::html(StatusCode::BAD_REQUEST);
-    // As everywhere in WebDAV it must be a whole URL.
-    let url = visit.request.header_utf8("destination");
-    let url = url.filter(|url| is_web(url)).ok_or_else(bad)?;
-    let to = visit.place.resource_of_url(url).ok_or_else(bad)?;
-    let overwrite = match visit.request.header("overwrite").map(str::trim) {
-        None => true,
-        Some(word) if word.eq_ignore_ascii_case("t") => true,
-        Some(word) if word.eq_ignore_ascii_case("f") => false,
-        Some(_) => return Err(bad()),
-    };
+    let (to, overwrite) = destination(visit)?;
     let copied = std::mem::replace(&mut visit.resource, to.clone());
     let Some(path) = visit.working_path() else {
         return Err(visit.refusal(|target| match target {
-            Target::Regular { exists: false } | Target::Version { exists: false } => StatusCode::CONFLICT,
-            Target::Activity { exists: false } => StatusCode::CONFLICT,
+            Target::Regular { exists: false } | Target::Activity { exists: false } => StatusCode::CONFLICT,
             _ if !overwrite => StatusCode::PRECONDITION_FAILED,
             _ => StatusCode::CONFLICT,
         }));
@@ -166,6 +182,7 @@ pub(super) fn copy(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         if exists && !overwrite {
             return Err(Fault::html(StatusCode::PRECONDITION_FAILED));
         }
+        check_utf8(&path)?;
         visit.check_locked(&path, &transaction.ended_lock_tokens())?;
         if exists {
             transaction.delete(&path, None)?;
@@ -187,7 +204,7 @@ fn source(visit: &mut Visit<'_>) -> Result<(Revnum, FsPath), Fault> {
         Resource::BaselineCollection(rev, path) | Resource::RevisionRoot(rev, path) => (*rev, path.clone()),
         _ => {
             return Err(visit.refusal(|target| match target {
-                Target::Version { exists: false } | Target::Activity { exists: false } => {
+                Target::Working { exists: false } | Target::Activity { exists: false } => {
                     StatusCode::NOT_FOUND
                 }
                 _ => StatusCode::METHOD_NOT_ALLOWED,
@@ -212,20 +229,56 @@ fn place_of(visit: &Visit<'_>, to: &Resource) -> String {
 pub(super) fn move_(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     let from = match &visit.resource {
         Resource::Public(from) if visit.autoversion.is_some() => from.clone(),
-        _ => {
-            return Err(visit.refusal(|target| match target {
-                Target::Regular { exists: false } | Target::Version { exists: false } => {
-                    StatusCode::NOT_FOUND
-                }
-                Target::Activity { exists: false } => StatusCode::NOT_FOUND,
-                Target::Regular { exists: true } => StatusCode::CONFLICT,
-                _ => StatusCode::METHOD_NOT_ALLOWED,
-            }));
-        }
+        _ => return Err(not_moved(visit)),
     };
     visit.check_locked(&from, &[])?;
     copy(visit, reply)?;
     visit.step(|_, in_use| in_use.transaction.delete(&from, None).map_err(refused))
+}
+
+/// Why a resource cannot be moved.
+fn not_moved(visit: &mut Visit<'_>) -> Fault {
+    let target = match visit.target() {
+        Ok(target) => target,
+        Err(fault) => return fault,
+    };
+    let status = match target {
+        Target::Regular { exists: false }
+        | Target::Working { exists: false }
+        | Target::Activity { exists: false } => StatusCode::NOT_FOUND,
+        Target::Regular { exists: true } => match destination(visit) {
+            Ok((to, false)) => {
+                visit.resource = to;
+                return visit.refusal(|target| match target.exists() {
+                    true => StatusCode::PRECONDITION_FAILED,
+                    false => StatusCode::CONFLICT,
+                });
+            }
+            Ok((_, true)) => StatusCode::CONFLICT,
+            Err(fault) => return fault,
+        },
+        _ => StatusCode::METHOD_NOT_ALLOWED,
+    };
+    Fault::html(status)
+}
+
+/// Where a copy goes, and whether it may replace what is there.
+///
+/// # Errors
+/// 400 where it does not say, 404 for a path that is not followed.
+fn destination(visit: &Visit<'_>) -> Result<(Resource, bool), Fault> {
+    let bad = || Fault::html(StatusCode::BAD_REQUEST);
+    // As everywhere in WebDAV it must be a whole URL.
+    let url = visit.request.header_utf8("destination");
+    let url = url.filter(|url| is_web(url)).ok_or_else(bad)?;
+    let to = visit.place.resource_of_url(url).ok_or_else(|| no_resource(url))?;
+    let overwrite = match visit.request.header("overwrite").map(str::trim) {
+        None => true,
+        Some(word) if word.eq_ignore_ascii_case("t") => true,
+        Some(word) if word.eq_ignore_ascii_case("f") => false,
+        Some(_) => return Err(bad()),
+    };
+    Ok((to, overwrite))
 }
 
 /// True for `http://` and `https://`: nothing else can be of this server.

@@ -131,28 +131,71 @@ fn path(components: &[String]) -> Option<FsPath> {
 }
 
 /// The components of the path of a request: decoded, without empty ones and `.`, with `..` resolved, and whether it ended
-/// in a slash. `None` for one that no server should follow: a `..` above the root, a bad escape, an encoded slash or NUL, or
-/// what is not UTF-8.
+/// in a slash. `None` for one that no server should follow: a `..` above the root, a bad escape, an encoded slash or NUL.
+///
+/// A byte that is not UTF-8 becomes [`SUBSTITUTE`] and the character of its value. No node has such a name, because names with
+/// control characters are refused, so that it is answered as the name of a node that does not exist.
 pub fn split(path: &str) -> Option<(Vec<String>, bool)> {
     let mut out: Vec<String> = Vec::new();
     let mut slash = true;
     for raw in path.split('/') {
-        let component = decode(raw)?;
-        slash = component.is_empty() || component == "." || component == "..";
-        match component.as_str() {
-            "" | "." => {}
-            ".." => _ = out.pop()?,
-            c if c.contains(['/', '\0']) => return None,
-            _ => out.push(component),
+        let component = decode_bytes(raw)?;
+        slash = matches!(&component[..], b"" | b"." | b"..");
+        match &component[..] {
+            b"" | b"." => {}
+            b".." => _ = out.pop()?,
+            c if c.contains(&b'/') || c.contains(&0) => return None,
+            _ => out.push(String::from_utf8(component).unwrap_or_else(|error| substituted(error.as_bytes()))),
         }
     }
     Some((out, slash))
 }
 
+/// Stands before each character that replaces a byte which is not UTF-8 (see [`split`]).
+pub const SUBSTITUTE: char = '\u{1a}';
+
+fn substituted(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(2 * bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        out.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            out.extend([SUBSTITUTE, char::from(*byte)]);
+        }
+    }
+    out
+}
+
+/// The bytes of a path of [`split`], if it has some that are not UTF-8.
+pub fn bytes_not_utf8(path: &str) -> Option<Vec<u8>> {
+    if !path.contains(SUBSTITUTE) {
+        return None;
+    }
+    let mut out = Vec::with_capacity(path.len());
+    let mut found = false;
+    let mut rest = path.chars();
+    while let Some(c) = rest.next() {
+        let byte = rest.clone().next().and_then(|next| u8::try_from(next).ok());
+        match byte {
+            Some(byte @ 0x80..) if c == SUBSTITUTE => {
+                rest.next();
+                found = true;
+                out.push(byte);
+            }
+            _ => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
+    found.then_some(out)
+}
+
 /// Decodes `%XX`; `None` for an escape without two digits, or if the result is not UTF-8.
 pub fn decode(text: &str) -> Option<String> {
+    String::from_utf8(decode_bytes(text)?).ok()
+}
+
+/// Decodes `%XX`; `None` for an escape without two digits.
+fn decode_bytes(text: &str) -> Option<Vec<u8>> {
     if !text.contains('%') {
-        return Some(text.to_owned());
+        return Some(text.as_bytes().to_vec());
     }
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
@@ -165,7 +208,7 @@ pub fn decode(text: &str) -> Option<String> {
         let value = digit()? * 16 + digit()?;
         out.push(u8::try_from(value).ok()?);
     }
-    String::from_utf8(out).ok()
+    Some(out)
 }
 
 /// True if a percent sign is not followed by two hexadecimal digits.
@@ -206,7 +249,9 @@ pub fn encode_lower(path: &str, out: &mut String) {
 }
 
 fn encode_with(path: &str, literal: &[u8], digits: &[u8; 16], out: &mut String) {
-    for byte in path.bytes() {
+    let restored = bytes_not_utf8(path);
+    let bytes = restored.as_deref().unwrap_or(path.as_bytes());
+    for byte in bytes.iter().copied() {
         match byte {
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => out.push(char::from(byte)),
             b if literal.contains(&b) => out.push(char::from(b)),
@@ -347,12 +392,28 @@ mod tests {
     #[test]
     fn paths_that_lead_outside_or_hide_slashes_are_refused() {
         for bad in [
-            "/..", "/a/../..", "/%2e%2e", "/a%2Fb", "/a%00", "/%", "/%4", "/%zz", "/%ff",
+            "/..", "/a/../..", "/%2e%2e", "/a%2Fb", "/a%00", "/%", "/%4", "/%zz",
         ] {
             assert_eq!(split(bad), None, "{bad}");
         }
         assert_eq!(split("/a/./b/../c"), Some((vec!["a".into(), "c".into()], false)));
         assert_eq!(split("/a/"), Some((vec!["a".into()], true)));
+    }
+
+    #[test]
+    fn bytes_that_are_not_utf_8_are_names_that_no_node_has() {
+        let (components, _) = split("/a/%c3%a4%ff%fe").expect("a path");
+        assert_eq!(components, ["a", "\u{e4}\u{1a}\u{ff}\u{1a}\u{fe}"]);
+        assert_eq!(
+            bytes_not_utf8(&components[1]).as_deref(),
+            Some(&b"\xc3\xa4\xff\xfe"[..])
+        );
+        let mut again = String::new();
+        encode(&components[1], &mut again);
+        assert_eq!(again, "%C3%A4%FF%FE");
+        assert_eq!(bytes_not_utf8("a\u{1a}b"), None);
+        assert_eq!(split("/%ff%00"), None);
+        assert_eq!(decode("%ff"), None);
     }
 
     #[test]

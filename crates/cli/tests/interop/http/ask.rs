@@ -84,6 +84,11 @@ impl Connection {
         Connection { port, stream: None }
     }
 
+    /// True if the server has left the connection open for the next request.
+    pub fn is_open(&self) -> bool {
+        self.stream.is_some()
+    }
+
     /// Sends a request. Of a body that is cut off the answer has what came.
     pub fn ask(&mut self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         let port = self.port;

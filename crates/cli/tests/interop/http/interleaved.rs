@@ -8,116 +8,20 @@ use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
 use testkit::history::Random;
-use testkit::normalize::{mask_dates, mask_uuids};
 use testkit::probe::hear;
-use testkit::server::Server;
-use testkit::server::http::Site;
-use testkit::{Side, Tool, scratch};
+use testkit::{Tool, scratch};
 
-use super::ask::{Answer, ask};
 use super::plain::ALICE;
+use super::served::{AGENT, LONGEST, Served, code, told, twins};
 
-const APACHE: &str = "AuthType Basic\nAuthName r\nAuthUserFile USERS\nRequire valid-user\n";
-const OURS: &str = "anonymous = false\n[location.auth]\nhtpasswd-file = 'USERS'\n";
-const AGENT: (&str, &str) = ("User-Agent", "SVN/1.14.2 (x) serf/1.3.9");
 /// bob, pw.
 const BOB: (&str, &str) = ("Authorization", "Basic Ym9iOnB3");
-const SKEL: (&str, &str) = ("Content-Type", "application/vnd.svn-skel");
 const PROPPATCH: &str = "<D:propertyupdate xmlns:D='DAV:' xmlns:C='http://subversion.tigris.org/xmlns/custom/'><D:set><D:prop>\
                          <C:color>red</C:color></D:prop></D:set></D:propertyupdate>";
-/// No request may take longer, even where the machine is busy.
-const LONGEST: Duration = Duration::from_secs(30);
-
-/// A server with a repository of its own.
-struct Served {
-    server: Server,
-    repository: PathBuf,
-    _root: TempDir,
-}
-
-impl Served {
-    fn new(side: Side, template: &Path) -> Served {
-        let root = scratch();
-        let repository = root.path().join("r");
-        Tool::new("cp").arg("-a").arg(template).arg(&repository).ok();
-        let site = Site {
-            apache: APACHE,
-            ours: OURS,
-            ..Site::plain(root.path())
-        };
-        Served {
-            server: Server::site(side, &site),
-            repository,
-            _root: root,
-        }
-    }
-
-    fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
-        let begun = Instant::now();
-        let headers = [&[AGENT][..], headers].concat();
-        let answer = ask(self.server.port(), method, path, &headers, body);
-        assert!(
-            begun.elapsed() < LONGEST,
-            "{method} {path} took {:?}",
-            begun.elapsed()
-        );
-        answer
-    }
-
-    /// Begins a transaction; returns its name.
-    fn begin(&self) -> String {
-        let mut answer = self.ask("POST", "/r/!svn/me", &[SKEL, ALICE], "( create-txn )");
-        assert_eq!(answer.status, 201);
-        let name = answer.headers.remove("svn-txn-name");
-        name.expect("because it names the transaction").remove(0)
-    }
-
-    fn merge(&self, txn: &str) -> Answer {
-        let body = format!(
-            "<D:merge xmlns:D='DAV:'><D:source><D:href>/r/!svn/txn/{txn}</D:href></D:source></D:merge>"
-        );
-        self.ask("MERGE", "/r", &[ALICE], &body)
-    }
-
-    /// The revisions from `from` on, as a dump.
-    fn dump(&self, from: usize) -> String {
-        let dump = Tool::new("svnadmin")
-            .args(["dump", "-q", "--incremental", "-r"])
-            .arg(format!("{from}:HEAD"))
-            .arg(&self.repository)
-            .run();
-        mask_dates(&mask_uuids(&dump.out()))
-    }
-
-    fn youngest(&self) -> usize {
-        let said = Tool::new("svnlook").arg("youngest").arg(&self.repository).ok();
-        said.out().trim().parse().expect("a number")
-    }
-}
-
-/// Two servers of two equal repositories.
-fn twins() -> [Served; 2] {
-    let root = scratch();
-    let template = root.path().join("template");
-    Tool::new("svnadmin").arg("create").arg(&template).ok();
-    let url = format!("file://{}", template.display());
-    fs::write(root.path().join("text"), "first\n").expect("because the folder is ours");
-    let mut made = Tool::new("svnmucc").args(["-m", "made", "-U", &url]);
-    for path in ["a", "a/b"] {
-        made = made.args(["mkdir", path]);
-    }
-    for path in ["f", "a/g", "a/b/h"] {
-        made = made.arg("put").arg(root.path().join("text")).arg(path);
-    }
-    made.ok();
-    Side::BOTH.map(|side| Served::new(side, &template))
-}
 
 /// A `PUT` whose body has come in part.
 struct Half {
@@ -178,20 +82,6 @@ fn status(answer: &[u8]) -> u16 {
     let answer = String::from_utf8_lossy(answer);
     let word = answer.split(' ').nth(1);
     word.and_then(|status| status.parse().ok()).unwrap_or(0)
-}
-
-/// The number of Subversion's error in an answer.
-fn code(answer: &Answer) -> String {
-    let body = String::from_utf8_lossy(&answer.body);
-    let number = body
-        .split_once("errcode=\"")
-        .and_then(|(_, rest)| rest.split_once('"'));
-    number.map_or(String::new(), |(number, _)| number.to_owned())
-}
-
-/// Status and number.
-fn told(answer: &Answer) -> String {
-    format!("{} {}", answer.status, code(answer))
 }
 
 /// Waits until the server has noticed that a text was broken off.

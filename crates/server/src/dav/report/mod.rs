@@ -80,7 +80,9 @@ const READ: usize = 32 << 10;
 fn exists(visit: &mut Visit<'_>) -> Outcome {
     if visit.resource.is_in_transaction() {
         return match visit.target()? {
-            Target::Activity { exists: false } => Err(Fault::html(StatusCode::NOT_FOUND)),
+            Target::Working { exists: false } | Target::Activity { exists: false } => {
+                Err(Fault::html(StatusCode::NOT_FOUND))
+            }
             _ => Ok(()),
         };
     }

@@ -1,0 +1,201 @@
+//! Paths that the stock client does not send, through every method and every kind of URL, beside Apache: the same status, the same
+//! error number, and the connection stays where theirs does.
+
+use std::fmt::Write as _;
+
+use super::ask::{Answer, Connection};
+use super::plain::ALICE;
+use super::served::{AGENT, SKEL, Served, code, twins, twins_with};
+
+/// Paths as they stand in URLs.
+const PATHS: &[&str] = &[
+    "%ff",
+    "a/%ff",
+    "f/%ff",
+    "none/%ff",
+    "%c0%af",
+    "%ed%a0%80",
+    "%f5%80%80%80",
+    "%c3%a4%ff",
+    "a%80",
+    "%c3",
+    "!svn%ff",
+    "%ff/x",
+    "a%01b",
+    "a/%01",
+    "none/a%01b",
+    "a%0ab",
+    "a%0db",
+    "a%09b",
+    "a%7fb",
+    "a%1f",
+    "%ff%01",
+    "%1a",
+    "%00",
+    "a%2fb",
+    "%ff%2f",
+    "%zz",
+    "%4",
+    "%",
+    "a/../f",
+    "./f",
+    "a//g",
+    "a/",
+    "f/",
+    "%25ff",
+    "a%5cb",
+    "%c3%a4",
+    "%c2%85",
+    "%e2%80%a8",
+    "%ef%bf%bf",
+    "new%20x",
+    "%20",
+    "a;b",
+    "a:b",
+    "%3f",
+    "%23",
+];
+
+const BODY: &str = "<D:propertyupdate xmlns:D='DAV:' xmlns:C='http://subversion.tigris.org/xmlns/custom/'><D:set><D:prop><C:p>v</C:p>\
+                    </D:prop></D:set></D:propertyupdate>";
+const CHECKOUT: &str = "<D:checkout xmlns:D='DAV:'><D:activity-set><D:href>/r/!svn/act/none</D:href></D:activity-set></D:checkout>";
+const REPORT: &str = "<S:get-locks-report xmlns:S='svn:' depth='infinity'/>";
+
+/// The methods; the last two have the path in their `Destination` and in their body.
+const METHODS: &[&str] = &[
+    "GET",
+    "PROPFIND",
+    "OPTIONS",
+    "MKCOL",
+    "PUT",
+    "PROPPATCH",
+    "DELETE",
+    "COPY",
+    "MOVE",
+    "CHECKOUT",
+    "REPORT",
+    "MKACTIVITY",
+    "POST",
+    "MERGE",
+    "COPY to",
+    "MERGE of",
+];
+
+/// The nodes of an activity's transaction, or of one that is named.
+fn begin(served: &Served, is_v1: bool, name: &str) -> String {
+    match is_v1 {
+        true => {
+            let activity = format!("/r/!svn/act/{name}");
+            assert_eq!(served.ask("MKACTIVITY", &activity, &[ALICE], "").status, 201);
+            format!("/r/!svn/wrk/{name}")
+        }
+        false => format!("/r/!svn/txr/{}", served.begin()),
+    }
+}
+
+/// One request with `path` behind `base`.
+fn request(connection: &mut Connection, method: &str, base: &str, path: &str, working: &str) -> Answer {
+    let url = format!("{base}{path}");
+    let to = format!("http://127.0.0.1{url}");
+    let elsewhere = format!("http://127.0.0.1{working}/to");
+    let mut headers = vec![AGENT, ALICE, ("Overwrite", "F")];
+    let merge = format!("<D:merge xmlns:D='DAV:'><D:source><D:href>{url}</D:href></D:source></D:merge>");
+    let (method, url, body) = match method {
+        "COPY to" => {
+            headers.push(("Destination", &to));
+            ("COPY", "/r/!svn/rvr/1/a", "")
+        }
+        "MERGE of" => ("MERGE", "/r", merge.as_str()),
+        "COPY" | "MOVE" => {
+            headers.push(("Destination", &elsewhere));
+            (method, url.as_str(), "")
+        }
+        "PROPFIND" => {
+            headers.push(("Depth", "0"));
+            (method, url.as_str(), "")
+        }
+        "PUT" => (method, url.as_str(), "text"),
+        "PROPPATCH" => (method, url.as_str(), BODY),
+        "CHECKOUT" => (method, url.as_str(), CHECKOUT),
+        "REPORT" => (method, url.as_str(), REPORT),
+        "MERGE" => (
+            method,
+            url.as_str(),
+            "<D:merge xmlns:D='DAV:'><D:source><D:href>/r/!svn/vcc/default</D:href></D:source></D:merge>",
+        ),
+        "POST" => {
+            headers.push(SKEL);
+            (method, url.as_str(), "( nothing )")
+        }
+        _ => (method, url.as_str(), ""),
+    };
+    connection.ask(method, url, &headers, body)
+}
+
+/// What theirs answers for a version that is not there, as if it were one, and does not do. Where every write is a revision, ours
+/// copies only what is public.
+fn is_known(base: &str, method: &str, is_autoversioned: bool) -> bool {
+    base.contains("/ver/") && matches!(method, "GET" | "PROPFIND" | "REPORT")
+        || is_autoversioned && method == "COPY to"
+}
+
+/// Statuses, numbers and what became of the connection, line by line.
+fn table(served: &Served, is_v1: bool, is_autoversioned: bool, others: &[&str]) -> String {
+    let mut connection = Connection::new(served.server.port());
+    let mut told = String::new();
+    for (nth, path) in PATHS.iter().enumerate() {
+        let working = begin(served, is_v1, &format!("n{nth}"));
+        let txn = format!("{working}/");
+        for base in others.iter().copied().chain([txn.as_str()]) {
+            for method in METHODS
+                .iter()
+                .filter(|method| !is_known(base, method, is_autoversioned))
+            {
+                let answer = request(&mut connection, method, base, path, &working);
+                let base = base.replace(&working, "WORKING");
+                let number = code(&answer);
+                let end = match connection.is_open() {
+                    true => "stays",
+                    false => "ends",
+                };
+                _ = writeln!(told, "{path} {method} {base}: {} {number} {end}", answer.status);
+            }
+        }
+    }
+    told
+}
+
+fn compare(twins: &[Served; 2], is_v1: bool, is_autoversioned: bool, others: &[&str]) {
+    let [theirs, ours] = twins
+        .each_ref()
+        .map(|served| table(served, is_v1, is_autoversioned, others));
+    let wrong: Vec<String> = theirs
+        .lines()
+        .zip(ours.lines())
+        .filter(|(theirs, ours)| theirs != ours)
+        .map(|(theirs, ours)| format!("theirs {theirs}\n  ours {ours}"))
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let [theirs, ours] = twins.each_ref().map(|served| served.dump(1));
+    crate::pair::compare(&theirs, &ours);
+}
+
+#[test]
+fn odd_paths_of_the_newer_protocol() {
+    compare(&twins(), false, false, &["/r/", "/r/!svn/rvr/1/"]);
+}
+
+#[test]
+fn odd_paths_of_the_older_protocol() {
+    compare(&twins(), true, false, &["/r/!svn/bc/1/", "/r/!svn/ver/1/"]);
+}
+
+#[test]
+fn odd_paths_where_every_write_is_a_revision() {
+    compare(
+        &twins_with("SVNAutoversioning on\n", "autoversioning = true\n"),
+        false,
+        true,
+        &["/r/"],
+    );
+}

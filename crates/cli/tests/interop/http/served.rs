@@ -1,0 +1,126 @@
+//! Two servers of equal repositories, Apache and ours, and what tests ask of them request by request.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use testkit::normalize::{mask_dates, mask_uuids};
+use testkit::server::Server;
+use testkit::server::http::Site;
+use testkit::{Side, Tool, scratch};
+
+use super::ask::{Answer, ask};
+use super::plain::ALICE;
+
+pub(super) const APACHE: &str = "AuthType Basic\nAuthName r\nAuthUserFile USERS\nRequire valid-user\n";
+pub(super) const OURS: &str = "anonymous = false\n[location.auth]\nhtpasswd-file = 'USERS'\n";
+pub(super) const AGENT: (&str, &str) = ("User-Agent", "SVN/1.14.2 (x) serf/1.3.9");
+pub(super) const SKEL: (&str, &str) = ("Content-Type", "application/vnd.svn-skel");
+/// No request may take longer, even where the machine is busy.
+pub(super) const LONGEST: Duration = Duration::from_secs(30);
+
+/// A server with a repository of its own.
+pub(super) struct Served {
+    pub(super) server: Server,
+    pub(super) repository: PathBuf,
+    _root: TempDir,
+}
+
+impl Served {
+    fn new(side: Side, template: &Path, apache: &str, ours: &str) -> Served {
+        let root = scratch();
+        let repository = root.path().join("r");
+        Tool::new("cp").arg("-a").arg(template).arg(&repository).ok();
+        let site = Site {
+            apache,
+            ours,
+            ..Site::plain(root.path())
+        };
+        Served {
+            server: Server::site(side, &site),
+            repository,
+            _root: root,
+        }
+    }
+
+    pub(super) fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let begun = Instant::now();
+        let headers = [&[AGENT][..], headers].concat();
+        let answer = ask(self.server.port(), method, path, &headers, body);
+        assert!(
+            begun.elapsed() < LONGEST,
+            "{method} {path} took {:?}",
+            begun.elapsed()
+        );
+        answer
+    }
+
+    /// Begins a transaction; returns its name.
+    pub(super) fn begin(&self) -> String {
+        let mut answer = self.ask("POST", "/r/!svn/me", &[SKEL, ALICE], "( create-txn )");
+        assert_eq!(answer.status, 201);
+        let name = answer.headers.remove("svn-txn-name");
+        name.expect("because it names the transaction").remove(0)
+    }
+
+    pub(super) fn merge(&self, txn: &str) -> Answer {
+        let body = format!(
+            "<D:merge xmlns:D='DAV:'><D:source><D:href>/r/!svn/txn/{txn}</D:href></D:source></D:merge>"
+        );
+        self.ask("MERGE", "/r", &[ALICE], &body)
+    }
+
+    /// The revisions from `from` on, as a dump.
+    pub(super) fn dump(&self, from: usize) -> String {
+        let dump = Tool::new("svnadmin")
+            .args(["dump", "-q", "--incremental", "-r"])
+            .arg(format!("{from}:HEAD"))
+            .arg(&self.repository)
+            .run();
+        mask_dates(&mask_uuids(&dump.out()))
+    }
+
+    pub(super) fn youngest(&self) -> usize {
+        let said = Tool::new("svnlook").arg("youngest").arg(&self.repository).ok();
+        said.out().trim().parse().expect("a number")
+    }
+}
+
+/// Two servers of two equal repositories.
+pub(super) fn twins() -> [Served; 2] {
+    twins_with("", "")
+}
+
+/// As [`twins`], with more lines for Apache's `Location` and for the keys of ours.
+pub(super) fn twins_with(apache: &str, ours: &str) -> [Served; 2] {
+    let (apache, ours) = (format!("{APACHE}{apache}"), format!("{ours}{OURS}"));
+    let root = scratch();
+    let template = root.path().join("template");
+    Tool::new("svnadmin").arg("create").arg(&template).ok();
+    let url = format!("file://{}", template.display());
+    fs::write(root.path().join("text"), "first\n").expect("because the folder is ours");
+    let mut made = Tool::new("svnmucc").args(["-m", "made", "-U", &url]);
+    for path in ["a", "a/b"] {
+        made = made.args(["mkdir", path]);
+    }
+    for path in ["f", "a/g", "a/b/h"] {
+        made = made.arg("put").arg(root.path().join("text")).arg(path);
+    }
+    made.ok();
+    Side::BOTH.map(|side| Served::new(side, &template, &apache, &ours))
+}
+
+/// The number of Subversion's error in an answer.
+pub(super) fn code(answer: &Answer) -> String {
+    let body = String::from_utf8_lossy(&answer.body);
+    let number = body
+        .split_once("errcode=\"")
+        .and_then(|(_, rest)| rest.split_once('"'));
+    number.map_or(String::new(), |(number, _)| number.to_owned())
+}
+
+/// Status and number.
+pub(super) fn told(answer: &Answer) -> String {
+    format!("{} {}", answer.status, code(answer))
+}
