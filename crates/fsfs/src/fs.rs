@@ -181,10 +181,12 @@ impl Fs {
         }
         // Before the file is read: then a smaller number in the file is younger than this one.
         let seen = self.0.youngest.load(Ordering::Acquire);
-        let text = read_replaced(self.disk(), &self.layout().file("current"))?;
+        let path = self.layout().file("current");
+        let before = self.disk().metadata(&path).ok();
+        let text = read_replaced(self.disk(), &path)?;
         let rev = self.youngest_in(&text)?;
-        if rev.0 != seen {
-            self.compare_revisions(Revnum(seen), rev);
+        if rev.0 != seen || self.is_other_current(before) {
+            self.compare_revisions(Revnum(seen), rev, before);
         }
         self.0.youngest.store(rev.0, Ordering::Release);
         Ok(rev)

@@ -136,6 +136,15 @@ impl WriteLock {
                 ),
             ));
         }
+        if now.number < known.number || now.shard_size != known.shard_size || now.logical != known.logical {
+            return Err(Error::new(
+                Code::FS_UNSUPPORTED_FORMAT,
+                format!(
+                    "Filesystem '{}' was replaced by one of another layout since it was opened",
+                    fs.path().display()
+                ),
+            ));
+        }
         fs.refresh_min_unpacked_rev()?;
         Ok(WriteLock {
             youngest: fs.youngest()?,

@@ -22,6 +22,10 @@ enum Change {
     DirectoryBack,
     /// The directory is replaced by another repository with the same UUID and as many revisions.
     Another,
+    /// The same, and it is packed.
+    AnotherPacked,
+    /// The same with one revision more, packed.
+    AnotherLonger,
     /// A new instance ID.
     SetUuid,
     /// Upgraded to the newest format.
@@ -30,11 +34,13 @@ enum Change {
     Pack,
 }
 
-const CHANGES: [Change; 7] = [
+const CHANGES: [Change; 9] = [
     Change::FilesBack,
     Change::FilesBackAndOn,
     Change::DirectoryBack,
     Change::Another,
+    Change::AnotherPacked,
+    Change::AnotherLonger,
     Change::SetUuid,
     Change::Upgrade,
     Change::Pack,
@@ -97,18 +103,14 @@ impl Place {
                 std::fs::remove_dir_all(&self.path).expect("because it is ours");
                 copy(&backup, &self.path);
             }
-            Change::Another => {
-                let uuid = Tool::new("svnlook").arg("uuid").arg(&self.path).ok().out();
-                let conf = std::fs::read(self.path.join("conf/svnserve.conf")).expect("because it is there");
-                std::fs::remove_dir_all(&self.path).expect("because it is ours");
-                Tool::new("svnadmin").arg("create").arg(&self.path).ok();
-                std::fs::write(self.path.join("conf/svnserve.conf"), conf).expect("because it is there");
-                (1..=5).for_each(|rev| put(&self.url(), &format!("new {rev}")));
-                Tool::new("svnadmin")
-                    .arg("setuuid")
-                    .arg(&self.path)
-                    .arg(uuid.trim())
-                    .ok();
+            Change::Another => self.replace("1.14", 5),
+            Change::AnotherPacked => {
+                self.replace("1.14", 5);
+                Tool::new("svnadmin").args(["pack", "-q"]).arg(&self.path).ok();
+            }
+            Change::AnotherLonger => {
+                self.replace("1.14", 6);
+                Tool::new("svnadmin").args(["pack", "-q"]).arg(&self.path).ok();
             }
             Change::SetUuid => {
                 let uuid = Tool::new("svnlook").arg("uuid").arg(&self.path).ok().out();
@@ -121,6 +123,20 @@ impl Place {
             Change::Upgrade => drop(Tool::new("svnadmin").arg("upgrade").arg(&self.path).ok()),
             Change::Pack => drop(Tool::new("svnadmin").args(["pack", "-q"]).arg(&self.path).ok()),
         }
+    }
+
+    /// Puts another repository with the same UUID in the place of this one.
+    fn replace(&self, version: &str, revisions: u64) {
+        let uuid = Tool::new("svnlook").arg("uuid").arg(&self.path).ok().out();
+        let conf = std::fs::read(self.path.join("conf/svnserve.conf")).expect("because it is there");
+        std::fs::remove_dir_all(&self.path).expect("because it is ours");
+        let create = Tool::new("svnadmin").args(["create", "--compatible-version", version]);
+        create.arg(&self.path).ok();
+        small_shards(&self.path);
+        std::fs::write(self.path.join("conf/svnserve.conf"), conf).expect("because it is there");
+        (1..=revisions).for_each(|rev| put(&self.url(), &format!("new {rev}")));
+        let set = Tool::new("svnadmin").arg("setuuid").arg(&self.path);
+        set.arg(uuid.trim()).ok();
     }
 
     fn youngest(&self) -> u64 {
@@ -214,10 +230,7 @@ fn check(transport: Transport, version: &str, change: Change) {
 
     place.change(change);
 
-    // An open connection cannot see that as many revisions of another repository are there; a new one does.
-    if let Some(open) = &mut open
-        && change != Change::Another
-    {
+    if let Some(open) = &mut open {
         assert_eq!(head(open), place.text(place.youngest()), "{what}");
     }
     // The client reads HEAD, and each revision.
@@ -250,6 +263,48 @@ fn check(transport: Transport, version: &str, change: Change) {
     let stored = svn(&["log", "-v", &place.url()]).out();
     assert_eq!(logged, stored, "{what}");
     Tool::new("svnadmin").args(["verify", "-q"]).arg(&place.path).ok();
+}
+
+/// Commits that have begun before another repository is put in the place of theirs, over one connection each: `edit` ends with
+/// what the first revision is based on.
+fn check_commit(version: &str, change: impl Fn(&Place)) {
+    let place = Place::new(version);
+    let server = Arc::new(Server::svnserve(Side::Ours, place.root.path(), &[]));
+    let url = crate::pair::url(Transport::Svn, server.port(), "repo");
+    let connect = || Probe::connect_as(server.clone(), url.clone(), None);
+    let (mut before, mut idle) = (connect(), connect());
+    assert_eq!(head(&mut before), "old 5");
+    assert_eq!(head(&mut idle), "old 5");
+    let begin = b"( commit ( 1:m ( ) false ( ( 7:svn:log 1:m ) ) ) ) ( open-root ( ( 5 ) 2:d0 ) ) \
+                  ( change-dir-prop ( 2:d0 1:p ( 1:v ) ) ) ";
+    let end = b"( close-dir ( 2:d0 ) ) ( close-edit ( ) ) ";
+    before.send(begin);
+    // Nobody is asked for a name, and the edit may begin.
+    (0..2).for_each(|_| drop(before.read()));
+    // Nothing says that the server has taken the edit so far.
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    change(&place);
+    let (youngest, text) = (place.youngest(), place.text(place.youngest()));
+    before.send(end);
+    let said = before.read();
+    assert!(format!("{said:?}").contains("failure"), "{said:?}");
+    assert_eq!(place.youngest(), youngest, "{said:?}");
+    // One that begins now goes on top of what is there, or is refused because the layout is another one.
+    idle.send(begin);
+    idle.send(end);
+    let said: Vec<Item> = (0..3).map(|_| idle.read()).collect();
+    let is_refused = format!("{said:?}").contains("failure");
+    assert_eq!(place.youngest(), youngest + u64::from(!is_refused), "{said:?}");
+    assert_eq!(place.text(place.youngest()), text);
+    Tool::new("svnadmin").args(["verify", "-q"]).arg(&place.path).ok();
+}
+
+#[test]
+fn no_commit_goes_on_top_of_what_was_replaced() {
+    check_commit("1.14", |place| place.replace("1.14", 5));
+    check_commit("1.14", |place| place.replace("1.6", 5));
+    check_commit("1.6", |place| place.replace("1.14", 5));
+    check_commit("1.14", |place| place.change(Change::DirectoryBack));
 }
 
 /// The format in which the change has something to do.
