@@ -44,7 +44,8 @@ pub(super) fn checkout(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
             return Err(Fault::html(StatusCode::NOT_FOUND));
         }
         Target::Version | Target::Baseline => {}
-        Target::Private if visit.resource == Resource::Vcc => {}
+        // Of what is controlled, the version is taken.
+        Target::Private if visit.resource == Resource::Vcc && asked.apply_to_version => {}
         Target::Regular { .. } => {
             let text = "CHECKOUT can only be performed on a version resource";
             return Err(refusal(
@@ -116,10 +117,11 @@ fn activity(visit: &Visit<'_>, asked: &Checkout) -> Result<String, Fault> {
     }
 }
 
-/// Old clients change a revision's properties-to-be through the baseline that their transaction is based on.
+/// Old clients change a revision's properties-to-be through the youngest baseline. Their transaction may be based on an older
+/// one: who has seen another commit asks again, with the baseline that is the youngest then.
 fn check_baseline(visit: &mut Visit<'_>, name: &str, rev: Revnum) -> Outcome {
-    visit.step_in(name, |visit, in_use| {
-        if rev > visit.youngest()? || rev != in_use.transaction.base_revision() {
+    visit.step_in(name, |visit, _| {
+        if rev != visit.youngest()? {
             return Err(conflict(
                 Code::APMOD_BAD_BASELINE,
                 "The specified baseline is not the latest baseline, so it may not be checked out",

@@ -31,7 +31,13 @@ pub(super) fn put(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
             transaction.check_base(&path, based_on).map_err(refused)?;
             return Err(Fault::html(StatusCode::CONFLICT));
         }
-        check_utf8(&path)?;
+        if let Err(fault) = check_utf8(&path) {
+            // What the client has and the transaction has not is not found first.
+            transaction
+                .check_base(&path, visit.version_name())
+                .map_err(refused)?;
+            return Err(fault);
+        }
         visit.check_conditions(&path)?;
         visit.check_locked(&path, &transaction.ended_lock_tokens())?;
         let put = Put {

@@ -68,7 +68,7 @@ pub(super) fn delete(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     Ok(())
 }
 
-/// Refuses to delete less than a whole directory.
+/// Refuses to delete less than a whole directory. Of a file, as the incumbent, only the depth `1` is refused.
 ///
 /// # Errors
 /// 400.
@@ -76,23 +76,41 @@ fn check_depth(visit: &Visit<'_>, kind: NodeKind) -> Outcome {
     match visit.request.header("depth").map(str::trim) {
         None => Ok(()),
         Some(depth) if depth.eq_ignore_ascii_case("infinity") => Ok(()),
-        Some("0") if kind != NodeKind::Dir => Ok(()),
+        Some(depth) if kind != NodeKind::Dir && depth != "1" => Ok(()),
         Some(_) => Err(Fault::html(StatusCode::BAD_REQUEST)),
     }
 }
 
+/// As [`check_depth`], to move; of a file the depth is infinite or 0.
+///
+/// # Errors
+/// 400.
+fn check_move_depth(visit: &Visit<'_>, kind: NodeKind) -> Outcome {
+    match visit.request.header("depth").map(str::trim) {
+        Some(depth) if depth != "0" && !depth.eq_ignore_ascii_case("infinity") => {
+            Err(Fault::html(StatusCode::BAD_REQUEST))
+        }
+        _ => check_depth(visit, kind),
+    }
+}
+
+/// What the URL names outside of transactions.
+fn kind_at(visit: &Visit<'_>) -> Result<NodeKind, Fault> {
+    let (rev, path) = match &visit.resource {
+        Resource::Public(path) => (visit.youngest()?, path),
+        Resource::BaselineCollection(rev, path) | Resource::RevisionRoot(rev, path) => (*rev, path),
+        _ => return Ok(NodeKind::None),
+    };
+    Ok(visit.repository().check_path(rev, path)?)
+}
+
 fn delete_node(visit: &mut Visit<'_>) -> Outcome {
     let Some(path) = visit.working_path() else {
-        let there = match &visit.resource {
-            Resource::Public(path) => Some((visit.youngest()?, path)),
-            Resource::BaselineCollection(rev, path) | Resource::RevisionRoot(rev, path) => Some((*rev, path)),
-            _ => None,
-        };
-        if let Some((rev, path)) = there {
-            match visit.repository().check_path(rev, path)? {
-                NodeKind::None => {}
-                kind => check_depth(visit, kind)?,
-            }
+        match (kind_at(visit)?, &visit.resource) {
+            // A version is not known to be a directory.
+            (_, Resource::Version(..)) => check_depth(visit, NodeKind::File)?,
+            (NodeKind::None, _) => {}
+            (kind, _) => check_depth(visit, kind)?,
         }
         return Err(visit.refusal(|target| match target {
             Target::Regular { exists: false } => StatusCode::NOT_FOUND,
@@ -231,6 +249,7 @@ pub(super) fn move_(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         Resource::Public(from) if visit.autoversion.is_some() => from.clone(),
         _ => return Err(not_moved(visit)),
     };
+    check_move_depth(visit, kind_at(visit)?)?;
     visit.check_locked(&from, &[])?;
     copy(visit, reply)?;
     visit.step(|_, in_use| in_use.transaction.delete(&from, None).map_err(refused))
@@ -246,7 +265,7 @@ fn not_moved(visit: &mut Visit<'_>) -> Fault {
         Target::Regular { exists: false }
         | Target::Working { exists: false }
         | Target::Activity { exists: false } => StatusCode::NOT_FOUND,
-        Target::Regular { exists: true } => match destination(visit) {
+        Target::Regular { exists: true } => match moved(visit) {
             Ok((to, false)) => {
                 visit.resource = to;
                 return visit.refusal(|target| match target.exists() {
@@ -260,6 +279,12 @@ fn not_moved(visit: &mut Visit<'_>) -> Fault {
         _ => StatusCode::METHOD_NOT_ALLOWED,
     };
     Fault::html(status)
+}
+
+/// As [`destination`], of something that is moved as a whole.
+fn moved(visit: &Visit<'_>) -> Result<(Resource, bool), Fault> {
+    check_move_depth(visit, kind_at(visit)?)?;
+    destination(visit)
 }
 
 /// Where a copy goes, and whether it may replace what is there.

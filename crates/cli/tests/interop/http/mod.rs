@@ -20,6 +20,7 @@ mod random;
 mod read;
 mod report;
 mod rules;
+mod sequences;
 mod served;
 mod transports;
 mod turns;

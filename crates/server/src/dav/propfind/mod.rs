@@ -85,7 +85,7 @@ fn depth(visit: &Visit<'_>, subject: &Subject) -> Result<Depth, Fault> {
         "0" => Ok(Depth::Empty),
         "1" => Ok(Depth::Immediates),
         word if !word.eq_ignore_ascii_case("infinity") => Err(Fault::html(StatusCode::BAD_REQUEST)),
-        _ if subject.collection().is_some() => Err(Fault::html(StatusCode::FORBIDDEN)),
+        _ if subject.is_dir() => Err(Fault::html(StatusCode::FORBIDDEN)),
         _ => Ok(Depth::Empty),
     }
 }

@@ -57,6 +57,14 @@ impl Subject {
         self.node().filter(|node| node.is_dir())
     }
 
+    /// True for a directory of a revision's tree or of a transaction.
+    pub(super) fn is_dir(&self) -> bool {
+        match self {
+            Subject::Node { kind, node, .. } => *kind != Kind::Version && node.is_dir(),
+            Subject::Revision { .. } | Subject::Txn { .. } | Subject::Whole => false,
+        }
+    }
+
     /// The revision that it is in.
     pub(super) fn revision(&self) -> Option<Revnum> {
         match self {

@@ -1,0 +1,252 @@
+//! Sequences of requests, made from a seed alone: both servers are sent the same.
+
+use testkit::history::Random;
+
+/// One request. In its texts `{W}` is the root of the transaction's tree, `{T}` the transaction, `{P}` what has its properties, and
+/// `{H}` the server.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub method: &'static str,
+    pub url: String,
+    pub headers: Vec<(&'static str, String)>,
+    pub body: String,
+    /// The body comes in chunks of this many bytes.
+    pub chunks: Option<usize>,
+}
+
+/// How a client ends a connection in the middle of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// It sends no more, and reads.
+    Finished,
+    /// It is gone.
+    Reset,
+}
+
+/// What a client does at once.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// A request over a connection of its own.
+    One(Request),
+    /// A request over the connection of the sequence.
+    Kept(Request),
+    /// All at once over one connection.
+    Pipelined(Vec<Request>),
+    /// The body is sent when the server asks for it.
+    Expecting(Request),
+    /// Only the first bytes of a request are sent: this part of a thousand of its head or, if `in_body`, of its body.
+    Cut {
+        request: Request,
+        in_body: bool,
+        part: usize,
+        how: Cut,
+    },
+    /// Each list over a connection of its own, at the same time, in a transaction of its own.
+    Parallel(Vec<Vec<Request>>),
+    /// Another transaction changes a file and is merged.
+    Meanwhile(&'static str),
+}
+
+/// A sequence in one transaction.
+#[derive(Debug)]
+pub struct Sequence {
+    /// The older protocol: activities and checkouts.
+    pub is_v1: bool,
+    pub steps: Vec<Step>,
+    /// It becomes a revision, or is given up.
+    pub is_merged: bool,
+}
+
+const PATHS: [&str; 11] = [
+    "f", "a", "a/g", "a/b", "a/b/h", "new", "a/new", "a/new/x", "none/x", "f/x", "a%20%ff",
+];
+const PROPS: &str = "<D:propertyupdate xmlns:D='DAV:' xmlns:C='http://subversion.tigris.org/xmlns/custom/'><D:set><D:prop><C:color>red\
+                     </C:color></D:prop></D:set></D:propertyupdate>";
+const LIVE: &str =
+    "<D:propfind xmlns:D='DAV:'><D:prop><D:resourcetype/><D:version-name/></D:prop></D:propfind>";
+const LOCKS: &str = "<S:get-locks-report xmlns:S='svn:' depth='infinity'/>";
+
+/// The sequence of a seed.
+pub fn sequence(seed: u64) -> Sequence {
+    let mut random = Random::new(seed);
+    random.next();
+    let is_v1 = random.below(2) == 0;
+    let mut steps = Vec::new();
+    for _ in 0..3 + random.below(8) {
+        steps.push(step(&mut random, is_v1));
+    }
+    Sequence {
+        is_v1,
+        steps,
+        is_merged: random.below(5) > 0,
+    }
+}
+
+fn step(random: &mut Random, is_v1: bool) -> Step {
+    match random.below(16) {
+        0..5 => Step::One(request(random, is_v1)),
+        5..8 => Step::Kept(request(random, is_v1)),
+        8..10 => {
+            let count = 2 + random.below(5);
+            Step::Pipelined((0..count).map(|_| request(random, is_v1)).collect())
+        }
+        10 | 11 => Step::Expecting(with_body(random, is_v1)),
+        12 | 13 => {
+            let in_body = random.below(3) > 0;
+            Step::Cut {
+                request: match in_body {
+                    true => with_body(random, is_v1),
+                    false => request(random, is_v1),
+                },
+                in_body,
+                part: random.below(1000),
+                how: match random.below(2) {
+                    0 => Cut::Finished,
+                    _ => Cut::Reset,
+                },
+            }
+        }
+        14 => {
+            let lists = (0..2 + random.below(2)).map(|nth| below(random, nth, is_v1));
+            Step::Parallel(lists.collect())
+        }
+        _ => Step::Meanwhile(["f", "a/g", "a/b/h"][random.below(3)]),
+    }
+}
+
+fn with_body(random: &mut Random, is_v1: bool) -> Request {
+    loop {
+        let request = request(random, is_v1);
+        if !request.body.is_empty() {
+            return request;
+        }
+    }
+}
+
+/// Requests in a directory of their own, so that their order says nothing.
+fn below(random: &mut Random, nth: usize, is_v1: bool) -> Vec<Request> {
+    let mut list = vec![
+        bare("DELETE", format!("{{W}}/p{nth}")),
+        bare("MKCOL", format!("{{W}}/p{nth}")),
+    ];
+    for _ in 0..2 + random.below(5) {
+        let mut made = request(random, is_v1);
+        if !made.url.starts_with("{W}/") || made.method == "CHECKOUT" || made.method == "MERGE" {
+            continue;
+        }
+        let under = format!("{{W}}/p{nth}/");
+        made.url = made.url.replace("{W}/", &under);
+        for (_, value) in &mut made.headers {
+            *value = value.replace("{W}/", &under);
+        }
+        list.push(made);
+    }
+    list
+}
+
+fn bare(method: &'static str, url: String) -> Request {
+    Request {
+        method,
+        url,
+        headers: Vec::new(),
+        body: String::new(),
+        chunks: None,
+    }
+}
+
+fn request(random: &mut Random, is_v1: bool) -> Request {
+    let path = PATHS[random.below(PATHS.len())];
+    let other = PATHS[random.below(PATHS.len())];
+    let node = format!("{{W}}/{path}");
+    let mut made = match random.below(22) {
+        0..4 => Request {
+            body: format!("text {}\n", random.below(4)).repeat(1 + random.below(3) * 700),
+            ..bare("PUT", node)
+        },
+        4 => Request {
+            body: "based\n".to_owned(),
+            headers: vec![(
+                "X-SVN-Version-Name",
+                ["0", "1", "-1", "99"][random.below(4)].to_owned(),
+            )],
+            ..bare("PUT", node)
+        },
+        5 | 6 => bare("MKCOL", node),
+        7 | 8 => Request {
+            body: PROPS.to_owned(),
+            ..bare("PROPPATCH", node)
+        },
+        9 | 10 => Request {
+            headers: depth(random),
+            ..bare("DELETE", node)
+        },
+        11 | 12 => {
+            let overwrite = ["T", "F"][random.below(2)].to_owned();
+            let mut headers = depth(random);
+            headers.push(("Destination", format!("{{H}}{{W}}/{other}")));
+            headers.push(("Overwrite", overwrite));
+            let kind = ["rvr", "bc"][random.below(2)];
+            Request {
+                headers,
+                ..bare("COPY", format!("/r/!svn/{kind}/1/{path}"))
+            }
+        }
+        13 => bare("GET", node),
+        14 => bare("HEAD", format!("/r/{path}")),
+        15 => Request {
+            headers: vec![("Depth", ["0", "1"][random.below(2)].to_owned())],
+            body: [LIVE, ""][random.below(2)].to_owned(),
+            ..bare("PROPFIND", format!("/r/!svn/rvr/1/{path}"))
+        },
+        16 => bare("OPTIONS", ["/r".to_owned(), node][random.below(2)].clone()),
+        17 => Request {
+            body: PROPS.to_owned(),
+            ..bare("PROPPATCH", "{P}".to_owned())
+        },
+        18 => Request {
+            body: LOCKS.to_owned(),
+            ..bare("REPORT", "/r/!svn/rvr/1/".to_owned())
+        },
+        19 if is_v1 => {
+            let rev = 1 + random.below(2);
+            let url = match random.below(6) {
+                0 => "/r/!svn/vcc/default".to_owned(),
+                1 => format!("/r/!svn/bln/{rev}"),
+                2 => format!("/r/!svn/bc/{rev}/{path}"),
+                _ => format!("/r/!svn/ver/{rev}/{path}"),
+            };
+            let apply = ["", "<D:apply-to-version/>"][random.below(2)];
+            Request {
+                body: format!(
+                    "<D:checkout xmlns:D='DAV:'>{apply}<D:activity-set><D:href>{{T}}</D:href></D:activity-set></D:checkout>"
+                ),
+                ..bare("CHECKOUT", url)
+            }
+        }
+        20 if is_v1 => bare("MKACTIVITY", "{T}".to_owned()),
+        21 if random.below(4) == 0 => Request {
+            body:
+                "<D:merge xmlns:D='DAV:'><D:source><D:href>/r/!svn/vcc/default</D:href></D:source></D:merge>"
+                    .to_owned(),
+            ..bare("MERGE", format!("/r/{path}"))
+        },
+        _ => Request {
+            headers: vec![("Depth", "0".to_owned())],
+            ..bare("PROPFIND", node)
+        },
+    };
+    if !made.body.is_empty() && random.below(3) == 0 {
+        made.chunks = Some(1 + random.below(made.body.len()));
+    }
+    made
+}
+
+fn depth(random: &mut Random) -> Vec<(&'static str, String)> {
+    match random.below(8) {
+        0 => vec![("Depth", "0".to_owned())],
+        1 => vec![("Depth", "1".to_owned())],
+        2 => vec![("Depth", "infinity".to_owned())],
+        3 => vec![("Depth", "x".to_owned())],
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,79 @@
+//! Random sequences of requests on transactions of both protocols, beside Apache: over connections of their own, kept and pipelined,
+//! in parallel, cut off at any byte, and with `Expect`. Answers and trees are equal, and no request waits where Apache's does not.
+//!
+//! `SEQUENCES=100..10000 cargo test -p cli --test interop sequences` runs these seeds.
+
+mod drive;
+mod generator;
+
+use std::ops::Range;
+use std::thread;
+use std::time::Duration;
+
+use testkit::Tool;
+
+use self::drive::{Outcome, drive};
+use self::generator::sequence;
+use super::served::{Served, twins};
+
+/// A wait that theirs does not have.
+const LONG: Duration = Duration::from_secs(1);
+
+fn run(seeds: Range<u64>) {
+    let twins = twins();
+    let mut seen = twins[0].youngest();
+    let mut waits = 0;
+    for from in seeds.clone().step_by(20) {
+        let part = from..(from + 20).min(seeds.end);
+        let all = |served: &Served| -> Vec<Outcome> {
+            part.clone()
+                .map(|seed| drive(served, seed, &sequence(seed)))
+                .collect()
+        };
+        let [theirs, ours] = thread::scope(|scope| {
+            let theirs = scope.spawn(|| all(&twins[0]));
+            let ours = all(&twins[1]);
+            [theirs.join().expect("because Apache is there"), ours]
+        });
+        for ((theirs, ours), seed) in theirs.iter().zip(&ours).zip(part.clone()) {
+            if theirs.told != ours.told {
+                panic!(
+                    "seed {seed}\n--- theirs\n{}\n--- ours\n{}",
+                    theirs.told, ours.told
+                );
+            }
+            if ours.slowest.0 > theirs.slowest.0 + LONG {
+                eprintln!(
+                    "seed {seed} waits {:?}; theirs {:?}",
+                    ours.slowest, theirs.slowest
+                );
+                waits += 1;
+            }
+        }
+        let [theirs, ours] = twins.each_ref().map(|served| served.dump(seen + 1));
+        if theirs != ours {
+            eprintln!("trees differ after seeds {part:?}");
+            crate::pair::compare(&theirs, &ours);
+        }
+        seen = twins[0].youngest();
+    }
+    Tool::new("svnadmin")
+        .args(["verify", "-q"])
+        .arg(&twins[1].repository)
+        .ok();
+    // A busy machine may hold up one or two.
+    let most = 2 + (seeds.end - seeds.start) / 100;
+    assert!(waits <= most, "{waits} sequences wait for more than a second");
+}
+
+#[test]
+fn sequences_of_both_protocols() {
+    match std::env::var("SEQUENCES") {
+        Err(_) => run(0..60),
+        Ok(seeds) => {
+            let number = |text: &str| text.parse::<u64>().expect("a number");
+            let (first, last) = seeds.split_once("..").expect("FIRST..LAST");
+            run(number(first)..number(last));
+        }
+    }
+}
