@@ -4,6 +4,7 @@
 //! mod_authz_svn and an access file the second question is never asked, because that module answers first: there
 //! `Require user alice` lets every user in whom the access file lets in. What is written keeps to that, and says so.
 
+use super::address::{both, by_address, either};
 use super::hosts::{Layer, Place, methods_of};
 use super::syntax::Directive;
 
@@ -20,7 +21,7 @@ pub struct Access {
 
 /// A condition, as we write it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Condition {
+pub enum Condition {
     Anyone,
     Nobody,
     ValidUser,
@@ -53,16 +54,22 @@ const WRITING: [&str; 12] = [
 /// Finds what holds for a location that has an access file or not.
 pub fn access(place: &Place<'_>, has_authz: bool) -> Access {
     let mut access = Access::default();
-    let satisfy_any = place
-        .last("Satisfy")
-        .is_some_and(|d| d.arg(0).eq_ignore_ascii_case("any"));
+    let addresses = by_address(place);
+    let satisfy_any = addresses.satisfies_any();
     let anonymous_off = place.last("AuthzSVNAnonymous").is_some_and(|d| !d.on());
-    by_address(place, &mut access);
+    addresses.remarks(&mut access.remarks);
     let layer = place.requiring();
     let [reading, writing] = [&READING[..], &WRITING[..]].map(|methods| {
         let mut found: Vec<Condition> = Vec::new();
         for method in methods {
-            let condition = layer.map_or(Condition::Anyone, |layer| of_layer(layer, method));
+            let required = layer.map_or(Condition::Anyone, |layer| of_layer(layer, method));
+            let address = addresses.condition(method);
+            let condition = match (satisfy_any, has_authz) {
+                (false, _) => both(address, required),
+                (true, false) => either(address, required),
+                // Who has not the right address must log in; the access file says the rest.
+                (true, true) => address,
+            };
             if !found.contains(&condition) {
                 found.push(condition);
             }
@@ -90,10 +97,21 @@ pub fn access(place: &Place<'_>, has_authz: bool) -> Access {
     }
     if satisfy_any {
         // Who may come in without a name is the access file's to say, or everybody's.
-        match has_authz {
-            true => access.anonymous = Some(!anonymous_off),
-            false => access.require = Some("anyone".to_owned()),
+        if !has_authz {
+            if writing != reading {
+                access.require_write = Some(shown(&writing, 0));
+            }
+            access.require = Some(shown(&reading, 0));
+            return access;
         }
+        let is_anywhere = reading == Condition::Anyone && writing == Condition::Anyone;
+        if !is_anywhere {
+            access.remarks.push(format!(
+                "{}: Apache asks for a login there where the address is not allowed; here everybody must log in",
+                place.at
+            ));
+        }
+        access.anonymous = Some(!anonymous_off && is_anywhere);
         return access;
     }
     if let Some(layer) = layer {
@@ -309,20 +327,6 @@ fn tell(layer: &Layer<'_>, has_authz: bool, remarks: &mut Vec<String>) {
                 );
             }
             _ => say("has no counterpart here, so it lets nobody in"),
-        }
-    }
-}
-
-/// `Order`, `Allow` and `Deny` of older versions.
-fn by_address(place: &Place<'_>, access: &mut Access) {
-    for directive in place.all(true) {
-        let harmless = directive.arg(1).eq_ignore_ascii_case("all") && directive.is("Allow");
-        if (directive.is("Allow") || directive.is("Deny")) && !harmless {
-            access.remarks.push(format!(
-                "{}: {}: not looked at here: say 'ip' and the addresses in 'require'",
-                directive.at,
-                directive.shown()
-            ));
         }
     }
 }

@@ -8,7 +8,7 @@ use super::draft::Table;
 use super::hosts::Server;
 use super::location::{Translated, translate};
 use super::syntax::{Directive, Reader};
-use super::{machine, moved, words};
+use super::{closed, machine, moved, words};
 
 /// What comes of Apache's configuration: tables in the order of the file, and whether each is in force.
 pub type Outcome = Vec<(Table, bool)>;
@@ -63,6 +63,7 @@ fn compose(tree: &[Directive], reader: &Reader) -> Outcome {
         (machine::logs(&server, first, root), true),
     ]);
     let mut all: Vec<Translated> = places.iter().map(|place| translate(place, root)).collect();
+    closed::close(&server, &places, &mut all);
     certificates(&server, &mut all);
     outcome.extend(redirects.into_iter().map(|table| (table, true)));
     locations(all, &mut outcome);
@@ -141,6 +142,7 @@ fn elsewhere(server: &Server<'_>, remarks: &mut Table) {
         let why = match &directive.inner {
             Some(inner)
                 if directive.is("LocationMatch")
+                    || directive.is("Location")
                     || directive.is("Directory")
                     || directive.is("DirectoryMatch") =>
             {

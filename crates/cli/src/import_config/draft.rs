@@ -63,6 +63,12 @@ impl Table {
         self.lines.push(Line::Key(key, value));
     }
 
+    /// Takes `key` away.
+    pub fn remove(&mut self, key: &str) {
+        self.lines
+            .retain(|line| !matches!(line, Line::Key(old, _) if *old == key));
+    }
+
     /// Sets `key`, but not in force.
     pub fn idle(&mut self, key: &'static str, value: String, why: impl Into<String>) {
         self.lines.push(Line::Idle(key, value, why.into()));

@@ -133,7 +133,8 @@ impl<'a> Server<'a> {
 
 impl<'a> Host<'a> {
     fn add(&mut self, directive: &'a Directive) {
-        match directive.is("Location") {
+        // Of a pattern nothing is served.
+        match directive.is("Location") && !directive.arg(0).contains(['~', '*', '?', '[']) {
             true => self.locations.push(directive),
             false => self.settings.push(directive),
         }
@@ -196,13 +197,15 @@ fn serves(location: &Directive) -> bool {
     turned_on.next().is_some()
 }
 
-fn path_of(location: &Directive) -> String {
+/// The beginning of a location's URLs.
+pub fn path_of(location: &Directive) -> String {
     let parts = location.arg(0).split('/').filter(|part| !part.is_empty());
     let path = parts.fold(String::new(), |all, part| all + "/" + part);
     if path.is_empty() { "/".to_owned() } else { path }
 }
 
-fn contains(around: &str, path: &str) -> bool {
+/// True if a path is `around` or below it.
+pub fn contains(around: &str, path: &str) -> bool {
     let rest = path.strip_prefix(around.trim_end_matches('/'));
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -221,7 +224,7 @@ fn layer<'a>(directives: &[&'a Directive], location: bool) -> Layer<'a> {
 }
 
 /// Ends, because sections do not lie deep within each other.
-fn flatten<'a>(directive: &'a Directive, out: &mut Vec<&'a Directive>) {
+pub fn flatten<'a>(directive: &'a Directive, out: &mut Vec<&'a Directive>) {
     let joins = ["RequireAny", "RequireAll", "RequireNone"];
     match &directive.inner {
         Some(inner) if methods_of(directive).is_some() || joins.iter().any(|name| directive.is(name)) => {

@@ -3,11 +3,13 @@
 //! What can be carried over is; what cannot is said in the file, with the place where it stands. The result is to be read by
 //! a person, and then by `sven check-config`.
 //!
-//! [`syntax`] reads Apache's files, [`hosts`] finds what holds where, [`location`], [`ldap`], [`access`] and [`machine`] translate
-//! it, [`words`] knows which directives need no translation; [`svnserve`] does all that for svnserve; [`draft`] is the result.
+//! [`syntax`] reads Apache's files, [`hosts`] finds what holds where, [`location`], [`ldap`], [`access`], [`address`], [`moved`], [`closed`]
+//! and [`machine`] translate it, [`words`] knows which directives need no translation; [`svnserve`] does all that for svnserve; [`draft`] is the result.
 
 mod access;
+mod address;
 mod apache;
+mod closed;
 mod draft;
 mod glob;
 mod hosts;

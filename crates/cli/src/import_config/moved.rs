@@ -3,7 +3,7 @@
 use server::http::Redirect;
 
 use super::draft::Table;
-use super::hosts::{Host, Server};
+use super::hosts::{Host, Server, contains, path_of};
 use super::syntax::Directive;
 
 /// The redirects of the server and of all hosts with repositories, and remarks about those that are left out.
@@ -11,8 +11,8 @@ pub fn redirects(server: &Server<'_>, remarks: &mut Table) -> Vec<Table> {
     let mut tables: Vec<Table> = Vec::new();
     let serving = server.hosts.iter().filter(|host| server.serves_in(host));
     for host in std::iter::once(&server.global).chain(serving) {
-        for directive in of_host(host) {
-            match translated(directive) {
+        for Found { directive, why_not } in of_host(host) {
+            match translated(directive).filter(|_| why_not.is_none()) {
                 Some((from, to, permanent)) if Redirect::new(&from, &to, permanent).is_ok() => {
                     let mut table = Table::new("[[redirect]]");
                     table.text("from", from);
@@ -22,11 +22,26 @@ pub fn redirects(server: &Server<'_>, remarks: &mut Table) -> Vec<Table> {
                         tables.push(table);
                     }
                 }
-                _ => remarks.remark(format!(
-                    "{}: {}: write a [[redirect]] for each path",
-                    directive.at,
-                    directive.shown()
-                )),
+                None if refused_path(directive).is_some() => {}
+                _ => {
+                    let refuses = directive.is("RedirectMatch")
+                        && directive.args.len() > 1
+                        && directive.arg(0).starts_with(['4', '5']);
+                    if refuses {
+                        remarks.remark(format!(
+                            "{}: {}: has no counterpart here: what it refuses is served, to those whom the location lets in",
+                            directive.at,
+                            directive.shown()
+                        ));
+                        continue;
+                    }
+                    let why = why_not.map(|why| format!("{why}: ")).unwrap_or_default();
+                    remarks.remark(format!(
+                        "{}: {}: {why}write a [[redirect]] for each path",
+                        directive.at,
+                        directive.shown()
+                    ));
+                }
             }
         }
     }
@@ -39,14 +54,38 @@ fn is_redirect(directive: &Directive) -> bool {
         .any(|name| directive.is(name))
 }
 
-/// The redirects of a host; those within a location have no path of their own, and are not translated.
-fn of_host<'a>(host: &Host<'a>) -> impl Iterator<Item = &'a Directive> {
-    let inner = host
-        .locations
-        .iter()
-        .flat_map(|location| location.inner.iter().flatten());
-    let all: Vec<&'a Directive> = host.settings.iter().copied().chain(inner).collect();
-    all.into_iter().filter(|directive| is_redirect(directive))
+/// A redirect, and whether it may be translated.
+struct Found<'a> {
+    directive: &'a Directive,
+    /// Why it may not be, although we have a word for it.
+    why_not: Option<&'static str>,
+}
+
+/// The redirects of a host. Those within a location are sent to whom the location lets in, for paths within it; ours are sent to
+/// everybody.
+fn of_host<'a>(host: &Host<'a>) -> Vec<Found<'a>> {
+    let mut all: Vec<Found<'a>> = Vec::new();
+    for directive in host.settings.iter().copied().filter(|d| is_redirect(d)) {
+        all.push(Found {
+            directive,
+            why_not: None,
+        });
+    }
+    for location in &host.locations {
+        let inner: Vec<&Directive> = location.inner.iter().flatten().collect();
+        let is_closed = inner.iter().any(|d| !is_redirect(d));
+        let path = path_of(location);
+        for directive in inner.into_iter().filter(|d| is_redirect(d)) {
+            let outside = translated(directive).is_some_and(|(from, ..)| !contains(&path, &from));
+            let why_not = match (is_closed, outside) {
+                (true, _) => Some("Apache sends it to those alone whom the location lets in"),
+                (false, true) => Some("it holds for no path within the location"),
+                (false, false) => None,
+            };
+            all.push(Found { directive, why_not });
+        }
+    }
+    all
 }
 
 /// Where it leads from and to, and whether for good; `None` if we have no word for it.
@@ -84,4 +123,16 @@ fn translated(directive: &Directive) -> Option<(String, String, bool)> {
         .replace("\\.", "")
         .contains(|c: char| "\\.^$*+?()[]{}|".contains(c));
     (literal && !to.contains('$')).then(|| (plain, to.to_owned(), permanent))
+}
+
+/// The path of a `Redirect` that sends nowhere: `gone`, or another status that is no redirect.
+pub fn refused_path(directive: &Directive) -> Option<String> {
+    let status = directive.arg(0).to_ascii_lowercase();
+    let is_refusal = status == "gone"
+        || status
+            .parse::<u16>()
+            .is_ok_and(|status| !(300..400).contains(&status));
+    let path = directive.arg(1);
+    (directive.is("Redirect") && is_refusal && path.starts_with('/'))
+        .then(|| path.trim_end_matches('/').to_owned())
 }

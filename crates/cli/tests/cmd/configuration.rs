@@ -371,7 +371,7 @@ fn redirects_are_imported() {
     assert!(in_force(&text).contains(expected), "{text}");
     assert_eq!(
         text.matches("write a [[redirect]] for each path").count(),
-        2,
+        1,
         "{text}"
     );
     assert!(
@@ -381,6 +381,94 @@ fn redirects_are_imported() {
         "{}",
         checked.1
     );
+}
+
+#[test]
+fn addresses_are_imported() {
+    for (lines, access) in [
+        ("Order deny,allow\nDeny from all", "require = \"nobody\"\n"),
+        (
+            "Order deny,allow\nDeny from all\nAllow from 10.1 192.168.0.0/16",
+            "require = \"ip 10.1 192.168.0.0/16\"\n",
+        ),
+        ("Order allow,deny\nAllow from all", "require = \"anyone\"\n"),
+        ("Order allow,deny", "require = \"nobody\"\n"),
+        (
+            "Order allow,deny\nAllow from 10\nDeny from 10.1\nRequire valid-user",
+            "require = \"ip 10 and anyone and not ip 10.1 and valid-user\"\n",
+        ),
+        (
+            "Order deny,allow\nDeny from all\nAllow from 10\nRequire valid-user\nSatisfy Any",
+            "require = \"ip 10 or valid-user\"\n",
+        ),
+        (
+            "Order deny,allow\nDeny from example.org",
+            "require = \"nobody\"\n",
+        ),
+        (
+            "<LimitExcept GET PROPFIND OPTIONS REPORT>\nDeny from all\n</LimitExcept>\nRequire valid-user",
+            "require = \"valid-user\"\nrequire-write = \"nobody\"\n",
+        ),
+    ] {
+        let (found, text) = access_of(lines);
+        assert_eq!(found, access, "{lines}");
+        assert_eq!(
+            text.contains("is not looked up here"),
+            lines.contains("example"),
+            "{lines}"
+        );
+    }
+}
+
+#[test]
+fn what_is_closed_stays_closed() {
+    let closed = |more: &str| {
+        let conf = format!(
+            "Listen 80\n<Location /svn>\nDAV svn\nSVNParentPath @/srv\nAuthType Basic\nAuthName x\nAuthUserFile users\n\
+             Require valid-user\n</Location>\n{more}\n"
+        );
+        let machine = Machine::new(&[
+            ("/etc/site.conf", &conf),
+            ("/etc/users", "alice:{SHA}qUqP5cyxm6YcTAhz05Hph5gvu9M=\n"),
+        ]);
+        fs::create_dir_all(machine.path("/srv")).expect("because it is ours");
+        let (text, checked) = machine.imported(&["--apache", "@/etc/site.conf"]);
+        assert_eq!((checked.0, checked.2.as_str()), (0, ""), "{checked:?}\n{text}");
+        let all = in_force(&text);
+        let (_, tail) = all.split_once("list = false\n").expect("because it is there");
+        tail.lines()
+            .filter(|line| line.starts_with("path") || line.starts_with("require"))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let whole = "require = \"nobody\"";
+    for (more, expected) in [
+        (
+            "<Location /svn/secret>\nRequire all denied\n</Location>",
+            "path = \"/svn/secret\" require = \"nobody\"",
+        ),
+        (
+            "<Location /svn/r/a>\n<Limit PUT>\nDeny from all\n</Limit>\n</Location>",
+            "path = \"/svn/r/a\" require = \"nobody\"",
+        ),
+        (
+            "Redirect gone /svn/old",
+            "path = \"/svn/old\" require = \"nobody\"",
+        ),
+        (
+            "<LocationMatch /secret>\nRequire user bob\n</LocationMatch>",
+            whole,
+        ),
+        ("<Location ~ \"^/s.n\">\nRequire user bob\n</Location>", whole),
+        ("<Location /svn/*>\nRequire user bob\n</Location>", whole),
+        (
+            "<LocationMatch ^/other>\nRequire user bob\n</LocationMatch>\n<Location /svn/a>\nSVNPathAuthz off\n</Location>\n\
+             <Location /other>\nRequire user bob\n</Location>\nRedirect gone /svnold",
+            "",
+        ),
+    ] {
+        assert_eq!(closed(more), expected, "{more}");
+    }
 }
 
 #[test]

@@ -153,7 +153,9 @@ fn pass(gate: &Gate<'_>, service: &Service, request: &mut Request, reply: &mut R
         return Err(Fault::html(StatusCode::FORBIDDEN));
     }
     let is_open = access::is_open(before) && may_all(rules.anonymous, None, &[]);
-    if is_open && rules.no_auth_when_anonymous {
+    // As where there is a repository: without an access file, who need not log in is not listened to.
+    let is_unasked = before.is_some() && rules.authz.is_none();
+    if is_open && (rules.no_auth_when_anonymous || is_unasked) {
         return Ok(());
     }
     // A wrong password is refused where none is needed, too.

@@ -51,6 +51,19 @@ const ASKED: &[(&str, &str)] = &[
     ("PROPPATCH", "/r/carol"),
     ("MERGE", "/r"),
     ("LOCK", "/r/shut/x"),
+    // The location itself, what is no repository, and what is in none.
+    ("GET", ""),
+    ("GET", "/"),
+    ("PROPFIND", "/"),
+    ("GET", "/none"),
+    ("GET", "/none/x"),
+    ("PROPFIND", "/none/!svn/vcc/default"),
+    ("OPTIONS", "/none"),
+    ("MKCOL", "/none/x"),
+    ("GET", "/r/none"),
+    ("GET", "/r/shut/none"),
+    ("GET", "/r/!svn/rvr/1/shut"),
+    ("PROPFIND", "/r/!svn/vcc/default"),
 ];
 
 /// Makes locations.
@@ -59,6 +72,8 @@ struct Maker {
     /// No condition that a request fulfils without a user: with `Satisfy Any` and `AuthzSVNAnonymous Off` Apache then
     /// does not ask the access file, which ours always does.
     users_only: bool,
+    /// Everything at once, whatever ours has no word for.
+    is_free: bool,
 }
 
 impl Maker {
@@ -93,7 +108,18 @@ impl Maker {
             "all denied",
             "local",
         ];
-        let condition = self.one_of(if self.users_only { USERS } else { ALL });
+        const FREE: &[&str] = &[
+            "host localhost",
+            "method GET PROPFIND",
+            "env UNSET",
+            "expr true",
+            "all granted",
+            "forward-dns localhost",
+        ];
+        let condition = match self.is_free && self.chance(4) {
+            true => self.one_of(FREE),
+            false => self.one_of(if self.users_only { USERS } else { ALL }),
+        };
         format!("Require {condition}\n")
     }
 
@@ -142,6 +168,46 @@ impl Maker {
         }
     }
 
+    /// Lines of mod_access_compat, some for a few methods alone.
+    fn addresses(&mut self) -> String {
+        let mut text = String::new();
+        for _ in 0..1 + self.random.below(4) {
+            let line = match self.random.below(3) {
+                0 => self.one_of(&[
+                    "Order allow,deny",
+                    "Order deny,allow",
+                    "Order mutual-failure",
+                    "Order Deny,Allow",
+                ]),
+                1 => self.one_of(&[
+                    "Allow from all",
+                    "Allow from 127.0.0.1",
+                    "Allow from 10.0.0.0/8 127",
+                    "Allow from 10.1 192.168.0.0/255.255.0.0",
+                    "Allow from example.com",
+                    "Allow from env=UNSET",
+                ]),
+                _ => self.one_of(&[
+                    "Deny from all",
+                    "Deny from 127.0.0.0/8",
+                    "Deny from 10.1 10.2.0.0/16",
+                    "Deny from ::1",
+                ]),
+            };
+            match self.chance(4) {
+                true => {
+                    let section = self.one_of(&["Limit", "LimitExcept"]);
+                    _ = writeln!(
+                        text,
+                        "<{section} GET PROPFIND OPTIONS REPORT>\n{line}\n</{section}>"
+                    );
+                }
+                false => _ = writeln!(text, "{line}"),
+            }
+        }
+        text
+    }
+
     /// The lines of a location.
     fn location(&mut self) -> String {
         let mut text = String::from(
@@ -154,13 +220,18 @@ impl Maker {
             _ = writeln!(text, "AuthzSVNAccessFile \"@FOLDER/{file}\"");
             if self.chance(8) {
                 text += "AuthzSVNAnonymous Off\n";
-                self.users_only = true;
+                self.users_only = !self.is_free;
             }
         }
         // With both Apache lets everybody in and asks the access file nothing.
         if !self.users_only && self.chance(7) {
             text += "Satisfy Any\n";
-            self.users_only = true;
+            self.users_only = !self.is_free;
+        }
+        // Where a login or an address is enough, ours has a login beside an access file.
+        let is_stricter = !self.is_free && text.contains("AccessFile") && text.contains("Satisfy Any");
+        if self.chance(3) && !is_stricter {
+            text += &self.addresses();
         }
         if !self.users_only && self.chance(4) {
             let section = self.one_of(&["Limit", "LimitExcept"]);
@@ -176,6 +247,27 @@ impl Maker {
         }
         text
     }
+}
+
+/// Sections that hold for a part of the location at `/lN`.
+fn parts(maker: &mut Maker, at: usize) -> String {
+    let path = maker.one_of(&["/r/shut", "/r/carol", "/none", "/r", "/r/open/x", "/r/!svn", ""]);
+    let (begin, end) = match maker.random.below(6) {
+        0 => (format!("<LocationMatch \"^/l{at}{path}\">"), "</LocationMatch>"),
+        1 => (format!("<Location ~ \"/l{at}/.*a\">"), "</Location>"),
+        2 => (format!("<Location \"/l{at}{path}*\">"), "</Location>"),
+        3 => return format!("Redirect gone /l{at}{path}\n"),
+        _ => (format!("<Location /l{at}{path}>"), "</Location>"),
+    };
+    let lines = match maker.random.below(3) {
+        0 => maker.addresses(),
+        1 => format!(
+            "AuthzSVNAccessFile \"@FOLDER/{}\"\n",
+            maker.one_of(&["open", "closed"])
+        ),
+        _ => maker.branch(1),
+    };
+    format!("{begin}\n{lines}{end}\n")
 }
 
 fn authorization(user: &str, password: &str) -> String {
@@ -194,7 +286,8 @@ fn authorization(user: &str, password: &str) -> String {
     out
 }
 
-fn round(seed: u64, count: usize) -> Vec<String> {
+/// The differences; with `is_free` only those where ours lets somebody in whom Apache keeps out.
+fn round(seed: u64, count: usize, is_free: bool) -> Vec<String> {
     let folder = scratch();
     let parent = folder.path();
     Tool::new("svnadmin").arg("create").arg(parent.join("r")).ok();
@@ -206,12 +299,16 @@ fn round(seed: u64, count: usize) -> Vec<String> {
     let mut maker = Maker {
         random: Random::new(seed),
         users_only: false,
+        is_free,
     };
     let locations: Vec<String> = (0..count).map(|_| maker.location()).collect();
     let mut lines = String::new();
     for (at, location) in locations.iter().enumerate() {
         let location = location.replace("REPOSITORIES", &parent.display().to_string());
         _ = write!(lines, "<Location /l{at}>\n{location}</Location>\n");
+        if is_free && maker.chance(2) {
+            lines += &parts(&mut maker, at);
+        }
     }
     let theirs = Server::apache_with(&lines, FILES);
     let ours = Server::imported(&lines, FILES);
@@ -236,10 +333,16 @@ fn round(seed: u64, count: usize) -> Vec<String> {
                         _ => 0,
                     }
                 });
+                let is_closed = |status| [401, 403].contains(&status);
+                let differs = match is_free {
+                    true => (is_closed(theirs) || theirs == 410) && !is_closed(ours),
+                    false => theirs != ours,
+                };
                 // What they cannot make sense of themselves.
-                if theirs != ours && theirs != 500 {
+                if differs && theirs != 500 {
                     wrong.push(format!(
-                        "seed {seed}: {user}:{password} {method} {path}: theirs {theirs}, ours {ours}\n{location}"
+                        "seed {seed}: {user}:{password} {method} {path}: theirs {theirs}, ours {ours}\n{location}{}",
+                        section(&lines, at)
                     ));
                 }
             }
@@ -254,16 +357,22 @@ fn round(seed: u64, count: usize) -> Vec<String> {
     wrong
 }
 
+/// What holds for a part of the location at `/lN`.
+fn section(lines: &str, at: usize) -> String {
+    let end = lines
+        .split_once(&format!("<Location /l{at}>\n"))
+        .and_then(|(_, rest)| {
+            let rest = rest.split_once("</Location>\n")?.1;
+            rest.split(&format!("<Location /l{}>\n", at + 1)).next()
+        });
+    end.unwrap_or_default().to_owned()
+}
+
 #[test]
-fn random_set_ups_let_the_same_users_in() {
-    let number = |name: &str, default: u64| {
-        let given = std::env::var(name).ok().and_then(|text| text.parse().ok());
-        given.unwrap_or(default)
-    };
-    let (seed, rounds) = (number("RULES_SEED", 1), number("RULES", 1));
-    for seed in seed..seed + rounds {
-        let count = if rounds > 1 { 100 } else { 25 };
-        let wrong = round(seed, count);
+fn random_set_ups_never_open_what_was_closed() {
+    let (first, rounds) = asked_for();
+    for seed in first..first + rounds {
+        let wrong = round(seed, if rounds > 1 { 100 } else { 25 }, true);
         assert!(
             wrong.is_empty(),
             "{} differ, such as\n{}\n{}",
@@ -272,4 +381,29 @@ fn random_set_ups_let_the_same_users_in() {
             wrong[wrong.len() - 1]
         );
     }
+}
+
+#[test]
+fn random_set_ups_let_the_same_users_in() {
+    let (first, rounds) = asked_for();
+    for seed in first..first + rounds {
+        let count = if rounds > 1 { 100 } else { 25 };
+        let wrong = round(seed, count, false);
+        assert!(
+            wrong.is_empty(),
+            "{} differ, such as\n{}\n{}",
+            wrong.len() - 1,
+            wrong[0],
+            wrong[wrong.len() - 1]
+        );
+    }
+}
+
+/// The first seed, and how many.
+fn asked_for() -> (u64, u64) {
+    let number = |name: &str, default: u64| {
+        let given = std::env::var(name).ok().and_then(|text| text.parse().ok());
+        given.unwrap_or(default)
+    };
+    (number("RULES_SEED", 1), number("RULES", 1))
 }

@@ -11,7 +11,7 @@ pub mod drive;
 mod known;
 mod questions;
 pub mod report;
-mod rules;
+pub mod rules;
 
 use std::collections::BTreeMap;
 use std::fs;

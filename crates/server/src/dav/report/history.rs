@@ -49,12 +49,12 @@ pub(super) fn segments(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element)
     let (from, until) = (start.unwrap_or(youngest), last.unwrap_or_default());
     for (bad, message) in [
         (
-            from > peg.unwrap_or(youngest),
-            "Start revision must not be younger than peg revision",
-        ),
-        (
             until > from,
             "End revision must not be younger than start revision",
+        ),
+        (
+            from > peg.unwrap_or(youngest),
+            "Start revision must not be younger than peg revision",
         ),
     ] {
         if bad {
