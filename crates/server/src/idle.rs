@@ -17,7 +17,7 @@ use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
 use crate::signals::Stop;
 use crate::svn::Session;
-use crate::workers::Workers;
+use crate::svn_sessions::Sessions;
 
 /// How many events are taken at once.
 const EVENTS: usize = 256;
@@ -73,8 +73,8 @@ impl Idle {
         }
     }
 
-    /// Hands conversations whose peers speak to `workers`, until `stop`. Ends those whose peers owe something for `patience`.
-    pub(crate) fn watch(self: &Arc<Self>, workers: &Arc<Workers>, patience: Option<Duration>, stop: &Stop) {
+    /// Hands conversations whose peers speak to `sessions`, until `stop`. Ends those whose peers owe something for `patience`.
+    pub(crate) fn watch(self: &Arc<Self>, sessions: &Arc<Sessions>, patience: Option<Duration>, stop: &Stop) {
         let pause = patience.map(|patience| (patience / 4).clamp(SWEEP.start, SWEEP.end));
         let limit = pause.and_then(|pause| Timespec::try_from(pause).ok());
         let mut swept = Instant::now();
@@ -91,7 +91,7 @@ impl Idle {
             }
             for event in &events {
                 if let Some(session) = self.unpark(event.data.u64()) {
-                    workers.submit(session);
+                    sessions.submit(session);
                 }
             }
             if pause.is_some_and(|pause| swept.elapsed() >= pause) {

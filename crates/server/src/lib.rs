@@ -29,9 +29,10 @@ mod shares;
 mod signals;
 mod stream;
 mod svn;
+mod svn_sessions;
+mod thread_pool;
 mod trust;
 mod web;
-mod workers;
 
 pub use access_log::AccessLog;
 pub use listen::Listener;

@@ -23,7 +23,8 @@ use crate::service::Service;
 use crate::signals::Stop;
 use crate::stream::Stream;
 use crate::svn::Session;
-use crate::workers::Workers;
+use crate::svn_sessions::Sessions;
+use crate::thread_pool::ThreadPool;
 
 /// How long commands that run get to finish when the server stops.
 const GRACE: Duration = Duration::from_secs(5);
@@ -81,24 +82,25 @@ impl Server {
         self.service.limit_connections(most as u64);
         keep_small();
         let idle = Idle::new(stop)?;
-        let workers = Workers::new(self.threads, idle.clone());
-        let watched = Arc::downgrade(&workers);
+        let pool = ThreadPool::new("svn", self.threads, 0);
+        let watched = Arc::downgrade(&pool);
         self.service
-            .watch(move || Look::threads("svn_threads", watched.upgrade().map(|workers| workers.count())));
+            .watch(move || Look::threads("svn_threads", watched.upgrade().map(|pool| pool.count())));
+        let sessions = Sessions::new(pool.clone(), idle.clone());
         let watcher = {
-            let (workers, stop) = (workers.clone(), stop.clone());
+            let (sessions, stop) = (sessions.clone(), stop.clone());
             let patience = self.service.options().stall_timeout;
             thread::Builder::new()
                 .name("idle".to_owned())
                 .stack_size(256 << 10)
-                .spawn(move || idle.watch(&workers, patience, &stop))
+                .spawn(move || idle.watch(&sessions, patience, &stop))
                 .map_err(|e| Error::os(&e, "Can't start a thread"))?
         };
         let room = match std::mem::take(&mut self.http) {
             none if none.is_empty() => None,
             listeners => Some(Room::open(&self.service, listeners, most)?),
         };
-        let outcome = self.accept_until(stop, &workers, most);
+        let outcome = self.accept_until(stop, &sessions, most);
         stop.stop();
         self.service.stopping.store(true, Ordering::Relaxed);
         drop(self.listeners);
@@ -106,16 +108,16 @@ impl Server {
             room.close();
         }
         self.service.transactions.lay_all_down();
-        workers.stop(GRACE);
+        pool.stop(GRACE);
         // It has seen `stop` as well.
         _ = watcher.join();
         outcome
     }
 
-    fn accept_until(&self, stop: &Stop, workers: &Arc<Workers>, most: usize) -> Result<()> {
+    fn accept_until(&self, stop: &Stop, sessions: &Arc<Sessions>, most: usize) -> Result<()> {
         let mut door = Door {
             service: &self.service,
-            workers,
+            sessions,
             connections: Arc::new(()),
             most,
             complained: false,
@@ -138,7 +140,7 @@ impl Server {
 /// Where connections come in.
 struct Door<'a> {
     service: &'a Arc<Service>,
-    workers: &'a Arc<Workers>,
+    sessions: &'a Arc<Sessions>,
     /// Held once by each connection.
     connections: Arc<()>,
     /// How many connections there may be.
@@ -176,8 +178,8 @@ impl Door<'_> {
                 let Some(share) = self.service.connections.take(stream.peer(), 1) else {
                     continue;
                 };
-                let stream = stream.served_by(self.workers, &self.connections, share);
-                self.workers.submit(Session::new(self.service.clone(), stream));
+                let stream = stream.served_by(self.sessions.pool(), &self.connections, share);
+                self.sessions.submit(Session::new(self.service.clone(), stream));
             }
         }
     }

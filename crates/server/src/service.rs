@@ -20,7 +20,7 @@ use crate::options::Options;
 use crate::repositories::Repositories;
 use crate::shares::{Shares, Turns};
 use crate::stream::Stream;
-use crate::svn::Session;
+use crate::svn::{Served, Session};
 
 /// Serves conversations; shared by all threads.
 pub struct Service {
@@ -243,7 +243,7 @@ impl Service {
     /// between two commands.
     pub fn converse(self: &Arc<Self>, stream: Stream) -> Option<Error> {
         let mut session = Session::new(self.clone(), stream);
-        while session.serve(Duration::MAX) {}
+        while session.serve(Duration::MAX) != Served::Ended {}
         session.ended_by()
     }
 

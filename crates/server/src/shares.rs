@@ -1,11 +1,11 @@
 //! Things of which a peer may hold a part but never all: bytes of requests, connections, threads that wait, work that is
 //! expensive.
 //!
-//! Each kind has a number for all peers together and a lower one for the peers of one address, so one address alone never
-//! keeps the others from being served. Nothing waits here: a caller that gets no share refuses, or tries again.
+//! Each kind has a number for all peers together and a lower one for the peers of one network ([`network_of`]), so one network
+//! alone never keeps the others from being served. Nothing waits here: a caller that gets no share refuses, or tries again.
 
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -28,12 +28,24 @@ struct Held {
     by_address: HashMap<IpAddr, u64>,
 }
 
+/// Returns what counts as one peer: an IPv4 address, however it is written, or the 64 bits of an IPv6 address that name a
+/// network, in which one machine can have any number of addresses.
+pub(crate) fn network_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(v6) => {
+            let [a, b, c, d, ..] = v6.segments();
+            IpAddr::V6(Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0))
+        }
+        v4 => v4,
+    }
+}
+
 /// What one peer holds; given back when it is dropped.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct Share {
     shares: Arc<Shares>,
-    address: IpAddr,
+    network: IpAddr,
     amount: u64,
 }
 
@@ -57,7 +69,7 @@ impl Shares {
     pub(crate) fn of(self: &Arc<Self>, address: Option<IpAddr>) -> Share {
         Share {
             shares: self.clone(),
-            address: address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+            network: network_of(address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))),
             amount: 0,
         }
     }
@@ -83,7 +95,7 @@ impl Share {
         }
         let mut held = self.shares.held.lock();
         let all = held.all - self.amount + amount;
-        let own = held.by_address.get(&self.address).copied().unwrap_or(0) - self.amount + amount;
+        let own = held.by_address.get(&self.network).copied().unwrap_or(0) - self.amount + amount;
         let fits = all <= self.shares.most.load(Ordering::Relaxed)
             && own <= self.shares.most_each.load(Ordering::Relaxed);
         if amount > self.amount && !fits {
@@ -91,8 +103,8 @@ impl Share {
         }
         held.all = all;
         match own {
-            0 => _ = held.by_address.remove(&self.address),
-            own => _ = held.by_address.insert(self.address, own),
+            0 => _ = held.by_address.remove(&self.network),
+            own => _ = held.by_address.insert(self.network, own),
         }
         self.amount = amount;
         true
@@ -181,6 +193,15 @@ mod tests {
         drop(first);
         assert_eq!(shares.held(), 0);
         assert!(shares.held.lock().by_address.is_empty());
+    }
+
+    #[test]
+    fn addresses_of_one_ipv6_network_count_as_one() {
+        let network = |text: &str| network_of(text.parse().expect("an address"));
+        assert_eq!(network("2001:db8:1:2:3:4:5:6"), network("2001:db8:1:2::7"));
+        assert_ne!(network("2001:db8:1:2::7"), network("2001:db8:1:3::7"));
+        assert_eq!(network("::ffff:10.0.0.1"), network("10.0.0.1"));
+        assert_ne!(network("::ffff:10.0.0.1"), network("::ffff:10.0.0.2"));
     }
 
     #[test]

@@ -1,15 +1,15 @@
 //! The two things a conversation runs over: a TCP connection, or standard input and output.
 //!
 //! Sockets never block a thread by themselves: what cannot be read or written at once is waited for here. A thread that
-//! has waited for a while tells its crew, which puts another in its place ([`Workers::step_aside`]): peers that are slow
-//! cost a thread each, but not the threads of others.
+//! has waited for a while marks itself as blocked, so that another may run in its place ([`ThreadPool::block`]): peers that are
+//! slow cost a thread each, but not the threads of others.
 //!
 //! A peer *stalls* if it neither says what it began to say nor takes what it is sent for longer than it may. Whether it
 //! takes something is seen in what its system acknowledges, which is far finer than what we can write anew: a reader of
 //! one byte a second frees space for us once in days, its acknowledgements come with each window that it opens.
 
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -17,10 +17,15 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::shares::Share;
-use crate::workers::{Aside, Workers};
+use crate::thread_pool::{BlockedGuard, ThreadPool};
 
-/// How long a thread waits for its peer before another takes its place.
-const SHORT: Duration = Duration::from_secs(1);
+/// How long a thread waits for its peer before another may take its place.
+const SHORT: Duration = Duration::from_millis(50);
+/// How long a thread may wait for its peer to read where as many threads as may wait already wait for peers of its network.
+/// Clients behind a slow network that read all the time are waited for less.
+const READER: Duration = Duration::from_secs(1);
+/// The same for a peer to write.
+const WRITER: Duration = Duration::from_millis(200);
 /// How long a peer may take nothing before we begin to look whether it reads at all.
 const SLOW: Duration = Duration::from_secs(60);
 
@@ -42,7 +47,7 @@ pub struct Tcp {
     /// How long it may stall.
     patience: Option<Duration>,
     /// Whose threads wait for it.
-    crew: Weak<Workers>,
+    pool: Weak<ThreadPool>,
     /// As long as it lives the connection counts.
     _counted: Option<(Arc<()>, Share)>,
 }
@@ -66,15 +71,15 @@ impl Stream {
             socket,
             peer,
             patience,
-            crew: Weak::new(),
+            pool: Weak::new(),
             _counted: None,
         }))
     }
 
-    /// Lets `crew` know when its threads wait for this peer, and holds `counted` and `share` as long as the connection lasts.
-    pub(crate) fn served_by(mut self, crew: &Arc<Workers>, counted: &Arc<()>, share: Share) -> Stream {
+    /// Lets `pool` know when its threads wait for this peer, and holds `counted` and `share` as long as the connection lasts.
+    pub(crate) fn served_by(mut self, pool: &Arc<ThreadPool>, counted: &Arc<()>, share: Share) -> Stream {
         if let Stream::Tcp(tcp) = &mut self {
-            tcp.crew = Arc::downgrade(crew);
+            tcp.pool = Arc::downgrade(pool);
             tcp._counted = Some((counted.clone(), share));
         }
         self
@@ -133,6 +138,17 @@ impl Stream {
         Ok(waited)
     }
 
+    /// Returns whether other sessions wait for the thread that serves this peer.
+    pub(crate) fn is_thread_needed(&self) -> bool {
+        match self {
+            Stream::Tcp(tcp) => match (tcp.pool.upgrade(), tcp.peer) {
+                (Some(pool), Some(peer)) => pool.is_needed(peer),
+                _ => false,
+            },
+            Stream::Stdio => false,
+        }
+    }
+
     /// True if something can be read (or the end) within `timeout`.
     pub(crate) fn wait_readable(&self, timeout: Duration) -> io::Result<bool> {
         wait(&self.as_fd(), PollFlags::IN, Some(timeout))
@@ -151,10 +167,12 @@ impl AsFd for Stream {
 
 impl Tcp {
     fn wait_until_it_speaks(&self) -> io::Result<()> {
-        if wait(&self.socket.as_fd(), PollFlags::IN, Some(self.short()))? {
+        if wait(&self.socket.as_fd(), PollFlags::IN, Some(self.at_most(SHORT)))? {
             return Ok(());
         }
-        let _aside = self.step_aside()?;
+        let Some(_blocked) = self.block(PollFlags::IN, WRITER)? else {
+            return Ok(());
+        };
         match wait(&self.socket.as_fd(), PollFlags::IN, self.patience)? {
             true => Ok(()),
             false => Err(io::ErrorKind::TimedOut.into()),
@@ -162,10 +180,12 @@ impl Tcp {
     }
 
     fn wait_until_it_takes(&self) -> io::Result<()> {
-        if wait(&self.socket.as_fd(), PollFlags::OUT, Some(self.short()))? {
+        if wait(&self.socket.as_fd(), PollFlags::OUT, Some(self.at_most(SHORT)))? {
             return Ok(());
         }
-        let _aside = self.step_aside()?;
+        let Some(_blocked) = self.block(PollFlags::OUT, READER)? else {
+            return Ok(());
+        };
         let slow = self.patience.map(|patience| SLOW.min(patience / 4));
         if wait(&self.socket.as_fd(), PollFlags::OUT, slow)? {
             return Ok(());
@@ -183,24 +203,35 @@ impl Tcp {
         }
     }
 
-    /// Lets another thread work.
+    /// Lets another thread run while the calling one waits for `events`. `None` if they came, within
+    /// `limit`, while no other could.
     ///
     /// # Errors
-    /// `TimedOut` if too many threads wait for peers of this address: this one is given up.
-    fn step_aside(&self) -> io::Result<Option<Aside>> {
-        match self.crew.upgrade() {
-            Some(crew) => match crew.step_aside(self.peer) {
-                Some(aside) => Ok(Some(aside)),
-                None => Err(io::ErrorKind::TimedOut.into()),
-            },
-            None => Ok(None),
+    /// `TimedOut` if too many threads wait for peers of this network: the connection ends.
+    fn block(&self, events: PollFlags, limit: Duration) -> io::Result<Option<Blocked>> {
+        let Some(pool) = self.pool.upgrade() else {
+            return Ok(Some(None));
+        };
+        let address = self.peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        if let Some(blocked) = pool.block(address) {
+            return Ok(Some(Some(blocked)));
+        }
+        if wait(&self.socket.as_fd(), events, Some(self.at_most(limit)))? {
+            return Ok(None);
+        }
+        match pool.block(address) {
+            Some(blocked) => Ok(Some(Some(blocked))),
+            None => Err(io::ErrorKind::TimedOut.into()),
         }
     }
 
-    fn short(&self) -> Duration {
-        self.patience.map_or(SHORT, |patience| SHORT.min(patience))
+    fn at_most(&self, limit: Duration) -> Duration {
+        self.patience.map_or(limit, |patience| limit.min(patience))
     }
 }
+
+/// A thread that is counted as one that waits, or one of no pool.
+type Blocked = Option<BlockedGuard>;
 
 /// Waits until one of `events` (or the end) is there; false if it is not within `limit`.
 fn wait(fd: &BorrowedFd<'_>, events: PollFlags, limit: Option<Duration>) -> io::Result<bool> {

@@ -10,6 +10,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rand::{Rng as _, SeedableRng as _};
@@ -393,4 +394,68 @@ fn a_reader_of_single_bytes_is_served_to_the_end_and_one_of_none_is_not() {
         );
     }
     works(&server);
+}
+
+/// A client that sends many commands at once gives its thread back between two of them.
+#[test]
+fn many_commands_of_one_client_do_not_delay_another() {
+    let server = serve(&["--max-threads", "1"]);
+    let commands = 200_000;
+    let mut busy = Client::of(&server);
+    busy.log_in();
+    let mut other = Client::of(&server);
+    let mut reader = busy.stream.try_clone().expect("because it is a socket");
+    let answers = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| busy.say("( get-latest-rev ( ) ) ".repeat(commands)));
+        scope.spawn(|| {
+            let answer = "( success ( ( ) 0: ) ) ( success ( 1 ) ) ".len();
+            let (mut bytes, mut piece) = (0, [0; 65536]);
+            while bytes < commands * answer {
+                let len = hear(&mut reader, &mut piece).expect("because the server answers");
+                assert!(len > 0, "the server hung up");
+                bytes += len;
+                answers.store(bytes / answer, Ordering::Relaxed);
+            }
+            assert_eq!(bytes, commands * answer);
+        });
+        other.log_in();
+        other.say("( get-latest-rev ( ) ) ");
+        other.read_until("( success ( 1 ) ) ");
+        let before = answers.load(Ordering::Relaxed);
+        assert!(before < commands, "the other client has waited for all of them");
+        writer.join().expect("no panic");
+    });
+}
+
+/// The incumbent lets a client try for ever.
+#[test]
+fn passwords_are_not_guessed_for_ever_on_one_connection() {
+    let folder =
+        tempfile::TempDir::new_in(testkit::tool::folder("interop-guesses")).expect("because it is ours");
+    let at = |name: &str| folder.path().join(name);
+    Tool::new("svnadmin").arg("create").arg(at("r")).ok();
+    let write = |name: &str, text: &str| std::fs::write(at(name), text).expect("because it is ours");
+    write(
+        "r/conf/svnserve.conf",
+        "[general]\nanon-access = none\npassword-db = passwd\n",
+    );
+    write("r/conf/passwd", "[users]\nalice = s3cret\n");
+    for (side, most) in [(Side::Theirs, None), (Side::Ours, Some(1000))] {
+        let server = Server::svnserve(side, folder.path(), &[]);
+        let mut client = Client::of(&server);
+        let hello = client.hello();
+        client.say(hello);
+        client.read_until("( CRAM-MD5 )");
+        let guess = format!("( CRAM-MD5 ( ) ) 38:alice {} ", "0".repeat(32));
+        let mut tried = 0;
+        while tried < 1100 {
+            client.say(&guess);
+            if !client.reads("( failure ( 18:Password incorrect ) ) ") {
+                break;
+            }
+            tried += 1;
+        }
+        assert_eq!(tried, most.map_or(1100, |most| most + 1), "{side:?}");
+    }
 }

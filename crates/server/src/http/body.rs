@@ -18,14 +18,17 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{self, Sender};
 use tokio::time::{sleep, timeout, timeout_at};
 
-use super::crew::Crew;
 use super::options::{Limits, XML_FACTOR};
 use super::pulse::Busy;
 use super::socket::Passing;
 use crate::shares::Share;
+use crate::thread_pool::ThreadPool;
 
-/// How long a thread waits for its client before another takes its place.
-const SHORT: Duration = Duration::from_millis(500);
+/// How long a thread waits for its client before another may take its place.
+const SHORT: Duration = Duration::from_millis(50);
+
+/// How long a thread may wait for its client where as many threads as may wait already wait for clients of its network.
+const UNCOUNTED: Duration = Duration::from_millis(500);
 
 /// Bodies up to this length are not counted as memory, and may be answered at once.
 const SHORT_BODY: u64 = 16 << 10;
@@ -42,7 +45,7 @@ const DRAIN_TIME: Duration = Duration::from_secs(2);
 #[derive(Clone)]
 pub(crate) struct Patience {
     pub(super) runtime: Handle,
-    pub(super) crew: Arc<Crew>,
+    pub(super) pool: Arc<ThreadPool>,
     /// Whose client it is.
     pub(super) address: IpAddr,
     /// How long a peer may neither send nor take anything.
@@ -55,10 +58,10 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    pub(super) fn new(runtime: Handle, crew: Arc<Crew>, address: IpAddr, limits: &Limits) -> Patience {
+    pub(super) fn new(runtime: Handle, pool: Arc<ThreadPool>, address: IpAddr, limits: &Limits) -> Patience {
         Patience {
             runtime,
-            crew,
+            pool,
             address,
             stall: limits.stall,
             silence: limits.body_silence.min(limits.stall),
@@ -80,14 +83,25 @@ impl Patience {
         }
     }
 
-    /// Waits for `what`; the thread steps aside if it takes long. `None` is too long, or too many of the client's address.
+    /// Waits for `what`; another thread may run if it takes long. `None` is too long, or too many of the client's network.
     pub(super) fn wait<T>(&self, limit: Option<Duration>, what: impl Future<Output = T>) -> Option<T> {
         let mut what = pin!(what);
-        let short = async { timeout(SHORT, what.as_mut()).await };
-        if let Ok(done) = self.runtime.block_on(short) {
+        let mut wait_at_most = |limit| {
+            self.runtime
+                .block_on(async { timeout(limit, what.as_mut()).await })
+        };
+        if let Ok(done) = wait_at_most(SHORT) {
             return Some(done);
         }
-        let _aside = self.crew.step_aside(self.address)?;
+        let _blocked = match self.pool.block(self.address) {
+            Some(blocked) => blocked,
+            None => {
+                if let Ok(done) = wait_at_most(UNCOUNTED) {
+                    return Some(done);
+                }
+                self.pool.block(self.address)?
+            }
+        };
         match limit {
             Some(limit) => self.runtime.block_on(async { timeout(limit, what).await.ok() }),
             None => Some(self.runtime.block_on(what)),
@@ -96,7 +110,7 @@ impl Patience {
 
     /// Runs `wait`, which blocks until another request has done something. The thread does not count meanwhile.
     pub(crate) fn while_blocked<T>(&self, wait: impl FnOnce() -> T) -> T {
-        let _aside = self.crew.step_aside(self.address);
+        let _blocked = self.pool.block(self.address);
         wait()
     }
 

@@ -21,7 +21,6 @@ use tokio_rustls::TlsAcceptor;
 use super::again::Again;
 use super::body::Sending;
 use super::certificate::common_name;
-use super::crew::Crew;
 use super::exchange::exchange;
 use super::heads::Heads;
 use super::intake::{HadFragment, Intake};
@@ -32,11 +31,12 @@ use super::socket::Socket;
 use crate::dav::Known;
 use crate::metrics::Protocol;
 use crate::service::Service;
+use crate::thread_pool::ThreadPool;
 
 /// What a connection needs to know.
 pub(super) struct Connection {
     pub(super) service: Arc<Service>,
-    pub(super) crew: Arc<Crew>,
+    pub(super) pool: Arc<ThreadPool>,
     pub(super) address: SocketAddr,
     pub(super) kind: Kind,
     pub(super) stopping: watch::Receiver<bool>,
@@ -94,7 +94,7 @@ impl Connection {
     async fn talk<S: AsyncRead + AsyncWrite + Unpin>(self, stream: S, pulse: Pulse, peer: Peer) {
         let Connection {
             service,
-            crew,
+            pool,
             kind,
             mut stopping,
             ..
@@ -114,8 +114,8 @@ impl Connection {
                 passing: socket.passing(),
                 busy: felt.busy(),
             };
-            let (service, crew, peer) = (service.clone(), crew.clone(), peer.clone());
-            exchange(service, crew, kind, peer, sending, socket.take_asked(), request)
+            let (service, pool, peer) = (service.clone(), pool.clone(), peer.clone());
+            exchange(service, pool, kind, peer, sending, socket.take_asked(), request)
         });
         let connection = http1::Builder::new()
             .header_read_timeout(None)

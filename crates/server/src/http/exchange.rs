@@ -14,17 +14,17 @@ use tokio::sync::oneshot;
 use super::again;
 use super::answer::{answer, answer_at_once};
 use super::body::{Patience, ReplyBody, RequestBody, Sending, SentBody};
-use super::crew::Crew;
 use super::intake::HadFragment;
 use super::reply::Reply;
 use super::request::{Peer, Request};
 use super::room::Kind;
 use crate::service::Service;
+use crate::thread_pool::ThreadPool;
 
 /// Answers one request, whose head is `asked` if that is known; the connection is busy until the answer has gone out.
 pub(super) async fn exchange(
     service: Arc<Service>,
-    crew: Arc<Crew>,
+    pool: Arc<ThreadPool>,
     kind: Kind,
     peer: Arc<Peer>,
     sending: Sending,
@@ -34,7 +34,7 @@ pub(super) async fn exchange(
     let (parts, incoming) = request.into_parts();
     let http = service.http();
     let address = peer.address.ip();
-    let patience = Patience::new(Handle::current(), crew.clone(), address, &http.limits);
+    let patience = Patience::new(Handle::current(), pool.clone(), address, &http.limits);
     let mut body = match incoming.is_end_stream() {
         true => RequestBody::empty(),
         false => {
@@ -73,7 +73,7 @@ pub(super) async fn exchange(
     let gzip = request.takes_gzip(gzip);
     if in_hurry
         && let Some(body) = request.body.copy()
-        && let Some(_permit) = crew.permit()
+        && let Some(_permit) = pool.permit()
     {
         let reply = Reply::at_once(bodiless, patience.clone(), gzip);
         if let Some(response) = answer_at_once(&service, kind, &mut request, reply) {
@@ -87,7 +87,7 @@ pub(super) async fn exchange(
     let (head, answered) = oneshot::channel();
     let reply = Reply::new(head, bodiless, patience, gzip);
     // Its end is seen by the channels.
-    crew.submit(address, move || answer(&service, kind, request, reply));
+    pool.submit(address, move || answer(&service, kind, request, reply));
     let response = answered.await.unwrap_or_else(|_| nothing_said());
     Ok(response.map(|body| SentBody { body, sending }))
 }

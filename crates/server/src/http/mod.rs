@@ -12,7 +12,6 @@ mod answer;
 mod body;
 mod certificate;
 mod connection;
-mod crew;
 mod exchange;
 mod heads;
 mod intake;

@@ -10,10 +10,11 @@ use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, watch};
 
 use super::connection::Connection;
-use super::crew::Crew;
 use crate::listen::Listener;
 use crate::metrics::Look;
+use crate::options::Threads;
 use crate::service::Service;
+use crate::thread_pool::ThreadPool;
 
 /// How long requests that run get to finish when the server stops.
 const GRACE: Duration = Duration::from_secs(30);
@@ -73,16 +74,23 @@ impl Room {
         ));
         // Others must not keep an administrator from seeing what is going on.
         let for_status = Arc::new(Semaphore::new(STATUS_CONNECTIONS));
-        let crew = Crew::new(limits.threads, cores);
-        let watched = Arc::downgrade(&crew);
-        service.watch(move || Look::threads("http_threads", watched.upgrade().map(|crew| crew.count())));
+        let pool = ThreadPool::new(
+            "http",
+            Threads {
+                min: 0,
+                max: limits.threads,
+            },
+            cores,
+        );
+        let watched = Arc::downgrade(&pool);
+        service.watch(move || Look::threads("http_threads", watched.upgrade().map(|pool| pool.count())));
         for (kind, listener) in listeners {
             let entered = runtime.enter();
             let listener = listener.into_tokio()?;
             drop(entered);
             let door = Door {
                 service: service.clone(),
-                crew: crew.clone(),
+                pool: pool.clone(),
                 kind,
                 room: match kind {
                     Kind::Status => for_status.clone(),
@@ -118,7 +126,7 @@ impl Room {
 /// Where connections come in.
 struct Door {
     service: Arc<Service>,
-    crew: Arc<Crew>,
+    pool: Arc<ThreadPool>,
     kind: Kind,
     room: Arc<Semaphore>,
     stopping: watch::Receiver<bool>,
@@ -153,7 +161,7 @@ impl Door {
             };
             let connection = Connection {
                 service: self.service.clone(),
-                crew: self.crew.clone(),
+                pool: self.pool.clone(),
                 address,
                 kind: self.kind,
                 stopping: self.stopping.clone(),

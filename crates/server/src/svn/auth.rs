@@ -123,7 +123,7 @@ impl Talk {
         all
     }
 
-    /// Holds an authentication exchange, from the request to the success. A client may try as often as it likes.
+    /// Holds an authentication exchange, from the request to the success. A client may try often.
     ///
     /// # Errors
     /// If the connection is lost.
@@ -157,6 +157,14 @@ impl Talk {
     /// # Errors
     /// If the connection is lost.
     pub(crate) fn take_answer(&mut self, exchange: &mut Exchange) -> Result<bool> {
+        if self.refusals > MOST_REFUSALS {
+            self.conn.flush()?;
+            let error = Error::new(
+                Code::RA_NOT_AUTHORIZED,
+                "Too many failed attempts to authenticate",
+            );
+            return Err(self.conn.lose(error));
+        }
         let is_last = match exchange.challenge.take() {
             Some(challenge) => self.check_answer(&challenge)?,
             None => self.begin_mechanism(exchange)?,
@@ -234,6 +242,7 @@ impl Talk {
     }
 
     fn refuse(&mut self, why: &str) {
+        self.refusals += 1;
         AuthAnswer::Failure(why.as_bytes()).write(self.conn.out());
     }
 }
@@ -257,6 +266,9 @@ pub(crate) struct Exchange {
 
 /// Most bytes in a message of a client that has not proved who it is.
 const LONGEST_ANSWER: u64 = 64 << 10;
+
+/// Most attempts to authenticate that may fail on one connection. The incumbent has no limit; its clients give up after three.
+const MOST_REFUSALS: u32 = 1000;
 
 const ANONYMOUS: &str = "ANONYMOUS";
 const EXTERNAL: &str = "EXTERNAL";

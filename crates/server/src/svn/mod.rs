@@ -18,5 +18,5 @@ mod url;
 mod write;
 
 pub(crate) use node::{dirent_fields, on_the_wire};
-pub(crate) use session::Session;
+pub(crate) use session::{Served, Session};
 pub(crate) use url::encoded;

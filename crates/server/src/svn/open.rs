@@ -72,6 +72,7 @@ impl Talk {
             parent,
             codec: Codec::new(),
             reporting: None,
+            refusals: 0,
         };
         talk.look_up_rights();
         let Some(exchange) = talk.ask_first() else {

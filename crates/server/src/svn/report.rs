@@ -11,7 +11,7 @@ use wire::svn::report::ReportCommand;
 use wire::svn::response::{write_failure, write_success};
 
 use crate::oplog;
-use crate::svn::session::{Talk, unknown_command};
+use crate::svn::session::{Talk, TimeSlice, unknown_command};
 
 impl Talk {
     pub(crate) fn update(&mut self, update: &Update) -> Result<()> {
@@ -115,7 +115,8 @@ impl Talk {
     }
 
     /// Reads as much of a report as is there, the first message in any case if it `is_there`. `None` if there is more to
-    /// come: a client that takes its time holds no thread. Else drives the edit, and tells what became of the command.
+    /// come (a client that takes its time holds no thread), or if the `slice` is over. Else drives the edit, and returns the
+    /// result of the command.
     ///
     /// # Errors
     /// If the connection is lost.
@@ -123,9 +124,10 @@ impl Talk {
         &mut self,
         mut reporting: Box<Reporting>,
         mut is_there: bool,
+        slice: &mut TimeSlice,
     ) -> Result<Option<Result<()>>> {
         loop {
-            if !is_there && !self.conn.await_message(Duration::ZERO)? {
+            if !is_there && (slice.is_over(&self.conn) || !self.conn.await_message(Duration::ZERO)?) {
                 self.reporting = Some(reporting);
                 return Ok(None);
             }

@@ -46,6 +46,41 @@ pub(crate) struct Session {
     _counted: Connected,
 }
 
+/// Why a session has stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Served {
+    /// The peer has not yet said what comes next.
+    Quiet,
+    /// Others need the thread. The peer has said what comes next.
+    Interrupted,
+    /// It is over.
+    Ended,
+}
+
+/// The time that a session has had its thread.
+pub(crate) struct TimeSlice(Instant);
+
+impl TimeSlice {
+    /// How long a session keeps a thread that others need, at least.
+    const LENGTH: Duration = Duration::from_millis(20);
+
+    fn begin() -> TimeSlice {
+        TimeSlice(Instant::now())
+    }
+
+    /// Returns whether the session has had its thread for a while and others need it.
+    pub(crate) fn is_over(&mut self, conn: &Conn) -> bool {
+        if self.0.elapsed() < TimeSlice::LENGTH {
+            return false;
+        }
+        if conn.stream().is_thread_needed() {
+            return true;
+        }
+        *self = TimeSlice::begin();
+        false
+    }
+}
+
 enum Phase {
     /// Nothing was said.
     New(Conn),
@@ -75,6 +110,8 @@ pub(crate) struct Talk {
     pub(crate) codec: Codec,
     /// What a working copy has reported so far, while the rest of it is awaited.
     pub(crate) reporting: Option<Box<Reporting>>,
+    /// Attempts to authenticate that have failed.
+    pub(crate) refusals: u32,
 }
 
 impl Session {
@@ -104,19 +141,25 @@ impl Session {
         }
     }
 
-    /// Goes on until the peer says nothing for `patience` between two commands (true: call again when it says something)
-    /// or the conversation is over (false).
-    pub(crate) fn serve(&mut self, patience: Duration) -> bool {
-        let going_on = catch_unwind(AssertUnwindSafe(|| self.go_on(patience)));
-        match going_on {
-            Ok(Ok(going_on)) if going_on => true,
-            Ok(outcome) => {
-                if let Err(error) = outcome {
-                    self.log_end(&error);
-                    self.ended_by = Some(error);
-                }
+    /// The peer's address, if it has one.
+    pub(crate) fn peer(&self) -> Option<IpAddr> {
+        self.peer
+    }
+
+    /// Goes on until the peer says nothing for `patience` between two commands, others need the thread, or the conversation
+    /// is over.
+    pub(crate) fn serve(&mut self, patience: Duration) -> Served {
+        match catch_unwind(AssertUnwindSafe(|| self.go_on(patience))) {
+            Ok(Ok(Served::Ended)) => {
                 self.phase = Phase::Ended;
-                false
+                Served::Ended
+            }
+            Ok(Ok(served)) => served,
+            Ok(Err(error)) => {
+                self.log_end(&error);
+                self.ended_by = Some(error);
+                self.phase = Phase::Ended;
+                Served::Ended
             }
             Err(_) => {
                 // The panic's message is on standard error already.
@@ -125,7 +168,7 @@ impl Session {
                     "A conversation was ended by a panic",
                 ));
                 self.phase = Phase::Ended;
-                false
+                Served::Ended
             }
         }
     }
@@ -153,7 +196,8 @@ impl Session {
         self.log_end(&stalled("Can't read from connection"));
     }
 
-    fn go_on(&mut self, patience: Duration) -> Result<bool> {
+    fn go_on(&mut self, patience: Duration) -> Result<Served> {
+        let mut slice = TimeSlice::begin();
         loop {
             match &mut self.phase {
                 Phase::New(conn) => {
@@ -163,47 +207,53 @@ impl Session {
                 }
                 Phase::Greeted(conn) => {
                     if !conn.await_message(patience)? {
-                        return Ok(true);
+                        return Ok(Served::Quiet);
                     }
                     let hello = conn.receive_patiently()?.list().and_then(Hello::parse)?;
                     if hello.version != 2 || !hello.capabilities().has(Capabilities::EDIT_PIPELINE) {
-                        return Ok(false);
+                        return Ok(Served::Ended);
                     }
                     let Phase::Greeted(conn) = std::mem::replace(&mut self.phase, Phase::Ended) else {
-                        return Ok(false);
+                        return Ok(Served::Ended);
                     };
                     match Talk::open(&self.service, conn, hello)? {
                         Some(login) => self.phase = Phase::Login(Box::new(login)),
-                        None => return Ok(false),
+                        None => return Ok(Served::Ended),
                     }
                     continue;
                 }
                 Phase::Login(login) => {
                     if !login.talk.conn.await_message(patience)? {
-                        return Ok(true);
+                        return Ok(Served::Quiet);
+                    }
+                    if slice.is_over(&login.talk.conn) {
+                        return Ok(Served::Interrupted);
                     }
                     if !login.take_answer()? {
                         continue;
                     }
                     let Phase::Login(login) = std::mem::replace(&mut self.phase, Phase::Ended) else {
-                        return Ok(false);
+                        return Ok(Served::Ended);
                     };
                     match login.finish()? {
                         Some(talk) => self.phase = Phase::Open(Box::new(talk)),
-                        None => return Ok(false),
+                        None => return Ok(Served::Ended),
                     }
                     continue;
                 }
                 Phase::Open(talk) => {
                     if !talk.conn.await_message(patience)? {
-                        return Ok(true);
+                        return Ok(Served::Quiet);
                     }
-                    if !talk.command()? || self.service.stopping.load(Ordering::Relaxed) {
-                        return Ok(false);
+                    if slice.is_over(&talk.conn) {
+                        return Ok(Served::Interrupted);
+                    }
+                    if !talk.command(&mut slice)? || self.service.stopping.load(Ordering::Relaxed) {
+                        return Ok(Served::Ended);
                     }
                     continue;
                 }
-                Phase::Ended => return Ok(false),
+                Phase::Ended => return Ok(Served::Ended),
             }
             self.phase = match std::mem::replace(&mut self.phase, Phase::Ended) {
                 Phase::New(conn) => Phase::Greeted(conn),
@@ -221,10 +271,10 @@ impl Session {
 
 impl Talk {
     /// Reads one command and answers it, or goes on with a report; false if the peer has gone.
-    fn command(&mut self) -> Result<bool> {
+    fn command(&mut self, slice: &mut TimeSlice) -> Result<bool> {
         if let Some(reporting) = self.reporting.take() {
             let (begun, operation) = (reporting.begun, reporting.operation);
-            return match self.read_report(reporting, true)? {
+            return match self.read_report(reporting, true, slice)? {
                 Some(result) => self.end(operation, begun, result),
                 None => Ok(true),
             };
@@ -244,7 +294,7 @@ impl Talk {
         };
         if let Some(mut reporting) = self.reporting.take() {
             reporting.operation = operation;
-            match self.read_report(reporting, false)? {
+            match self.read_report(reporting, false, slice)? {
                 Some(done) => result = done,
                 None => return Ok(true),
             }

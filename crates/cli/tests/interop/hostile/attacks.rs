@@ -198,6 +198,14 @@ pub const ATTACKS: &[Attack] = &[
             "",
         )
     }),
+    attack("http: many wrong passwords", Entry::Http, Way::Hold, |_, _| {
+        request(
+            "OPTIONS",
+            "/closed/r",
+            "Authorization: Basic YWxpY2U6d3Jvbmc=\r\n",
+            "",
+        )
+    }),
     attack(
         "http: connections that come and go",
         Entry::Http,
@@ -318,6 +326,42 @@ pub const ATTACKS: &[Attack] = &[
         |target, _| said(target, &"( get-dir ( 0: ( 1 ) true true ) ) ".repeat(2000)),
     ),
     attack(
+        "svn: no answer to the question for a name in a command",
+        Entry::Svn,
+        Way::Hold,
+        |target, _| said(target, "( commit ( 1:x ( ) false ( ) ) ) "),
+    ),
+    Attack {
+        kinds: 3,
+        ..attack(
+            "svn: a commit that does not go on",
+            Entry::Svn,
+            Way::Hold,
+            |target, kind| {
+                let edits = [
+                    "",
+                    "( open-root ( ( ) 1:r ) ) ",
+                    "( open-root ( ( ) 1:r ) ) ( add-file ( 1:f 1:r 1:f ( ) ) ) ( apply-textdelta ( 1:f ( ) ) ) \
+                     ( textdelta-chunk ( 1:f 2000:SVN",
+                ];
+                let commands = format!("( commit ( 1:x ( ) false ( ) ) ) {}", edits[kind]);
+                said_to("w", target, &commands)
+            },
+        )
+    },
+    attack(
+        "svn: a refused commit that does not end",
+        Entry::Svn,
+        Way::Hold,
+        |target, _| {
+            said_to(
+                "w",
+                target,
+                "( commit ( 1:x ( ) false ( ) ) ) ( open-root ( ( 99 ) 1:r ) ) ( open-file ( 1:f 1:r 1:f ( ) ) ) ",
+            )
+        },
+    ),
+    attack(
         "svn: connections that come and go",
         Entry::Svn,
         Way::Repeat,
@@ -377,15 +421,23 @@ fn elements(report: &str, attributes: &str, count: usize) -> Vec<u8> {
 }
 
 fn greeting(target: &Target) -> Vec<u8> {
-    let url = format!("svn://127.0.0.1:{}/r", target.svn.port());
+    greeting_of("r", target)
+}
+
+fn greeting_of(repository: &str, target: &Target) -> Vec<u8> {
+    let url = format!("svn://127.0.0.1:{}/{repository}", target.svn.port());
     let words = "edit-pipeline svndiff1 absent-entries depth mergeinfo log-revprops";
     format!("( 2 ( {words} ) {}:{url} 4:test ( ) ) ", url.len()).into_bytes()
 }
 
 /// What a client sends that has come in without a name.
 fn said(target: &Target, commands: &str) -> Vec<u8> {
+    said_to("r", target, commands)
+}
+
+fn said_to(repository: &str, target: &Target, commands: &str) -> Vec<u8> {
     [
-        &greeting(target)[..],
+        &greeting_of(repository, target)[..],
         b"( ANONYMOUS ( 0: ) ) ",
         commands.as_bytes(),
     ]

@@ -26,6 +26,9 @@ const CLIENT: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 9);
 /// How long the client may wait in any attack. An idle machine answers in milliseconds; this one runs other tests.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// How long a client with the attackers' address waits before it counts as one that is not served.
+const PATIENCE_AMONG_THEM: Duration = Duration::from_secs(5);
+
 /// Peers of an attack whose requests are long: what the server takes of them is bounded, what they send is not.
 const LONG_PEERS: usize = 60;
 
@@ -42,6 +45,7 @@ pub struct Target {
 impl Target {
     fn start(repositories: &Path) -> Target {
         let place = scratch();
+        forget_transactions(&repositories.join("w"));
         let free = |_| {
             let listener = TcpListener::bind((ATTACKER, 0)).expect("because the loopback is there");
             listener.local_addr().expect("because it is bound")
@@ -140,9 +144,12 @@ fn connect(source: Ipv4Addr, to: SocketAddr, window: Option<usize>) -> std::io::
 }
 
 /// Asks for one thing on a connection of its own; how long it took until `wanted` came.
-fn ask(to: SocketAddr, says: &[u8], wanted: &str) -> std::io::Result<Duration> {
+fn ask(from: Ipv4Addr, to: SocketAddr, says: &[u8], wanted: &str) -> std::io::Result<Duration> {
     let begun = Instant::now();
-    let mut socket = connect(CLIENT, to, None)?;
+    let mut socket = connect(from, to, None)?;
+    if from == ATTACKER {
+        socket.set_read_timeout(Some(PATIENCE_AMONG_THEM))?;
+    }
     socket.write_all(says)?;
     let (mut heard, mut piece) = (Vec::new(), [0; 4096]);
     while !heard.windows(wanted.len()).any(|part| part == wanted.as_bytes()) {
@@ -156,7 +163,7 @@ fn ask(to: SocketAddr, says: &[u8], wanted: &str) -> std::io::Result<Duration> {
 
 /// What a client that does no harm waits: the middle and the longest of some requests over svn:// and http://. One that is not
 /// served waits for ever.
-fn latency(target: &Target) -> [[Duration; 2]; 2] {
+fn latency(target: &Target, from: Ipv4Addr) -> [[Duration; 2]; 2] {
     let body = "<S:log-report xmlns:S=\"svn:\"><S:start-revision>1</S:start-revision>\
                 <S:end-revision>1</S:end-revision><S:path></S:path></S:log-report>";
     let http = format!(
@@ -170,7 +177,7 @@ fn latency(target: &Target) -> [[Duration; 2]; 2] {
     );
     let one = |to, says: &str, wanted| {
         let mut all: Vec<Duration> = (0..samples())
-            .map(|_| ask(to, says.as_bytes(), wanted).unwrap_or(Duration::MAX))
+            .map(|_| ask(from, to, says.as_bytes(), wanted).unwrap_or(Duration::MAX))
             .collect();
         all.sort();
         [all[all.len() / 2], all[all.len() - 1]]
@@ -198,11 +205,13 @@ struct Cost {
     threads: usize,
     /// Over svn:// and http://: the middle and the longest.
     latency: [[Duration; 2]; 2],
+    /// The same for a client with the attackers' address.
+    among_them: Option<[[Duration; 2]; 2]>,
 }
 
 fn run(attack: &Attack, count: usize, repositories: &Path) -> Cost {
     let target = Target::start(repositories);
-    latency(&target);
+    latency(&target, CLIENT);
     let before = target.memory();
     let says: Vec<Vec<u8>> = (0..attack.kinds)
         .map(|kind| (attack.says)(&target, kind))
@@ -261,7 +270,8 @@ fn run(attack: &Attack, count: usize, repositories: &Path) -> Cost {
         let mut held: Vec<TcpStream> = Vec::new();
         if attack.way == Way::Repeat {
             std::thread::sleep(Duration::from_millis(if is_long_run() { 1000 } else { 200 }));
-            let latency = latency(&target);
+            let among_them = is_long_run().then(|| latency(&target, ATTACKER));
+            let latency = latency(&target, CLIENT);
             over.store(true, Ordering::Relaxed);
             peers
                 .into_iter()
@@ -274,6 +284,7 @@ fn run(attack: &Attack, count: usize, repositories: &Path) -> Cost {
                 peak: peak.load(Ordering::Relaxed),
                 threads: target.threads(),
                 latency,
+                among_them,
             };
         }
         peers
@@ -281,7 +292,9 @@ fn run(attack: &Attack, count: usize, repositories: &Path) -> Cost {
             .for_each(|peer| held.extend(peer.join().expect("no panic")));
         // What waits for longer than a second is another thread's.
         std::thread::sleep(Duration::from_millis(if is_long_run() { 1500 } else { 100 }));
-        let latency = latency(&target);
+        let threads = target.threads();
+        let among_them = is_long_run().then(|| latency(&target, ATTACKER));
+        let latency = latency(&target, CLIENT);
         over.store(true, Ordering::Relaxed);
         watch.join().expect("no panic");
         Cost {
@@ -289,8 +302,9 @@ fn run(attack: &Attack, count: usize, repositories: &Path) -> Cost {
             refused: refused.load(Ordering::Relaxed),
             before,
             peak: peak.load(Ordering::Relaxed),
-            threads: target.threads(),
+            threads,
             latency,
+            among_them,
         }
     })
 }
@@ -303,17 +317,24 @@ fn hostile_peers_disturb_no_others() {
     let only = std::env::var("SVEN_HOSTILE_ONLY").unwrap_or_default();
     let repositories = repositories();
     let mut table = String::from(
-        "| attack | peers | cut off | memory before, peak (MiB) | threads | svn:// p50, max (ms) | http:// p50, max (ms) |\n\
-         |---|---|---|---|---|---|---|\n",
+        "| attack | peers | cut off | memory before, peak (MiB) | threads | svn:// p50, max (ms) | http:// p50, max (ms) \
+         | same address: svn:// | http:// |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
     );
     for attack in ATTACKS.iter().filter(|attack| attack.name.contains(&only)) {
         let cost = run(attack, count.unwrap_or(16), &repositories);
         let mib = |bytes: usize| bytes >> 20;
-        let [svn, http] = cost
-            .latency
-            .map(|[middle, longest]| format!("{}, {}", middle.as_millis(), longest.as_millis()));
+        let millis = |waited: Duration| match waited {
+            Duration::MAX => "-".to_owned(),
+            waited => waited.as_millis().to_string(),
+        };
+        let words = |pair: [[Duration; 2]; 2]| {
+            pair.map(|[middle, longest]| format!("{}, {}", millis(middle), millis(longest)))
+        };
+        let [svn, http] = words(cost.latency);
+        let [same_svn, same_http] = cost.among_them.map_or_else(Default::default, words);
         let line = format!(
-            "| {} | {} | {} | {}, {} | {} | {svn} | {http} |",
+            "| {} | {} | {} | {}, {} | {} | {svn} | {http} | {same_svn} | {same_http} |",
             attack.name,
             cost.held,
             cost.refused,
@@ -339,14 +360,24 @@ fn hostile_peers_disturb_no_others() {
     }
 }
 
+/// What a server that was killed has left would make the next one slower.
+fn forget_transactions(repository: &Path) {
+    for name in ["transactions", "txn-protorevs"] {
+        let folder = repository.join("db").join(name);
+        _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir(&folder).expect("because it is ours");
+    }
+}
+
 /// A folder with the repository `r`: `big` does not compress, two revisions of `lines` have little in common, `ends` has nothing
-/// but line ends.
+/// but line ends. Writing needs a password. Into the repository `w` everybody may write.
 fn repositories() -> std::path::PathBuf {
     let folder = testkit::tool::folder("interop-hostile");
     let path = folder.join("r");
-    if path.exists() {
+    if path.exists() && folder.join("w").exists() {
         return folder;
     }
+    _ = std::fs::remove_dir_all(&path);
     let tmp = tempfile::TempDir::new_in(&folder).expect("because target/ can be written");
     let at = |name: &str| tmp.path().join(name);
     let lines = |seed: u32| {
@@ -378,7 +409,15 @@ fn repositories() -> std::path::PathBuf {
     };
     put(&[("lines", "lines"), ("ends", "ends"), ("big", "big")]);
     put(&[("later", "lines")]);
+    let conf = |repository: &str, text: &str| {
+        std::fs::write(at(repository).join("conf/svnserve.conf"), text).expect("because it is ours");
+    };
+    conf("r", "[general]\nanon-access = read\npassword-db = passwd\n");
+    std::fs::write(at("r").join("conf/passwd"), "[users]\nalice = s3cret\n").expect("because it is ours");
+    Tool::new("svnadmin").arg("create").arg(at("w")).ok();
+    conf("w", "[general]\nanon-access = write\n");
     // Another process may have done the same meanwhile.
     _ = std::fs::rename(at("r"), &path);
+    _ = std::fs::rename(at("w"), folder.join("w"));
     folder
 }

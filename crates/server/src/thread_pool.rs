@@ -1,0 +1,525 @@
+//! The threads of one protocol.
+//!
+//! A job is a request over HTTP, or a part of a svn:// session. A thread takes a job and runs it to its end. Threads are started
+//! when there is a job and no idle thread, and end after a while without a job. A thread that waits for its peer holds a
+//! [`BlockedGuard`]: it does not count among the threads that may run, so slow peers do not keep others from being served.
+//!
+//! The queue has no bound of its own: a connection has one job at a time, and connections are bounded. Networks take turns
+//! in it, and each has a part of the threads: a thousand jobs of one network do not delay the first job of another. A network
+//! is an IPv4 address or an IPv6 prefix of 64 bits ([`network_of`]).
+//!
+//! A job that needs long can ask now and then whether others wait for its thread ([`ThreadPool::is_needed`]), and submit the
+//! rest of its work as another job ([`ThreadPool::resubmit`]).
+
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::options::Threads;
+use crate::shares::{Share, Shares, network_of};
+
+/// Something to do.
+type Job = Box<dyn FnOnce() + Send>;
+
+/// How long a thread stays without a job.
+const LEAVE_AFTER: Duration = Duration::from_secs(2);
+/// Jobs need little stack; only what is touched takes memory.
+const STACK: usize = 1 << 20;
+/// Most threads that may wait for their peers beside those that run.
+const BLOCKED: usize = 8192;
+/// Most of them that wait for peers of one network.
+const BLOCKED_EACH: u64 = BLOCKED as u64 / 8;
+
+/// The threads of one protocol.
+#[derive(Debug)]
+pub(crate) struct ThreadPool {
+    /// The name of the threads.
+    name: &'static str,
+    /// How many threads stay without a job, and how many may run.
+    limits: Threads,
+    /// How many may run for one network.
+    most_each: usize,
+    state: Mutex<State>,
+    /// Threads that wait for their peers.
+    blocked: Arc<Shares>,
+    /// The last thread has ended.
+    ended: Condvar,
+    /// How many connections may answer on their own threads at the same time.
+    most_prompt: usize,
+    prompt: AtomicUsize,
+}
+
+/// The right to answer a request without a thread of the pool, until it is dropped.
+#[must_use]
+pub(crate) struct Permit<'a>(&'a AtomicUsize);
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The jobs of one network.
+#[derive(Default)]
+struct Lane {
+    /// Jobs that nothing was done of.
+    new: VecDeque<Job>,
+    /// The rest of jobs that gave their threads back.
+    resubmitted: VecDeque<Job>,
+    /// The last job taken was a new one.
+    took_new: bool,
+    /// Threads that run such a job and do not wait for their peers.
+    running: usize,
+    /// It is in [`State::order`].
+    is_listed: bool,
+}
+
+impl Lane {
+    fn len(&self) -> usize {
+        self.new.len() + self.resubmitted.len()
+    }
+
+    /// How many jobs may be begun now.
+    fn ready(&self, most: usize) -> usize {
+        self.len().min(most.saturating_sub(self.running))
+    }
+
+    /// Takes a new job and the rest of an old one in turn: the clients that ask for little do not wait until all those that ask
+    /// for much have been served, and the latter are served as well.
+    fn pop(&mut self) -> Option<Job> {
+        self.took_new = !self.new.is_empty() && (!self.took_new || self.resubmitted.is_empty());
+        match self.took_new {
+            true => self.new.pop_front(),
+            false => self.resubmitted.pop_front(),
+        }
+    }
+}
+
+#[derive(Default)]
+struct State {
+    lanes: HashMap<IpAddr, Lane>,
+    /// The networks with jobs that may be begun, in turn.
+    order: VecDeque<IpAddr>,
+    /// How many jobs may be begun now.
+    ready: usize,
+    threads: usize,
+    /// Threads without a job, by what they wait on. The last to have run is woken first: its memory is warm, and few clients
+    /// touch the memory of few threads.
+    idle: Vec<Arc<Condvar>>,
+    /// Threads that were woken and have not taken a job yet.
+    called: usize,
+    /// Threads that were started and have not taken a job yet.
+    starting: usize,
+    /// Threads that wait for their peers.
+    blocked: usize,
+    stopping: bool,
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("State")
+            .field("ready", &self.ready)
+            .field("threads", &self.threads)
+            .field("blocked", &self.blocked)
+            .finish_non_exhaustive()
+    }
+}
+
+impl State {
+    /// Changes a network's lane.
+    fn change(&mut self, network: IpAddr, most: usize, change: impl FnOnce(&mut Lane)) {
+        let lane = self.lanes.entry(network).or_default();
+        let before = lane.ready(most);
+        change(lane);
+        let after = lane.ready(most);
+        self.ready = self.ready - before + after;
+        if after > 0 && !lane.is_listed {
+            lane.is_listed = true;
+            self.order.push_back(network);
+        }
+        if lane.len() == 0 && lane.running == 0 && !lane.is_listed {
+            self.lanes.remove(&network);
+        }
+    }
+
+    /// Takes the next job.
+    fn take(&mut self, most: usize) -> Option<(IpAddr, Job)> {
+        while let Some(network) = self.order.pop_front() {
+            let mut job = None;
+            self.change(network, most, |lane| {
+                lane.is_listed = false;
+                if lane.ready(most) > 0 {
+                    job = lane.pop();
+                    lane.running += 1;
+                }
+            });
+            if let Some(job) = job {
+                return Some((network, job));
+            }
+        }
+        None
+    }
+
+    /// Drops all jobs that no thread has taken.
+    fn clear(&mut self) {
+        (self.ready, self.order) = (0, VecDeque::new());
+        self.lanes = HashMap::new();
+    }
+
+    /// An idle thread, to be woken if there is a job for it.
+    fn call(&mut self) -> Option<Arc<Condvar>> {
+        if self.ready <= self.called {
+            return None;
+        }
+        let sleeper = self.idle.pop()?;
+        self.called += 1;
+        Some(sleeper)
+    }
+
+    /// Threads that do not wait for their peers.
+    fn running(&self) -> usize {
+        self.threads - self.blocked.min(BLOCKED)
+    }
+}
+
+/// A thread that waits for its peer. Dropped, it runs again.
+#[must_use]
+pub(crate) struct BlockedGuard {
+    pool: Arc<ThreadPool>,
+    network: IpAddr,
+    _share: Share,
+}
+
+impl Drop for BlockedGuard {
+    fn drop(&mut self) {
+        let mut state = self.pool.state.lock();
+        state.blocked -= 1;
+        state.change(self.network, self.pool.most_each, |lane| lane.running += 1);
+    }
+}
+
+impl ThreadPool {
+    /// Threads with this name, as many as `limits` say; `most_prompt` connections may answer by themselves meanwhile.
+    pub(crate) fn new(name: &'static str, limits: Threads, most_prompt: usize) -> Arc<ThreadPool> {
+        let cores = thread::available_parallelism().map_or(2, usize::from);
+        Arc::new(ThreadPool {
+            name,
+            limits: Threads {
+                min: limits.min,
+                max: limits.max.max(1),
+            },
+            most_each: (limits.max / 16).max(cores * 8),
+            state: Mutex::default(),
+            blocked: Shares::new(u64::MAX, BLOCKED_EACH),
+            ended: Condvar::new(),
+            most_prompt,
+            prompt: AtomicUsize::new(0),
+        })
+    }
+
+    /// The right to answer on the connection's own thread. Should those who have it be held up by their disks, there is none
+    /// left, and everything goes on as if there were no such thing.
+    pub(crate) fn permit(&self) -> Option<Permit<'_>> {
+        let permit = Permit(&self.prompt);
+        (self.prompt.fetch_add(1, Ordering::Relaxed) < self.most_prompt).then_some(permit)
+    }
+
+    /// Runs `job` for a client at `address`, now or when a thread is free. A job must not panic.
+    pub(crate) fn submit(self: &Arc<Self>, address: IpAddr, job: impl FnOnce() + Send + 'static) {
+        self.push(address, |lane| lane.new.push_back(Box::new(job)));
+    }
+
+    /// As [`ThreadPool::submit`], for the rest of a job that has used its thread for a while.
+    pub(crate) fn resubmit(self: &Arc<Self>, address: IpAddr, job: impl FnOnce() + Send + 'static) {
+        self.push(address, |lane| lane.resubmitted.push_back(Box::new(job)));
+    }
+
+    fn push(self: &Arc<Self>, address: IpAddr, push: impl FnOnce(&mut Lane)) {
+        let mut state = self.state.lock();
+        if state.stopping {
+            return;
+        }
+        state.change(network_of(address), self.most_each, push);
+        self.start_thread(&mut state);
+        let sleeper = state.call();
+        drop(state);
+        if let Some(sleeper) = sleeper {
+            sleeper.notify_one();
+        }
+    }
+
+    /// Returns whether a job waits that needs the thread of the calling job, which is of a client at `address`.
+    pub(crate) fn is_needed(&self, address: IpAddr) -> bool {
+        let state = self.state.lock();
+        let is_full = state.ready > 0 && state.running() >= self.limits.max;
+        is_full
+            || state
+                .lanes
+                .get(&network_of(address))
+                .is_some_and(|lane| lane.len() > 0)
+    }
+
+    /// Marks the calling thread, which runs a job of a client at `address`, as one that waits for its peer: another may run
+    /// meanwhile. `None` if too many wait for peers of this network already.
+    pub(crate) fn block(self: &Arc<Self>, address: IpAddr) -> Option<BlockedGuard> {
+        let share = self.blocked.take(Some(address), 1)?;
+        let network = network_of(address);
+        let mut state = self.state.lock();
+        state.blocked += 1;
+        state.change(network, self.most_each, |lane| {
+            lane.running = lane.running.saturating_sub(1)
+        });
+        if !state.stopping {
+            self.start_thread(&mut state);
+        }
+        let sleeper = state.call();
+        drop(state);
+        if let Some(sleeper) = sleeper {
+            sleeper.notify_one();
+        }
+        Some(BlockedGuard {
+            pool: self.clone(),
+            network,
+            _share: share,
+        })
+    }
+
+    /// Returns how many threads there are, and how many of them wait for their peers.
+    pub(crate) fn count(&self) -> (usize, usize) {
+        let state = self.state.lock();
+        (state.threads, state.blocked)
+    }
+
+    /// Starts a thread if there is a job for one.
+    fn start_thread(self: &Arc<Self>, state: &mut State) {
+        let enough = state.idle.len() + state.called + state.starting >= state.ready;
+        if enough || state.running() >= self.limits.max {
+            return;
+        }
+        state.threads += 1;
+        state.starting += 1;
+        let pool = self.clone();
+        let thread = thread::Builder::new()
+            .name(self.name.to_owned())
+            .stack_size(STACK);
+        if thread.spawn(move || pool.run()).is_err() {
+            // The threads that run take the job later. If there is none, the connection is closed.
+            state.threads -= 1;
+            state.starting -= 1;
+            if state.threads == 0 {
+                state.clear();
+            }
+        }
+    }
+
+    /// Drops the jobs that no thread has taken, and waits at most `grace` until those that run have ended.
+    pub(crate) fn stop(&self, grace: Duration) {
+        let mut state = self.state.lock();
+        state.stopping = true;
+        state.clear();
+        for sleeper in std::mem::take(&mut state.idle) {
+            state.called += 1;
+            sleeper.notify_one();
+        }
+        let end = Instant::now() + grace;
+        while state.threads > 0 {
+            if self.ended.wait_until(&mut state, end).timed_out() {
+                return;
+            }
+        }
+    }
+
+    fn run(&self) {
+        let wakeup = Arc::new(Condvar::new());
+        let mut is_new = true;
+        while let Some((network, job)) = self.next(&wakeup, std::mem::take(&mut is_new)) {
+            job();
+            let mut state = self.state.lock();
+            state.change(network, self.most_each, |lane| {
+                lane.running = lane.running.saturating_sub(1)
+            });
+        }
+        let mut state = self.state.lock();
+        state.threads -= 1;
+        if state.threads == 0 {
+            self.ended.notify_all();
+        }
+    }
+
+    fn next(&self, wakeup: &Arc<Condvar>, is_new: bool) -> Option<(IpAddr, Job)> {
+        let mut state = self.state.lock();
+        state.starting -= usize::from(is_new);
+        loop {
+            if state.stopping {
+                return None;
+            }
+            // Threads that waited for their peers run again: there are enough without this one.
+            if state.running() > self.limits.max {
+                if let Some(sleeper) = state.call() {
+                    sleeper.notify_one();
+                }
+                return None;
+            }
+            if let Some(next) = state.take(self.most_each) {
+                return Some(next);
+            }
+            state.idle.push(wakeup.clone());
+            let waited = wakeup.wait_for(&mut state, LEAVE_AFTER);
+            match state.idle.iter().position(|other| Arc::ptr_eq(other, wakeup)) {
+                Some(at) => _ = state.idle.remove(at),
+                // The caller has removed it.
+                None => state.called -= 1,
+            }
+            if waited.timed_out() && state.ready == 0 && state.threads > self.limits.min {
+                return None;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+    use std::sync::mpsc;
+
+    use super::*;
+
+    const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    fn pool(max: usize) -> Arc<ThreadPool> {
+        ThreadPool::new("test", Threads { min: 0, max }, 1)
+    }
+
+    #[test]
+    fn a_thread_that_waits_for_a_client_is_replaced() {
+        let pool = pool(2);
+        let (done, finished) = mpsc::channel();
+        let (release, held) = mpsc::channel::<()>();
+        let held = Arc::new(Mutex::new(held));
+        for _ in 0..20 {
+            let (waiting, done, held) = (pool.clone(), done.clone(), held.clone());
+            pool.submit(HERE, move || {
+                let _blocked = waiting.block(HERE);
+                _ = held.lock().recv();
+                _ = done.send(false);
+            });
+        }
+        let last = done.clone();
+        pool.submit(HERE, move || _ = last.send(true));
+        let first = finished.recv_timeout(Duration::from_secs(20));
+        assert_eq!(first, Ok(true), "twenty slow clients must not stop the next");
+        assert!(pool.count().1 >= 19);
+        drop(release);
+        for _ in 0..20 {
+            assert_eq!(finished.recv_timeout(Duration::from_secs(20)), Ok(false));
+        }
+    }
+
+    #[test]
+    fn the_jobs_of_one_address_do_not_delay_another() {
+        let pool = pool(1);
+        let (done, finished) = mpsc::channel();
+        let (release, held) = mpsc::channel::<()>();
+        pool.submit(HERE, move || _ = held.recv());
+        for number in 0..100 {
+            let done = done.clone();
+            pool.submit(HERE, move || _ = done.send(number));
+        }
+        pool.submit(IpAddr::from([127, 0, 0, 2]), move || _ = done.send(1000));
+        drop(release);
+        let order: Vec<i32> = finished.iter().collect();
+        assert_eq!(order.len(), 101);
+        assert!(
+            order.iter().position(|number| *number == 1000) <= Some(1),
+            "{order:?}"
+        );
+        assert!(order.iter().filter(|number| **number < 1000).is_sorted());
+    }
+
+    #[test]
+    fn an_address_has_its_part_of_the_threads() {
+        let pool = pool(1024);
+        let (done, finished) = mpsc::channel();
+        for _ in 0..500 {
+            let (count, done) = (pool.clone(), done.clone());
+            pool.submit(HERE, move || {
+                thread::sleep(Duration::from_millis(1));
+                _ = done.send(count.count().0);
+            });
+        }
+        drop(done);
+        let most = pool.most_each * 2;
+        let threads: Vec<usize> = finished.iter().collect();
+        assert_eq!(threads.len(), 500);
+        assert!(threads.iter().all(|threads| *threads <= most), "{threads:?}");
+        assert!(pool.state.lock().lanes.len() <= 1);
+    }
+
+    #[test]
+    fn no_more_threads_than_may_work() {
+        let pool = pool(3);
+        let (done, finished) = mpsc::channel();
+        for _ in 0..50 {
+            let (counted, done) = (pool.clone(), done.clone());
+            pool.submit(HERE, move || {
+                thread::sleep(Duration::from_millis(2));
+                _ = done.send(counted.count().0);
+            });
+        }
+        for _ in 0..50 {
+            let threads = finished.recv_timeout(Duration::from_secs(20));
+            assert!(threads.expect("a job is done") <= 3);
+        }
+    }
+
+    #[test]
+    fn the_rest_of_a_job_and_new_jobs_take_turns() {
+        let pool = pool(1);
+        let (done, finished) = mpsc::channel();
+        let (release, held) = mpsc::channel::<()>();
+        pool.submit(HERE, move || _ = held.recv());
+        while pool.count().0 == 0 {
+            thread::yield_now();
+        }
+        let report = |number: u32| {
+            let done = done.clone();
+            move || _ = done.send(number)
+        };
+        for number in 0..50 {
+            pool.resubmit(HERE, report(number));
+        }
+        for number in 100..103 {
+            pool.submit(HERE, report(number));
+        }
+        assert!(pool.is_needed(HERE));
+        drop((release, done));
+        let order: Vec<u32> = finished.iter().collect();
+        assert_eq!(order.len(), 53);
+        let last_new = order.iter().position(|number| *number == 102);
+        assert!(last_new.is_some_and(|at| at <= 6), "{order:?}");
+        assert!(order.iter().filter(|number| **number < 100).is_sorted());
+        assert!(!pool.is_needed(HERE));
+    }
+
+    #[test]
+    fn a_stopped_pool_has_no_threads() {
+        let pool = pool(4);
+        let (release, held) = mpsc::channel::<()>();
+        pool.submit(HERE, move || _ = held.recv());
+        pool.submit(HERE, || ());
+        while pool.count().0 == 0 {
+            thread::yield_now();
+        }
+        pool.stop(Duration::from_millis(10));
+        drop(release);
+        pool.stop(Duration::from_secs(20));
+        assert_eq!(pool.count(), (0, 0));
+        pool.submit(HERE, || panic!("it is stopped"));
+        assert_eq!(pool.count(), (0, 0));
+    }
+}
