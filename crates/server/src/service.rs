@@ -41,6 +41,8 @@ pub struct Service {
     most_connections: AtomicU64,
     /// Passwords whose hashes are made.
     pub(crate) password_turns: Turns,
+    /// Passwords that directories are asked about.
+    pub(crate) directory_turns: Turns,
     /// Pages for people that take long to make.
     pub(crate) page_turns: Turns,
     /// Where requests over HTTP have led a moment ago.
@@ -74,8 +76,9 @@ impl Service {
             request_memory: Shares::new(MEMORY, MEMORY / 4),
             connections: Shares::new(u64::MAX, u64::MAX),
             most_connections: u64::MAX.into(),
-            password_turns: Turns::new(PASSWORDS),
-            page_turns: Turns::new(PAGES),
+            password_turns: Turns::of_processors(PASSWORDS),
+            directory_turns: Turns::new(PASSWORDS, DIRECTORY_QUESTIONS),
+            page_turns: Turns::of_processors(PAGES),
             recent: Recent::default(),
             told: Told::default(),
             looks: Mutex::default(),
@@ -255,8 +258,10 @@ impl Service {
 
 /// Bytes of requests in memory, for a server that is not told how many.
 const MEMORY: u64 = 512 << 20;
-/// Most requests whose passwords wait to be checked.
+/// Most requests whose passwords wait to be checked, by us or by directories.
 const PASSWORDS: u64 = 256;
+/// Most questions that directories are asked at the same time.
+const DIRECTORY_QUESTIONS: usize = 16;
 /// Most pages for people that wait to be made.
 const PAGES: u64 = 32;
 

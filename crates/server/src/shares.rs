@@ -118,8 +118,7 @@ impl Drop for Share {
     }
 }
 
-/// Work that needs much of a processor: as much of it runs at the same time as leaves a processor for other requests, and
-/// little more waits.
+/// Work of which only so much may run at the same time, and little more wait.
 #[derive(Debug)]
 pub(crate) struct Turns {
     waiting: Arc<Shares>,
@@ -136,14 +135,19 @@ pub(crate) struct Turn<'a> {
 }
 
 impl Turns {
-    /// At most `waiting` peers run or wait, a quarter of them from one address.
-    pub(crate) fn new(waiting: u64) -> Turns {
-        let cores = thread::available_parallelism().map_or(2, usize::from);
+    /// At most `waiting` peers run or wait, a quarter of them from one network; `running` run.
+    pub(crate) fn new(waiting: u64, running: usize) -> Turns {
         Turns {
             waiting: Shares::new(waiting, waiting / 4),
-            free: Mutex::new((cores - 1).max(1)),
+            free: Mutex::new(running.max(1)),
             freed: Condvar::new(),
         }
+    }
+
+    /// As [`Turns::new`], for work that needs much of a processor: one processor is left for other requests.
+    pub(crate) fn of_processors(waiting: u64) -> Turns {
+        let cores = thread::available_parallelism().map_or(2, usize::from);
+        Turns::new(waiting, cores - 1)
     }
 
     /// Waits for a turn; `None` if too many peers wait already.
@@ -214,7 +218,7 @@ mod tests {
 
     #[test]
     fn expensive_work_is_limited_by_address() {
-        let turns = Turns::new(8);
+        let turns = Turns::of_processors(8);
         let held = turns.waiting.take(address(1), 2).expect("a quarter of eight");
         assert!(turns.wait(address(1).expect("an address")).is_none());
         let turn = turns.wait(address(2).expect("an address"));

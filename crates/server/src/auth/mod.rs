@@ -21,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::{Code, Error, Result};
+use base::Result;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use repos::prompt::takes_time;
@@ -64,6 +64,8 @@ pub(crate) enum Proof {
     Name(User, Option<String>),
     /// The name or the password is wrong, or (`stale`) the number that was answered is too old.
     Wrong { stale: bool },
+    /// Too many passwords wait to be checked: the client may try again later.
+    Busy,
 }
 
 /// Knows who knows whom, for the whole process.
@@ -137,7 +139,7 @@ impl Keeper {
             && let Some((user, password)) = basic(header)
             && is_plain(&user)
         {
-            return self.by_password(service, door, user, &password, request.peer.address.ip());
+            return self.by_password(service, door, user, &password, request);
         }
         if door.digest
             && let Some(answer) = digest::parse(header)
@@ -181,7 +183,7 @@ impl Keeper {
         door: &Door,
         user: String,
         password: &[u8],
-        address: IpAddr,
+        request: &Request,
     ) -> Result<Proof> {
         for provider in door.providers.iter() {
             let right = match provider {
@@ -194,9 +196,12 @@ impl Keeper {
                                 door,
                                 user: &user,
                                 password,
-                                address,
+                                request,
                             };
-                            self.verify(service, question, path, hash)?
+                            match self.verify(service, question, path, hash)? {
+                                Some(right) => right,
+                                None => return Ok(Proof::Busy),
+                            }
                         }
                         (None, Some(ha1)) => {
                             let made = digest::md5_ha1(&user, &door.realm, password);
@@ -212,11 +217,20 @@ impl Keeper {
                         None => continue,
                     }
                 }
-                Provider::Ldap(ldap) => match self.ask(door, ldap, &user, password)? {
-                    Found::Nobody => continue,
-                    Found::WrongPassword => false,
-                    Found::User(user) => return Ok(Proof::Name(user, None)),
-                },
+                Provider::Ldap(ldap) => {
+                    let question = Asking {
+                        door,
+                        user: &user,
+                        password,
+                        request,
+                    };
+                    match self.ask(service, question, ldap)? {
+                        Some(Found::Nobody) => continue,
+                        Some(Found::WrongPassword) => false,
+                        Some(Found::User(user)) => return Ok(Proof::Name(user, None)),
+                        None => return Ok(Proof::Busy),
+                    }
+                }
             };
             return Ok(match right {
                 true => Proof::Name(User::plain(user), None),
@@ -226,25 +240,25 @@ impl Keeper {
         Ok(Proof::Wrong { stale: false })
     }
 
-    fn verify(&self, service: &Service, asking: Asking<'_>, file: &Path, hash: &str) -> Result<bool> {
+    /// Returns whether the password has the hash, `None` if too many others wait for that.
+    fn verify(&self, service: &Service, asking: Asking<'_>, file: &Path, hash: &str) -> Result<Option<bool>> {
         let Asking {
             door,
             user,
             password,
-            address,
+            request,
         } = asking;
+        let address = request.peer.address.ip();
         let against = format!("hash {hash}");
         let question = self.remembered.question(against.as_bytes(), user, password);
         if self.remembered.recall(question, door.remember).is_some() {
-            return Ok(true);
+            return Ok(Some(true));
         }
         takes_time()?;
         // A good hash takes long by design: many wrong passwords must not take all processors.
-        let Some(_turn) = service.password_turns.wait(address) else {
-            return Err(Error::new(
-                Code::AUTHN_FAILED,
-                "Too many passwords wait to be checked",
-            ));
+        let turn = || service.password_turns.wait(address);
+        let Some(_turn) = request.patience.while_blocked(turn) else {
+            return Ok(None);
         };
         let right = htpasswd::verify(password, hash).unwrap_or_else(|what| {
             let file = file.display();
@@ -255,23 +269,38 @@ impl Keeper {
             self.remembered
                 .keep(question, door.remember, &User::plain(user.to_owned()));
         }
-        Ok(right)
+        Ok(Some(right))
     }
 
-    fn ask(&self, door: &Door, ldap: &Ldap, user: &str, password: &[u8]) -> Result<Found> {
+    /// Asks a directory; returns `None` if too many others wait for that.
+    fn ask(&self, service: &Service, asking: Asking<'_>, ldap: &Ldap) -> Result<Option<Found>> {
+        let Asking {
+            door,
+            user,
+            password,
+            request,
+        } = asking;
+        let address = request.peer.address.ip();
         // Every setting: groups and the spelling of the name depend on all of them.
         let secret = ldap.bind_password.as_ref().map(Secret::shown);
         let against = format!("ldap {ldap:?} {secret:?}");
         let question = self.remembered.question(against.as_bytes(), user, password);
         if let Some(known) = self.remembered.recall(question, door.remember) {
-            return Ok(Found::User(known));
+            return Ok(Some(Found::User(known)));
         }
         takes_time()?;
-        let found = self.directories.ask(ldap, user, password)?;
+        // A directory may be slow, or not answer at all: those who wait for it must not hold all threads.
+        let found = request.patience.while_blocked(|| {
+            let turn = service.directory_turns.wait(address);
+            turn.map(|_turn| self.directories.ask(ldap, user, password))
+        });
+        let Some(found) = found.transpose()? else {
+            return Ok(None);
+        };
         if let Found::User(user) = &found {
             self.remembered.keep(question, door.remember, user);
         }
-        Ok(found)
+        Ok(Some(found))
     }
 
     fn by_digest(&self, service: &Service, door: &Door, answer: &Answer, request: &Request) -> Result<Proof> {
@@ -320,7 +349,7 @@ struct Asking<'a> {
     door: &'a Door,
     user: &'a str,
     password: &'a [u8],
-    address: IpAddr,
+    request: &'a Request,
 }
 
 impl User {

@@ -108,7 +108,7 @@ impl Patience {
         }
     }
 
-    /// Runs `wait`, which blocks until another request has done something. The thread does not count meanwhile.
+    /// Runs `wait`, which blocks until another request or another server has done something. The thread does not count meanwhile.
     pub(crate) fn while_blocked<T>(&self, wait: impl FnOnce() -> T) -> T {
         let _blocked = self.pool.block(self.address);
         wait()

@@ -3,6 +3,7 @@
 mod access;
 mod again;
 mod auth;
+mod busy;
 mod directory;
 mod hostile;
 mod kept;
