@@ -192,13 +192,7 @@ impl Repository {
         fields: DirentFields,
         readable: &dyn Readable,
     ) -> Result<Vec<(Box<str>, Dirent)>> {
-        let node = self.fs().root(rev)?.node(path)?;
-        if node.kind() != NodeKind::Dir {
-            return Err(Error::new(
-                Code::FS_NOT_DIRECTORY,
-                "Can't get entries of non-directory",
-            ));
-        }
+        let node = self.directory_node(rev, path)?;
         let all = readable.subtree(path) == Subtree::All;
         let entries = node.entries()?;
         let mut found = Vec::with_capacity(entries.len());
@@ -209,6 +203,54 @@ impl Repository {
             }
         }
         Ok(found)
+    }
+
+    /// The readable entries of the directory at `path`, directories first, each kind sorted by name: at most `most`, and how
+    /// many more there are. What is left out is not read.
+    ///
+    /// # Errors
+    /// As of [`Repository::directory`].
+    pub fn first_of_directory(
+        &self,
+        rev: Revnum,
+        path: &FsPath,
+        fields: DirentFields,
+        readable: &dyn Readable,
+        most: usize,
+    ) -> Result<(Vec<(Box<str>, Dirent)>, usize)> {
+        let node = self.directory_node(rev, path)?;
+        let all = readable.subtree(path) == Subtree::All;
+        let entries = node.entries()?;
+        let mut found = Vec::with_capacity(entries.len().min(most));
+        let mut left_out = 0;
+        for is_dir in [true, false] {
+            for entry in entries.iter() {
+                if (entry.kind == NodeKind::Dir) != is_dir {
+                    continue;
+                }
+                if !all && !readable.read(&path.join_str(&entry.name)) {
+                    continue;
+                }
+                if found.len() == most {
+                    left_out += 1;
+                    continue;
+                }
+                let dirent = Dirent::of(&node.child_of(entry)?, fields)?;
+                found.push((entry.name.clone(), dirent));
+            }
+        }
+        Ok((found, left_out))
+    }
+
+    fn directory_node(&self, rev: Revnum, path: &FsPath) -> Result<Node> {
+        let node = self.fs().root(rev)?.node(path)?;
+        match node.kind() {
+            NodeKind::Dir => Ok(node),
+            _ => Err(Error::new(
+                Code::FS_NOT_DIRECTORY,
+                "Can't get entries of non-directory",
+            )),
+        }
     }
 
     /// The properties of the readable ancestors of `path`, root first; with `name`, only that property. Ancestors

@@ -4,6 +4,7 @@ mod ahead;
 mod authz;
 mod commit;
 mod create;
+mod directories;
 mod dump;
 mod golden;
 mod load;

@@ -35,12 +35,10 @@ struct Row {
 pub(super) fn page(visit: &mut Visit<'_>, reply: &mut Reply, place: &Place) -> Outcome {
     let repository = visit.repository();
     let readable = visit.readable();
-    let mut entries = repository.directory(place.rev, &place.path, DirentFields::ALL, &*readable)?;
-    // Directories first, each kind by name.
-    entries.sort_by_key(|(_, dirent)| dirent.kind != NodeKind::Dir);
-    let left_out = entries.len().saturating_sub(MOST);
+    let (entries, left_out) =
+        repository.first_of_directory(place.rev, &place.path, DirentFields::ALL, &*readable, MOST)?;
     let rev = place.pegged.then_some(place.rev);
-    let rows = entries.iter().take(MOST).map(|(name, dirent)| {
+    let rows = entries.iter().map(|(name, dirent)| {
         let path = place.path.join_str(name);
         let is_dir = dirent.kind == NodeKind::Dir;
         let view = if is_dir { "" } else { "file" };

@@ -1,5 +1,7 @@
 //! The history of a node, fifty revisions a page.
 
+use std::time::{Duration, Instant};
+
 use askama::Template;
 use base::{Cancel, FsPath, NodeKind, Revnum, props};
 use repos::log;
@@ -13,6 +15,9 @@ use crate::shares::Turn;
 
 /// Revisions of one page.
 const PAGE: usize = 50;
+
+/// How long the revisions of one page may be searched for. Those that are found by then are shown.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Template)]
 #[template(path = "web/log.html")]
@@ -43,7 +48,9 @@ pub(super) fn page(
     let readable = visit.readable();
     let repository = visit.repository();
     let there = repos::history::locations(repository, &place.path, place.rev, &[from], &*readable)?;
+    let end = Instant::now() + PATIENCE;
     let mut found: Vec<Entry> = Vec::new();
+    let cancel = Cancel::new();
     if let Some((_, path)) = there.into_iter().next() {
         let options = log::Options {
             paths: vec![path],
@@ -66,11 +73,21 @@ pub(super) fn page(
                     changes: entry.changes.iter().count(),
                 });
             }
+            if Instant::now() >= end || !reply.is_awaited() {
+                cancel.cancel();
+            }
             Ok(())
         };
-        log::run(repository, &options, &*readable, &mut take, &Cancel::new())?;
+        let searched = log::run(repository, &options, &*readable, &mut take, &cancel);
+        if !cancel.is_cancelled() {
+            searched?;
+        }
     }
-    let more = found.get(PAGE).map(|entry| entry.rev);
+    let more = match found.get(PAGE) {
+        Some(entry) => Some(entry.rev),
+        None if cancel.is_cancelled() => found.last().and_then(|entry| entry.rev.prev()),
+        None => None,
+    };
     found.truncate(PAGE);
     let older = more.map(|rev| {
         let here = url(visit, &place.path, place.kind, "log", Some(place.rev));

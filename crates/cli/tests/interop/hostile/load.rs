@@ -421,3 +421,53 @@ fn repositories() -> std::path::PathBuf {
     _ = std::fs::rename(at("w"), folder.join("w"));
     folder
 }
+
+/// Seconds of processors that the server has used.
+fn processor_time(target: &Target) -> f64 {
+    let stat =
+        std::fs::read_to_string(format!("/proc/{}/stat", target.child.id())).expect("because it lives");
+    let fields: Vec<&str> = stat
+        .rsplit(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect();
+    let ticks: f64 = [11, 12]
+        .iter()
+        .map(|at| fields[*at].parse::<f64>().expect("a number"))
+        .sum();
+    ticks / 100.0
+}
+
+/// A page that nobody waits for any more is not made.
+#[test]
+fn browsers_that_leave_end_the_work_for_them() {
+    let target = Target::start(&repositories());
+    let get = |page: &str| format!("GET {page} HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\n\r\n");
+    for page in [
+        "/r/?view=revision&p=2",
+        "/r/lines?view=blame",
+        "/r/ends?view=file",
+        "/r/lines?view=file",
+        "/r/?view=log",
+        "/r/lines?view=log",
+        "/r/",
+    ] {
+        for _ in 0..4 {
+            let mut socket = connect(ATTACKER, target.http, None).expect("because it listens");
+            socket
+                .write_all(get(page).as_bytes())
+                .expect("because it is read");
+            // Some have begun to send by then.
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        std::thread::sleep(Duration::from_millis(1500));
+        let before = processor_time(&target);
+        std::thread::sleep(Duration::from_secs(1));
+        let used = processor_time(&target) - before;
+        assert!(
+            used < 0.3,
+            "{page}: {used} s of a processor after everybody has left"
+        );
+    }
+}
