@@ -43,7 +43,9 @@ pub struct Batch {
     is_first: bool,
     /// New names of files that were in the way, not reported yet.
     set_aside: Vec<PathBuf>,
-    /// Why nothing more can be done.
+    /// Why no more commits are taken.
+    refused: Option<Error>,
+    /// Why the group is lost.
     failed: Option<Error>,
 }
 
@@ -64,6 +66,7 @@ impl Fs {
             current: String::new(),
             is_first: true,
             set_aside: Vec::new(),
+            refused: None,
             failed: None,
         })
     }
@@ -81,7 +84,7 @@ impl Batch {
     /// # Errors
     /// As [`Fs::begin_txn`].
     pub fn begin_txn(&mut self, options: TxnOptions, now: Date) -> Result<Txn> {
-        self.unless_failed(|this| {
+        self.unless_refused(|this| {
             if this.lock.is_none() {
                 let youngest = this.outer.youngest()?;
                 this.follow(youngest)?;
@@ -104,15 +107,19 @@ impl Batch {
     /// Makes a transaction the next revision of the group.
     ///
     /// # Errors
-    /// As [`Txn::commit`]. After any, the group takes no more commits.
+    /// As [`Txn::commit`]. After any, the group takes no more commits; those before it are flushed as usual.
     pub fn commit(&mut self, mut txn: Txn, now: &dyn Fn() -> Date) -> Result<Committed> {
-        self.unless_failed(|this| {
+        self.unless_refused(|this| {
             this.acquire()?;
             let lock = this.lock.as_ref().expect("because it was acquired");
-            txn.merge_with(this.view.youngest_seen())?;
+            let rev = this.view.youngest_seen().next();
             let when = When::Later(&this.current);
-            let prepared = txn.prepare(when)?;
-            let finished = txn.finalise(lock, prepared, now, when)?;
+            let finished = txn.merge_with(this.view.youngest_seen());
+            let finished = finished.and_then(|()| {
+                let prepared = txn.prepare(when)?;
+                txn.finalise(lock, prepared, now, when)
+            });
+            let finished = finished.inspect_err(|_| this.remove_files(rev))?;
             this.current = finished.current().to_owned();
             let (rev, rows) = finished.feed(&this.view);
             if let Some(shared) = this.view.unshared_rows() {
@@ -235,6 +242,20 @@ impl Batch {
         self.view.refresh_min_unpacked_rev().map(drop)
     }
 
+    /// Removes the files of a revision of the group. Nothing was in their way when the lock was taken.
+    fn remove_files(&self, rev: Revnum) {
+        _ = self.outer.disk().remove_file(&self.outer.aside(rev));
+        _ = self.outer.disk().remove_file(&self.outer.layout().revprops(rev));
+    }
+
+    /// After one failure no transaction begins or is committed. What is committed can still be flushed.
+    fn unless_refused<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if let Some(e) = self.failed.as_ref().or(self.refused.as_ref()) {
+            return Err(e.clone());
+        }
+        step(self).inspect_err(|e| self.refused = Some(e.clone()))
+    }
+
     /// Fails once, stays failed.
     fn unless_failed<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if let Some(e) = &self.failed {
@@ -249,9 +270,7 @@ impl Drop for Batch {
         // Under the lock still: nobody has used the names again.
         if self.lock.is_some() {
             for rev in (self.flushed.0 + 1..=self.view.youngest_seen().0).rev() {
-                let layout = self.outer.layout();
-                _ = self.outer.disk().remove_file(&self.outer.aside(Revnum(rev)));
-                _ = self.outer.disk().remove_file(&layout.revprops(Revnum(rev)));
+                self.remove_files(Revnum(rev));
             }
         }
         _ = self.outer.give_back_txn_numbers(self.numbers.clone());

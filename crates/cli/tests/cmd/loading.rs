@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use testkit::stream::Stream;
+use testkit::stream::{Kind, Stream};
 use testkit::{Output, Side, Spec, Tool, build};
 
 use crate::script::Twin;
@@ -102,6 +102,26 @@ fn below_a_directory() {
     let [theirs, ours] =
         Side::BOTH.map(|side| dump(Side::Theirs, &twin.dir(side).join("r"), &["-r", "0:70"]));
     assert!(ours == theirs);
+}
+
+/// The second copy of a directory onto itself is found when the revision is committed, in a group with those before it.
+#[test]
+fn revisions_before_one_that_cannot_be_committed_are_there() {
+    let mut stream = Stream::new("694022bd-e2dc-46c0-8d31-6eccbe7cc197");
+    stream.rev("one").mkdirs(["a"]);
+    stream.rev("two").mkdirs(["b"]);
+    stream.rev("three").copy(Kind::Dir, "c", 2, "a");
+    stream.copy(Kind::Dir, "c", 2, "a");
+    let twin = Twin::new();
+    twin.file("stream", stream.bytes());
+    twin.run(
+        "create r
+         stream | load r
+         $ svnlook youngest r
+         $ svnadmin verify -q r
+         stream | load -q r
+         $ svnlook youngest r",
+    );
 }
 
 /// The first version of the format has no UUID; all else is as in the second.

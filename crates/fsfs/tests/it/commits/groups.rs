@@ -79,3 +79,37 @@ fn are_the_same_revisions_and_seen_when_flushed() {
         verify(&grouped);
     }
 }
+
+/// What was committed before a transaction that is refused can still be flushed, and nothing of the refused one is left.
+#[test]
+fn a_refused_commit_leaves_those_before_it() {
+    for version in ["1.4", "1.14"] {
+        let grouped = Repository::create(version, 7, "");
+        let fs = compare::open(&grouped);
+        let mut batch = fs.batch().unwrap();
+        for op in [Mkdir("a"), Mkdir("b")] {
+            let mut txn = batch.begin_txn(TxnOptions::default(), now()).unwrap();
+            apply(batch.fs(), &mut txn, &[op]).unwrap();
+            batch.commit(txn, &now).unwrap();
+        }
+        // The second copy onto the first is found by the commit.
+        let mut txn = batch.begin_txn(TxnOptions::default(), now()).unwrap();
+        let twice = [Cp(2, "a", "c"), Cp(2, "a", "c")];
+        apply(batch.fs(), &mut txn, &twice).unwrap();
+        assert!(batch.commit(txn, &now).is_err());
+        assert!(batch.begin_txn(TxnOptions::default(), now()).is_err());
+        assert_eq!(batch.flush().unwrap(), Revnum(2));
+        drop(batch);
+        verify(&grouped);
+        let names = std::fs::read_dir(grouped.db()).unwrap();
+        let is_aside = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("svn-group-");
+        assert!(
+            !names
+                .map(|entry| entry.unwrap().file_name())
+                .any(|name| is_aside(&name))
+        );
+        assert!(!grouped.db().join("revprops/0/3").exists());
+        grouped.mucc(&["mkdir", "theirs"]);
+        assert_eq!(fs.youngest().unwrap(), Revnum(3));
+    }
+}
