@@ -42,6 +42,9 @@ fuzz_target!(|data: &[u8]| {
         let Record::Node(headers) = record else {
             continue;
         };
+        if headers.has_bad_md5 || headers.is_path_bad || headers.is_source_bad {
+            continue;
+        }
         let mut stream = b"SVN-fs-dump-format-version: 3\n\n".to_vec();
         headers.write(&mut stream);
         stream.push(b'\n');

@@ -8,6 +8,7 @@ mod ordinary_user;
 mod pair;
 mod random;
 mod script;
+mod streams;
 mod svnadmin;
 mod svnadmin_write;
 mod svnauthz;

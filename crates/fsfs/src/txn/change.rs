@@ -235,13 +235,15 @@ impl State {
         Ok(list)
     }
 
-    /// Makes a file ready for a new text; returns its key.
-    pub(crate) fn file_to_write(&mut self, fs: &Fs, path: &FsPath) -> Result<NodeKey> {
+    /// Makes a file ready for a new text, whole or as a difference; returns its key.
+    pub(crate) fn file_to_write(&mut self, fs: &Fs, path: &FsPath, is_delta: bool) -> Result<NodeKey> {
         let way = self.way_to_node(fs, path)?;
         if way.last().is_some_and(|node| node.kind != NodeKind::File) {
+            // The old text is the base of a difference.
+            let verb = if is_delta { "get" } else { "set" };
             return Err(Error::new(
                 Code::FS_NOT_FILE,
-                "Attempted to get textual contents of a *non*-file node",
+                format!("Attempted to {verb} textual contents of a *non*-file node"),
             ));
         }
         Ok(last(&self.make_mutable(fs, path, &way)?))

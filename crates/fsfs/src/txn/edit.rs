@@ -243,7 +243,7 @@ impl Txn {
     ) -> Result<TextWriter> {
         self.check_lock(path, false)?;
         let (key, noderev) = self.change(|state, fs| {
-            let key = state.file_to_write(fs, path)?;
+            let key = state.file_to_write(fs, path, is_delta)?;
             Ok((key, state.node(key)?.noderev.clone()))
         })?;
         check_base(path, &noderev, base_md5)?;

@@ -215,7 +215,8 @@ impl Records for Printer<'_> {
             ..NodeHeaders::default()
         };
         if let Some((rev, path)) = change.copyfrom {
-            headers.copyfrom = Some((rev, Cow::Borrowed(path.rel_str())));
+            let number = i64::try_from(rev.0).unwrap_or(i64::MAX);
+            headers.copyfrom = Some((number, Cow::Borrowed(path.rel_str())));
             if let Some(source) = change.compared.filter(|_| is_file) {
                 headers.copy_source_md5 = known_md5(source)?;
                 headers.copy_source_sha1 = known_sha1(source);

@@ -68,12 +68,16 @@ impl Action {
 pub struct NodeHeaders<'a> {
     /// The path as it stands there: `svnadmin` writes no leading slash, and nothing for the root.
     pub path: Cow<'a, str>,
+    /// True if the path is not UTF-8: `path` shows it.
+    pub is_path_bad: bool,
     /// What kind the node is after the change; `None` if it was not said or is no kind that a repository holds.
     pub kind: Option<NodeKind>,
     /// What happened; `None` if it was not said or is not known.
     pub action: Option<Action>,
-    /// The source of a copy.
-    pub copyfrom: Option<(Revnum, Cow<'a, str>)>,
+    /// The source of a copy: a revision, negative if the stream has no number of one, and a path.
+    pub copyfrom: Option<(i64, Cow<'a, str>)>,
+    /// True if the path of the source is not UTF-8: `copyfrom` shows it.
+    pub is_source_bad: bool,
     /// Digest of the text of the copy's source.
     pub copy_source_md5: Option<Md5>,
     /// Digest of the text of the copy's source.
@@ -121,4 +125,27 @@ pub(super) mod name {
     pub const PROP_LENGTH: &str = "Prop-content-length";
     pub const TEXT_LENGTH: &str = "Text-content-length";
     pub const CONTENT_LENGTH: &str = "Content-length";
+
+    /// All of them.
+    pub const ALL: &[&str] = &[
+        VERSION,
+        UUID,
+        REVISION,
+        PATH,
+        KIND,
+        ACTION,
+        COPYFROM_REV,
+        COPYFROM_PATH,
+        COPY_SOURCE_MD5,
+        COPY_SOURCE_SHA1,
+        PROP_DELTA,
+        TEXT_DELTA,
+        DELTA_BASE_MD5,
+        DELTA_BASE_SHA1,
+        CONTENT_MD5,
+        CONTENT_SHA1,
+        PROP_LENGTH,
+        TEXT_LENGTH,
+        CONTENT_LENGTH,
+    ];
 }

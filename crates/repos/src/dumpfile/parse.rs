@@ -3,44 +3,75 @@
 use base::checksum::{Md5, Sha1};
 use base::{Code, Error, NodeKind, Result, Revnum};
 
+use crate::config::shown;
 use crate::dumpfile::headers::{Action, NodeHeaders, name};
+
+/// Header lines of a record: of those with the same name the last one alone is looked at, as the incumbent does.
+#[derive(Default)]
+pub(super) struct Headers(Vec<(&'static str, Vec<u8>)>);
+
+impl Headers {
+    /// Takes one header; unknown ones are ignored.
+    pub fn set(&mut self, header: &[u8], value: &[u8]) {
+        let Some(name) = name::ALL.iter().find(|name| name.as_bytes() == header) else {
+            return;
+        };
+        // The incumbent's headers are C strings.
+        let value = value.split(|byte| *byte == 0).next().unwrap_or_default().to_vec();
+        match self.0.iter_mut().find(|(known, _)| known == name) {
+            Some((_, old)) => *old = value,
+            None => self.0.push((name, value)),
+        }
+    }
+
+    /// The values of the headers.
+    ///
+    /// # Errors
+    /// As [`Reader::next_record`](super::Reader::next_record).
+    pub fn parse(self) -> Result<Raw> {
+        let mut raw = Raw::default();
+        for (name, value) in &self.0 {
+            raw.set(name, value)?;
+        }
+        Ok(raw)
+    }
+}
 
 /// Headers before it is known what they belong to.
 #[derive(Default)]
 pub(super) struct Raw {
-    pub version: Option<u32>,
+    /// As it is written.
+    pub version: Option<Vec<u8>>,
     pub uuid: Option<String>,
     pub revision: Option<Revnum>,
     pub has_path: bool,
-    copyfrom_rev: Option<Revnum>,
+    copyfrom_rev: Option<i64>,
     copyfrom_path: Option<String>,
     pub node: NodeHeaders<'static>,
 }
 
 impl Raw {
-    /// Takes one header; a later one of the same name wins, unknown ones are ignored.
-    pub fn set(&mut self, header: &[u8], value: &[u8]) -> Result<()> {
-        let Ok(header) = std::str::from_utf8(header) else {
-            return Ok(());
-        };
-        // The incumbent's headers are C strings.
-        let value = value.split(|byte| *byte == 0).next().unwrap_or_default();
+    fn set(&mut self, header: &str, value: &[u8]) -> Result<()> {
         let node = &mut self.node;
         match header {
-            name::VERSION => self.version = Some(supported_version(value)?),
-            name::UUID => self.uuid = Some(String::from_utf8_lossy(value).into_owned()),
+            name::VERSION => self.version = Some(value.to_vec()),
+            name::UUID => self.uuid = Some(shown(value)),
             name::REVISION => self.revision = Some(revision(value)?),
             name::PATH => {
                 self.has_path = true;
-                node.path = path(value)?.into();
+                node.path = shown(value).into();
+                node.is_path_bad = std::str::from_utf8(value).is_err();
             }
             name::KIND => {
                 let kind = NodeKind::from_word(value);
                 node.kind = kind.filter(|kind| matches!(kind, NodeKind::File | NodeKind::Dir));
             }
             name::ACTION => node.action = Action::from_word(value),
-            name::COPYFROM_REV => self.copyfrom_rev = Some(copy_revision(value)?),
-            name::COPYFROM_PATH => self.copyfrom_path = Some(path(value)?),
+            name::COPYFROM_REV => self.copyfrom_rev = Some(leading_number(value).unwrap_or(0)),
+            name::COPYFROM_PATH => {
+                self.copyfrom_path = Some(shown(value));
+                node.is_source_bad = std::str::from_utf8(value).is_err();
+            }
             name::COPY_SOURCE_MD5 => node.copy_source_md5 = md5(value, &mut node.has_bad_md5),
             name::COPY_SOURCE_SHA1 => node.copy_source_sha1 = Sha1::parse_hex(value),
             name::PROP_DELTA => node.prop_delta = value == b"true",
@@ -54,8 +85,8 @@ impl Raw {
             name::CONTENT_LENGTH => node.content_length = Some(length(value)),
             _ => {}
         }
-        if let (Some(rev), Some(path)) = (self.copyfrom_rev, &self.copyfrom_path) {
-            node.copyfrom = Some((rev, path.clone().into()));
+        if let Some(path) = &self.copyfrom_path {
+            node.copyfrom = Some((self.copyfrom_rev.unwrap_or(NO_REVISION), path.clone().into()));
         }
         Ok(())
     }
@@ -85,7 +116,7 @@ pub(super) fn strict_length(value: &[u8]) -> Result<u64> {
         .ok()
         .and_then(|text| text.parse().ok());
     parsed.ok_or_else(|| {
-        let shown = shown(value);
+        let shown = start_of(value);
         let message = format!("Number '{shown}' is out of range '[0, {}]'", u64::MAX);
         Error::new(Code::INCORRECT_PARAMS, message)
     })
@@ -119,17 +150,8 @@ fn revision(value: &[u8]) -> Result<Revnum> {
     number.map(Revnum).ok_or_else(|| not_a_number(value))
 }
 
-/// The revision of a copy's source.
-fn copy_revision(value: &[u8]) -> Result<Revnum> {
-    let number = leading_number(value).unwrap_or(0);
-    u64::try_from(number).map(Revnum).map_err(|_| {
-        let message = format!("Relative source revision {number} is not available in current repository");
-        Error::new(Code::FS_NO_SUCH_REVISION, message)
-    })
-}
-
 fn not_a_number(value: &[u8]) -> Error {
-    let shown = shown(value);
+    let shown = start_of(value);
     Error::new(
         Code::INCORRECT_PARAMS,
         format!("Could not convert '{shown}' into a number"),
@@ -139,31 +161,36 @@ fn not_a_number(value: &[u8]) -> Error {
 /// The incumbent shows a line up to its first NUL.
 pub(super) fn no_colon(line: &[u8]) -> Error {
     let line = line.split(|byte| *byte == 0).next().unwrap_or_default();
-    let shown = shown(line);
+    let shown = start_of(line);
     Error::new(
         Code::STREAM_MALFORMED_DATA,
         format!("Dump stream contains a malformed header (with no ':') at '{shown}'"),
     )
 }
 
-fn shown(value: &[u8]) -> String {
-    String::from_utf8_lossy(&value[..value.len().min(SHOWN)]).into_owned()
+/// A header ends right behind its colon.
+pub(super) fn no_value(name: &[u8]) -> Error {
+    let shown = start_of(name);
+    Error::new(
+        Code::STREAM_MALFORMED_DATA,
+        format!("Dump stream contains a malformed header (with no value) at '{shown}'"),
+    )
 }
 
-fn path(value: &[u8]) -> Result<String> {
-    String::from_utf8(value.to_vec()).map_err(|_| {
-        let shown = String::from_utf8_lossy(value);
-        Error::new(Code::FS_PATH_SYNTAX, format!("Path '{shown}' is not in UTF-8"))
-    })
+/// The beginning of a value, for messages.
+fn start_of(value: &[u8]) -> String {
+    shown(&value[..value.len().min(SHOWN)])
 }
 
-/// The digest with which a text begins.
+/// The digest with which a text begins. Zeros stand for none.
 fn md5(value: &[u8], is_bad: &mut bool) -> Option<Md5> {
     let md5 = value.get(..MD5_DIGITS).and_then(Md5::parse_hex);
     *is_bad |= md5.is_none();
-    md5
+    md5.filter(|md5| md5.0 != [0; 16])
 }
 
+/// The revision of a copy whose record names none.
+const NO_REVISION: i64 = -1;
 /// The newest version of the format.
 const NEWEST: u32 = 3;
 /// Hexadecimal digits of an MD5 digest.

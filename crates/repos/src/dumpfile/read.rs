@@ -15,8 +15,9 @@ use std::io::{BufRead, Read as _};
 
 use base::{Code, Error, NodeKind, PropChange, Result};
 
+use crate::config::shown;
 use crate::dumpfile::headers::{NodeHeaders, Record, RevisionHeaders, name};
-use crate::dumpfile::parse::{Raw, no_colon, strict_length, supported_version};
+use crate::dumpfile::parse::{Headers, Raw, no_colon, no_value, strict_length, supported_version};
 
 /// A stream being read. Once it failed it must not be used any more.
 pub struct Reader<R> {
@@ -54,6 +55,7 @@ struct Section {
 struct Old {
     /// A file has a text even if nothing is left for it.
     is_file: bool,
+    owner: Owner,
 }
 
 impl<R: BufRead> Reader<R> {
@@ -118,25 +120,30 @@ impl<R: BufRead> Reader<R> {
             self.end_props(section)?;
             return Ok(None);
         }
-        let line = self.prop_line()?;
+        let line = self.prop_line(unterminated)?;
         if line == b"PROPS-END" {
             self.end_props(self.content.props.unwrap_or(section))?;
             return Ok(None);
         }
-        if self.content.is_bare {
-            return Err(malformed());
-        }
         let change = match line.split_at_checked(2) {
             Some((b"K ", length)) => {
                 let name = self.prop_payload(length)?;
-                let line = self.prop_line()?;
+                let line = self.prop_line(premature_end)?;
                 let length = line.strip_prefix(b"V ").ok_or_else(malformed)?;
                 (prop_name(name)?, Some(self.prop_payload(length)?))
             }
             Some((b"D ", length)) if self.content.deletions => (prop_name(self.prop_payload(length)?)?, None),
             _ => return Err(malformed()),
         };
+        if self.content.is_bare {
+            return Err(malformed());
+        }
         Ok(Some(change))
+    }
+
+    /// True if properties of the current record are still to come, be it none.
+    pub fn has_props(&self) -> bool {
+        self.content.props.is_some()
     }
 
     /// Bytes of text that are left; `None` if the record has no text. What is left of the properties is skipped.
@@ -186,7 +193,7 @@ impl<R: BufRead> Reader<R> {
 
     /// Collects the headers of a record. It ends with an empty line, or with the stream.
     fn headers(&mut self, first: Vec<u8>) -> Result<Raw> {
-        let mut raw = Raw::default();
+        let mut headers = Headers::default();
         let mut line = first;
         loop {
             let Some(colon) = memchr::memchr(b':', &line) else {
@@ -195,14 +202,17 @@ impl<R: BufRead> Reader<R> {
             if line[..colon].contains(&0) {
                 return Err(no_colon(&line));
             }
+            if line.len() < colon + 2 {
+                return Err(no_value(&line[..colon]));
+            }
             // Two bytes are passed, whatever the second one is.
-            raw.set(&line[..colon], line.get(colon + 2..).unwrap_or_default())?;
+            headers.set(&line[..colon], line.get(colon + 2..).unwrap_or_default());
             if self.peek()?.is_none() {
-                return Ok(raw);
+                return headers.parse();
             }
             line = self.header_line()?;
             if line.is_empty() {
-                return Ok(raw);
+                return headers.parse();
             }
         }
     }
@@ -228,7 +238,7 @@ impl<R: BufRead> Reader<R> {
         }
         match raw.version {
             Some(version) => {
-                self.version = version;
+                self.version = supported_version(&version)?;
                 self.expect_content(&node, Owner::Stream)?;
                 Ok(None)
             }
@@ -258,14 +268,15 @@ impl<R: BufRead> Reader<R> {
         };
         if let Some(total) = total
             && self.version == 1
-            && owner == Owner::Node
+            && owner != Owner::Stream
             && props.is_none()
             && text.is_none()
         {
             self.content.props = Some(section(total));
             self.content.rest = 0;
             self.content.old = Some(Old {
-                is_file: headers.kind == Some(NodeKind::File),
+                is_file: owner == Owner::Node && headers.kind == Some(NodeKind::File),
+                owner,
             });
         }
         Ok(())
@@ -297,7 +308,14 @@ impl<R: BufRead> Reader<R> {
     fn end_props(&mut self, section: Section) -> Result<()> {
         self.content.props = None;
         if let Some(old) = self.content.old {
-            let left = section.announced.checked_sub(section.read).ok_or_else(too_much)?;
+            // A negative length is a huge one for the incumbent.
+            let left = section
+                .announced
+                .checked_sub(section.read)
+                .ok_or_else(premature_end)?;
+            if left > 0 && old.owner != Owner::Node {
+                return Err(malformed());
+            }
             self.content.text = (left > 0 || old.is_file).then_some(left);
         }
         Ok(())
@@ -310,14 +328,17 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    fn prop_line(&mut self) -> Result<Vec<u8>> {
+    /// A line of the property section; `end` is the error if the stream ends before or in it.
+    fn prop_line(&mut self, end: fn() -> Error) -> Result<Vec<u8>> {
         match self.line(PROP_LINE_LIMIT)? {
-            Line::Whole(line) => {
+            Line::Whole(mut line) => {
                 self.count(line.len() as u64 + 1);
+                // The incumbent's lines are C strings.
+                line.truncate(memchr::memchr(0, &line).unwrap_or(line.len()));
                 Ok(line)
             }
             Line::TooLong(_) => Err(malformed()),
-            Line::Cut | Line::End => Err(unterminated()),
+            Line::Cut | Line::End => Err(end()),
         }
     }
 
@@ -414,7 +435,7 @@ impl<R: BufRead> Reader<R> {
 }
 
 /// What a record is about.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     /// The stream: there is nothing that could have properties. The incumbent crashes on them.
     Stream,
@@ -451,9 +472,11 @@ fn fill(input: &mut impl BufRead) -> Result<&[u8]> {
 }
 
 fn bad_magic(line: &[u8]) -> Error {
+    // The incumbent's lines are C strings.
+    let line = line.split(|byte| *byte == 0).next().unwrap_or_default();
     Error::new(
         Code::STREAM_MALFORMED_DATA,
-        format!("Malformed dumpfile header '{}'", String::from_utf8_lossy(line)),
+        format!("Malformed dumpfile header '{}'", shown(line)),
     )
 }
 

@@ -110,8 +110,39 @@ fn malformed_records_have_the_incumbents_codes() {
     ] {
         assert_eq!(refused(format!("{START}{record}")), code, "{record}");
     }
-    let path = [START.as_bytes(), b"Node-path: a\xff\n\n"].concat();
-    assert_eq!(refused(path), Code::FS_PATH_SYNTAX);
+}
+
+/// Records that are skipped may have any path and any version of the format.
+#[test]
+fn values_are_refused_where_they_are_used() {
+    let stream = [
+        START.as_bytes(),
+        b"Node-path: a\xff\nSVN-fs-dump-format-version: 9\n\n",
+    ]
+    .concat();
+    let mut reader = Reader::open(&stream[..]).expect("because it starts well");
+    let Some(Record::Node(node)) = reader.next_record().expect("readable") else {
+        panic!("it is a node");
+    };
+    assert!(node.is_path_bad);
+    assert_eq!(node.path, "a?\\FF");
+}
+
+/// Of headers with the same name the last one alone is looked at.
+#[test]
+fn the_last_header_of_a_name_wins() {
+    let stream = format!(
+        "{START}Node-path: a\nText-content-md5: x\nNode-path: b\nText-content-md5: {}\n\n",
+        "0".repeat(32)
+    );
+    let mut reader = Reader::open(stream.as_bytes()).expect("because it starts well");
+    let Some(Record::Node(node)) = reader.next_record().expect("readable") else {
+        panic!("it is a node");
+    };
+    assert_eq!(
+        (&*node.path, node.has_bad_md5, node.content_md5),
+        ("b", false, None)
+    );
 }
 
 #[test]
@@ -198,7 +229,12 @@ fn what_is_not_read_is_skipped() {
 }
 
 fn node() -> impl Strategy<Value = NodeHeaders<'static>> {
-    let md5 = || proptest::option::of(any::<[u8; 16]>().prop_map(Md5));
+    let md5 = || {
+        proptest::option::of(any::<[u8; 16]>().prop_map(|mut md5| {
+            md5[0] |= 1;
+            Md5(md5)
+        }))
+    };
     let sha1 = || proptest::option::of(any::<[u8; 20]>().prop_map(Sha1));
     let kinds = proptest::option::of(prop_oneof![Just(NodeKind::File), Just(NodeKind::Dir)]);
     let actions = proptest::option::of(prop_oneof![
@@ -207,7 +243,7 @@ fn node() -> impl Strategy<Value = NodeHeaders<'static>> {
         Just(Action::Delete),
         Just(Action::Replace)
     ]);
-    let copyfrom = proptest::option::of((0u64..1 << 62, "[^\n\0]{0,20}"));
+    let copyfrom = proptest::option::of((0i64..1 << 62, "[^\n\0]{0,20}"));
     (
         ("[^\n\0]{0,20}", kinds, actions, copyfrom),
         (md5(), sha1(), any::<bool>(), any::<bool>()),
@@ -217,7 +253,7 @@ fn node() -> impl Strategy<Value = NodeHeaders<'static>> {
             path: path.into(),
             kind,
             action,
-            copyfrom: copyfrom.map(|(rev, path)| (Revnum(rev), path.into())),
+            copyfrom: copyfrom.map(|(rev, path)| (rev, path.into())),
             copy_source_md5: a.0,
             copy_source_sha1: a.1,
             prop_delta: a.2,

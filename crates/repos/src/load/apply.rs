@@ -18,7 +18,10 @@ impl Loader<'_> {
         reader: &mut Reader<R>,
         cancel: &Cancel,
     ) -> Result<()> {
-        let path = self.path(&node.path);
+        let path = match node.is_path_bad {
+            true => Err(not_utf8(&self.shown_path(&node.path))),
+            false => self.path(&node.path),
+        };
         let Some(action) = node.action else {
             let shown = path.as_ref().map_or(&*node.path, RelPath::as_str);
             return Err(Error::new(
@@ -26,17 +29,10 @@ impl Loader<'_> {
                 format!("Unrecognized node-action on node '{shown}'"),
             ));
         };
-        if node.has_bad_md5 {
-            let message = "Invalid character in hex checksum";
-            return Err(Error::new(Code::BAD_CHECKSUM_PARSE, message));
-        }
+        check_digests(node)?;
         let shown = match path {
             Ok(path) => path,
-            Err(error) => {
-                // Told as if it were a path: the incumbent finds out after.
-                self.tell(Event::Editing(node.path.trim_matches('/').to_owned()))?;
-                return Err(error);
-            }
+            Err(error) => return self.bad_path(node, action, error, reader),
         };
         self.flush_if_due()?;
         let path = absolute(&shown);
@@ -50,7 +46,7 @@ impl Loader<'_> {
                 self.add(node, &path)?;
             }
         }
-        if node.prop_length.is_some() || node.content_length.is_some() {
+        if reader.has_props() {
             self.props(node, &path, reader)?;
         }
         if reader.text_left()?.is_some() {
@@ -58,6 +54,42 @@ impl Loader<'_> {
         }
         reader.skip_content()?;
         self.tell(Event::Done)
+    }
+
+    /// A node whose path no node can have: it does not exist, and `error` says why it cannot be made.
+    fn bad_path<R: BufRead>(
+        &mut self,
+        node: &NodeHeaders<'_>,
+        action: Action,
+        error: Error,
+        reader: &mut Reader<R>,
+    ) -> Result<()> {
+        let path = self.shown_path(&node.path);
+        self.tell(Event::Editing(path.clone()))?;
+        match action {
+            Action::Add => Err(error),
+            // A change of nothing is not looked at.
+            Action::Change if !reader.has_props() && node.text_length.is_none() => {
+                reader.skip_content()?;
+                self.tell(Event::Done)
+            }
+            Action::Change | Action::Delete | Action::Replace => {
+                let message = format!(
+                    "File not found: transaction '{}', path '/{path}'",
+                    self.txn()?.name()
+                );
+                Err(Error::new(Code::FS_NOT_FOUND, message))
+            }
+        }
+    }
+
+    /// A path of the stream as it would be here.
+    pub(super) fn shown_path(&self, path: &str) -> String {
+        let path = path.trim_matches('/');
+        match self.options.parent_dir.is_empty() {
+            true => path.to_owned(),
+            false => format!("{}/{path}", self.options.parent_dir),
+        }
     }
 
     fn txn(&mut self) -> Result<&mut Txn> {
@@ -81,8 +113,16 @@ impl Loader<'_> {
                 format!("Relative source revision {moved} is not available in current repository"),
             )
         })?;
-        let source = self.path(source)?;
         let from = self.group.borrow().commits.fs().root(rev)?;
+        let source = match self.path(source) {
+            Ok(source) if !node.is_source_bad => source,
+            // No node has such a path.
+            _ => {
+                let path = self.shown_path(source);
+                let message = format!("File not found: revision {rev}, path '/{path}'");
+                return Err(Error::new(Code::FS_NOT_FOUND, message));
+            }
+        };
         if let Some(expected) = &node.copy_source_md5 {
             let actual = from.node(&absolute(&source))?.md5()?;
             if !expected.matches(&actual) {
@@ -106,25 +146,21 @@ impl Loader<'_> {
         path: &FsPath,
         reader: &mut Reader<R>,
     ) -> Result<()> {
-        let mut first = true;
-        loop {
-            let next = reader.next_prop()?;
-            if first && (next.is_some() || node.prop_length.is_some()) && !node.prop_delta {
-                self.remove_props(path)?;
-            }
-            first = false;
-            match next {
-                None => return Ok(()),
-                Some((name, None)) => self.txn()?.change_prop(path, &name, None)?,
-                Some((name, Some(value))) => {
-                    let value = {
-                        let told = &mut self.group.borrow_mut().told;
-                        prop::translate(&name, value, self.options, &self.numbers, told)?
-                    };
-                    self.txn()?.change_prop(path, &name, Some(&value))?;
-                }
-            }
+        if !node.prop_delta {
+            self.remove_props(path)?;
         }
+        while let Some((name, value)) = reader.next_prop()? {
+            let value = match value {
+                None => None,
+                Some(value) => {
+                    let told = &mut self.group.borrow_mut().told;
+                    let value = prop::translate(&name, value, self.options, &self.numbers, told)?;
+                    Some(value)
+                }
+            };
+            self.txn()?.change_prop(path, &name, value.as_deref())?;
+        }
+        Ok(())
     }
 
     /// A whole list follows: what it does not name goes.
@@ -192,6 +228,21 @@ impl Loader<'_> {
             _ => Ok(()),
         }
     }
+}
+
+/// Refuses MD5 digests that are none. The incumbent does so in revisions that are skipped, too.
+pub(super) fn check_digests(node: &NodeHeaders<'_>) -> Result<()> {
+    match node.has_bad_md5 {
+        true => {
+            let message = "Invalid character in hex checksum";
+            Err(Error::new(Code::BAD_CHECKSUM_PARSE, message))
+        }
+        false => Ok(()),
+    }
+}
+
+fn not_utf8(path: &str) -> Error {
+    Error::new(Code::FS_PATH_SYNTAX, format!("Path '{path}' is not in UTF-8"))
 }
 
 /// Bytes of text that are passed on at once.

@@ -185,8 +185,8 @@ struct Loader<'a> {
 enum Open {
     /// Revision 0, whose properties replace those of an empty repository's.
     Zero(Props),
-    /// It is not wanted.
-    Skipped,
+    /// It is not wanted. Its number in the stream.
+    Skipped(Revnum),
     /// It is being made.
     Loading(Box<Revision>),
 }
@@ -210,10 +210,10 @@ impl Loader<'_> {
                 }
                 Record::Node(node) => match &self.open {
                     None => return Err(malformed("Node record before any revision record")),
-                    Some(Open::Zero(_)) => {
+                    Some(Open::Zero(_) | Open::Skipped(Revnum::ZERO)) => {
                         return Err(malformed("Revision 0 must not contain node records"));
                     }
-                    Some(Open::Skipped) => {}
+                    Some(Open::Skipped(_)) => apply::check_digests(&node)?,
                     Some(Open::Loading(_)) => self.node(&node, &mut reader, cancel)?,
                 },
             }
@@ -263,7 +263,7 @@ impl Loader<'_> {
         let original = headers.rev;
         if !is_wanted(self.options.range, original) {
             self.tell(Event::Skipped { original })?;
-            self.open = Some(Open::Skipped);
+            self.open = Some(Open::Skipped(original));
             return Ok(());
         }
         if original == Revnum::ZERO {
@@ -299,7 +299,7 @@ impl Loader<'_> {
 
     fn end_revision(&mut self) -> Result<()> {
         match self.open.take() {
-            None | Some(Open::Skipped) => Ok(()),
+            None | Some(Open::Skipped(_)) => Ok(()),
             Some(Open::Zero(props)) => {
                 self.flush()?;
                 if self.repository.youngest()? != Revnum::ZERO {
@@ -361,10 +361,10 @@ impl Loader<'_> {
     /// A path of the stream as it is here.
     fn path(&self, text: &str) -> Result<RelPath> {
         let path = RelPath::canonicalize(text.trim_start_matches('/')).map_err(|_| {
-            let text = text.trim_start_matches('/');
+            let shown = self.shown_path(text);
             Error::new(
                 Code::FS_PATH_SYNTAX,
-                format!("Path '{text}' contains '.' or '..' element"),
+                format!("Path '{shown}' contains '.' or '..' element"),
             )
         })?;
         Ok(self.options.parent_dir.join(&path))

@@ -57,11 +57,14 @@ impl Renumbering {
     }
 
     /// The revision here that a copy of `rev` comes from. `Err` is a number that no revision has.
-    pub(super) fn source(&self, rev: Revnum) -> Result<Revnum, i128> {
-        match self.quirky.get(&rev) {
+    pub(super) fn source(&self, rev: i64) -> Result<Revnum, i128> {
+        let brought = u64::try_from(rev)
+            .ok()
+            .and_then(|rev| self.quirky.get(&Revnum(rev)));
+        match brought {
             Some(here) => Ok(*here),
             None => {
-                let moved = i128::from(rev.0) - self.offset();
+                let moved = i128::from(rev) - self.offset();
                 u64::try_from(moved).map(Revnum).map_err(|_| moved)
             }
         }

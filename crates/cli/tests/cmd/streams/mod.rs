@@ -1,0 +1,294 @@
+//! Mutated dump streams through `svnadmin load` and `load-revprops`, beside the incumbent: the same exit status, the same error,
+//! and the same dump of what was loaded, also of what was loaded before an error.
+//!
+//! The ordinary run is short. `STREAMS_SEEDS=1000..9000 TMPDIR=/dev/shm cargo test -p cli --test cmd mutated_streams` tries these
+//! seeds, one stream each, and counts what differs by kind before it fails.
+
+mod mutation;
+mod record;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use testkit::history::Random;
+use testkit::{Output, Side, Tool, normalize};
+
+use crate::random::{one_of, seeds};
+use mutation::mutated;
+
+#[test]
+fn mutated_streams_are_loaded_as_the_incumbent_loads_them() {
+    let bench = Bench::new();
+    let mut differences: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for seed in seeds("STREAMS_SEEDS", 0..100) {
+        if let Some((kind, report)) = bench.round(seed) {
+            println!("{kind}\n{report}");
+            differences.entry(kind).or_default().push(report);
+        }
+    }
+    let counts: Vec<String> = differences
+        .iter()
+        .map(|(kind, all)| format!("{} times {kind}", all.len()))
+        .collect();
+    let examples: String = differences
+        .values()
+        .filter_map(|all| all.first())
+        .cloned()
+        .collect();
+    assert!(differences.is_empty(), "{}\n{examples}", counts.join("\n"));
+}
+
+/// The repositories into which streams are loaded.
+struct Bench {
+    scratch: tempfile::TempDir,
+}
+
+/// A stream and how it is loaded.
+struct Case {
+    command: &'static str,
+    options: Vec<&'static str>,
+    template: &'static str,
+    stream: Vec<u8>,
+}
+
+/// What one side did.
+struct Loaded {
+    code: i32,
+    stdout: String,
+    stderr: String,
+    dump: Vec<u8>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let scratch = testkit::scratch();
+        let bench = Bench { scratch };
+        let empty = bench.path("empty");
+        Tool::new("svnadmin").arg("create").arg(&empty).ok();
+        let hook = empty.join("hooks/pre-commit");
+        let text =
+            "#!/bin/sh\nexec 2>&-\nsvnlook changed -t \"$2\" \"$1\" | grep -q refuse && exit 1\nexit 0\n";
+        fs::write(&hook, text).expect("because it is ours");
+        Tool::new("chmod").arg("755").arg(&hook).ok();
+        copy(&empty, &bench.path("used"));
+        let url = format!("file://{}/p", bench.path("used").display());
+        Tool::new("svn").args(["mkdir", "-q", "-m", "p", &url]).ok();
+        bench
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.scratch.path().join(name)
+    }
+
+    /// Loads a random stream with random options on both sides. Returns the kind of a difference and a report.
+    fn round(&self, seed: u64) -> Option<(String, String)> {
+        let mut random = Random::new(seed);
+        random.next();
+        let stream = mutated(&mut random);
+        let (command, options, template) = options(&mut random);
+        let case = Case {
+            command,
+            options,
+            template,
+            stream: stream.bytes,
+        };
+        let (theirs, ours) = (self.load(Side::Theirs, &case), self.load(Side::Ours, &case));
+        let kind = difference(&theirs, &ours, &case)?;
+        let report = format!(
+            "STREAMS_SEEDS={seed} {command} {:?} {:?}\n{}",
+            case.options,
+            stream.changes,
+            shown(&theirs, &ours)
+        );
+        Some((kind, report))
+    }
+
+    fn load(&self, side: Side, case: &Case) -> Loaded {
+        let repo = self.path("loaded");
+        copy(&self.path(case.template), &repo);
+        let tool = side.tool("svnadmin").arg(case.command).args(&case.options);
+        let output = tool.arg(&repo).stdin(&*case.stream).run();
+        let dump = Tool::new("svnadmin").args(["dump", "-q"]).arg(&repo).run();
+        fs::remove_dir_all(&repo).expect("because it is ours");
+        let text = |bytes: &[u8]| {
+            let text = String::from_utf8_lossy(bytes).replace(&*repo.to_string_lossy(), "REPO");
+            normalize::mask_uuids(&mask_transactions(&text))
+        };
+        Loaded {
+            code: output.code,
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+            dump: masked_dump(&dump, case.options.contains(&"--ignore-dates")),
+        }
+    }
+}
+
+/// The command, its options, and what it loads into.
+fn options(random: &mut Random) -> (&'static str, Vec<&'static str>, &'static str) {
+    let mut options = Vec::new();
+    let is_load = random.below(8) > 0;
+    let mut add = |random: &mut Random, one_in: usize, choices: &[&[&'static str]]| {
+        if random.below(one_in) == 0 {
+            options.extend_from_slice(one_of(random, choices));
+            return true;
+        }
+        false
+    };
+    add(random, 4, &[&["--bypass-prop-validation"]]);
+    add(random, 8, &[&["--normalize-props"]]);
+    add(random, 10, &[&["--force-uuid"]]);
+    add(random, 6, &[&["-q"]]);
+    let ranges: &[&[&str]] = &[
+        &["-r", "1"],
+        &["-r", "1:2"],
+        &["-r", "2:3"],
+        &["-r", "2:9"],
+        &["-r", "0"],
+        &["-r", "0:1"],
+        &["-r", "3"],
+    ];
+    add(random, 8, ranges);
+    if !is_load {
+        return ("load-revprops", options, one_of(random, &["empty", "used"]));
+    }
+    add(random, 10, &[&["--ignore-uuid"]]);
+    add(random, 10, &[&["--ignore-dates"]]);
+    add(random, 10, &[&["--use-pre-commit-hook"]]);
+    let parents: &[&[&str]] = &[
+        &["--parent-dir", "p"],
+        &["--parent-dir", "p"],
+        &["--parent-dir", "/p"],
+        &["--parent-dir", "nosuch"],
+    ];
+    let template = if add(random, 6, parents) { "used" } else { "empty" };
+    options.push("--no-flush-to-disk");
+    ("load", options, template)
+}
+
+/// What kind of difference there is that is no known one.
+fn difference(theirs: &Loaded, ours: &Loaded, case: &Case) -> Option<String> {
+    let first = |text: &str| {
+        text.lines()
+            .next()
+            .unwrap_or_default()
+            .chars()
+            .take(80)
+            .collect::<String>()
+    };
+    if ours.code == -1 || ours.stderr.contains("panicked") {
+        return Some(format!("ours died: {}", first(&ours.stderr)));
+    }
+    // Streams on which theirs dies are refused.
+    if theirs.code == -1 {
+        return (ours.code != 1).then(|| format!("theirs died, ours exits {}", ours.code));
+    }
+    if is_known(theirs, ours, case) {
+        return None;
+    }
+    let of_errors = || format!("{} | {}", first(&theirs.stderr), first(&ours.stderr));
+    if theirs.code != ours.code {
+        return Some(format!("exit {} and {}: {}", theirs.code, ours.code, of_errors()));
+    }
+    if theirs.stderr != ours.stderr {
+        return Some(format!("stderr: {}", of_errors()));
+    }
+    if theirs.dump != ours.dump {
+        return Some(format!("dump: {}", of_errors()));
+    }
+    (theirs.stdout != ours.stdout).then(|| "stdout".to_owned())
+}
+
+/// What `docs/KNOWN-DIFFERENCES.md` lists.
+fn is_known(theirs: &Loaded, ours: &Loaded, case: &Case) -> bool {
+    let is_refused = ours.code == 1;
+    // A revision's number that is none.
+    let number = is_refused && ours.stderr.contains("Could not convert '");
+    // A property whose name is not UTF-8.
+    let name = is_refused
+        && ours.stderr.contains("Dumpstream data appears to be malformed")
+        && case.stream.contains(&0xff);
+    // Theirs has set some properties of a revision before it refuses another.
+    let half = is_refused && case.command == "load-revprops" && theirs.stderr == ours.stderr;
+    number || name || half
+}
+
+fn shown(theirs: &Loaded, ours: &Loaded) -> String {
+    let mut text = String::new();
+    for (name, side) in [("theirs", theirs), ("ours", ours)] {
+        text.push_str(&format!(
+            "{name} exit {}: {}{}",
+            side.code, side.stderr, side.stdout
+        ));
+    }
+    if theirs.dump != ours.dump {
+        let equal = theirs
+            .dump
+            .iter()
+            .zip(&ours.dump)
+            .take_while(|(a, b)| a == b)
+            .count();
+        for (name, dump) in [("theirs", &theirs.dump), ("ours", &ours.dump)] {
+            let piece = &dump[equal.saturating_sub(80)..(equal + 80).min(dump.len())];
+            text.push_str(&format!(
+                "{name} dump, {} bytes: {}\n",
+                dump.len(),
+                piece.escape_ascii()
+            ));
+        }
+    }
+    text
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).expect("because it is ours");
+    for entry in fs::read_dir(from).expect("because it is ours") {
+        let entry = entry.expect("because it is ours");
+        let to = to.join(entry.file_name());
+        match entry.file_type().expect("because it is ours").is_dir() {
+            true => copy(&entry.path(), &to),
+            false => drop(fs::copy(entry.path(), &to).expect("because it is ours")),
+        }
+    }
+}
+
+/// Names of transactions count the failed ones.
+fn mask_transactions(text: &str) -> String {
+    let mut out = String::new();
+    for (at, part) in text.split('\'').enumerate() {
+        let is_name = at % 2 == 1
+            && part.split_once('-').is_some_and(|(base, number)| {
+                base.parse::<u64>().is_ok() && number.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            });
+        if at > 0 {
+            out.push('\'');
+        }
+        out.push_str(if is_name { "TXN" } else { part });
+    }
+    out
+}
+
+/// The dump, without dates that are the time of the test.
+fn masked_dump(dump: &Output, all_dates: bool) -> Vec<u8> {
+    if dump.code != 0 {
+        return dump.stderr.clone();
+    }
+    let mut out = dump.stdout.clone();
+    for (at, line) in lines(&dump.stdout) {
+        let is_date = line.len() == 27 && line.ends_with(b"Z") && line.starts_with(b"20");
+        if is_date && (all_dates || !line.starts_with(b"2020-01")) {
+            out[at..at + line.len()].fill(b'x');
+        }
+    }
+    out
+}
+
+/// Lines with their offsets.
+fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let mut at = 0;
+    bytes.split(|byte| *byte == b'\n').map(move |line| {
+        let start = at;
+        at += line.len() + 1;
+        (start, line)
+    })
+}
