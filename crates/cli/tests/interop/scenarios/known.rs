@@ -36,9 +36,13 @@ pub fn known(run: &Run, transport: Transport, [theirs, ours]: &[String; 2]) -> O
     if is_http && theirs.contains("Committed revision ") && is_refused(ours) {
         return Some(Known::End);
     }
-    // Of several texts that cannot be sent the client names the first in the order of a hash.
+    // Of several texts that cannot be sent the client names the first in the order of a hash, and says what is wrong with it.
     let is_not_sent = |said: &str| said.contains("While preparing '") && said.contains("E155011");
-    if is_not_sent(theirs) && is_not_sent(ours) && without_names(theirs) == without_names(ours) {
+    if is_not_sent(theirs) && is_not_sent(ours) {
+        return Some(Known::Words);
+    }
+    // So does theirs of several locks that are in the way of one operation.
+    if theirs.contains("E160037") && without_names(theirs) == without_names(ours) {
         return Some(Known::Words);
     }
     // The client ends itself while it sorts paths; which of two it complains of is its own hash's order.
