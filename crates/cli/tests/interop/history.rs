@@ -3,6 +3,7 @@
 use testkit::{Repo, Spec, Tool};
 
 use crate::pair::{Client, Pair};
+use crate::twins::Twins;
 
 fn rich() -> Pair {
     Pair::of(
@@ -194,4 +195,32 @@ pub fn merges(c: &mut Client) {
     c.svn_sorted(&["status", "wc"]);
     c.svn_sorted(&["propget", "-R", "svn:mergeinfo", "wc"]);
     c.note_tree("wc");
+}
+
+/// What a file's revision has merged is told by the mergeinfo at the same path before: of a file that was not there, nothing.
+#[test]
+fn merges_of_files_that_appear() {
+    let twins = Twins::greek();
+    twins.same(|c| {
+        c.lines(
+            r"
+            for i in 1 2 3 4; do echo text $i > t$i; done
+            mucc -m m mkdir d put t1 d/f put t2 src put t2 g
+            mucc -m m put t3 src
+            mucc -m m put t4 src
+            mucc -m m cp 4 d/f f1 propset svn:mergeinfo /src:3-4 f1; svn blame -g $U/f1
+            mucc -m m cp 4 d d2 propset svn:mergeinfo /src:3-4 d2/f; svn blame -g $U/d2/f
+            mucc -m m propset svn:mergeinfo /src:3-4 d/f; svn blame -g $U/d/f
+            mucc -m m cp 7 d/f f2 propset svn:mergeinfo /src:3 f2; svn blame -g $U/f2
+            mucc -m m rm g cp 4 d/f g propset svn:mergeinfo /src:3-4 g; svn blame -g $U/g
+            mucc -m m put t4 new propset svn:mergeinfo /src:3-4 new; svn blame -g $U/new
+            mucc -m m rm d2 cp 4 d d2 propset svn:mergeinfo /src:3-4 d2/f; svn blame -g $U/d2/f
+            mucc -m m rm new put t3 new propset svn:mergeinfo /src:3-4 new; svn blame -g $U/new
+            mucc -m m mkdir P put t1 P/f propset svn:mergeinfo /src:3 P; svn blame -g $U/P/f
+            mucc -m m rm P/f cp 7 d/f P/f propset svn:mergeinfo /src:3-4 P; svn blame -g $U/P/f
+            mucc -m m rm P cp 7 d P propset svn:mergeinfo /src:3 P; svn blame -g $U/P/f
+            mucc -m m put t3 P/f propset svn:mergeinfo /src:3-4 P; svn blame -g $U/P/f
+            ",
+        );
+    });
 }

@@ -1,7 +1,7 @@
 //! What one revision merged: the change of mergeinfo on some paths.
 
 use base::mergeinfo::{Inheritance as Match, Mergeinfo};
-use base::{FsPath, NodeKind, RelPath, Result, Revnum, props};
+use base::{Code, Error, FsPath, NodeKind, RelPath, Result, Revnum, props};
 use fsfs::{Change, ChangeKind, ChangedPath, Fs, Node, Root};
 
 use crate::history::previous_location;
@@ -32,25 +32,6 @@ impl MergedChanges {
 /// some node's mergeinfo, wherever that is, and only where something else was inherited before: copying a file below
 /// a directory with mergeinfo merges nothing.
 pub(crate) fn changes(fs: &Fs, rev: Revnum, paths: &[FsPath]) -> Result<MergedChanges> {
-    changes_where(fs, rev, paths, &|node, before| {
-        inherited_change(node, before, false)
-    })
-}
-
-/// What `rev` merged into the file `path`: as [`changes`], but what a file inherits does not count in the revision that
-/// copied it, or a folder above it, to where it is; elsewhere it counts even if nothing was inherited before.
-pub(crate) fn changes_of_file(fs: &Fs, rev: Revnum, path: &FsPath) -> Result<MergedChanges> {
-    let inherited = |node: &Node, before| match previous_location(node)? {
-        Some(copy) if copy.appeared == rev => Ok(None),
-        _ => inherited_change(node, before, true),
-    };
-    changes_where(fs, rev, std::slice::from_ref(path), &inherited)
-}
-
-/// How the mergeinfo that a node inherits changed since a revision; `None` if that does not count.
-type Inherited<'a> = dyn Fn(&Node, Revnum) -> Result<Option<(Mergeinfo, Mergeinfo)>> + 'a;
-
-fn changes_where(fs: &Fs, rev: Revnum, paths: &[FsPath], inherited: &Inherited<'_>) -> Result<MergedChanges> {
     let mut merged = MergedChanges::default();
     let Some(before) = rev.prev() else {
         return Ok(merged);
@@ -74,11 +55,54 @@ fn changes_where(fs: &Fs, rev: Revnum, paths: &[FsPath], inherited: &Inherited<'
         let Some(node) = root.try_node(path)? else {
             continue;
         };
-        if let Some((old, new)) = inherited(&node, before)? {
+        if let Some((old, new)) = inherited_change(&node, before, false)? {
             merged.take(&old, &new);
         }
     }
     Ok(merged)
+}
+
+/// What `rev` merged into the file `path`: as [`changes`], but against what was at the same path before, and nothing where nothing
+/// was there. What a file inherits does not count in the revision that copied it, or a folder above it, to where it is; elsewhere it
+/// counts even if nothing was inherited before.
+pub(crate) fn changes_of_file(fs: &Fs, rev: Revnum, path: &FsPath) -> Result<MergedChanges> {
+    let mut merged = MergedChanges::default();
+    let Some(before) = rev.prev() else {
+        return Ok(merged);
+    };
+    let Some(old) = there(fs, before, path)? else {
+        return Ok(merged);
+    };
+    let root = fs.root(rev)?;
+    let (mut is_own, mut is_any) = (false, false);
+    for change in fs.changed_paths(rev)?.iter().filter(may_change) {
+        let change = change.to_owned();
+        if explicit_change(&root, before, &change)?.is_some() {
+            is_any = true;
+            is_own |= change.path == *path;
+        }
+    }
+    let Some(node) = root.try_node(path)?.filter(|_| is_any) else {
+        return Ok(merged);
+    };
+    let is_copied = || Ok::<_, Error>(previous_location(&node)?.is_some_and(|copy| copy.appeared == rev));
+    let change = match is_own {
+        true => own_change(&node, Some(&old))?,
+        false if is_copied()? => None,
+        false => inherited_change(&node, before, true)?,
+    };
+    if let Some((old, new)) = change {
+        merged.take(&old, &new);
+    }
+    Ok(merged)
+}
+
+/// The node at a path, if there is one; below a file there is none.
+fn there(fs: &Fs, rev: Revnum, path: &FsPath) -> Result<Option<Node>> {
+    match fs.root(rev)?.try_node(path) {
+        Err(error) if error.code() == Code::FS_NOT_DIRECTORY => Ok(None),
+        found => found,
+    }
 }
 
 /// The mergeinfo that counts for a node, its own or what it inherits.
@@ -106,8 +130,13 @@ fn explicit_change(
             None => None,
         },
     };
+    own_change(&node, old_node.as_ref())
+}
+
+/// The mergeinfo of a node and of the one before it; `None` if it is the same.
+fn own_change(node: &Node, old_node: Option<&Node>) -> Result<Option<(Mergeinfo, Mergeinfo)>> {
     let new_value = node.prop(props::MERGEINFO)?;
-    let old_value = match &old_node {
+    let old_value = match old_node {
         Some(old) => old.prop(props::MERGEINFO)?,
         None => None,
     };
@@ -121,9 +150,9 @@ fn explicit_change(
     // A value that appears or goes hides or uncovers what is inherited.
     let new = match new {
         Some(new) => new,
-        None => effective(&node)?,
+        None => effective(node)?,
     };
-    let old = match (old, &old_node) {
+    let old = match (old, old_node) {
         (Some(old), _) => old,
         (None, Some(node)) => effective(node)?,
         (None, None) => Mergeinfo::new(),

@@ -70,9 +70,8 @@ impl<'a> Values<'a> {
         if depth == Depth::Immediates && node.is_dir() {
             let locks = repository.locks(node.path(), depth, &*self.visit.readable())?;
             self.locks = locks.into_iter().map(|lock| (lock.path.clone(), lock)).collect();
-        } else if !node.is_dir()
-            && let Some(lock) = repository.get_lock(node.path())?
-        {
+        // A directory of an older revision may have the path of a file that is locked now.
+        } else if let Some(lock) = repository.get_lock(node.path())? {
             self.locks.insert(lock.path.clone(), lock);
         }
         Ok(())
