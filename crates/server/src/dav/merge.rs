@@ -32,6 +32,10 @@ pub(super) fn merge(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     }
     let name = source_name(visit)?;
     let lock_tokens = lock_tokens(&base_path, &asked.locks)?;
+    if !lock_tokens.is_empty() && visit.user.is_none() {
+        let text = "Lock token(s) in request, but missing an user name";
+        return Err(Error::new(Code::FS_LOCK_OWNER_MISMATCH, text).into());
+    }
     let info = commit(visit, &name, &lock_tokens)?;
     // Names that cannot be changed now lead nowhere later, which does no harm.
     match &source {

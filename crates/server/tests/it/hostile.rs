@@ -378,6 +378,31 @@ fn bodies_of_a_mebibyte_are_taken_and_longer_ones_from_working_copies_alone() {
     assert_ne!(ask("REPORT", "/repo/!svn/me", &update), 413);
 }
 
+/// A limit of XML bodies that is larger than that of working copies' reports holds for those too.
+#[test]
+fn reports_of_working_copies_may_be_as_long_as_other_bodies() {
+    let site = Site::new(|plan, _| {
+        plan.options.limits.xml_body = 3 << 20;
+        plan.options.limits.update_body = 1 << 20;
+    });
+    let entries = "<S:entry rev=\"1\">trunk/xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx</S:entry>".repeat(36_000);
+    let update = format!(
+        "<S:update-report xmlns:S=\"svn:\"><S:src-path>/repo</S:src-path><S:entry rev=\"1\"></S:entry>{entries}</S:update-report>"
+    );
+    for (length, is_refused) in [(update.len(), false), (4 << 20, true)] {
+        assert!(length > 2 << 20);
+        let body = format!("{update}{}", " ".repeat(length - update.len()));
+        let mut client = site.connect();
+        client.send(request(
+            "REPORT",
+            "/repo/!svn/me",
+            &format!("Content-Length: {length}\r\n"),
+        ));
+        client.send(body);
+        assert_eq!(status_of(&client.rest()) == 413, is_refused, "{length}");
+    }
+}
+
 /// hyper drops a fragment and all behind it, and would have us answer for another resource.
 #[test]
 fn targets_with_fragments_are_refused() {

@@ -10,6 +10,7 @@ mod hashes;
 mod interleaved;
 mod live;
 mod login;
+mod long;
 mod mounted;
 mod moved;
 mod odd_paths;

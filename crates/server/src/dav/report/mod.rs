@@ -62,7 +62,8 @@ pub(super) fn report(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
 /// Begins to read the body.
 fn open(visit: &mut Visit<'_>) -> Result<Body, Fault> {
     let limits = visit.http.limits;
-    visit.request.body.limit(limits.update_body);
+    // Which report it is, is in the body. The other reports have the limit of XML bodies.
+    visit.request.body.limit(limits.longest_report());
     let body = std::mem::replace(&mut visit.request.body, RequestBody::empty());
     // They hold for each entry of a working copy's report, and for the whole of every other one.
     let limits = xml::Limits {

@@ -181,6 +181,14 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// The most bytes of a working copy's report; 0 is no limit.
+    pub(crate) fn longest_report(&self) -> u64 {
+        match self.update_body {
+            0 => 0,
+            bytes => bytes.max(self.xml_body),
+        }
+    }
+
     /// The limits of a document of so many bytes, or of one child of its root where children are read one by one: what it needs
     /// in memory is in proportion to its length.
     pub(crate) fn xml(&self, bytes: u64) -> xml::Limits {

@@ -1,0 +1,180 @@
+//! Requests that are about as long as Apache takes them (`LimitXMLRequestBody`, 1,000,000 bytes): ours answers the same. It
+//! refuses what is longer than its own limit, but for the report of a working copy.
+
+use testkit::server::Server;
+use testkit::stream::{Content, Kind, Stream};
+use testkit::{Side, Tool};
+
+use super::ask::{Answer, ask};
+
+/// The longest body that Apache takes.
+const THEIRS: usize = 1_000_000;
+
+/// The longest that ours takes.
+const OURS: usize = 1 << 20;
+
+const SPACES: &str = "xmlns:S=\"svn:\" xmlns:D=\"DAV:\"";
+
+/// A body of elements: the beginning, one of many, the end.
+struct Body(&'static str, &'static str, &'static str, &'static str);
+
+const BODIES: &[Body] = &[
+    Body(
+        "log-report",
+        "<S:start-revision>3</S:start-revision><S:end-revision>0</S:end-revision>",
+        "<S:path>a</S:path>",
+        "",
+    ),
+    Body(
+        "log-report",
+        "<S:start-revision>3</S:start-revision><S:end-revision>0</S:end-revision>",
+        "<S:revprop>p</S:revprop>",
+        "<S:path></S:path>",
+    ),
+    Body(
+        "mergeinfo-report",
+        "<S:revision>3</S:revision><S:inherit>inherited</S:inherit>",
+        "<S:path>b</S:path>",
+        "",
+    ),
+    Body(
+        "get-locations",
+        "<S:path>a</S:path><S:peg-revision>3</S:peg-revision>",
+        "<S:location-revision>2</S:location-revision>",
+        "",
+    ),
+    Body(
+        "list-report",
+        "<S:path></S:path><S:revision>3</S:revision><S:depth>infinity</S:depth><S:prop/>",
+        "<S:pattern>x</S:pattern>",
+        "",
+    ),
+    Body(
+        "update-report",
+        "<S:src-path>http://127.0.0.1/r</S:src-path><S:target-revision>3</S:target-revision>\
+         <S:depth>infinity</S:depth><S:entry rev=\"3\"></S:entry>",
+        "<S:missing>b</S:missing>",
+        "",
+    ),
+];
+
+impl Body {
+    /// About `length` bytes, no more.
+    fn of(&self, length: usize) -> String {
+        let Body(name, begin, one, end) = self;
+        let frame = format!("<S:{name} {SPACES}>{begin}{end}</S:{name}>").len();
+        let count = (length - frame) / one.len();
+        let filler = " ".repeat(length - frame - count * one.len());
+        format!(
+            "<S:{name} {SPACES}>{begin}{}{end}{filler}</S:{name}>",
+            one.repeat(count)
+        )
+    }
+}
+
+fn site(side: Side) -> (tempfile::TempDir, Server) {
+    let folder = testkit::scratch();
+    let path = folder.path().join("r");
+    let mut stream = Stream::new("9ad5d24c-3c33-4ad1-a9b2-5ea6b1ba7a04");
+    stream.rev("begin").file("a", "1\n").mkdirs(["b"]);
+    stream.rev("more").file("c", "2\n");
+    stream
+        .rev("merge")
+        .change(Kind::Dir, "b", Content::props(&[("svn:mergeinfo", b"/x:1-2")]));
+    Tool::new("svnadmin").arg("create").arg(&path).ok();
+    let load = Tool::new("svnadmin").args(["load", "-q"]).arg(&path);
+    load.stdin(stream.bytes()).ok();
+    let conf = path.join("conf/svnserve.conf");
+    std::fs::write(conf, "[general]\nanon-access = write\n").expect("because it is ours");
+    let server = Server::http(side, folder.path(), "", &[]);
+    (folder, server)
+}
+
+fn report(server: &Server, body: &Body, length: usize) -> Answer {
+    let target = match body.0 {
+        "update-report" => "/r/!svn/me",
+        _ => "/r/!svn/rvr/3/",
+    };
+    ask(server.port(), "REPORT", target, &[], &body.of(length))
+}
+
+#[test]
+fn long_reports_are_answered_as_apache_answers_them() {
+    let ((_ours, ours), (_theirs, theirs)) = (site(Side::Ours), site(Side::Theirs));
+    for body in BODIES {
+        let (our, their) = (report(&ours, body, THEIRS), report(&theirs, body, THEIRS));
+        let name = body.0;
+        assert_eq!(our.status, their.status, "{name}");
+        assert_eq!(our.status, 200, "{name}");
+        let (our, their) = (
+            String::from_utf8_lossy(&our.body),
+            String::from_utf8_lossy(&their.body),
+        );
+        // The answer to an update has texts.
+        if name != "update-report" {
+            // With theirs the properties of a revision come in any order, and mergeinfo for each time that a path is named.
+            let lines = |text: &str| {
+                let text = text
+                    .replace("<S:mergeinfo-item>", "\n<S:mergeinfo-item>")
+                    .replace("</S:mergeinfo-report>", "\n</S:mergeinfo-report>");
+                let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+                lines.sort();
+                lines.dedup();
+                lines
+            };
+            assert_eq!(lines(&our), lines(&their), "{name}");
+        }
+        assert_eq!(report(&theirs, body, THEIRS + 1).status, 413, "{name}");
+        assert_eq!(report(&ours, body, OURS).status, 200, "{name}");
+        let longer = if name == "update-report" { 200 } else { 413 };
+        assert_eq!(report(&ours, body, OURS + 1).status, longer, "{name}");
+    }
+}
+
+#[test]
+fn very_many_lock_tokens_are_read() {
+    let commit = |side, length: usize| {
+        let (_folder, server) = site(side);
+        let skel = [("Content-Type", "application/vnd.svn-skel")];
+        let begun = ask(server.port(), "POST", "/r/!svn/me", &skel, "( create-txn )");
+        let txn = begun.headers["svn-txn-name"][0].clone();
+        let made = ask(server.port(), "MKCOL", &format!("/r/!svn/txr/{txn}/new"), &[], "");
+        assert_eq!(made.status, 201);
+        let begin = format!(
+            "<D:merge {SPACES}><D:source><D:href>/r/!svn/txn/{txn}</D:href></D:source><D:no-auto-merge/><D:no-checkout/>\
+             <D:prop><D:checked-in/><D:version-name/></D:prop><S:lock-token-list>"
+        );
+        let end = "</S:lock-token-list></D:merge>";
+        let mut locks = String::new();
+        for number in 0.. {
+            let lock = format!(
+                "<S:lock><S:lock-path>f{number}</S:lock-path><S:lock-token>opaquelocktoken:{number}</S:lock-token></S:lock>"
+            );
+            if begin.len() + locks.len() + lock.len() + end.len() > length {
+                break;
+            }
+            locks += &lock;
+        }
+        let filler = " ".repeat(length - begin.len() - locks.len() - end.len());
+        let answer = ask(
+            server.port(),
+            "MERGE",
+            "/r/",
+            &[],
+            &format!("{begin}{locks}{end}{filler}"),
+        );
+        let youngest = Tool::new("svn")
+            .args(["info", "--show-item", "revision"])
+            .arg(format!("http://127.0.0.1:{}/r", server.port()))
+            .ok();
+        (answer.status, youngest.out().trim().to_owned())
+    };
+    // All of it is read: nobody has said a name.
+    let judged = (423, "3".to_owned());
+    let refused = (413, "3".to_owned());
+    assert_eq!(commit(Side::Theirs, THEIRS), judged);
+    assert_eq!(commit(Side::Ours, THEIRS), judged);
+    assert_eq!(commit(Side::Ours, OURS), judged);
+    assert_eq!(commit(Side::Theirs, THEIRS + 1), refused);
+    assert_eq!(commit(Side::Ours, OURS + 1), refused);
+}
