@@ -21,8 +21,11 @@ pub(super) struct NodePrinter<'p> {
     open: Vec<Dir>,
 }
 
+/// An open directory. It holds no path: the paths of all open directories of a deep tree would take memory that grows with the
+/// square of its depth.
 struct Dir {
-    path: FsPath,
+    /// Its name in the outer directory.
+    name: Box<str>,
     printed: bool,
     node: Looked,
     compared: Looked,
@@ -38,7 +41,15 @@ enum Looked {
     /// The entry of the same name in the outer directory's.
     InParent,
     Found(Node),
+    /// Found as an entry of the outer directory's, with a long path: it is forgotten when a directory further in is looked up.
+    Passing(Node),
 }
+
+/// Paths up to this length are held for each open directory, bytes.
+const SHORT: usize = 1 << 10;
+
+/// Of the directories with longer paths, the nodes of those at each so many levels are held.
+const STRIDE: usize = 256;
 
 /// Which of a directory's two nodes.
 #[derive(Clone, Copy)]
@@ -73,19 +84,28 @@ impl<'p> NodePrinter<'p> {
             let dir = self.open.get(from).ok_or_else(misdriven)?;
             match dir.looked(which) {
                 Looked::Nowhere => return Ok(None),
-                Looked::Found(node) => break node.clone(),
+                Looked::Found(node) | Looked::Passing(node) => break node.clone(),
                 Looked::At(root, path) => break root.node(path)?,
                 Looked::InParent => from = from.checked_sub(1).ok_or_else(misdriven)?,
             }
         };
-        *self.open[from].looked_mut(which) = Looked::Found(node.clone());
-        for dir in &mut self.open[from + 1..=depth] {
-            let name = dir.path.basename();
+        let start = self.open[from].looked_mut(which);
+        match start {
+            Looked::Passing(_) if from < depth => *start = Looked::InParent,
+            Looked::Passing(_) => {}
+            _ => *start = Looked::Found(node.clone()),
+        }
+        for (at, dir) in self.open.iter_mut().enumerate().take(depth + 1).skip(from + 1) {
+            let name = &*dir.name;
             node = match node.child(name)? {
                 Some(child) => child,
                 None => node.root().node(&node.path().join_str(name))?,
             };
-            *dir.looked_mut(which) = Looked::Found(node.clone());
+            if node.path().len() <= SHORT || at % STRIDE == 0 {
+                *dir.looked_mut(which) = Looked::Found(node.clone());
+            } else if at == depth {
+                *dir.looked_mut(which) = Looked::Passing(node.clone());
+            }
         }
         Ok(Some(node))
     }
@@ -164,7 +184,7 @@ impl Editor for NodePrinter<'_> {
         let rev = self.root.revision().and_then(Revnum::prev);
         let before = self.root.fs().root(rev.ok_or_else(misdriven)?)?;
         self.push(Dir {
-            path: FsPath::root(),
+            name: "".into(),
             printed: false,
             node: Looked::At(self.root.clone(), FsPath::root()),
             compared: Looked::At(before, FsPath::root()),
@@ -185,7 +205,7 @@ impl Editor for NodePrinter<'_> {
     ) -> Result<DirToken> {
         let source = self.added(path, parent, copyfrom)?;
         self.push(Dir {
-            path: FsPath::root().join(path),
+            name: path.basename().into(),
             printed: true,
             node: Looked::InParent,
             compared: match source {
@@ -204,7 +224,7 @@ impl Editor for NodePrinter<'_> {
     ) -> Result<DirToken> {
         self.dir(parent)?;
         self.push(Dir {
-            path: FsPath::root().join(path),
+            name: path.basename().into(),
             printed: false,
             node: Looked::InParent,
             compared: Looked::InParent,
@@ -220,7 +240,7 @@ impl Editor for NodePrinter<'_> {
         let node = self.looked_up(depth, Which::New)?.ok_or_else(misdriven)?;
         let compared = self.looked_up(depth, Which::Compared)?;
         self.records.node(&Change {
-            path: &self.open[depth].path,
+            path: node.path(),
             action: Action::Change,
             node: &node,
             compared: compared.as_ref(),
