@@ -308,11 +308,8 @@ impl<R: BufRead> Reader<R> {
     fn end_props(&mut self, section: Section) -> Result<()> {
         self.content.props = None;
         if let Some(old) = self.content.old {
-            // A negative length is a huge one for the incumbent.
-            let left = section
-                .announced
-                .checked_sub(section.read)
-                .ok_or_else(premature_end)?;
+            // A negative length is a huge one for the incumbent: the stream ends before the text.
+            let left = section.announced.wrapping_sub(section.read);
             if left > 0 && old.owner != Owner::Node {
                 return Err(malformed());
             }
@@ -403,7 +400,7 @@ impl<R: BufRead> Reader<R> {
         loop {
             let ahead = fill(&mut self.input)?;
             if ahead.is_empty() {
-                return Ok(());
+                return Err(premature_end());
             }
             let (length, found) = match memchr::memchr(b'\n', ahead) {
                 Some(at) => (at + 1, true),

@@ -267,10 +267,7 @@ impl Loader<'_> {
             return Ok(());
         }
         if original == Revnum::ZERO {
-            let mut props = self.revision_props(reader)?;
-            if self.options.ignore_dates {
-                props.remove(props::DATE);
-            }
+            let props = self.revision_props(reader)?;
             self.open = Some(Open::Zero(props));
             return Ok(());
         }
@@ -294,6 +291,13 @@ impl Loader<'_> {
             props.insert(name, value);
         }
         reader.skip_content()?;
+        if self.options.ignore_dates {
+            props.remove(props::DATE);
+        }
+        // The incumbent's dates are C strings.
+        if let Some(date) = props.get_mut(props::DATE) {
+            date.truncate(memchr::memchr(0, date).unwrap_or(date.len()));
+        }
         Ok(props)
     }
 
@@ -386,11 +390,11 @@ fn malformed(what: &str) -> Error {
     )
 }
 
-/// True for 32 hexadecimal digits in five groups.
+/// True for 36 hexadecimal digits, of which those between the five groups may be dashes: what the incumbent's library takes.
 pub fn is_uuid(text: &str) -> bool {
     text.len() == 36
         && text.bytes().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => byte == b'-',
+            8 | 13 | 18 | 23 => byte == b'-' || byte.is_ascii_hexdigit(),
             _ => byte.is_ascii_hexdigit(),
         })
 }

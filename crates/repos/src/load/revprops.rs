@@ -58,6 +58,8 @@ fn set(
     let Some((rev, props)) = revision else {
         return Ok(());
     };
+    // A revision that is not there is refused first.
+    repository.fs().revprops(rev)?;
     if options.validate_props {
         let mut all = props.iter();
         all.try_for_each(|(name, value)| prop::validate(name, value))?;

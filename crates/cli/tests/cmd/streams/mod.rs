@@ -209,8 +209,15 @@ fn is_known(theirs: &Loaded, ours: &Loaded, case: &Case) -> bool {
         && ours.stderr.contains("Dumpstream data appears to be malformed")
         && case.stream.contains(&0xff);
     // Theirs has set some properties of a revision before it refuses another.
-    let half = is_refused && case.command == "load-revprops" && theirs.stderr == ours.stderr;
-    number || name || half
+    let zero_alone = |side: &Loaded| !side.dump.windows(18).any(|piece| piece == b"Revision-number: 1");
+    let is_partial = case.command == "load-revprops" || (zero_alone(theirs) && zero_alone(ours));
+    let half = is_refused && is_partial && theirs.stderr == ours.stderr;
+    // A text of a revision.
+    let text = is_refused
+        && theirs.code == 1
+        && case.command == "load-revprops"
+        && ours.stderr.contains("Dumpstream data appears to be malformed");
+    number || name || half || text
 }
 
 fn shown(theirs: &Loaded, ours: &Loaded) -> String {
