@@ -10,6 +10,7 @@ use crate::cache::{Cache, Instance, SharedInstance};
 use crate::conf::FsConf;
 use crate::disk::{Disk, DiskDir, RealDisk, is_missing, read_replaced};
 use crate::format::fs_format::{FormatError, FsFormat};
+use crate::format::short_line;
 use crate::layout::Layout;
 use crate::rep::write::UnsharedRows;
 use crate::rep_cache::KeptRepCache;
@@ -99,10 +100,7 @@ impl Fs {
         check_fs_type(&*disk, db)?;
         let format = read_format(&*disk, db)?;
         let layout = Layout::new(db, format);
-        let ids = read_replaced(&*disk, &layout.file("uuid"))?;
-        let ids = String::from_utf8_lossy(&ids);
-        let mut ids = ids.lines();
-        let uuid = ids.next().unwrap_or_default().to_owned();
+        let (uuid, instance_id) = read_ids(&*disk, &layout.file("uuid"), &format)?;
         // Two repositories with the same UUIDs (a plain copy of all files) are told apart by path; one that replaced
         // another at the same path by the identity of its format file.
         let identity = disk
@@ -110,8 +108,7 @@ impl Fs {
             .or_else(|_| disk.metadata(&layout.file("uuid")));
         let identity = identity.map(|meta| (meta.identity, meta.modified)).ok();
         let name = format!(
-            "{uuid}\n{:?}\n{}\n{identity:?}\n{format:?}",
-            ids.next(),
+            "{uuid}\n{instance_id:?}\n{}\n{identity:?}\n{format:?}",
             db.display()
         );
         let fs = Fs(Arc::new(FsInner {
@@ -184,7 +181,8 @@ impl Fs {
         let path = self.layout().file("current");
         let before = self.disk().metadata(&path).ok();
         let text = read_replaced(self.disk(), &path)?;
-        let rev = self.youngest_in(&text)?;
+        // Formats 1 and 2 have counters behind the number.
+        let rev = short_line::leading_revision(&text)?;
         if rev.0 != seen || self.is_other_current(before) {
             self.compare_revisions(Revnum(seen), rev, before);
         }
@@ -199,16 +197,6 @@ impl Fs {
             .cache
             .renew_instance(&self.0.instance_name, self.instance());
         self.0.instance.store(fresh);
-    }
-
-    /// The revision that the text of `current` names.
-    pub(crate) fn youngest_in(&self, text: &[u8]) -> Result<Revnum> {
-        // Formats 1 and 2 keep counters behind the number.
-        let end = text
-            .iter()
-            .position(|b| !b.is_ascii_digit())
-            .unwrap_or(text.len());
-        Revnum::parse(&text[..end]).ok_or_else(|| corrupt_number(&self.layout().file("current")))
     }
 
     /// The youngest revision that we know of, without asking the disk.
@@ -322,8 +310,8 @@ impl Fs {
         }
         let path = self.layout().file("min-unpacked-rev");
         let text = read_replaced(self.disk(), &path)?;
-        let rev =
-            Revnum::parse(text.strip_suffix(b"\n").unwrap_or(&text)).ok_or_else(|| corrupt_number(&path))?;
+        let line = short_line::first_line(&text, short_line::LIMIT, &path)?;
+        let rev = short_line::leading_revision(line)?;
         if self.format().shard_size == 0 && rev.0 != 0 {
             return Err(Error::new(
                 Code::FS_CORRUPT,
@@ -419,7 +407,7 @@ fn check_fs_type(disk: &dyn Disk, db: &Path) -> Result<()> {
         Err(e) if is_missing(&Error::io("", &path, &e)) => b"bdb\n".to_vec(),
         Err(e) => return Err(Error::io("Can't open file", &path, &e)),
     };
-    match text.trim_ascii_end() {
+    match short_line::first_line(&text, short_line::LIMIT, &path)? {
         b"fsfs" => Ok(()),
         other => Err(Error::new(
             Code::FS_UNKNOWN_FS_TYPE,
@@ -477,9 +465,15 @@ fn first_line_fault(path: &Path, line: &str) -> String {
     }
 }
 
-fn corrupt_number(path: &Path) -> Error {
-    Error::new(
-        Code::REVNUM_PARSE_FAILURE,
-        format!("File '{}' holds no revision number", path.display()),
-    )
+/// The UUID, and the ID that tells copies of a repository apart, which newer formats have.
+fn read_ids(disk: &dyn Disk, path: &Path, format: &FsFormat) -> Result<(String, Option<String>)> {
+    let text = read_replaced(disk, path)?;
+    let line = |text| short_line::first_line(text, short_line::UUID_LIMIT, path);
+    let shown = |line| String::from_utf8_lossy(line).into_owned();
+    let uuid = line(&text)?;
+    let instance_id = match format.has_instance_id() {
+        true => Some(shown(line(&text[uuid.len() + 1..])?)),
+        false => None,
+    };
+    Ok((shown(uuid), instance_id))
 }

@@ -64,6 +64,11 @@ impl RepCache {
     }
 
     fn open_existing(path: &Path) -> Result<RepCache> {
+        // SQLite would wait for the other end of a FIFO.
+        if std::fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
+            let message = "sqlite[S14]: unable to open database file";
+            return Err(Error::new(Code::SQLITE_ERROR, message));
+        }
         // Read-write where that is possible: only so can SQLite roll back what a crashed writer left.
         let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_WRITE)

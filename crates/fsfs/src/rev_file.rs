@@ -130,7 +130,8 @@ impl Fs {
         };
         let rev_count = if is_packed { self.format().shard_size } else { 1 };
         let addressing = if logical {
-            let footer = Footer::parse(bytes.tail(), bytes.len()).map_err(|e| footer_error(e, &bytes))?;
+            let footer = Footer::parse(bytes.tail(), bytes.len());
+            let footer = footer.map_err(|e| footer_error(e, first_rev, &bytes))?;
             Addressing::Logical(Box::new(Indexes {
                 footer,
                 l2p: OnceLock::new(),
@@ -335,7 +336,10 @@ impl RevFile {
         }
         let expect = self.p2l_expect(indexes);
         let header = self.grow(indexes.footer.p2l_offset, indexes.footer.footer_offset, |bytes| {
-            P2lHeader::parse(bytes, expect).map_err(|e| in_file(e, &self.bytes))
+            P2lHeader::parse(bytes, expect).map_err(|e| match e {
+                p2l::P2lError::Prefix => e.into(),
+                _ => in_file(e, &self.bytes),
+            })
         })?;
         Ok(indexes.p2l.get_or_init(|| header))
     }
@@ -405,7 +409,10 @@ impl RevFile {
             index_len: end - start,
         };
         let header = self.grow(start, end, |bytes| {
-            L2pHeader::parse(bytes, expect).map_err(|e| in_file(e, &self.bytes))
+            L2pHeader::parse(bytes, expect).map_err(|e| match e {
+                l2p::L2pError::Prefix => e.into(),
+                _ => in_file(e, &self.bytes),
+            })
         })?;
         Ok(indexes.l2p.get_or_init(|| header))
     }
@@ -480,13 +487,19 @@ fn in_file(e: impl Into<Error>, file: &OpenFile) -> Error {
 }
 
 /// A footer that would begin before its file is an offset that no file has; the incumbent leaves finding that to the system.
-fn footer_error(e: FooterError, file: &OpenFile) -> Error {
+fn footer_error(e: FooterError, first_rev: Revnum, file: &OpenFile) -> Error {
     match e {
         FooterError::Length => {
             let invalid = io::Error::from_raw_os_error(EINVAL);
             Error::io("Can't set position pointer in file", file.path(), &invalid)
         }
-        e => in_file(e, file),
+        FooterError::L2pOffset => Error::new(e.code(), format!("Invalid L2P offset in r{first_rev} footer")),
+        FooterError::P2lOffset => Error::new(e.code(), format!("Invalid P2L offset in r{first_rev} footer")),
+        FooterError::Missing => Error::new(e.code(), format!("Invalid r{first_rev} footer")),
+        FooterError::L2pChecksum | FooterError::P2lChecksum => {
+            Error::new(e.code(), "Invalid character in hex checksum")
+        }
+        FooterError::Order | FooterError::Extra => in_file(e, file),
     }
 }
 

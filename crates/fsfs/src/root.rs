@@ -17,7 +17,7 @@ use crate::format::changes::{self, ChangedPath, ChangesError, RawChange};
 use crate::format::dir::{self, DirEntry};
 use crate::format::fold;
 use crate::format::id::{IdPart, NodeRevId, Tail, TxnId};
-use crate::format::noderev::{MAX_NODEREV, NodeRev};
+use crate::format::noderev::{MAX_NODEREV, NodeRev, NodeRevError};
 use crate::format::rep_line::RepPlace;
 use crate::fs::Fs;
 use crate::node::Node;
@@ -311,7 +311,7 @@ impl Fs {
     /// The node-revision that an ID names.
     pub(crate) fn noderev(&self, id: &NodeRevId) -> Result<Arc<NodeRev>> {
         match id.tail {
-            Tail::Rev(rev, item) => self.committed_noderev(rev, item, || id.to_string()),
+            Tail::Rev(rev, item) => self.committed_noderev(rev, item, |e| e.of(&id.to_string())),
             Tail::Txn(txn) => self.txn_noderev(txn, id.node, id.copy),
         }
     }
@@ -324,7 +324,12 @@ impl Fs {
             return Ok(noderev);
         }
         let item = self.with_rev_file(rev, |file| file.root_item(rev))?;
-        let noderev = self.committed_noderev(rev, item, || format!("0.0.r{rev}/{item}"))?;
+        let is_logical = self.format().logical;
+        let noderev = self.committed_noderev(rev, item, |e| match e {
+            // With physical addressing the incumbent reads the ID where the trailer says, and then the node-revision of it.
+            NodeRevError::Header | NodeRevError::Id if !is_logical => e.into(),
+            _ => e.of(&format!("0.0.r{rev}/{item}")),
+        })?;
         if noderev.kind != NodeKind::Dir {
             return Err(Error::new(
                 Code::FS_CORRUPT,
@@ -335,8 +340,13 @@ impl Fs {
         Ok(noderev)
     }
 
-    /// Reads a node-revision; `id` names it in errors.
-    fn committed_noderev(&self, rev: Revnum, item: u64, id: impl Fn() -> String) -> Result<Arc<NodeRev>> {
+    /// Reads a node-revision; `failed` makes the error if it cannot be parsed.
+    fn committed_noderev(
+        &self,
+        rev: Revnum,
+        item: u64,
+        failed: impl Fn(NodeRevError) -> Error,
+    ) -> Result<Arc<NodeRev>> {
         let key = Key::new::<Arc<NodeRev>>(self.instance(), rev.0, item);
         if let Some(noderev) = self.cache().get(&key) {
             return Ok(noderev);
@@ -345,7 +355,7 @@ impl Fs {
         let noderev = self.with_rev_file(rev, |file| {
             let start = file.item_offset(self.cache(), rev, item)?;
             let parse = |bytes: &[u8]| {
-                let parsed = NodeRev::parse(bytes).map_err(|e| e.of(&id()))?;
+                let parsed = NodeRev::parse(bytes).map_err(&failed)?;
                 Ok(parsed.map(|(noderev, _)| noderev))
             };
             file.bytes()

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod configuration;
+mod damage;
 mod loading;
 mod mergeinfo;
 mod ordinary_user;

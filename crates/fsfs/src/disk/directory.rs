@@ -27,7 +27,12 @@ impl Directory {
 
     fn file(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        let fd = again(|| rustix::fs::openat(&self.0, name, flags, Mode::empty()))?;
+        // As `open_to_read`.
+        let open = |flags| again(|| rustix::fs::openat(&self.0, name, flags, Mode::empty()));
+        let fd = match open(flags | OFlags::NONBLOCK) {
+            Err(Errno::AGAIN) => open(flags)?,
+            opened => opened?,
+        };
         Ok(File::from(fd))
     }
 }

@@ -10,10 +10,10 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 #[cfg(target_os = "linux")]
 use std::num::NonZeroU64;
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt as _};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,11 +21,24 @@ use std::time::Duration;
 use rustix::buffer::spare_capacity;
 #[cfg(target_os = "linux")]
 use rustix::fs::Advice;
-use rustix::fs::{FlockOperation, SeekFrom};
+use rustix::fs::{FlockOperation, OFlags, SeekFrom};
 use rustix::io::Errno;
 
 use super::directory::Directory;
 use super::{Create, Disk, DiskDir, DiskFile, DiskLock, DiskWriter, FileMeta};
+
+/// Opens a file of a repository for reading. A FIFO in its place looks like an empty file: nothing waits for its other end.
+///
+/// # Errors
+/// Whatever the system says.
+pub fn open_to_read(path: &Path) -> io::Result<File> {
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        // Another process holds a lease on the file and is asked to give it up.
+        Err(e) if e.kind() == io::ErrorKind::WouldBlock => File::open(path),
+        opened => opened,
+    }
+}
 
 /// The machine itself.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,11 +52,13 @@ macro_rules! machine {
     ($($disk:ident syncs $syncs:literal;)*) => {$(
         impl Disk for $disk {
             fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-                Ok(Arc::new(File::open(path)?))
+                Ok(Arc::new(open_to_read(path)?))
             }
 
             fn read_small(&self, path: &Path) -> io::Result<Vec<u8>> {
-                fs::read(path)
+                let mut bytes = Vec::new();
+                open_to_read(path)?.read_to_end(&mut bytes)?;
+                Ok(bytes)
             }
 
             fn list(&self, path: &Path) -> io::Result<Vec<OsString>> {
@@ -99,6 +114,11 @@ macro_rules! machine {
 
             fn copy(&self, from: &Path, to: &Path) -> io::Result<()> {
                 // The system may do it without handing us the bytes.
+                let kind = fs::metadata(from)?.file_type();
+                if !kind.is_file() && !kind.is_dir() {
+                    // The system's copy would wait for the other end of a FIFO.
+                    return Err(Errno::INVAL.into());
+                }
                 fs::copy(from, to).map(drop)
             }
 

@@ -115,6 +115,11 @@ impl FsFormat {
         self.number >= 4
     }
 
+    /// The file `uuid` has a second line.
+    pub(crate) fn has_instance_id(&self) -> bool {
+        self.number >= 7
+    }
+
     /// Packed shards hold their revision properties packed too.
     pub(crate) fn has_packed_revprops(&self) -> bool {
         self.number >= 6

@@ -11,7 +11,7 @@ use super::number::{push_int, push_uint, take_int, take_uint};
 decode_error! {
     /// Why an L2P index is not usable.
     L2pError {
-        Prefix => FS_INDEX_CORRUPTION, "Index data does not start with the L2P prefix";
+        Prefix => FS_INDEX_CORRUPTION, "Index stream header prefix mismatch.";
         Truncated => FS_INDEX_CORRUPTION, "L2P index data ends early";
         FirstRevision => FS_INDEX_CORRUPTION, "Index rev / pack file revision numbers do not match";
         PageSize => FS_INDEX_CORRUPTION, "L2P index page size is not a power of two";

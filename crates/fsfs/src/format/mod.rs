@@ -26,6 +26,7 @@ pub(crate) mod rep_header;
 pub(crate) mod rep_line;
 pub(crate) mod rev_trailer;
 pub(crate) mod revprops_pack;
+pub(crate) mod short_line;
 
 /// Declares a decoder's error enum: each variant with its Subversion number and text.
 macro_rules! decode_error {

@@ -12,7 +12,7 @@ use super::number::{push_int, push_uint, take_int, take_uint};
 decode_error! {
     /// Why a P2L index is not usable.
     P2lError {
-        Prefix => FS_INDEX_CORRUPTION, "Index data does not start with the P2L prefix";
+        Prefix => FS_INDEX_CORRUPTION, "Index stream header prefix mismatch.";
         Truncated => FS_INDEX_CORRUPTION, "P2L index data ends early";
         FirstRevision => FS_INDEX_CORRUPTION, "Index rev / pack file revision numbers do not match";
         FileSize => FS_INDEX_CORRUPTION, "Index offset and rev / pack file size do not match";

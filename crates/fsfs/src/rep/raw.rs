@@ -33,6 +33,14 @@ impl RawContent {
         }
     }
 
+    /// Reads the header.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT`, and what reading a file may say.
+    pub(crate) fn open(&mut self) -> Result<()> {
+        self.chain.top().map(drop)
+    }
+
     /// The next chunk; `None` at the end.
     ///
     /// # Errors

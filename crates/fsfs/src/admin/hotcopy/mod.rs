@@ -19,6 +19,7 @@ use super::identity::new_uuid;
 use super::pipeline::{cores, ordered};
 use crate::cache::Cache;
 use crate::disk::{ATTEMPTS, Create, is_missing, read_replaced, write_atomic};
+use crate::format::short_line::leading_revision;
 use crate::fs::Fs;
 use crate::layout::Layout;
 use crate::rep_cache::RepCache;
@@ -203,7 +204,7 @@ impl Hotcopy<'_> {
             .file_if_there(&self.src.layout().file("fsfs.conf"), &self.dst.file("fsfs.conf"))?;
         // Revisions that are added from here on wait for the next copy.
         let current = read_replaced(disk, &self.src.layout().file("current"))?;
-        let youngest = self.src.youngest_in(&current)?;
+        let youngest = leading_revision(&current)?;
         let mut attempt = 1;
         let again = Copier {
             disk,
@@ -335,7 +336,7 @@ impl Hotcopy<'_> {
     /// The youngest revision of the destination before this copy.
     fn old_youngest(&self) -> Revnum {
         let text = read_replaced(self.copier.disk, &self.dst.file("current"));
-        let rev = text.ok().and_then(|text| self.src.youngest_in(&text).ok());
+        let rev = text.ok().and_then(|text| leading_revision(&text).ok());
         rev.unwrap_or(Revnum::ZERO)
     }
 
@@ -374,7 +375,7 @@ impl Hotcopy<'_> {
         // Rows of revisions that came after the copied ones would make commits to the copy fail.
         let current = read_replaced(self.copier.disk, &self.dst.file("current"))?;
         match RepCache::open(&to)? {
-            Some(mut rows) => rows.delete_younger(self.src.youngest_in(&current)?),
+            Some(mut rows) => rows.delete_younger(leading_revision(&current)?),
             None => Ok(()),
         }
     }

@@ -367,7 +367,9 @@ impl<'s, 'a> Texts<'s, 'a> {
         let address = RepAddress::of(rep, None)?;
         // A base that will be asked for again, but never one that fills the cache alone.
         let keep = matches!(rep.size(), RepSize::Known(size) if self.shared.fs.cache().has_room_for(size));
-        Ok(RawContent::new(self.shared.fs, address, rep.length, keep))
+        let mut content = RawContent::new(self.shared.fs, address, rep.length, keep);
+        content.open().map_err(|e| corrupt_rep(self.shared.fs, rep, e))?;
+        Ok(content)
     }
 
     fn wait(&mut self, rep: &Rep, asker: Asker, bytes: Arc<Vec<u8>>) -> Result<()> {
@@ -401,6 +403,16 @@ fn name(rep: &Rep) -> Option<u128> {
         field.copy_from_slice(&number.to_le_bytes());
     }
     Some(u128::from_le_bytes(Md5::of(&bytes).0))
+}
+
+/// Names the representation whose beginning is damaged.
+pub(super) fn corrupt_rep(fs: &Fs, rep: &Rep, error: Error) -> Error {
+    if error.code() != Code::FS_CORRUPT {
+        return error;
+    }
+    let mut line = String::new();
+    rep.encode(&mut line, fs.format().number >= 8);
+    error.context(format!("Corrupt representation '{line}'"))
 }
 
 fn check_length(rep: &Rep, length: u64) -> Result<()> {

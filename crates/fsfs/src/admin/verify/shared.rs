@@ -1,9 +1,13 @@
 //! The rep-cache database against the revisions that it names.
 
+use base::checksum::Md5;
 use base::{Result, Revnum};
 
+use super::content::corrupt_rep;
+use crate::format::id::TxnId;
+use crate::format::rep_line::{Rep, RepPlace, Uniquifier};
 use crate::fs::Fs;
-use crate::rep_cache::RepCache;
+use crate::rep_cache::{RepCache, RepCacheRow};
 
 /// Checks that no row is younger than the filesystem (if the run begins at revision 0) and that each row of the revisions `first`
 /// to `last` names a stored content.
@@ -16,5 +20,29 @@ pub(super) fn check(fs: &Fs, cache: &RepCache, first: Revnum, last: Revnum) -> R
     {
         fs.check_rev(max)?;
     }
-    cache.for_each(first, last, &mut |row| fs.check_rep(row.rev, row.item))
+    cache.for_each(first, last, &mut |row| {
+        let checked = fs.check_rep(row.rev, row.item);
+        checked.map_err(|e| match fs.format().logical {
+            true => e,
+            false => corrupt_rep(fs, &rep(&row), e),
+        })
+    })
+}
+
+/// The row as a representation: what it does not hold is zero.
+fn rep(row: &RepCacheRow) -> Rep {
+    Rep {
+        place: RepPlace::Rev(row.rev, row.item),
+        length: row.length,
+        expanded: row.expanded,
+        md5: Md5([0; 16]),
+        sha1: Some(row.sha1),
+        uniquifier: Some(Uniquifier {
+            txn: TxnId {
+                base: Revnum::ZERO,
+                number: 0,
+            },
+            number: 0,
+        }),
+    }
 }
