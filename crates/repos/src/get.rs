@@ -11,6 +11,15 @@ use fsfs::{Node, TextReader};
 use crate::access::{Readable, Subtree};
 use crate::repo::Repository;
 
+/// The first entries of a directory.
+#[derive(Clone, Debug)]
+pub struct FirstEntries {
+    /// Names and what they stand for, directories first.
+    pub entries: Vec<(Box<str>, Dirent)>,
+    /// How many more there are.
+    pub left_out: usize,
+}
+
 /// Which fields of a [`Dirent`] are wanted; the others keep their defaults and cost nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirentFields {
@@ -205,8 +214,8 @@ impl Repository {
         Ok(found)
     }
 
-    /// The readable entries of the directory at `path`, directories first, each kind sorted by name: at most `most`, and how
-    /// many more there are. What is left out is not read.
+    /// The readable entries of the directory at `path`, directories first, each kind sorted by name: at most `most`. What is
+    /// left out is not read.
     ///
     /// # Errors
     /// As of [`Repository::directory`].
@@ -217,7 +226,7 @@ impl Repository {
         fields: DirentFields,
         readable: &dyn Readable,
         most: usize,
-    ) -> Result<(Vec<(Box<str>, Dirent)>, usize)> {
+    ) -> Result<FirstEntries> {
         let node = self.directory_node(rev, path)?;
         let all = readable.subtree(path) == Subtree::All;
         let entries = node.entries()?;
@@ -239,7 +248,10 @@ impl Repository {
                 found.push((entry.name.clone(), dirent));
             }
         }
-        Ok((found, left_out))
+        Ok(FirstEntries {
+            entries: found,
+            left_out,
+        })
     }
 
     fn directory_node(&self, rev: Revnum, path: &FsPath) -> Result<Node> {

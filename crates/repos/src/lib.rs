@@ -42,5 +42,5 @@ pub use fsfs::{
     AnswerPart, Cache, CacheCounts, Change, ChangeKind, ChangeList, ChangedPath, FsInfo, TextPiece,
     TextReader, prompt,
 };
-pub use get::{Dirent, DirentFields, File};
+pub use get::{Dirent, DirentFields, File, FirstEntries};
 pub use repo::{OpenOptions, Repository, RevisionAccess};

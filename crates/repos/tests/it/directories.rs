@@ -22,9 +22,9 @@ fn directories_come_first_and_the_rest_is_counted() {
     let (root, rev) = (FsPath::root(), Revnum(1));
     let first = |most| {
         let found = repository.first_of_directory(rev, &root, DirentFields::ALL, &Everything, most);
-        let (entries, left_out) = found.expect("because it is a directory");
-        let names: Vec<String> = entries.iter().map(|(name, _)| name.to_string()).collect();
-        (names.join(""), left_out)
+        let found = found.expect("because it is a directory");
+        let names: Vec<String> = found.entries.iter().map(|(name, _)| name.to_string()).collect();
+        (names.join(""), found.left_out)
     };
     assert_eq!(first(0), (String::new(), 7));
     assert_eq!(first(2), ("bd".into(), 5));
@@ -36,7 +36,7 @@ fn directories_come_first_and_the_rest_is_counted() {
         .expect("because it is a directory");
     whole.sort_by_key(|(_, dirent)| dirent.kind != NodeKind::Dir);
     let found = repository.first_of_directory(rev, &root, DirentFields::ALL, &Everything, 7);
-    let found = found.expect("because it is a directory").0;
+    let found = found.expect("because it is a directory").entries;
     assert_eq!(format!("{whole:?}"), format!("{found:?}"));
     let file = FsPath::parse("/a").expect("canonical");
     let refused = repository.first_of_directory(rev, &file, DirentFields::ALL, &Everything, 7);

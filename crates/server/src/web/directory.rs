@@ -35,10 +35,9 @@ struct Row {
 pub(super) fn page(visit: &mut Visit<'_>, reply: &mut Reply, place: &Place) -> Outcome {
     let repository = visit.repository();
     let readable = visit.readable();
-    let (entries, left_out) =
-        repository.first_of_directory(place.rev, &place.path, DirentFields::ALL, &*readable, MOST)?;
+    let first = repository.first_of_directory(place.rev, &place.path, DirentFields::ALL, &*readable, MOST)?;
     let rev = place.pegged.then_some(place.rev);
-    let rows = entries.iter().map(|(name, dirent)| {
+    let rows = first.entries.iter().map(|(name, dirent)| {
         let path = place.path.join_str(name);
         let is_dir = dirent.kind == NodeKind::Dir;
         let view = if is_dir { "" } else { "file" };
@@ -69,7 +68,7 @@ pub(super) fn page(visit: &mut Visit<'_>, reply: &mut Reply, place: &Place) -> O
             .parent()
             .map(|up| url(visit, &up, NodeKind::Dir, "", rev)),
         rows: rows.collect(),
-        left_out,
+        left_out: first.left_out,
         props: properties(&repository.node_props(place.rev, &place.path)?),
     };
     visit.log_operation(|| crate::web::operation("get-dir", place));
