@@ -26,9 +26,8 @@ pub fn by_address<'a>(place: &'a Place<'_>) -> ByAddress<'a> {
 impl ByAddress<'_> {
     /// True if a request needs the right address or a login, not both.
     pub fn satisfies_any(&self) -> bool {
-        let held = self.0.into_iter().flat_map(|layer| &layer.directives);
-        held.filter(|directive| directive.is("Satisfy"))
-            .next_back()
+        let mut held = self.0.into_iter().flat_map(|layer| &layer.directives);
+        held.rfind(|directive| directive.is("Satisfy"))
             .is_some_and(|directive| directive.arg(0).eq_ignore_ascii_case("any"))
     }
 

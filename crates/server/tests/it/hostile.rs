@@ -411,8 +411,8 @@ fn targets_with_fragments_are_refused() {
     for target in ["/repo/#y", "/repo/?p=1#y", "/repo/#", "http://test/repo/#y", "*#"] {
         // Neither as the first, nor behind bodies of both kinds; and the connection has its end.
         let bad = request("PROPFIND", target, "Depth: 0\r\n");
-        let sized = "REPORT /repo/ HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\n\r\nGET ";
-        let chunked = "REPORT /repo/ HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n\
+        let sized = "PUT /repo/ HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\n\r\nGET ";
+        let chunked = "PUT /repo/ HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n\
                        9\r\nGET /# HT\r\n0\r\n\r\n";
         for (before, answered) in [("", 1), (sized, 2), (chunked, 2), (&fine, 2)] {
             let said = site.say(format!("{before}{bad}"));

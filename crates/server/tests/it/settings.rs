@@ -160,7 +160,10 @@ fn nothing_is_copied_out_of_its_repository() {
                 "/repo/trunk/a.txt",
                 &format!("Destination: {destination}\r\n"),
             );
-            assert!([400, 502].contains(&status), "{method} {destination}: {text}");
+            assert!(
+                [400, 404, 502].contains(&status),
+                "{method} {destination}: {text}"
+            );
         }
     }
     let (status, text) = site.ask(

@@ -491,7 +491,7 @@ fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
     repo.load(history.stream.bytes());
     let root = scratch();
     std::os::unix::fs::symlink(repo.path(), root.path().join("repo")).expect("because the folder is empty");
-    let is_alice = seed % 2 == 0;
+    let is_alice = seed.is_multiple_of(2);
     let file = root.path().join("authz");
     let (mut apache, mut ours) = (String::new(), String::new());
     if plan.authz {
