@@ -14,6 +14,9 @@ use delta::editor::{FileToken, TextChunk};
 use delta::svndiff::{Codec, Decoder, write_header, write_window};
 use fsfs::{TextWriter, Txn};
 
+/// Most texts that wait: each has a file.
+const MOST_WAITING: usize = 64;
+
 /// The texts of one edit that are not in its transaction yet.
 #[derive(Default)]
 pub(super) struct Texts {
@@ -49,6 +52,10 @@ impl Texts {
         path: &FsPath,
         base: Option<&Md5>,
     ) -> Result<()> {
+        if self.waiting.len() >= MOST_WAITING {
+            // The transaction refuses it, as the incumbent refuses the second.
+            return txn.apply_textdelta(path, base, None).map(drop);
+        }
         if self.writing.is_none() {
             self.writing = Some((file, txn.apply_textdelta(path, base, None)?));
         } else {

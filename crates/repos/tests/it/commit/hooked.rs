@@ -823,3 +823,19 @@ fn commits_race() {
         .arg(pair.path(Side::Ours))
         .ok();
 }
+
+/// Each text that waits for another has a file: a client must not take all that the process may open.
+#[test]
+fn only_some_texts_may_be_interleaved() {
+    let pair = Pair::new();
+    let mut editor = commit::start(&pair.repo, pair.options(), clock()).expect("because it only prepares");
+    let root = editor.open_root(None).expect("allowed");
+    let refused = (0..1000).find_map(|n| {
+        let file = editor
+            .add_file(&rel(&format!("f{n}")), root, None)
+            .expect("allowed");
+        editor.apply_textdelta(file, None).err().map(|error| (n, error))
+    });
+    let (n, error) = refused.expect("because there is a limit");
+    assert_eq!((n, error.code()), (65, Code::FS_REP_BEING_WRITTEN));
+}
