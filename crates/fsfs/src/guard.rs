@@ -18,6 +18,7 @@ use std::sync::{Arc, LazyLock, Weak};
 
 use base::{Code, Error, Result, Revnum};
 use parking_lot::{Condvar, Mutex};
+use rustix::io::Errno;
 
 use crate::disk::DiskLock;
 use crate::fs::Fs;
@@ -199,10 +200,18 @@ impl FileLock {
         let Some(turn) = Turn::take(fs, path, wait)? else {
             return Ok(None);
         };
-        let file = fs
-            .disk()
-            .lock(path, wait)
-            .map_err(|e| Error::io("Can't get exclusive lock on file", path, &e))?;
+        let file = fs.disk().lock(path, wait).map_err(|e| {
+            // What a lock that cannot be taken says; all else is from opening the file.
+            let is_lock = matches!(
+                Errno::from_io_error(&e),
+                Some(Errno::AGAIN | Errno::DEADLK | Errno::NOLCK | Errno::OPNOTSUPP | Errno::INTR)
+            );
+            let what = match is_lock {
+                true => "Can't get exclusive lock on file",
+                false => "Can't open file",
+            };
+            Error::io(what, path, &e)
+        })?;
         Ok(file.map(|file| FileLock {
             _file: file,
             _turn: turn,

@@ -336,10 +336,7 @@ impl RevFile {
         }
         let expect = self.p2l_expect(indexes);
         let header = self.grow(indexes.footer.p2l_offset, indexes.footer.footer_offset, |bytes| {
-            P2lHeader::parse(bytes, expect).map_err(|e| match e {
-                p2l::P2lError::Prefix => e.into(),
-                _ => in_file(e, &self.bytes),
-            })
+            P2lHeader::parse(bytes, expect).map_err(|e| in_file(e, &self.bytes))
         })?;
         Ok(indexes.p2l.get_or_init(|| header))
     }
@@ -493,13 +490,8 @@ fn footer_error(e: FooterError, first_rev: Revnum, file: &OpenFile) -> Error {
             let invalid = io::Error::from_raw_os_error(EINVAL);
             Error::io("Can't set position pointer in file", file.path(), &invalid)
         }
-        FooterError::L2pOffset => Error::new(e.code(), format!("Invalid L2P offset in r{first_rev} footer")),
-        FooterError::P2lOffset => Error::new(e.code(), format!("Invalid P2L offset in r{first_rev} footer")),
-        FooterError::Missing => Error::new(e.code(), format!("Invalid r{first_rev} footer")),
-        FooterError::L2pChecksum | FooterError::P2lChecksum => {
-            Error::new(e.code(), "Invalid character in hex checksum")
-        }
         FooterError::Order | FooterError::Extra => in_file(e, file),
+        e => e.of(first_rev),
     }
 }
 

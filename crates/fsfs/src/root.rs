@@ -324,29 +324,21 @@ impl Fs {
             return Ok(noderev);
         }
         let item = self.with_rev_file(rev, |file| file.root_item(rev))?;
-        let is_logical = self.format().logical;
-        let noderev = self.committed_noderev(rev, item, |e| match e {
-            // With physical addressing the incumbent reads the ID where the trailer says, and then the node-revision of it.
-            NodeRevError::Header | NodeRevError::Id if !is_logical => e.into(),
-            _ => e.of(&format!("0.0.r{rev}/{item}")),
-        })?;
+        let id = || format!("0.0.r{rev}/{item}");
+        let noderev = self.committed_noderev(rev, item, |e| e.of_root(self.format().logical, &id()))?;
         if noderev.kind != NodeKind::Dir {
-            return Err(Error::new(
-                Code::FS_CORRUPT,
-                format!("Root of revision {rev} is no directory"),
-            ));
+            let message = format!("Root of revision {rev} is no directory");
+            return Err(Error::new(Code::FS_CORRUPT, message));
         }
         self.cache().insert(key, noderev.clone());
         Ok(noderev)
     }
 
     /// Reads a node-revision; `failed` makes the error if it cannot be parsed.
-    fn committed_noderev(
-        &self,
-        rev: Revnum,
-        item: u64,
-        failed: impl Fn(NodeRevError) -> Error,
-    ) -> Result<Arc<NodeRev>> {
+    fn committed_noderev<F>(&self, rev: Revnum, item: u64, failed: F) -> Result<Arc<NodeRev>>
+    where
+        F: Fn(NodeRevError) -> Error,
+    {
         let key = Key::new::<Arc<NodeRev>>(self.instance(), rev.0, item);
         if let Some(noderev) = self.cache().get(&key) {
             return Ok(noderev);

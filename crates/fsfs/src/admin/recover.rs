@@ -96,7 +96,12 @@ fn find_youngest(fs: &Fs, cancel: &Cancel) -> Result<Revnum> {
             .metadata(&path)
             .map_err(|e| Error::io("Can't stat", &path, &e))
         {
-            Ok(meta) => Ok(!meta.is_dir),
+            Ok(meta) if meta.is_dir => Ok(false),
+            // What cannot be opened is not taken for whole.
+            Ok(_) => match fs.disk().open(&path) {
+                Ok(_) => Ok(true),
+                Err(e) => Err(Error::io("Can't open file", &path, &e)),
+            },
             Err(e) if is_missing(&e) => Ok(false),
             Err(e) => Err(e),
         }

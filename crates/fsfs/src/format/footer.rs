@@ -3,6 +3,7 @@
 //! `<l2p offset> <md5> <p2l offset> <md5>`, then one byte with the length of this text, the file's last.
 
 use base::checksum::Md5;
+use base::{Error, Revnum};
 
 use super::decode_error;
 use super::number::parse_decimal;
@@ -18,6 +19,22 @@ decode_error! {
         Missing => FS_CORRUPT, "Invalid revision footer: a field is missing";
         Order => FS_CORRUPT, "P2L offset must be larger than L2P offset in revision footer";
         Extra => FS_CORRUPT, "Invalid revision footer: something follows it";
+    }
+}
+
+impl FooterError {
+    /// The error of the file that begins with this revision, in the incumbent's words.
+    pub(crate) fn of(self, first_rev: Revnum) -> Error {
+        let message = match self {
+            FooterError::L2pOffset => format!("Invalid L2P offset in r{first_rev} footer"),
+            FooterError::P2lOffset => format!("Invalid P2L offset in r{first_rev} footer"),
+            FooterError::Missing => format!("Invalid r{first_rev} footer"),
+            FooterError::L2pChecksum | FooterError::P2lChecksum => {
+                "Invalid character in hex checksum".to_owned()
+            }
+            FooterError::Length | FooterError::Order | FooterError::Extra => self.text().to_owned(),
+        };
+        Error::new(self.code(), message)
     }
 }
 

@@ -51,6 +51,17 @@ impl NodeRevError {
     }
 }
 
+impl NodeRevError {
+    /// The same of the root of a revision. With physical addressing the incumbent reads its ID where the trailer says, and
+    /// then the node-revision of it.
+    pub(crate) fn of_root(self, is_logical: bool, id: &str) -> Error {
+        match self {
+            NodeRevError::Header | NodeRevError::Id if !is_logical => self.into(),
+            _ => self.of(id),
+        }
+    }
+}
+
 impl From<RepLineError> for NodeRevError {
     fn from(e: RepLineError) -> Self {
         match e {

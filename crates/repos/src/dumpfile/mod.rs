@@ -7,6 +7,7 @@
 //!
 //! What is absent: repositories. [`crate::dump`] decides what is written.
 
+mod errors;
 mod headers;
 mod parse;
 mod read;

@@ -15,7 +15,7 @@ use std::io::{BufRead, Read as _};
 
 use base::{Code, Error, NodeKind, PropChange, Result};
 
-use crate::config::shown;
+use crate::dumpfile::errors::{bad_magic, malformed, premature_end, read_error, too_much, unterminated};
 use crate::dumpfile::headers::{NodeHeaders, Record, RevisionHeaders, name};
 use crate::dumpfile::parse::{Headers, Raw, no_colon, no_value, strict_length, supported_version};
 
@@ -466,47 +466,6 @@ fn fill(input: &mut impl BufRead) -> Result<&[u8]> {
         }
     }
     input.fill_buf().map_err(|e| read_error(&e))
-}
-
-fn bad_magic(line: &[u8]) -> Error {
-    // The incumbent's lines are C strings.
-    let line = line.split(|byte| *byte == 0).next().unwrap_or_default();
-    Error::new(
-        Code::STREAM_MALFORMED_DATA,
-        format!("Malformed dumpfile header '{}'", shown(line)),
-    )
-}
-
-fn malformed() -> Error {
-    Error::new(
-        Code::STREAM_MALFORMED_DATA,
-        "Dumpstream data appears to be malformed",
-    )
-}
-
-fn too_much() -> Error {
-    Error::new(
-        Code::STREAM_MALFORMED_DATA,
-        "Sum of subblock sizes larger than total block content length",
-    )
-}
-
-fn unterminated() -> Error {
-    Error::new(
-        Code::STREAM_MALFORMED_DATA,
-        "Incomplete or unterminated property block",
-    )
-}
-
-fn premature_end() -> Error {
-    Error::new(
-        Code::INCOMPLETE_DATA,
-        "Premature end of content data in dumpstream",
-    )
-}
-
-fn read_error(error: &std::io::Error) -> Error {
-    Error::os(error, "Can't read stream")
 }
 
 /// Longest magic line that is looked at, bytes.

@@ -62,16 +62,17 @@ pub fn run_within(
     if fs.format().shard_size == 0 {
         return Ok(());
     }
+    // Who may only read can ask: without a whole shard there is nothing to lock.
+    if shards(fs)?.is_empty() {
+        return Ok(());
+    }
     let lock = fs.pack_lock()?;
     if fs.read_format()? != *fs.format() {
         // Upgraded since it was opened: there may be another lock to take.
         drop(lock);
         return run_within(&fs.reopen(SMALL_CACHE)?, max_items, notify, cancel);
     }
-    fs.refresh_min_unpacked_rev()?;
-    let size = fs.format().shard_size;
-    let first = fs.min_unpacked_rev().0 / size;
-    let end = fs.youngest()?.0.saturating_add(1) / size;
+    let std::ops::Range { start: first, end } = shards(fs)?;
     std::thread::scope(|scope| {
         // With room for one, a third shard would be begun before the first is done: twice the disk for nothing.
         let (give, take) = crossbeam_channel::bounded(0);
@@ -101,6 +102,15 @@ pub fn run_within(
         }
         Ok(())
     })
+}
+
+/// The shards that are whole and not packed.
+fn shards(fs: &Fs) -> Result<std::ops::Range<u64>> {
+    fs.refresh_min_unpacked_rev()?;
+    let size = fs.format().shard_size.max(1);
+    let first = fs.min_unpacked_rev().0 / size;
+    let end = fs.youngest()?.0.saturating_add(1) / size;
+    Ok(first..end)
 }
 
 /// Items of a shard remembered at once.
