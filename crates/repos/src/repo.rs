@@ -291,13 +291,6 @@ pub(crate) fn read_format(path: &Path) -> Result<u32> {
             format!("Can't read file '{}': End of file found", path.display()),
         ));
     }
-    if !bytes.contains(&b'\n') {
-        let shown = String::from_utf8_lossy(line);
-        return Err(Error::new(
-            Code::INCORRECT_PARAMS,
-            format!("Could not convert '{shown}' into a number"),
-        ));
-    }
     let bad = || {
         Error::new(
             Code::BAD_VERSION_FILE_FORMAT,
