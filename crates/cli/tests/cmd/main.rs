@@ -3,6 +3,7 @@
 mod arguments;
 mod configuration;
 mod damage;
+mod damaged_files;
 mod loading;
 mod mergeinfo;
 mod ordinary_user;

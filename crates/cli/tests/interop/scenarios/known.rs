@@ -45,6 +45,11 @@ pub fn known(run: &Run, transport: Transport, [theirs, ours]: &[String; 2]) -> O
     if theirs.contains("E160037") && without_names(theirs) == without_names(ours) {
         return Some(Known::Words);
     }
+    // What a merge has done before it meets a conflict is the order in which the server tells entries: theirs has that of a hash.
+    let meets_conflict = |said: &str| said.contains("svn: E155035: Can't merge into conflicted node");
+    if meets_conflict(theirs) && meets_conflict(ours) {
+        return Some(Known::End);
+    }
     // The client ends itself while it sorts paths; which of two it complains of is its own hash's order.
     let ends_itself = |said: &str| said.contains("svn_path_compare_paths: Assertion");
     if ends_itself(theirs) && ends_itself(ours) {
