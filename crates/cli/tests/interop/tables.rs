@@ -72,7 +72,7 @@ const LOCKS: [(&str, &str); 7] = [
 ];
 
 /// What is changed.
-const CHANGES: [(&str, &str); 15] = [
+const CHANGES: [(&str, &str); 17] = [
     (
         "replace, propset",
         "svn rm -q --keep-local w/mu; svn add -q w/mu; svn propset -q p v w/mu",
@@ -102,6 +102,14 @@ const CHANGES: [(&str, &str); 15] = [
     (
         "replace folder by copy",
         "svn rm -q --force w/B; svn cp -q w/D w/B",
+    ),
+    (
+        "replace folder by text",
+        "svn rm -q --force w/B; echo new > w/B; svn add -q w/B",
+    ),
+    (
+        "replace folder by changed copy of file",
+        "svn rm -q --force w/B; svn cp -q w/mu w/B; echo more >> w/B; svn propset -q p v w/B",
     ),
     ("property of folder", "svn propset -q p v w/B w"),
     ("move folder", "svn mv -q w/B w/N"),

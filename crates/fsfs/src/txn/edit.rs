@@ -161,7 +161,8 @@ impl Txn {
     /// # Errors
     /// As [`Txn::make_dir`].
     pub fn make_file(&mut self, path: &FsPath) -> Result<()> {
-        if let Err(locked) = self.check_lock(path, true) {
+        // Locks below a directory that was here are those of whoever deleted it.
+        if let Err(locked) = self.check_lock(path, false) {
             // Subversion looks at the path before it looks at locks, but for directories.
             self.change(|state, fs| state.check_free(fs, path))?;
             return Err(locked);

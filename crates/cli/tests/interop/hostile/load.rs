@@ -461,13 +461,17 @@ fn browsers_that_leave_end_the_work_for_them() {
             // Some have begun to send by then.
             std::thread::sleep(Duration::from_millis(50));
         }
-        std::thread::sleep(Duration::from_millis(1500));
-        let before = processor_time(&target);
-        std::thread::sleep(Duration::from_secs(1));
-        let used = processor_time(&target) - before;
-        assert!(
-            used < 0.3,
-            "{page}: {used} s of a processor after everybody has left"
-        );
+        // One after the other they would keep a processor busy for twenty seconds or more.
+        let end = Instant::now() + Duration::from_secs(10);
+        let mut used = f64::MAX;
+        while used >= 0.3 {
+            assert!(
+                Instant::now() < end,
+                "{page}: {used} s of a processor a second, long after everybody has left"
+            );
+            let before = processor_time(&target);
+            std::thread::sleep(Duration::from_secs(1));
+            used = processor_time(&target) - before;
+        }
     }
 }

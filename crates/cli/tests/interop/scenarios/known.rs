@@ -17,13 +17,18 @@ pub enum Known {
 pub fn known(run: &Run, transport: Transport, [theirs, ours]: &[String; 2]) -> Option<Known> {
     let is_http = transport != Transport::Svn;
     // Theirs has begun an answer when it finds out that the update cannot be, and cuts it off; ours refuses with the number.
-    if is_http && theirs.contains("E130003") && ours.ends_with("=> Some(1)\n") {
+    let is_refused =
+        |said: &str| said.ends_with("=> Some(1)\n") || said.contains("E160013: Working copy path");
+    if is_http && theirs.contains("E130003") && is_refused(ours) {
         return Some(Known::End);
     }
     // A path that is locked now was not there in the revision asked for: theirs answers as if there were a file.
     let is_missing = |said: &str| said.contains("W170000") || said.contains("E160013");
     let is_there = |said: &str| said.contains("Node Kind: file") || said.contains("' path not found");
     if is_http && ["info", "copy"].contains(&run.verb()) && is_there(theirs) && is_missing(ours) {
+        return Some(Known::Words);
+    }
+    if is_http && run.verb() == "proplist" && ours.contains("E145000: Unknown node kind") {
         return Some(Known::Words);
     }
     // Of several locks below a deleted directory theirs names the first in the order of a hash.
