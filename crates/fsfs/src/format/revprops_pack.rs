@@ -117,7 +117,12 @@ impl RevpropsManifest {
                 return Err(RevpropsPackError::Surplus);
             }
             let dot = memchr::memchr(b'.', name).ok_or(RevpropsPackError::Name)?;
-            let part = |digits| parse_decimal(digits).ok_or(RevpropsPackError::Name);
+            // The numbers are parts of a file's name: with zeros in front they name another file.
+            let part = |digits: &[u8]| {
+                let is_name = digits.len() == 1 || !digits.starts_with(b"0");
+                let number = parse_decimal(digits).filter(|_| is_name);
+                number.ok_or(RevpropsPackError::Name)
+            };
             names.push((part(&name[..dot])?, part(&name[dot + 1..])?));
         }
         if names.len() as u64 == count {
@@ -286,6 +291,8 @@ mod tests {
             (b"", 1, RevpropsPackError::Unterminated),
             (b"4.0", 1, RevpropsPackError::Unterminated),
             (b"../x\n", 1, RevpropsPackError::Name),
+            (b"4.01\n", 1, RevpropsPackError::Name),
+            (b"04.1\n", 1, RevpropsPackError::Name),
             (b"4\n", 1, RevpropsPackError::Name),
         ] {
             assert_eq!(RevpropsManifest::parse(text, count), Err(error));
