@@ -20,7 +20,7 @@ use std::time::SystemTime;
 use base::{Error, Result};
 use rustix::io::Errno;
 
-pub use machine::{RealDisk, UnsyncedDisk, open_to_read};
+pub use machine::{RealDisk, UnsyncedDisk};
 pub(crate) use replace::create_unique;
 pub use replace::write_atomic;
 

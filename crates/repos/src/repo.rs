@@ -7,12 +7,11 @@
 //! What a user may see of a revision as a whole is decided here too: [`Repository::revision_access`].
 
 use std::cmp::Ordering;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{Code, Date, Depth, Error, FsPath, Lock, Props, Result, Revnum, props};
-use fsfs::disk::{Disk, RealDisk, UnsyncedDisk, open_to_read};
+use fsfs::disk::{Disk, RealDisk, UnsyncedDisk};
 use fsfs::{Cache, ChangeKind, ChangeList, ChangedPath, Fs, FsInfo};
 
 use crate::access::{Readable, Subtree};
@@ -281,9 +280,8 @@ pub(crate) fn changes_access(changes: &[ChangedPath], readable: &dyn Readable) -
 
 /// Reads a file whose first line is a decimal number.
 pub(crate) fn read_format(path: &Path) -> Result<u32> {
-    let mut bytes = Vec::new();
-    let read = open_to_read(path).and_then(|mut file| file.read_to_end(&mut bytes));
-    read.map_err(|e| Error::io("Can't open file", path, &e))?;
+    let read = RealDisk.read_small(path);
+    let bytes = read.map_err(|e| Error::io("Can't open file", path, &e))?;
     let line = bytes.split(|b| *b == b'\n').next().unwrap_or_default();
     if bytes.is_empty() {
         return Err(Error::new(

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::shares::Share;
-use crate::thread_pool::{BlockedGuard, ThreadPool};
+use crate::thread_pool::{Blocking, ThreadPool};
 
 /// How long a thread waits for its peer before another may take its place.
 const SHORT: Duration = Duration::from_millis(50);
@@ -170,8 +170,9 @@ impl Tcp {
         if wait(&self.socket.as_fd(), PollFlags::IN, Some(self.at_most(SHORT)))? {
             return Ok(());
         }
-        let Some(_blocked) = self.block(PollFlags::IN, WRITER)? else {
-            return Ok(());
+        let _blocked = match self.block(PollFlags::IN, WRITER)? {
+            Blocking::Done(()) => return Ok(()),
+            blocked => blocked,
         };
         match wait(&self.socket.as_fd(), PollFlags::IN, self.patience)? {
             true => Ok(()),
@@ -183,8 +184,9 @@ impl Tcp {
         if wait(&self.socket.as_fd(), PollFlags::OUT, Some(self.at_most(SHORT)))? {
             return Ok(());
         }
-        let Some(_blocked) = self.block(PollFlags::OUT, READER)? else {
-            return Ok(());
+        let _blocked = match self.block(PollFlags::OUT, READER)? {
+            Blocking::Done(()) => return Ok(()),
+            blocked => blocked,
         };
         let slow = self.patience.map(|patience| SLOW.min(patience / 4));
         if wait(&self.socket.as_fd(), PollFlags::OUT, slow)? {
@@ -203,24 +205,23 @@ impl Tcp {
         }
     }
 
-    /// Lets another thread run while the calling one waits for `events`. `None` if they came, within
-    /// `limit`, while no other could.
+    /// Lets another thread run while the calling one waits for `events`; `Done` if they came, within `limit`, while no other could.
     ///
     /// # Errors
     /// `TimedOut` if too many threads wait for peers of this network: the connection ends.
-    fn block(&self, events: PollFlags, limit: Duration) -> io::Result<Option<Blocked>> {
+    fn block(&self, events: PollFlags, limit: Duration) -> io::Result<Blocking<()>> {
         let Some(pool) = self.pool.upgrade() else {
-            return Ok(Some(None));
+            return Ok(Blocking::Uncounted);
         };
         let address = self.peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
-        if let Some(blocked) = pool.block(address) {
-            return Ok(Some(Some(blocked)));
-        }
-        if wait(&self.socket.as_fd(), events, Some(self.at_most(limit)))? {
-            return Ok(None);
-        }
-        match pool.block(address) {
-            Some(blocked) => Ok(Some(Some(blocked))),
+        let moment = || match wait(&self.socket.as_fd(), events, Some(self.at_most(limit))) {
+            Ok(false) => None,
+            came => Some(came),
+        };
+        match pool.block_or(address, moment) {
+            Some(Blocking::Done(came)) => came.map(|_| Blocking::Done(())),
+            Some(Blocking::Blocked(blocked)) => Ok(Blocking::Blocked(blocked)),
+            Some(Blocking::Uncounted) => Ok(Blocking::Uncounted),
             None => Err(io::ErrorKind::TimedOut.into()),
         }
     }
@@ -229,9 +230,6 @@ impl Tcp {
         self.patience.map_or(limit, |patience| limit.min(patience))
     }
 }
-
-/// A thread that is counted as one that waits, or one of no pool.
-type Blocked = Option<BlockedGuard>;
 
 /// Waits until one of `events` (or the end) is there; false if it is not within `limit`.
 fn wait(fd: &BorrowedFd<'_>, events: PollFlags, limit: Option<Duration>) -> io::Result<bool> {

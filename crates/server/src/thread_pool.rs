@@ -195,6 +195,16 @@ pub(crate) struct BlockedGuard {
     _share: Share,
 }
 
+/// What has become of a thread that wants to wait for its peer.
+pub(crate) enum Blocking<T> {
+    /// It may wait.
+    Blocked(BlockedGuard),
+    /// It may wait, and is of no pool.
+    Uncounted,
+    /// It need not wait any more.
+    Done(T),
+}
+
 impl Drop for BlockedGuard {
     fn drop(&mut self) {
         let mut state = self.pool.state.lock();
@@ -287,6 +297,22 @@ impl ThreadPool {
             network,
             _share: share,
         })
+    }
+
+    /// As [`ThreadPool::block`]. Where too many wait already, the thread waits a moment with `moment`, which counts, and tries again:
+    /// most peers are only slow. `None` if too many wait then as well.
+    pub(crate) fn block_or<T>(
+        self: &Arc<Self>,
+        address: IpAddr,
+        moment: impl FnOnce() -> Option<T>,
+    ) -> Option<Blocking<T>> {
+        if let Some(blocked) = self.block(address) {
+            return Some(Blocking::Blocked(blocked));
+        }
+        match moment() {
+            Some(done) => Some(Blocking::Done(done)),
+            None => self.block(address).map(Blocking::Blocked),
+        }
     }
 
     /// Returns how many threads there are, and how many of them wait for their peers.

@@ -18,9 +18,11 @@ pub mod normalize;
 pub mod probe;
 pub mod random;
 pub mod repo;
+mod seeds;
 pub mod server;
 pub mod stream;
 pub mod tool;
 
 pub use repo::{Repo, Spec, build};
+pub use seeds::seeds;
 pub use tool::{Output, Side, Tool, scratch};

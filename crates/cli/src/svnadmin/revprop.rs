@@ -190,52 +190,10 @@ fn contents(name: &OsString, out: &Out) -> Result<Vec<u8>> {
     let path = local_path::canonical(name);
     let bytes = read(&path)?;
     let text = out.charset().read(&bytes)?;
-    Ok(with_line_feeds(text)?.into_bytes())
+    Ok(base::with_line_feeds(text.as_bytes())?.into_owned())
 }
 
 /// The bytes of a file.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).map_err(|e| Error::io("Can't open file", path, &e))
-}
-
-/// Line ends become line feeds. All of them must be alike.
-fn with_line_feeds(text: &str) -> Result<String> {
-    let mut ends = text.match_indices(['\r', '\n']).peekable();
-    let mut style = None;
-    while let Some((at, end)) = ends.next() {
-        let end = if text[at..].starts_with("\r\n") {
-            ends.next();
-            "\r\n"
-        } else {
-            end
-        };
-        if *style.get_or_insert(end) != end {
-            return Err(Error::new(
-                Code::IO_INCONSISTENT_EOL,
-                "Inconsistent line ending style",
-            ));
-        }
-    }
-    Ok(match style {
-        Some(end) if end != "\n" => text.replace(end, "\n"),
-        _ => text.to_owned(),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn line_ends_are_alike_and_become_line_feeds() {
-        assert_eq!(with_line_feeds("a\r\nb\r\n").expect("works"), "a\nb\n");
-        assert_eq!(with_line_feeds("a\rb").expect("works"), "a\nb");
-        assert_eq!(with_line_feeds("a\n\nb").expect("works"), "a\n\nb");
-        for mixed in ["a\r\nb\rc", "a\nb\r\n", "\r\n\n", "\n\r"] {
-            assert_eq!(
-                with_line_feeds(mixed).expect_err("refused").code(),
-                Code::IO_INCONSISTENT_EOL
-            );
-        }
-    }
 }

@@ -12,7 +12,7 @@ use testkit::history::Random;
 use testkit::stream::{Content, Kind, Stream};
 use testkit::{Output, Side, Tool};
 
-use crate::random::{one_of, seeds};
+use crate::random::one_of;
 
 #[test]
 fn damaged_repositories_are_refused_as_the_incumbent_refuses_them() {
@@ -21,7 +21,7 @@ fn damaged_repositories_are_refused_as_the_incumbent_refuses_them() {
     let mut counts: BTreeMap<String, (usize, String)> = BTreeMap::new();
     let mut wrong = Vec::new();
     let (mut runs, mut refused) = (0, 0);
-    for seed in seeds("DAMAGE_SEEDS", 0..80) {
+    for seed in testkit::seeds("DAMAGE_SEEDS", 0..80) {
         let Some(case) = repositories.round(seed) else {
             continue;
         };

@@ -10,11 +10,11 @@ use testkit::history::Random;
 use testkit::stream::{Content, Kind, Stream};
 use testkit::{Side, Tool};
 
-use crate::random::{one_of, seeds};
+use crate::random::one_of;
 
 #[test]
 fn random_mergeinfo_is_loaded_as_the_incumbent_loads_it() {
-    for seed in seeds("MERGEINFO_SEEDS", 0..6) {
+    for seed in testkit::seeds("MERGEINFO_SEEDS", 0..6) {
         round(seed);
     }
 }

@@ -1,7 +1,7 @@
 //! Dates as revisions: random sequences of revision dates, ascending or not, beside the real tools, over both protocols and for
 //! `svnadmin`.
 //!
-//! What every run asks is a small part; `DATED_SEEDS=0..2000 cargo test -p cli --test interop dates_by_hand` asks more.
+//! What every run asks is a small part; `DATED_SEEDS=0..2000 cargo test -p cli --test interop dates_find_the_same_revisions` asks more.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -157,15 +157,5 @@ fn run(seeds: Range<u64>) -> usize {
 
 #[test]
 fn dates_find_the_same_revisions() {
-    run(0..80);
-}
-
-#[test]
-fn dates_by_hand() {
-    let Ok(seeds) = std::env::var("DATED_SEEDS") else {
-        return;
-    };
-    let number = |text: &str| text.parse::<u64>().expect("a number");
-    let (first, last) = seeds.split_once("..").expect("FIRST..LAST");
-    eprintln!("{} questions", run(number(first)..number(last)));
+    eprintln!("{} questions", run(testkit::seeds("DATED_SEEDS", 0..80)));
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{AtFlags, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::machine::again;
+use super::machine::{again, open_to_read};
 use super::{DiskDir, DiskFile, FileMeta};
 
 /// A directory of the machine.
@@ -26,14 +26,7 @@ impl Directory {
     }
 
     fn file(&self, name: &str) -> io::Result<File> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-        // As `open_to_read`.
-        let open = |flags| again(|| rustix::fs::openat(&self.0, name, flags, Mode::empty()));
-        let fd = match open(flags | OFlags::NONBLOCK) {
-            Err(Errno::AGAIN) => open(flags)?,
-            opened => opened?,
-        };
-        Ok(File::from(fd))
+        open_to_read(&self.0, name)
     }
 }
 

@@ -13,7 +13,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 #[cfg(target_os = "linux")]
 use std::num::NonZeroU64;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,23 +22,24 @@ use std::time::Duration;
 use rustix::buffer::spare_capacity;
 #[cfg(target_os = "linux")]
 use rustix::fs::Advice;
-use rustix::fs::{FlockOperation, OFlags, SeekFrom};
+use rustix::fs::{CWD, FlockOperation, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
+use rustix::path::Arg;
 
 use super::directory::Directory;
 use super::{Create, Disk, DiskDir, DiskFile, DiskLock, DiskWriter, FileMeta};
 
-/// Opens a file of a repository for reading. A FIFO in its place looks like an empty file: nothing waits for its other end.
-///
-/// # Errors
-/// Whatever the system says.
-pub fn open_to_read(path: &Path) -> io::Result<File> {
-    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
-    match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+/// Opens a file of a repository for reading; `path` is relative to `directory`. A FIFO in its place looks like an empty file:
+/// nothing waits for its other end.
+pub(super) fn open_to_read(directory: impl AsFd, path: impl Arg + Copy) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let open = |flags| again(|| rustix::fs::openat(directory.as_fd(), path, flags, Mode::empty()));
+    let file = match open(flags | OFlags::NONBLOCK) {
         // Another process holds a lease on the file and is asked to give it up.
-        Err(e) if e.kind() == io::ErrorKind::WouldBlock => File::open(path),
-        opened => opened,
-    }
+        Err(Errno::AGAIN) => open(flags)?,
+        opened => opened?,
+    };
+    Ok(File::from(file))
 }
 
 /// The machine itself.
@@ -52,12 +54,12 @@ macro_rules! machine {
     ($($disk:ident syncs $syncs:literal;)*) => {$(
         impl Disk for $disk {
             fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-                Ok(Arc::new(open_to_read(path)?))
+                Ok(Arc::new(open_to_read(CWD, path)?))
             }
 
             fn read_small(&self, path: &Path) -> io::Result<Vec<u8>> {
                 let mut bytes = Vec::new();
-                open_to_read(path)?.read_to_end(&mut bytes)?;
+                open_to_read(CWD, path)?.read_to_end(&mut bytes)?;
                 Ok(bytes)
             }
 

@@ -49,9 +49,7 @@ impl NodeRevError {
             _ => cause,
         }
     }
-}
 
-impl NodeRevError {
     /// The same of the root of a revision. With physical addressing the incumbent reads its ID where the trailer says, and
     /// then the node-revision of it.
     pub(crate) fn of_root(self, is_logical: bool, id: &str) -> Error {

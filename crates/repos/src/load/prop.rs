@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use base::mergeinfo::Source;
-use base::{Code, Error, Mergeinfo, RelPath, Result, props};
+use base::{Code, Mergeinfo, RelPath, Result, props, with_line_feeds};
 
 use crate::load::commits::Told;
 use crate::load::renumber::Renumbering;
@@ -59,22 +59,12 @@ fn mergeinfo(
     numbers: &Renumbering,
     told: &mut Told<'_>,
 ) -> Result<Vec<u8>> {
-    let mut cleaned = Cow::Borrowed(&value);
-    let mut parsed = Ok(());
-    if value.contains(&b'\r') {
-        match has_one_line_end(&value) {
-            true => {
-                cleaned = Cow::Owned(with_line_feeds(&value));
-                told.tell(Event::NormalizedMergeinfo)?;
-            }
-            false => {
-                let text = "Inconsistent line ending style";
-                parsed = Err(Error::new(Code::IO_INCONSISTENT_EOL, text));
-            }
-        }
+    let cleaned = with_line_feeds(&value);
+    if matches!(cleaned, Ok(Cow::Owned(_))) {
+        told.tell(Event::NormalizedMergeinfo)?;
     }
-    let text = to_text(&cleaned);
-    let parsed = match parsed.and_then(|()| Mergeinfo::parse(text.as_bytes())) {
+    let parsed = cleaned.and_then(|cleaned| Mergeinfo::parse(to_text(&cleaned).as_bytes()));
+    let parsed = match parsed {
         Ok(parsed) => parsed,
         Err(error) if options.validate_props => {
             return Err(error.context("Invalid svn:mergeinfo value"));
@@ -94,39 +84,10 @@ fn mergeinfo(
             translated.add(below(source, &options.parent_dir), &ranges);
         }
     }
-    Ok(match text {
-        Cow::Borrowed(_) => translated.to_string().into_bytes(),
-        Cow::Owned(_) => from_text(&translated.to_string()),
+    Ok(match std::str::from_utf8(&value) {
+        Ok(_) => translated.to_string().into_bytes(),
+        Err(_) => from_text(&translated.to_string()),
     })
-}
-
-/// True if all lines end alike: with LF, CR or both.
-fn has_one_line_end(value: &[u8]) -> bool {
-    let mut found: Option<&[u8]> = None;
-    let mut rest = value;
-    while let Some(at) = memchr::memchr2(b'\r', b'\n', rest) {
-        let length = if rest[at..].starts_with(b"\r\n") { 2 } else { 1 };
-        let end = &rest[at..at + length];
-        if found.is_some_and(|found| found != end) {
-            return false;
-        }
-        found = Some(end);
-        rest = &rest[at + length..];
-    }
-    true
-}
-
-/// The lines ended by line feeds, whether they end with CR LF or with CR alone.
-fn with_line_feeds(value: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(value.len());
-    for (at, byte) in value.iter().enumerate() {
-        match byte {
-            b'\r' if value.get(at + 1) == Some(&b'\n') => {}
-            b'\r' => out.push(b'\n'),
-            _ => out.push(*byte),
-        }
-    }
-    out
 }
 
 /// Text that stands for the bytes, each one that is not UTF-8 as a character of its own: mergeinfo is parsed as text, and
@@ -178,23 +139,6 @@ const ESCAPED: u32 = 0x10_ff00;
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_line_end_becomes_a_line_feed() {
-        assert_eq!(with_line_feeds(b"/a:1\r/b:1\r\n/c:1\r"), b"/a:1\n/b:1\n/c:1\n");
-        assert_eq!(with_line_feeds(b"\r\r\n\n"), b"\n\n\n");
-        for (value, is_one) in [
-            (&b"a\nb\n"[..], true),
-            (b"a\r\nb\r\n", true),
-            (b"a\rb\r", true),
-            (b"", true),
-            (b"a\nb\r", false),
-            (b"a\r\nb\n", false),
-            (b"a\r\r\n", false),
-        ] {
-            assert_eq!(has_one_line_end(value), is_one, "{value:?}");
-        }
-    }
 
     #[test]
     fn bytes_survive_as_text() {

@@ -242,63 +242,60 @@ impl Keeper {
 
     /// Returns whether the password has the hash, `None` if too many others wait for that.
     fn verify(&self, service: &Service, asking: Asking<'_>, file: &Path, hash: &str) -> Result<Option<bool>> {
-        let Asking {
-            door,
-            user,
-            password,
-            request,
-        } = asking;
-        let address = request.peer.address.ip();
+        let Asking { user, password, .. } = asking;
         let against = format!("hash {hash}");
-        let question = self.remembered.question(against.as_bytes(), user, password);
-        if self.remembered.recall(question, door.remember).is_some() {
-            return Ok(Some(true));
-        }
-        takes_time()?;
-        // A good hash takes long by design: many wrong passwords must not take all processors.
-        let turn = || service.password_turns.wait(address);
-        let Some(_turn) = request.patience.while_blocked(turn) else {
-            return Ok(None);
-        };
-        let right = htpasswd::verify(password, hash).unwrap_or_else(|what| {
-            let file = file.display();
-            tracing::warn!("'{file}' has {what} for {user:?}, who can't log in: try 'htpasswd -B'");
-            false
-        });
-        if right {
-            self.remembered
-                .keep(question, door.remember, &User::plain(user.to_owned()));
-        }
-        Ok(Some(right))
+        let found = self.remember(asking, &against, || {
+            // A good hash takes long by design: many wrong passwords must not take all processors.
+            let _turn = asking.request.turn(&service.password_turns)?;
+            let right = htpasswd::verify(password, hash).unwrap_or_else(|what| {
+                let file = file.display();
+                tracing::warn!("'{file}' has {what} for {user:?}, who can't log in: try 'htpasswd -B'");
+                false
+            });
+            Some(Ok(match right {
+                true => Found::User(User::plain(user.to_owned())),
+                false => Found::WrongPassword,
+            }))
+        })?;
+        Ok(found.map(|found| matches!(found, Found::User(_))))
     }
 
     /// Asks a directory; returns `None` if too many others wait for that.
     fn ask(&self, service: &Service, asking: Asking<'_>, ldap: &Ldap) -> Result<Option<Found>> {
-        let Asking {
-            door,
-            user,
-            password,
-            request,
-        } = asking;
-        let address = request.peer.address.ip();
         // Every setting: groups and the spelling of the name depend on all of them.
         let secret = ldap.bind_password.as_ref().map(Secret::shown);
         let against = format!("ldap {ldap:?} {secret:?}");
-        let question = self.remembered.question(against.as_bytes(), user, password);
-        if let Some(known) = self.remembered.recall(question, door.remember) {
+        self.remember(asking, &against, || {
+            // A directory may be slow, or not answer at all: those who wait for it must not hold all threads.
+            asking.request.patience.while_blocked(|| {
+                let turn = service.directory_turns.wait(asking.request.peer.address.ip())?;
+                let found = self.directories.ask(ldap, asking.user, asking.password);
+                drop(turn);
+                Some(found)
+            })
+        })
+    }
+
+    /// The user whose password was right a moment ago, or else what `find` finds; `None` if it had to wait for too many others.
+    /// `against` is all that the answer depends on but the name and the password.
+    fn remember(
+        &self,
+        asking: Asking<'_>,
+        against: &str,
+        find: impl FnOnce() -> Option<Result<Found>>,
+    ) -> Result<Option<Found>> {
+        let question = self
+            .remembered
+            .question(against.as_bytes(), asking.user, asking.password);
+        if let Some(known) = self.remembered.recall(question, asking.door.remember) {
             return Ok(Some(Found::User(known)));
         }
         takes_time()?;
-        // A directory may be slow, or not answer at all: those who wait for it must not hold all threads.
-        let found = request.patience.while_blocked(|| {
-            let turn = service.directory_turns.wait(address);
-            turn.map(|_turn| self.directories.ask(ldap, user, password))
-        });
-        let Some(found) = found.transpose()? else {
+        let Some(found) = find().transpose()? else {
             return Ok(None);
         };
         if let Found::User(user) = &found {
-            self.remembered.keep(question, door.remember, user);
+            self.remembered.keep(question, asking.door.remember, user);
         }
         Ok(Some(found))
     }
@@ -345,6 +342,7 @@ impl Keeper {
 }
 
 /// A name and a password that a client has sent.
+#[derive(Clone, Copy)]
 struct Asking<'a> {
     door: &'a Door,
     user: &'a str,

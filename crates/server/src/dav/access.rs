@@ -92,7 +92,7 @@ fn identify(visit: &mut Visit<'_>, reply: &mut Reply) -> Result<(), Fault> {
         }
         Proof::Wrong { .. } if before.is_some() && as_nobody && rules.authz.is_none() => Ok(rules.anonymous),
         Proof::Nothing => Err(challenge(visit, &rules, false)),
-        Proof::Busy => Err(busy()),
+        Proof::Busy => Err(Fault::busy()),
         Proof::Wrong { stale } => Err(challenge(visit, &rules, stale)),
         Proof::Name(user, _) if !is_open(before) && !is_open(required(visit, Some(&user))?) => {
             Err(challenge(visit, &rules, false))
@@ -204,7 +204,7 @@ pub(super) fn may_look(visit: &mut Visit<'_>, user: &mut Option<User>) -> Result
         let proof = keeper.identify(visit.service, &rules.door, visit.request);
         match proof.map_err(|error| Fault::hidden(StatusCode::INTERNAL_SERVER_ERROR, error))? {
             Proof::Name(found, _) => *user = Some(found),
-            Proof::Busy => return Err(busy()),
+            Proof::Busy => return Err(Fault::busy()),
             Proof::Nothing if must_ask => return Err(challenge(visit, &rules, false)),
             Proof::Wrong { stale } if must_ask => return Err(challenge(visit, &rules, stale)),
             Proof::Nothing | Proof::Wrong { .. } => return Ok(false),
@@ -356,11 +356,6 @@ pub(super) fn challenge_for(service: &Service, request: &Request, rules: &Rules,
     lines
         .into_iter()
         .fold(refused, |fault, line| fault.with("www-authenticate", line))
-}
-
-/// The answer while too many passwords wait to be checked.
-pub(super) fn busy() -> Fault {
-    Fault::html(StatusCode::SERVICE_UNAVAILABLE).with("retry-after", "5")
 }
 
 fn may_all(visit: &Visit<'_>, access: Access, wanted: &[Need]) -> bool {

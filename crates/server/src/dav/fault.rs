@@ -65,6 +65,11 @@ impl Fault {
         }
     }
 
+    /// Too many others wait for what the request needs; the client may try again later.
+    pub(crate) fn busy() -> Fault {
+        Fault::html(StatusCode::SERVICE_UNAVAILABLE).with("retry-after", "5")
+    }
+
     /// The client hears of the status alone.
     pub(crate) fn hide(&mut self) {
         self.hidden = true;

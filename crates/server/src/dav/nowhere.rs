@@ -207,7 +207,7 @@ fn log_in(
     let proof = service.keeper.identify(service, &rules.door, request);
     match proof.map_err(|error| Fault::hidden(StatusCode::INTERNAL_SERVER_ERROR, error))? {
         Proof::Nothing => Ok(None),
-        Proof::Busy => Err(access::busy()),
+        Proof::Busy => Err(Fault::busy()),
         Proof::Wrong { stale } => Err(access::challenge_for(service, request, rules, stale)),
         Proof::Name(user, info) => {
             if let Some(info) = info {

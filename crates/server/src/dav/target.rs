@@ -59,8 +59,9 @@ impl Visit<'_> {
             Resource::BaselineCollection(rev, path) | Resource::RevisionRoot(rev, path) => Target::Regular {
                 exists: exists(*rev, path)?,
             },
-            Resource::Version(rev, path) => {
-                exists(*rev, path)?;
+            Resource::Version(rev, _) => {
+                // The revision exists, whatever is there.
+                self.repository().fs().root(*rev)?;
                 Target::Version
             }
             Resource::Baseline(rev) | Resource::Revision(rev) => {

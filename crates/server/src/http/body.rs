@@ -22,7 +22,7 @@ use super::options::{Limits, XML_FACTOR};
 use super::pulse::Busy;
 use super::socket::Passing;
 use crate::shares::Share;
-use crate::thread_pool::ThreadPool;
+use crate::thread_pool::{Blocking, ThreadPool};
 
 /// How long a thread waits for its client before another may take its place.
 const SHORT: Duration = Duration::from_millis(50);
@@ -93,14 +93,10 @@ impl Patience {
         if let Ok(done) = wait_at_most(SHORT) {
             return Some(done);
         }
-        let _blocked = match self.pool.block(self.address) {
-            Some(blocked) => blocked,
-            None => {
-                if let Ok(done) = wait_at_most(UNCOUNTED) {
-                    return Some(done);
-                }
-                self.pool.block(self.address)?
-            }
+        let moment = || wait_at_most(UNCOUNTED).ok();
+        let _blocked = match self.pool.block_or(self.address, moment)? {
+            Blocking::Done(done) => return Some(done),
+            blocked => blocked,
         };
         match limit {
             Some(limit) => self.runtime.block_on(async { timeout(limit, what).await.ok() }),

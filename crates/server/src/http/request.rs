@@ -9,7 +9,7 @@ use http::{HeaderMap, Method, Version};
 use super::again::Lasting;
 use super::body::{Patience, RequestBody};
 use crate::dav::Known;
-use crate::shares::Share;
+use crate::shares::{Share, Turn, Turns};
 
 /// A request whose head has been read.
 pub(crate) struct Request {
@@ -59,6 +59,11 @@ pub(crate) struct Peer {
 }
 
 impl Request {
+    /// Waits for a turn; `None` if too many wait already. Its thread does not count meanwhile.
+    pub(crate) fn turn<'t>(&self, turns: &'t Turns) -> Option<Turn<'t>> {
+        self.patience.while_blocked(|| turns.wait(self.peer.address.ip()))
+    }
+
     /// A header line's value, if there is one and it is text.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()

@@ -30,7 +30,6 @@ use self::frame::{Crumb, Frame, STYLE};
 use self::query::Query;
 use crate::dav::{Fault, Visit};
 use crate::http::{HttpOptions, Reply, Request};
-use crate::shares::Turn;
 
 type Outcome = Result<(), Fault>;
 
@@ -80,9 +79,9 @@ pub(crate) fn page(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     // What compares or colours texts takes long: many of them must not take all processors.
     let is_long = matches!(query.view.as_str(), "file" | "blame" | "revision" | "log") && !reply.bodiless();
     let turn = match is_long {
-        true => match turn_of(visit) {
+        true => match visit.request.turn(&visit.service.page_turns) {
             Some(turn) => Some(turn),
-            None => return Err(Fault::html(StatusCode::SERVICE_UNAVAILABLE).with("retry-after", "5")),
+            None => return Err(Fault::busy()),
         },
         false => None,
     };
@@ -98,13 +97,6 @@ pub(crate) fn page(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         (_, NodeKind::File) => redirect(visit, reply, &place, "file"),
         _ => Err(Fault::html(StatusCode::NOT_FOUND)),
     }
-}
-
-/// Waits for the right to make a page that needs much of a processor; `None` if too many wait already.
-fn turn_of<'a>(visit: &Visit<'a>) -> Option<Turn<'a>> {
-    let (turns, address) = (&visit.service.page_turns, visit.request.peer.address.ip());
-    let patience = &visit.request.patience;
-    patience.while_blocked(|| turns.wait(address))
 }
 
 /// Finds the node; `None` if the browser was sent elsewhere.

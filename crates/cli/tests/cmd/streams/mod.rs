@@ -14,14 +14,14 @@ use std::path::{Path, PathBuf};
 use testkit::history::Random;
 use testkit::{Output, Side, Tool, normalize};
 
-use crate::random::{one_of, seeds};
+use crate::random::one_of;
 use mutation::mutated;
 
 #[test]
 fn mutated_streams_are_loaded_as_the_incumbent_loads_them() {
     let bench = Bench::new();
     let mut differences: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for seed in seeds("STREAMS_SEEDS", 0..100) {
+    for seed in testkit::seeds("STREAMS_SEEDS", 0..100) {
         if let Some((kind, report)) = bench.round(seed) {
             println!("{kind}\n{report}");
             differences.entry(kind).or_default().push(report);

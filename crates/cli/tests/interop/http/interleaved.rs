@@ -1,7 +1,7 @@
 //! Requests on one transaction in every order, beside Apache: complete, half-sent, aborted and interleaved ones, as the stock client
 //! and as a hostile one would send them. Statuses and trees are equal, and no request waits for the body of another one.
 //!
-//! What every run does is a small part; `TXN_SEEDS=100..10000 cargo test -p cli --test interop transactions_by_hand` does more.
+//! What every run does is a small part; `TXN_SEEDS=100..10000 cargo test -p cli --test interop transactions_in_every_order` does more.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -16,7 +16,7 @@ use testkit::probe::hear;
 use testkit::{Tool, scratch};
 
 use super::plain::ALICE;
-use super::served::{AGENT, LONGEST, Served, code, told, twins};
+use super::served::{AGENT, LONGEST, Served, code, compare_trees, told, twins, verify};
 
 /// bob, pw.
 const BOB: (&str, &str) = ("Authorization", "Basic Ym9iOnB3");
@@ -376,18 +376,9 @@ fn run(seeds: Range<u64>) {
                 around(&ours, &theirs)
             );
         }
-        let said = ours;
-        let [theirs, ours] = twins.each_ref().map(|served| served.dump(seen + 1));
-        if theirs != ours {
-            eprintln!("trees differ after seeds {part:?}:\n{said}");
-            crate::pair::compare(&theirs, &ours);
-        }
-        seen = twins[0].youngest();
+        seen = compare_trees(&twins, seen, &format!("{part:?}:\n{ours}"));
     }
-    Tool::new("svnadmin")
-        .args(["verify", "-q"])
-        .arg(&twins[1].repository)
-        .ok();
+    verify(&twins);
 }
 
 /// The lines of `text` up to the first that `other` has not, from the beginning of the sequence on.
@@ -407,15 +398,5 @@ fn around(text: &str, other: &str) -> String {
 
 #[test]
 fn transactions_in_every_order() {
-    run(0..40);
-}
-
-#[test]
-fn transactions_by_hand() {
-    let Ok(seeds) = std::env::var("TXN_SEEDS") else {
-        return;
-    };
-    let number = |text: &str| text.parse::<u64>().expect("a number");
-    let (first, last) = seeds.split_once("..").expect("FIRST..LAST");
-    run(number(first)..number(last));
+    run(testkit::seeds("TXN_SEEDS", 0..40));
 }

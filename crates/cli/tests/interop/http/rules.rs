@@ -368,11 +368,11 @@ fn section(lines: &str, at: usize) -> String {
     end.unwrap_or_default().to_owned()
 }
 
-#[test]
-fn random_set_ups_never_open_what_was_closed() {
+/// Compares random set-ups; with `is_loose`, only that ours lets nobody in whom Apache keeps out.
+fn compare(is_loose: bool) {
     let (first, rounds) = asked_for();
     for seed in first..first + rounds {
-        let wrong = round(seed, if rounds > 1 { 100 } else { 25 }, true);
+        let wrong = round(seed, if rounds > 1 { 100 } else { 25 }, is_loose);
         assert!(
             wrong.is_empty(),
             "{} differ, such as\n{}\n{}",
@@ -384,19 +384,13 @@ fn random_set_ups_never_open_what_was_closed() {
 }
 
 #[test]
+fn random_set_ups_never_open_what_was_closed() {
+    compare(true);
+}
+
+#[test]
 fn random_set_ups_let_the_same_users_in() {
-    let (first, rounds) = asked_for();
-    for seed in first..first + rounds {
-        let count = if rounds > 1 { 100 } else { 25 };
-        let wrong = round(seed, count, false);
-        assert!(
-            wrong.is_empty(),
-            "{} differ, such as\n{}\n{}",
-            wrong.len() - 1,
-            wrong[0],
-            wrong[wrong.len() - 1]
-        );
-    }
+    compare(false);
 }
 
 /// The first seed, and how many.

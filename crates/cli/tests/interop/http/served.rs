@@ -124,3 +124,20 @@ pub(super) fn code(answer: &Answer) -> String {
 pub(super) fn told(answer: &Answer) -> String {
     format!("{} {}", answer.status, code(answer))
 }
+
+/// Compares what both servers have committed after revision `seen`; `seeds` are those of the sequences in between. Returns the youngest
+/// revision.
+pub(super) fn compare_trees(twins: &[Served; 2], seen: usize, seeds: &str) -> usize {
+    let [theirs, ours] = twins.each_ref().map(|served| served.dump(seen + 1));
+    if theirs != ours {
+        eprintln!("trees differ after seeds {seeds}");
+        crate::pair::compare(&theirs, &ours);
+    }
+    twins[0].youngest()
+}
+
+/// Verifies our repository with the incumbent's tool.
+pub(super) fn verify([_, ours]: &[Served; 2]) {
+    let verify = Tool::new("svnadmin").args(["verify", "-q"]);
+    verify.arg(&ours.repository).ok();
+}

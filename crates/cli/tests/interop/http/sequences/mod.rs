@@ -10,11 +10,9 @@ use std::ops::Range;
 use std::thread;
 use std::time::Duration;
 
-use testkit::Tool;
-
 use self::drive::{Outcome, drive};
 use self::generator::sequence;
-use super::served::{Served, twins};
+use super::served::{Served, compare_trees, twins, verify};
 
 /// A wait that theirs does not have.
 const LONG: Duration = Duration::from_secs(1);
@@ -50,17 +48,9 @@ fn run(seeds: Range<u64>) {
                 waits += 1;
             }
         }
-        let [theirs, ours] = twins.each_ref().map(|served| served.dump(seen + 1));
-        if theirs != ours {
-            eprintln!("trees differ after seeds {part:?}");
-            crate::pair::compare(&theirs, &ours);
-        }
-        seen = twins[0].youngest();
+        seen = compare_trees(&twins, seen, &format!("{part:?}"));
     }
-    Tool::new("svnadmin")
-        .args(["verify", "-q"])
-        .arg(&twins[1].repository)
-        .ok();
+    verify(&twins);
     // A busy machine may hold up one or two.
     let most = 2 + (seeds.end - seeds.start) / 100;
     assert!(waits <= most, "{waits} sequences wait for more than a second");
@@ -68,12 +58,5 @@ fn run(seeds: Range<u64>) {
 
 #[test]
 fn sequences_of_both_protocols() {
-    match std::env::var("SEQUENCES") {
-        Err(_) => run(0..60),
-        Ok(seeds) => {
-            let number = |text: &str| text.parse::<u64>().expect("a number");
-            let (first, last) = seeds.split_once("..").expect("FIRST..LAST");
-            run(number(first)..number(last));
-        }
-    }
+    run(testkit::seeds("SEQUENCES", 0..60));
 }
