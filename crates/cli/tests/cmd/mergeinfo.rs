@@ -27,7 +27,15 @@ fn neighbours_of_other_inheritability_stay_apart() {
         numbers: vec![1, 2, 3],
         parent_dir: false,
     };
-    let values = ["/b:1*,2", "/b:1,2*", "/b:1*,2\n/c:1", "/a:1\r/b:1", "/c\r:1"].map(str::to_owned);
+    let values = [
+        "/b:1*,2",
+        "/b:1,2*",
+        "/b:1*,2\n/c:1",
+        "/a:1\r/b:1",
+        "/c\r:1",
+        "/a:1\r\0\n",
+    ]
+    .map(str::to_owned);
     let theirs = case.load(Side::Theirs, &values).expect("because nothing is odd");
     let ours = case.load(Side::Ours, &values).expect("because nothing is odd");
     assert_eq!(theirs, ours);

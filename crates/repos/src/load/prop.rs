@@ -59,7 +59,9 @@ fn mergeinfo(
     numbers: &Renumbering,
     told: &mut Told<'_>,
 ) -> Result<Vec<u8>> {
-    let cleaned = with_line_feeds(&value);
+    // The incumbent reads it as a C string.
+    let end = memchr::memchr(0, &value).unwrap_or(value.len());
+    let cleaned = with_line_feeds(&value[..end]);
     if matches!(cleaned, Ok(Cow::Owned(_))) {
         told.tell(Event::NormalizedMergeinfo)?;
     }
