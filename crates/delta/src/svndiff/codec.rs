@@ -4,8 +4,7 @@
 use libdeflater::{CompressionLvl, Compressor, DecompressionError, Decompressor};
 use lz4_flex::block::{CompressTable, compress_into_with_table, get_maximum_output_size};
 
-use super::SvndiffError;
-use super::varint;
+use super::{SvndiffError, lz4_block, varint};
 
 /// Sections shorter than this are not worth a zlib stream.
 const MIN_ZLIB: usize = 512;
@@ -219,6 +218,8 @@ impl Inflate<'_> {
                     DecompressionError::BadData => SvndiffError::Zlib,
                     DecompressionError::InsufficientSpace => SvndiffError::SectionLength,
                 })?
+        } else if lz4_block::has_long_runs(payload, out.len()) {
+            lz4_block::expand(payload, out).ok_or(SvndiffError::Lz4)?
         } else {
             lz4_flex::block::decompress_into(payload, out).map_err(|_| SvndiffError::Lz4)?
         };
