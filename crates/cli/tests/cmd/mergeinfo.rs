@@ -265,10 +265,15 @@ fn lost_or_reversed(theirs: &str, ours: &str) -> bool {
     };
     let (theirs, ours) = (ranges(theirs), ranges(ours));
     let covered = |(source, first, last): &(String, u64, u64)| {
-        (*first..=*last).all(|rev| {
+        let mut next = *first;
+        while next <= *last {
             let mut of_source = ours.iter().filter(|(other, ..)| other == source);
-            of_source.any(|(_, first, last)| (*first..=*last).contains(&rev))
-        })
+            match of_source.find(|(_, first, last)| (*first..=*last).contains(&next)) {
+                Some((.., last)) => next = last.saturating_add(1),
+                None => return false,
+            }
+        }
+        true
     };
     theirs.iter().any(|(_, first, last)| first > last) || theirs.iter().all(covered)
 }
