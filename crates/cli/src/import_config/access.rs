@@ -104,6 +104,31 @@ pub fn access(place: &Place<'_>, has_authz: bool) -> Access {
             access.require = Some(shown(&reading, 0));
             return access;
         }
+        let [read_needs, write_needs] = [&READING[..], &WRITING[..]].map(|methods| {
+            let required = methods
+                .iter()
+                .map(|method| layer.map_or(Condition::Anyone, |layer| of_layer(layer, method)));
+            let mut needs: Vec<Condition> =
+                required.map(|required| of_access_file(required, false)).collect();
+            needs.dedup();
+            joined(needs, Condition::All)
+        });
+        if !(holds_after_login(&read_needs, true) && holds_after_login(&write_needs, true)) {
+            access.remarks.push(format!(
+                "{}: Apache asks nobody for a login there who does not fulfil what is required beside it; here they are refused, \
+                 also where their address is allowed",
+                place.at
+            ));
+            let [reading, writing] = [read_needs, write_needs].map(|needs| match anonymous_off {
+                true => Condition::All(vec![needs, Condition::ValidUser]),
+                false => needs,
+            });
+            if writing != reading {
+                access.require_write = Some(shown(&writing, 0));
+            }
+            access.require = Some(shown(&reading, 0));
+            return access;
+        }
         let is_anywhere = reading == Condition::Anyone && writing == Condition::Anyone;
         if !is_anywhere {
             access.remarks.push(format!(
@@ -273,6 +298,18 @@ fn of_access_file(condition: Condition, negated: bool) -> Condition {
             joined(parts, Condition::Any)
         }
         Condition::Anyone | Condition::Nobody | Condition::Ip(_) => condition,
+    }
+}
+
+/// With `everywhere`, true if a condition holds for all logged-in users at every address; else, if it holds at some address.
+fn holds_after_login(condition: &Condition, everywhere: bool) -> bool {
+    match condition {
+        Condition::Anyone | Condition::ValidUser | Condition::Of(_) => true,
+        Condition::Nobody => false,
+        Condition::Ip(_) => !everywhere,
+        Condition::Not(inner) => !holds_after_login(inner, !everywhere),
+        Condition::All(parts) => parts.iter().all(|part| holds_after_login(part, everywhere)),
+        Condition::Any(parts) => parts.iter().any(|part| holds_after_login(part, everywhere)),
     }
 }
 

@@ -1,12 +1,13 @@
 //! What Apache keeps closed within a location and we have no word for: it is closed here as well, for everybody.
 //!
 //! Ours has one answer for a whole location. Another section of Apache's that holds for a part of it (a `<Location>` without `DAV`
-//! below it, `Redirect gone`) becomes a location that lets nobody in. A pattern may hold for any part, so it closes the whole.
+//! below it, `Redirect gone`) becomes a location that lets nobody in. A pattern or a condition may hold for any part, so it closes
+//! the whole.
 
 use super::draft::Table;
 use super::hosts::{Host, Place, Server, contains, flatten, path_of};
 use super::location::Translated;
-use super::moved::refused_path;
+use super::moved::{is_refusal, refused_path};
 use super::syntax::Directive;
 
 /// Directives that may keep somebody out.
@@ -46,14 +47,15 @@ pub fn close(server: &Server<'_>, places: &[Place<'_>], all: &mut Vec<Translated
     for (place, whole) in places.iter().zip(all.iter_mut()) {
         let own = place.host.map(|at| &server.hosts[at]);
         for host in [Some(&server.global), own].into_iter().flatten() {
-            for section in patterns(host).filter(|section| may_hold(section, &place.path)) {
-                shut(&mut whole.location);
-                whole.location.remark(format!(
-                    "{}: {}: a pattern that keeps somebody out of some paths is not translated, so nobody is let in here: say it in \
-                     'require' or in the access file, and take the 'require' below away",
-                    section.at,
-                    section.shown()
-                ));
+            for directive in patterns(&host.settings) {
+                if may_hold(directive, &place.path) {
+                    shut(&mut whole.location, directive);
+                }
+            }
+            for directive in host.settings.iter().copied() {
+                if refused_path(directive).is_some_and(|path| contains(&path, &place.path)) {
+                    shut(&mut whole.location, directive);
+                }
             }
             for (path, directive) in inner(host, place) {
                 let known = parts.iter().any(|part| part.path == path);
@@ -61,6 +63,13 @@ pub fn close(server: &Server<'_>, places: &[Place<'_>], all: &mut Vec<Translated
                 if !known && !served {
                     parts.push(part(&path, directive, whole));
                 }
+            }
+        }
+        for layer in place.layers.iter().filter(|layer| layer.location) {
+            let refusing = layer.directives.iter().copied();
+            let refusing = refusing.filter(|d| d.is("Redirect") && is_refusal(d.arg(0)));
+            for directive in patterns(&layer.directives).into_iter().chain(refusing) {
+                shut(&mut whole.location, directive);
             }
         }
     }
@@ -111,22 +120,66 @@ fn part(path: &str, directive: &Directive, whole: &Translated) -> Translated {
     }
 }
 
-fn shut(location: &mut Table) {
+/// Lets nobody in, because of a directive that is not translated.
+fn shut(location: &mut Table, directive: &Directive) {
     location.remove("require-write");
     location.remove("anonymous");
     location.text("require", "nobody");
+    location.remark(format!(
+        "{}: {}: keeps somebody out in a way that is not translated, so nobody is let in here: say it in 'require' or in the \
+         access file, and take the 'require' below away",
+        directive.at,
+        directive.shown()
+    ));
 }
 
-/// Sections whose paths are patterns, and that may keep somebody out.
-fn patterns<'a>(host: &Host<'a>) -> impl Iterator<Item = &'a Directive> {
-    let is_pattern = |section: &&Directive| section.is("LocationMatch") || section.is("Location");
-    let sections: Vec<&'a Directive> = host.settings.iter().copied().filter(is_pattern).collect();
-    sections.into_iter().filter(|section| is_closing(section))
+/// Directives that keep somebody out where a pattern or a condition holds.
+fn patterns<'a>(directives: &[&'a Directive]) -> Vec<&'a Directive> {
+    let rewrites = directives.iter().rev().find(|d| d.is("RewriteEngine"));
+    let rewrites = rewrites.is_some_and(|d| d.arg(0).eq_ignore_ascii_case("on"));
+    let keeps_out = |directive: &&&'a Directive| match directive {
+        section
+            if ["LocationMatch", "Location", "If", "ElseIf", "Else"]
+                .iter()
+                .any(|name| section.is(name)) =>
+        {
+            is_closing(section)
+        }
+        directive if directive.is("RedirectMatch") => is_refusal(directive.arg(0)),
+        directive if directive.is("RewriteRule") => rewrites && refuses(directive.arg(2)),
+        _ => false,
+    };
+    directives.iter().filter(keeps_out).copied().collect()
 }
 
-/// True if a pattern may fit a path at or below `path`: unless it begins with other letters.
-fn may_hold(section: &Directive, path: &str) -> bool {
-    let pattern = section.args.last().map_or("", String::as_str);
+/// True if the flags of a `RewriteRule` say that the request is refused: `[F]`, `[gone]`, `[R=404,L]`.
+fn refuses(flags: &str) -> bool {
+    let flags = flags.trim_matches(['[', ']']).to_ascii_lowercase();
+    flags.split(',').any(|flag| match flag.trim().split_once('=') {
+        Some(("r" | "redirect", status)) => is_refusal(status),
+        _ => ["f", "forbidden", "g", "gone"].contains(&flag.trim()),
+    })
+}
+
+/// The pattern for paths; empty for a condition, which may hold for any.
+fn pattern_of(directive: &Directive) -> &str {
+    match directive {
+        directive if directive.is("RedirectMatch") => directive.arg(1),
+        directive if directive.is("RewriteRule") => directive.arg(0),
+        section if section.is("LocationMatch") || section.is("Location") => {
+            section.args.last().map_or("", String::as_str)
+        }
+        _ => "",
+    }
+}
+
+/// True if a directive may hold for a path at or below `path`: unless its pattern begins with other letters.
+fn may_hold(directive: &Directive, path: &str) -> bool {
+    let pattern = pattern_of(directive);
+    if directive.is("Location") && directive.args.len() == 1 {
+        let literal = pattern.split(['*', '?', '[']).next().unwrap_or_default();
+        return literal.starts_with(path) || path.starts_with(literal);
+    }
     let Some(rest) = pattern.strip_prefix("^/") else {
         return true;
     };

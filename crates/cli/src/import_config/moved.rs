@@ -22,19 +22,10 @@ pub fn redirects(server: &Server<'_>, remarks: &mut Table) -> Vec<Table> {
                         tables.push(table);
                     }
                 }
+                // They keep somebody out, which is another module's subject.
                 None if refused_path(directive).is_some() => {}
+                None if directive.is("RedirectMatch") && is_refusal(directive.arg(0)) => {}
                 _ => {
-                    let refuses = directive.is("RedirectMatch")
-                        && directive.args.len() > 1
-                        && directive.arg(0).starts_with(['4', '5']);
-                    if refuses {
-                        remarks.remark(format!(
-                            "{}: {}: has no counterpart here: what it refuses is served, to those whom the location lets in",
-                            directive.at,
-                            directive.shown()
-                        ));
-                        continue;
-                    }
                     let why = why_not.map(|why| format!("{why}: ")).unwrap_or_default();
                     remarks.remark(format!(
                         "{}: {}: {why}write a [[redirect]] for each path",
@@ -127,12 +118,13 @@ fn translated(directive: &Directive) -> Option<(String, String, bool)> {
 
 /// The path of a `Redirect` that sends nowhere: `gone`, or another status that is no redirect.
 pub fn refused_path(directive: &Directive) -> Option<String> {
-    let status = directive.arg(0).to_ascii_lowercase();
-    let is_refusal = status == "gone"
-        || status
-            .parse::<u16>()
-            .is_ok_and(|status| !(300..400).contains(&status));
     let path = directive.arg(1);
-    (directive.is("Redirect") && is_refusal && path.starts_with('/'))
+    (directive.is("Redirect") && is_refusal(directive.arg(0)) && path.starts_with('/'))
         .then(|| path.trim_end_matches('/').to_owned())
+}
+
+/// True if the status of a `Redirect` sends nowhere: `gone`, or a number that is no redirect.
+pub fn is_refusal(status: &str) -> bool {
+    let is_number = |status: u16| !(300..400).contains(&status);
+    status.eq_ignore_ascii_case("gone") || status.parse().is_ok_and(is_number)
 }

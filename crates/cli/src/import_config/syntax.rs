@@ -224,7 +224,8 @@ impl Reader {
             Some(rest) => (true, rest),
             None => (false, argument),
         };
-        let decided = match name.to_ascii_lowercase().as_str() {
+        let lower = name.to_ascii_lowercase();
+        let decided = match lower.as_str() {
             "ifdefine" => Some(self.defines.contains_key(argument) != negated),
             "iffile" => Some(self.root.join(argument).exists() != negated),
             "ifmodule" | "ifdirective" | "ifsection" => Some(!negated),
@@ -232,7 +233,8 @@ impl Reader {
             "if" | "elseif" | "else" | "macro" if taken => {
                 let text = format!("<{name} {}>: what is in it was passed over", args.join(" "));
                 self.passed_over.push((at.clone(), text));
-                Some(false)
+                // What a condition keeps out is kept out: the section is asked about that.
+                (lower == "macro").then_some(false)
             }
             "macro" => Some(false),
             _ => None,

@@ -74,6 +74,10 @@ const TRANSLATED: &[&str] = &[
 
 /// Change nothing that a client of Subversion could see.
 const HARMLESS: &[&str] = &[
+    // Said by the reader of the files.
+    "If",
+    "ElseIf",
+    "Else",
     "Options",
     "AllowOverride",
     "AuthzSVNAuthoritative",

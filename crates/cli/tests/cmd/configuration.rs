@@ -244,7 +244,7 @@ fn two_locations_with_rules_for_paths_are_imported() {
         [location.auth]\nrealm = \"Open\"\nhtpasswd-file = \"@/etc/users\"\n\
         [[location]]\npath = \"/closed\"\nrepository = \"@/srv/closed\"\nmaster-uri = \"http://master.example.org/closed\"\nmaster-version = \"1.9.7\"\n\
         activities-db = \"@/etc/activities\"\nhooks-env = \"@/etc/hooks-env\"\nauthz = \"^/conf/access\"\ngroups = \"@/etc/groups\"\n\
-        require = \"valid-user or ip 10.0.0.0/8\"\n\
+        require = \"nobody\"\n\
         [location.auth]\nbasic = false\ndigest = true\nrealm = \"Closed\"\nhtpasswd-file = \"@/etc/digests\"\n";
     assert_eq!(in_force(&text), expected, "{text}");
     for remark in [
@@ -461,6 +461,21 @@ fn what_is_closed_stays_closed() {
         ),
         ("<Location ~ \"^/s.n\">\nRequire user bob\n</Location>", whole),
         ("<Location /svn/*>\nRequire user bob\n</Location>", whole),
+        ("<Location /s?n/r>\nRequire user bob\n</Location>", whole),
+        ("<Location /other/*>\nRequire user bob\n</Location>", ""),
+        ("RedirectMatch 403 ^/svn/secret", whole),
+        ("Redirect gone /svn", whole),
+        ("Redirect 404 /", whole),
+        ("<Location /svn>\nRedirect 403\n</Location>", whole),
+        ("RedirectMatch gone \\.key$", whole),
+        ("RewriteEngine on\nRewriteRule ^/svn/secret - [F,L]", whole),
+        ("RewriteEngine on\nRewriteRule !^/svn/open - [R=404]", whole),
+        ("<If \"%{REMOTE_PORT} == 1\">\nRequire all denied\n</If>", whole),
+        ("RewriteRule ^/svn/secret - [F]\nRedirectMatch 403 ^/other", ""),
+        (
+            "RewriteEngine on\nRewriteRule ^/svn/a /svn/b [R=301]\nRewriteRule ^/x - [F]",
+            "",
+        ),
         (
             "<LocationMatch ^/other>\nRequire user bob\n</LocationMatch>\n<Location /svn/a>\nSVNPathAuthz off\n</Location>\n\
              <Location /other>\nRequire user bob\n</Location>\nRedirect gone /svnold",

@@ -30,6 +30,7 @@ const LOADED: &[&str] = &[
     "env",
     "proxy",
     "proxy_http",
+    "rewrite",
 ];
 
 /// What https takes as well.

@@ -252,11 +252,29 @@ impl Maker {
 /// Sections that hold for a part of the location at `/lN`.
 fn parts(maker: &mut Maker, at: usize) -> String {
     let path = maker.one_of(&["/r/shut", "/r/carol", "/none", "/r", "/r/open/x", "/r/!svn", ""]);
-    let (begin, end) = match maker.random.below(6) {
+    let (begin, end) = match maker.random.below(10) {
         0 => (format!("<LocationMatch \"^/l{at}{path}\">"), "</LocationMatch>"),
-        1 => (format!("<Location ~ \"/l{at}/.*a\">"), "</Location>"),
+        1 => (format!("<Location ~ \"^/l{at}/.*a\">"), "</Location>"),
         2 => (format!("<Location \"/l{at}{path}*\">"), "</Location>"),
         3 => return format!("Redirect gone /l{at}{path}\n"),
+        4 => {
+            return format!(
+                "RedirectMatch {} \"^/l{at}{path}\"\n",
+                maker.one_of(&["403", "410", "gone"])
+            );
+        }
+        5 => {
+            let flags = maker.one_of(&["F", "G", "L,F", "forbidden", "gone,L", "R=403"]);
+            return format!("RewriteEngine On\nRewriteRule \"^/l{at}{path}\" - [{flags}]\n");
+        }
+        6 => {
+            // Within its location: elsewhere it closes all.
+            let condition =
+                maker.one_of(&["%{REQUEST_URI} =~ m#/shut#", "%{REQUEST_METHOD} == 'GET'", "true"]);
+            let other = maker.one_of(&["", "<Else>\nRequire all denied\n</Else>\n"]);
+            let lines = maker.branch(1);
+            return format!("<Location /l{at}>\n<If \"{condition}\">\n{lines}</If>\n{other}</Location>\n");
+        }
         _ => (format!("<Location /l{at}{path}>"), "</Location>"),
     };
     let lines = match maker.random.below(3) {
