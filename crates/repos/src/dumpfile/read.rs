@@ -39,6 +39,8 @@ struct Content {
     deletions: bool,
     /// Whether there can be properties at all.
     is_bare: bool,
+    /// Whether there can be no text. It is refused behind the properties: the revision before is complete.
+    has_no_text: bool,
     /// In the oldest streams whatever follows the properties is text.
     old: Option<Old>,
 }
@@ -252,7 +254,7 @@ impl<R: BufRead> Reader<R> {
     fn expect_content(&mut self, headers: &NodeHeaders<'_>, owner: Owner) -> Result<()> {
         let (props, text) = (headers.prop_length, headers.text_length);
         let total = headers.content_length;
-        if owner != Owner::Node && text.is_some() {
+        if owner == Owner::Stream && text.is_some() {
             return Err(malformed());
         }
         // Numbers are signed here, as the incumbent's.
@@ -264,6 +266,7 @@ impl<R: BufRead> Reader<R> {
             rest: total.map_or(0, |total| total.wrapping_sub(sum) as i64),
             deletions: owner == Owner::Node,
             is_bare: owner == Owner::Stream,
+            has_no_text: owner == Owner::Revision,
             old: None,
         };
         if let Some(total) = total
@@ -293,6 +296,9 @@ impl<R: BufRead> Reader<R> {
     /// `STREAM_MALFORMED_DATA` if the sections are longer than the content; those of the other readers.
     pub fn skip_content(&mut self) -> Result<()> {
         self.skip_props()?;
+        if self.content.has_no_text && self.content.text.is_some() {
+            return Err(malformed());
+        }
         let left = self.content.text.take().unwrap_or(0);
         self.skip(left)?;
         let rest = std::mem::take(&mut self.content.rest);

@@ -39,6 +39,15 @@ fn mutated_streams_are_loaded_as_the_incumbent_loads_them() {
     assert!(differences.is_empty(), "{}\n{examples}", counts.join("\n"));
 }
 
+/// A node record that became a revision record, with its text: the revision before it is complete.
+#[test]
+fn a_revision_with_a_text_leaves_the_revisions_before_it() {
+    let bench = Bench::new();
+    for seed in [117_870, 117_986] {
+        assert_eq!(bench.round(seed), None);
+    }
+}
+
 /// The repositories into which streams are loaded.
 struct Bench {
     scratch: tempfile::TempDir,
