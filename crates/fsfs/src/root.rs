@@ -233,6 +233,11 @@ impl Root {
     }
 
     fn look_up(&self, path: &FsPath) -> Result<Found> {
+        if let Tree::Transaction(txn, _) = self.0.tree
+            && let Some(found) = self.fs().live_look_up(txn, path)?
+        {
+            return Ok(found);
+        }
         let (mut at, mut dir) = self.start(path)?;
         loop {
             let rest = &path.as_str()[at..];
@@ -271,7 +276,8 @@ impl Root {
     }
 }
 
-enum Found {
+/// What a path leads to.
+pub(crate) enum Found {
     Node(Arc<NodeRev>),
     Nothing,
     /// A component on the way is this file.

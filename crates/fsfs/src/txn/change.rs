@@ -28,11 +28,10 @@ impl State {
     /// Adds an empty node.
     pub(crate) fn add(&mut self, fs: &Fs, path: &FsPath, kind: NodeKind) -> Result<()> {
         check_name(path)?;
-        let way = self.way(fs, path)?;
-        if way.node.is_some() {
+        if self.way(fs, path)?.is_some() {
             return Err(self.already_exists(fs, path));
         }
-        let parent = last(&self.make_mutable(fs, path, &way.parents)?);
+        let parent = self.own_parents(fs, path)?;
         let node_id = self.new_node_id();
         let above = self.node(parent)?.noderev.clone();
         let id = self.node_id((node_id, above.id.copy));
@@ -62,7 +61,7 @@ impl State {
 
     /// Refuses a path that a node cannot be added at: something is there, or no directory is above it.
     pub(crate) fn check_free(&mut self, fs: &Fs, path: &FsPath) -> Result<()> {
-        match self.way(fs, path)?.node {
+        match self.way(fs, path)? {
             Some(_) => Err(self.already_exists(fs, path)),
             None => Ok(()),
         }
@@ -70,19 +69,16 @@ impl State {
 
     /// Deletes a node and all below it.
     pub(crate) fn delete(&mut self, fs: &Fs, path: &FsPath) -> Result<()> {
-        let way = self.way(fs, path)?;
-        let Some(node) = way.node else {
-            return Err(self.as_root(fs).not_found(path));
-        };
+        let node = self.way_to_node(fs, path)?;
         if path.is_root() {
             return Err(Error::new(
                 Code::FS_ROOT_DIR,
                 "The root directory cannot be deleted",
             ));
         }
-        let keys = self.make_mutable(fs, path, &way.parents)?;
-        self.add_mergeinfo(&keys, 0, node.mergeinfo_count)?;
-        self.set_entry(fs, last(&keys), path.basename(), None)?;
+        let parent = self.own_parents(fs, path)?;
+        self.add_mergeinfo(None, 0, node.mergeinfo_count)?;
+        self.set_entry(fs, parent, path.basename(), None)?;
         self.forget(&node.id)?;
         self.note(
             fs,
@@ -99,8 +95,8 @@ impl State {
     /// Copies a committed node.
     pub(crate) fn copy(&mut self, fs: &Fs, from: &Node, rev: Revnum, path: &FsPath) -> Result<()> {
         check_name(path)?;
-        let way = self.way(fs, path)?;
-        if way.node.as_ref().is_some_and(|node| node.id == *from.id()) {
+        let old = self.way(fs, path)?;
+        if old.as_ref().is_some_and(|node| node.id == *from.id()) {
             return Ok(());
         }
         if path.is_root() {
@@ -110,7 +106,7 @@ impl State {
             ));
         }
         let source = from.noderev();
-        let keys = self.make_mutable(fs, path, &way.parents)?;
+        let parent = self.own_parents(fs, path)?;
         let copy = self.new_copy_id();
         let id = self.node_id((source.id.node, copy));
         let copyfrom = (rev, from.path().clone());
@@ -129,13 +125,13 @@ impl State {
         self.insert((id.node, id.copy), TxnNode::new(node));
         self.put(
             fs,
-            &keys,
+            parent,
             path,
             (kind, id),
             source.mergeinfo_count,
-            way.node.as_deref(),
+            old.as_deref(),
         )?;
-        let change = match way.node {
+        let change = match old {
             Some(_) => ChangeKind::Replace,
             None => ChangeKind::Add,
         };
@@ -145,7 +141,7 @@ impl State {
 
     /// Puts a committed node-revision at a path as it is.
     pub(crate) fn link(&mut self, fs: &Fs, from: &Node, path: &FsPath) -> Result<()> {
-        let way = self.way(fs, path)?;
+        let old = self.way(fs, path)?;
         if path.is_root() {
             return Err(Error::new(
                 Code::FS_ROOT_DIR,
@@ -153,30 +149,23 @@ impl State {
             ));
         }
         let source = from.noderev();
-        let keys = self.make_mutable(fs, path, &way.parents)?;
+        let parent = self.own_parents(fs, path)?;
         let value = (source.kind, source.id);
-        self.put(
-            fs,
-            &keys,
-            path,
-            value,
-            source.mergeinfo_count,
-            way.node.as_deref(),
-        )
+        self.put(fs, parent, path, value, source.mergeinfo_count, old.as_deref())
     }
 
     /// Sets an entry in place of what was there.
     fn put(
         &mut self,
         fs: &Fs,
-        parents: &[NodeKey],
+        parent: NodeKey,
         path: &FsPath,
         value: (NodeKind, NodeRevId),
         mergeinfo: u64,
         old: Option<&NodeRev>,
     ) -> Result<()> {
-        self.add_mergeinfo(parents, mergeinfo, old.map_or(0, |old| old.mergeinfo_count))?;
-        self.set_entry(fs, last(parents), path.basename(), Some(value))?;
+        self.add_mergeinfo(None, mergeinfo, old.map_or(0, |old| old.mergeinfo_count))?;
+        self.set_entry(fs, parent, path.basename(), Some(value))?;
         if let Some(old) = old {
             self.forget(&old.id)?;
         }
@@ -191,15 +180,14 @@ impl State {
         name: &str,
         value: Option<&[u8]>,
     ) -> Result<()> {
-        let way = self.way_to_node(fs, path)?;
-        let keys = self.make_mutable(fs, path, &way)?;
-        let key = last(&keys);
+        let node = self.way_to_node(fs, path)?;
+        let key = self.own_node(fs, path, &node)?;
         let mut list = self.take_props(fs, key)?;
         let is_mergeinfo = name == props::MERGEINFO;
         if is_mergeinfo && fs.format().has_mergeinfo() {
             let had = self.node(key)?.noderev.has_mergeinfo;
             if had != value.is_some() {
-                self.add_mergeinfo(&keys, u64::from(value.is_some()), u64::from(had))?;
+                self.add_mergeinfo(Some(key), u64::from(value.is_some()), u64::from(had))?;
                 self.node_mut(key)?.change().has_mergeinfo = value.is_some();
             }
         }
@@ -237,8 +225,8 @@ impl State {
 
     /// Makes a file ready for a new text, whole or as a difference; returns its key.
     pub(crate) fn file_to_write(&mut self, fs: &Fs, path: &FsPath, is_delta: bool) -> Result<NodeKey> {
-        let way = self.way_to_node(fs, path)?;
-        if way.last().is_some_and(|node| node.kind != NodeKind::File) {
+        let node = self.way_to_node(fs, path)?;
+        if node.kind != NodeKind::File {
             // The old text is the base of a difference.
             let verb = if is_delta { "get" } else { "set" };
             return Err(Error::new(
@@ -246,7 +234,7 @@ impl State {
                 format!("Attempted to {verb} textual contents of a *non*-file node"),
             ));
         }
-        Ok(last(&self.make_mutable(fs, path, &way)?))
+        self.own_node(fs, path, &node)
     }
 
     /// Gives a file its new text.
@@ -323,11 +311,6 @@ impl State {
             format!("File already exists: filesystem '{uuid}', transaction '{txn}', path '{path}'"),
         )
     }
-}
-
-/// The last key on a way, which has at least the root's.
-fn last(keys: &[NodeKey]) -> NodeKey {
-    *keys.last().expect("because every way starts at the root")
 }
 
 /// A line break would tear the lines of a node-revision apart.

@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use base::{Code, Error, NodeKind, Props, Result};
+use base::{Code, Error, FsPath, NodeKind, Props, Result};
 use parking_lot::{Mutex, RwLock};
 
 use super::state::{NodeKey, State};
@@ -18,6 +18,7 @@ use crate::format::dir::DirEntry;
 use crate::format::id::{NodeRevId, TxnId};
 use crate::format::noderev::NodeRev;
 use crate::fs::Fs;
+use crate::root::Found;
 
 /// The transactions that holders of one [`Fs`] edit.
 #[derive(Default)]
@@ -50,6 +51,14 @@ impl Fs {
     pub(crate) fn live_noderev(&self, txn: TxnId, key: NodeKey) -> Result<Option<Arc<NodeRev>>> {
         match self.live_txns().get(txn) {
             Some(state) => Ok(Some(state.read_recursive().node(key)?.noderev.clone())),
+            None => Ok(None),
+        }
+    }
+
+    /// What is at a path of a transaction that is edited; `None` if it is not.
+    pub(crate) fn live_look_up(&self, txn: TxnId, path: &FsPath) -> Result<Option<Found>> {
+        match self.live_txns().get(txn) {
+            Some(state) => state.read_recursive().look_up(self, path).map(Some),
             None => Ok(None),
         }
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use base::{Code, Error, FsPath, NodeKind, Props, Result, Revnum};
 
+use super::chain::Chain;
 use super::state::{NodeKey, ROOT, State};
 use crate::format::dir::{self, DirEntry};
 use crate::format::id::NodeRevId;
@@ -46,6 +47,8 @@ impl State {
     /// # Errors
     /// `FS_CONFLICT` with the path, of several the one that the incumbent meets first; those of reading the revisions.
     pub(super) fn merge(&mut self, fs: &Fs, to: Revnum) -> Result<()> {
+        // Directories on it may be replaced.
+        *self.chain.get_mut() = Chain::default();
         let mut plan = Plan::default();
         let (ancestor, source) = (fs.root_noderev(self.base())?, fs.root_noderev(to)?);
         let mut trios = vec![self.trio(fs, ancestor, source, ROOT, FsPath::root())?];

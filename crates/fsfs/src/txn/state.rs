@@ -13,7 +13,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use base::{Code, Error, FsPath, NodeKind, Props, Result, Revnum};
+use parking_lot::Mutex;
 
+use super::chain::Chain;
 use super::change_log::ChangeLog;
 use super::children::Children;
 use super::nodes::{NodeRef, Nodes};
@@ -47,6 +49,8 @@ pub(crate) struct State {
     pub(crate) removed: HashSet<NodeKey>,
     /// The answers of the last look-ups of copies' destinations: the node-id there.
     copyroots: HashMap<(Revnum, FsPath), IdPart>,
+    /// The directories that led to the path that was looked up last.
+    pub(super) chain: Mutex<Chain>,
     /// How much of all this is on disk.
     pub(crate) laid: Laid,
 }
@@ -99,12 +103,6 @@ impl TxnNode {
     }
 }
 
-/// The node-revisions from the root to a path's parent, and what is at the path.
-pub(crate) struct Way {
-    pub(crate) parents: Vec<Arc<NodeRev>>,
-    pub(crate) node: Option<Arc<NodeRev>>,
-}
-
 impl State {
     /// A transaction in which nothing has happened. About `most` node-revisions, and as many entries of the log, are held in
     /// memory.
@@ -119,6 +117,7 @@ impl State {
             props: Arc::new(props),
             removed: HashSet::new(),
             copyroots: HashMap::new(),
+            chain: Mutex::default(),
             laid: Laid::default(),
         }
     }
@@ -183,77 +182,9 @@ impl State {
         Ok(dir::find(&entries, name).map(|entry| (entry.kind, entry.id)))
     }
 
-    /// Walks to a path. Its parent must exist.
-    pub(crate) fn way(&mut self, fs: &Fs, path: &FsPath) -> Result<Way> {
-        let mut way = Way {
-            parents: Vec::new(),
-            node: Some(self.node(ROOT)?.noderev.clone()),
-        };
-        let mut length = 0;
-        for name in path.components() {
-            let Some(dir) = way.node.take() else {
-                return Err(self.as_root(fs).not_found(path));
-            };
-            if dir.kind != NodeKind::Dir {
-                return Err(self.as_root(fs).not_directory(&prefix(path, length)));
-            }
-            let found = self.find(fs, &dir, name)?;
-            way.parents.push(dir);
-            way.node = match found {
-                None => None,
-                Some((kind, id)) => match self.key_of(&id) {
-                    // Who passes through a directory comes again.
-                    Some(key) if kind == NodeKind::Dir => Some(self.node_mut(key)?.noderev.clone()),
-                    _ => Some(self.noderev(fs, &id)?),
-                },
-            };
-            length += 1 + name.len();
-        }
-        Ok(way)
-    }
-
-    /// Walks to a path that must exist.
-    pub(crate) fn way_to_node(&mut self, fs: &Fs, path: &FsPath) -> Result<Vec<Arc<NodeRev>>> {
-        let mut way = self.way(fs, path)?;
-        match way.node {
-            Some(node) => way.parents.push(node),
-            None => return Err(self.as_root(fs).not_found(path)),
-        }
-        Ok(way.parents)
-    }
-
     /// For messages.
     pub(crate) fn as_root(&self, fs: &Fs) -> Root {
         Root::of_transaction(fs, self.id, &self.name)
-    }
-
-    /// Makes the node-revisions on a way the transaction's own, those that are not yet, and returns their keys. `path` leads
-    /// along them, perhaps further.
-    pub(crate) fn make_mutable(
-        &mut self,
-        fs: &Fs,
-        path: &FsPath,
-        way: &[Arc<NodeRev>],
-    ) -> Result<Vec<NodeKey>> {
-        let mut keys = vec![ROOT];
-        let mut parent = ROOT;
-        let mut length = 0;
-        for (name, old) in path.components().zip(way.iter().skip(1)) {
-            length += 1 + name.len();
-            let key = match self.key_of(&old.id) {
-                Some(key) => key,
-                None => {
-                    let clone = self.clone_of(fs, old, parent, prefix(path, length))?;
-                    let (key, kind) = ((clone.id.node, clone.id.copy), clone.kind);
-                    self.insert(key, TxnNode::new(clone));
-                    self.set_entry(fs, parent, name, Some((kind, self.node_id(key))))?;
-                    key
-                }
-            };
-            keys.push(key);
-            parent = key;
-        }
-        Ok(keys)
     }
 
     /// Keeps a new node-revision.
@@ -262,7 +193,13 @@ impl State {
     }
 
     /// The next state of a committed node that is reached through `parent` at `path`.
-    fn clone_of(&mut self, fs: &Fs, old: &NodeRev, parent: NodeKey, path: FsPath) -> Result<NodeRev> {
+    pub(super) fn clone_of(
+        &mut self,
+        fs: &Fs,
+        old: &NodeRev,
+        parent: NodeKey,
+        path: FsPath,
+    ) -> Result<NodeRev> {
         let is_branch = self.is_branch_of_its_own(fs, old)?;
         let parent = self.node(parent)?.noderev.clone();
         let copy = if old.id.copy == IdPart::ROOT || old.id.copy == parent.id.copy || !is_branch {
@@ -368,24 +305,31 @@ impl State {
         IdPart::temporary(self.next_copy - 1)
     }
 
-    /// Adds to the number of nodes with mergeinfo, all along a way.
-    pub(crate) fn add_mergeinfo(&mut self, along: &[NodeKey], added: u64, removed: u64) -> Result<()> {
+    /// Adds to the number of nodes with mergeinfo, of the directories above the path to which [`State::way`] has just walked, and of `node`
+    /// at that path. All are the transaction's own.
+    pub(crate) fn add_mergeinfo(&mut self, node: Option<NodeKey>, added: u64, removed: u64) -> Result<()> {
         if added == removed {
             return Ok(());
         }
-        for &key in along {
-            let node = self.node_mut(key)?;
-            let count = node.noderev.mergeinfo_count.checked_add(added);
-            let count = count.and_then(|count| count.checked_sub(removed));
-            let Some(count) = count.filter(|&count| count <= 1 || node.noderev.kind == NodeKind::Dir) else {
-                let id = node.noderev.id;
-                return Err(Error::new(
-                    Code::FS_CORRUPT,
-                    format!("Can't change the mergeinfo count on node-revision {id}"),
-                ));
-            };
-            node.change().mergeinfo_count = count;
+        self.each_parent(|state, key| state.add_mergeinfo_to(key, added, removed))?;
+        match node {
+            Some(key) if key != ROOT => self.add_mergeinfo_to(key, added, removed),
+            _ => Ok(()),
         }
+    }
+
+    fn add_mergeinfo_to(&mut self, key: NodeKey, added: u64, removed: u64) -> Result<()> {
+        let node = self.node_mut(key)?;
+        let count = node.noderev.mergeinfo_count.checked_add(added);
+        let count = count.and_then(|count| count.checked_sub(removed));
+        let Some(count) = count.filter(|&count| count <= 1 || node.noderev.kind == NodeKind::Dir) else {
+            let id = node.noderev.id;
+            return Err(Error::new(
+                Code::FS_CORRUPT,
+                format!("Can't change the mergeinfo count on node-revision {id}"),
+            ));
+        };
+        node.change().mergeinfo_count = count;
         Ok(())
     }
 }
@@ -409,7 +353,7 @@ pub(crate) fn spelled_copyroot(noderev: &NodeRev) -> CopyRoot {
 }
 
 /// The first `length` bytes of a path, which end before a slash.
-fn prefix(path: &FsPath, length: usize) -> FsPath {
+pub(super) fn prefix(path: &FsPath, length: usize) -> FsPath {
     match length {
         0 => FsPath::root(),
         _ if length == path.as_str().len() => path.clone(),

@@ -1,10 +1,10 @@
 //! Transactions that hold next to nothing in memory make the same revisions, byte for byte, as those that hold everything.
 
-use base::Revnum;
+use base::{NodeKind, Revnum};
 use fsfs::{Fs, Txn, TxnOptions};
 
 use super::random::{Dice, Tree, step};
-use super::script::{Op, apply, copy_of, now, verify};
+use super::script::{Op, apply, copy_of, now, path, verify};
 use crate::compare;
 use crate::incumbent::Repository;
 
@@ -42,6 +42,34 @@ fn files(repository: &Repository, txn: &Txn) -> Vec<(String, String)> {
     files
 }
 
+/// Looks up a path of the tree, or one that is close to it: a look-up begins where the one before was.
+fn look_up(dice: &mut Dice, txn: &Txn, tree: &Tree) {
+    let paths: Vec<_> = tree.keys().collect();
+    let Some(near) = paths.get(dice.below(paths.len())) else {
+        return;
+    };
+    let text = match dice.below(4) {
+        0 => format!("{near}/none/below"),
+        1 => format!("{near}1"),
+        2 => near.rsplit_once('/').map_or("", |(parent, _)| parent).to_owned(),
+        _ => (*near).clone(),
+    };
+    let found = txn.root().unwrap().kind(&path(&text)).unwrap();
+    let expected = match tree.get(&text) {
+        _ if text.is_empty() => NodeKind::Dir,
+        Some(true) => NodeKind::Dir,
+        Some(false) => NodeKind::File,
+        None => NodeKind::None,
+    };
+    assert_eq!(found, expected, "{text}");
+    let node = txn.root().unwrap().try_node(&path(&text)).unwrap();
+    assert_eq!(
+        node.map_or(NodeKind::None, |node| node.kind()),
+        expected,
+        "{text}"
+    );
+}
+
 fn revision(repository: &Repository, rev: usize) -> Vec<u8> {
     let revs = repository.db().join("revs");
     let sharded = revs.join("0").join(rev.to_string());
@@ -68,12 +96,21 @@ fn run(version: &str, seed: u8, commits: usize) {
             if matches!(&op, Op::Cp(from, ..) if *from >= rev as u64) {
                 continue;
             }
+            if seed % 2 == 1 {
+                // What is read from files has been looked up by none before.
+                let name = all.name().to_owned();
+                drop(all);
+                all = full.open_txn(&name).unwrap();
+            }
             for (fs, txn) in [(&sparse, &mut little), (&full, &mut all)] {
                 apply(fs, txn, std::slice::from_ref(&op))
                     .unwrap_or_else(|e| panic!("{version} seed {seed} r{rev} {done:?} {op:?}: {e:?}"));
             }
             done.push(op);
             now_there = then;
+            for _ in 0..dice.below(4) {
+                look_up(&mut dice, &little, &now_there);
+            }
             match dice.below(12) {
                 0 => {
                     little.lay_down().unwrap();
