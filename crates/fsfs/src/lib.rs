@@ -9,6 +9,7 @@
 pub mod admin;
 mod batch;
 mod cache;
+mod chain;
 mod changes_tail;
 mod conf;
 mod create;

@@ -1,7 +1,7 @@
 //! The tree of one revision or of one transaction, and how a path is looked up in it.
 //!
 //! Directories come parsed and sorted out of the cache, so a look-up is one bisection a component. Callers mostly ask
-//! for one path after the other below one directory: a root remembers the last directory it came through.
+//! for one path after the other below one directory: a root remembers the directories it came through last.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
@@ -11,6 +11,7 @@ use base::{Code, Error, FsPath, NodeKind, Result, Revnum};
 use parking_lot::Mutex;
 
 use crate::cache::Key;
+use crate::chain::{Chain, Link};
 use crate::disk::is_missing;
 use crate::format::change_list::ChangeList;
 use crate::format::changes::{self, ChangedPath, ChangesError, RawChange};
@@ -32,8 +33,8 @@ struct RootInner {
     fs: Fs,
     tree: Tree,
     root: OnceLock<Arc<NodeRev>>,
-    /// The directory that the last look-up came through.
-    last_dir: Mutex<Option<(FsPath, Arc<NodeRev>)>>,
+    /// The directories that the last look-up in a revision came through.
+    chain: Mutex<Chain>,
 }
 
 /// Entries of a directory that a transaction has changed, and the file that they were read from.
@@ -65,7 +66,7 @@ impl Root {
             fs: fs.clone(),
             tree,
             root: OnceLock::new(),
-            last_dir: Mutex::new(None),
+            chain: Mutex::default(),
         }))
     }
 
@@ -238,8 +239,17 @@ impl Root {
         {
             return Ok(found);
         }
-        let (mut at, mut dir) = self.start(path)?;
-        loop {
+        let is_revision = self.revision().is_some();
+        let start = self.0.chain.lock().start(path);
+        let (mut at, mut dir) = match start.link {
+            None => (0, self.root_noderev()?),
+            Some(link) => match start.dir {
+                Some(dir) => (link.end, dir),
+                None => (link.end, self.fs().noderev(&link.id)?),
+            },
+        };
+        let mut passed = Vec::new();
+        let (found, last) = loop {
             let rest = &path.as_str()[at..];
             let rest = rest.strip_prefix('/').unwrap_or(rest);
             if rest.is_empty() {
@@ -254,25 +264,17 @@ impl Root {
             };
             let node = self.fs().noderev(&id)?;
             if name_end == rest.len() {
-                *self.0.last_dir.lock() = Some((prefix(path, at), dir));
-                return Ok(Found::Node(node));
+                break (node, dir);
             }
             dir = node;
             at = path.len() - rest.len() + name_end;
+            passed.push(Link { id, end: at });
+        };
+        if is_revision && !passed.is_empty() {
+            let mut chain = self.0.chain.lock();
+            chain.extend(path, start.known, &passed, Some(last));
         }
-    }
-
-    /// Where to begin: the remembered directory if it contains `path`, else the root. The number is the length of the
-    /// part of `path` that leads there.
-    fn start(&self, path: &FsPath) -> Result<(usize, Arc<NodeRev>)> {
-        if let Some((dir, noderev)) = &*self.0.last_dir.lock()
-            && !dir.is_root()
-            && dir.contains(path)
-            && self.revision().is_some()
-        {
-            return Ok((dir.len(), noderev.clone()));
-        }
-        Ok((0, self.root_noderev()?))
+        Ok(Found::Node(found))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use base::{FsPath, NodeKind, Result};
+use base::{NodeKind, Result};
 
 use super::at::{self, At};
 use super::changed_tree::{Action, ChangedTree, Touched};
@@ -27,19 +27,10 @@ impl Changed {
         let Some(tree) = ChangedTree::of(&self.at.root(&repository)?)? else {
             return Ok(());
         };
-        let mut open = vec![(0, FsPath::root())];
-        while let Some((at, path)) = open.pop() {
-            let entry = tree.entry(at);
-            self.print(out, entry, &path)?;
-            if entry.action != Action::Deleted {
-                let children = entry.children.iter().rev();
-                open.extend(children.map(|child| (*child, path.join_str(&tree.entry(*child).name))));
-            }
-        }
-        Ok(())
+        tree.visit(&mut |visited| self.print(out, visited.entry, visited.path))
     }
 
-    fn print(&self, out: &mut Out, entry: &Touched, path: &FsPath) -> Result<()> {
+    fn print(&self, out: &mut Out, entry: &Touched, path: &str) -> Result<()> {
         let status = match (entry.action, entry.text_mod, entry.prop_mod) {
             (Action::Added, _, _) => "A ",
             (Action::Deleted, _, _) => "D ",
@@ -51,7 +42,7 @@ impl Changed {
         let slash = if entry.kind == NodeKind::Dir { "/" } else { "" };
         let source = entry.copyfrom.as_ref().filter(|_| self.copy_info);
         let plus = if source.is_some() { '+' } else { ' ' };
-        out.line(&format!("{status}{plus} {}{slash}", path.rel_str()))?;
+        out.line(&format!("{status}{plus} {path}{slash}"))?;
         match source {
             Some((rev, from)) => out.line(&format!("    (from {}{slash}:r{rev})", from.rel_str())),
             None => Ok(()),

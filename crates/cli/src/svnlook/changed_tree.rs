@@ -39,6 +39,10 @@ pub struct Touched {
     pub copyfrom: Option<(Revnum, FsPath)>,
     /// Touched entries in it, as indices into the tree.
     pub children: Vec<usize>,
+    /// The copy that it is in, which may be itself: an index into the tree.
+    copy: Option<usize>,
+    /// The length of its path, in bytes.
+    end: usize,
 }
 
 /// The tree; its root is entry 0.
@@ -64,23 +68,46 @@ impl Before {
     pub fn node(&self) -> Result<Option<Node>> {
         self.root.try_node(&self.path)
     }
+}
 
-    /// Where an entry of this directory was before: in its copy's source if it is one.
-    ///
-    /// # Errors
-    /// As the engine's.
-    pub fn child(&self, entry: &Touched) -> Result<Before> {
-        Ok(match &entry.copyfrom {
-            Some((rev, path)) => Before {
-                root: self.root.fs().root(*rev)?,
-                path: path.clone(),
-            },
-            None => Before {
-                root: self.root.clone(),
-                path: self.path.join_str(&entry.name),
-            },
-        })
+/// A tree in which entries were before.
+struct Source {
+    root: Root,
+    /// What became the directory at the first `end` bytes of the paths.
+    path: FsPath,
+    end: usize,
+}
+
+/// An entry that is visited.
+pub struct Visited<'a> {
+    /// Its index in the tree.
+    pub at: usize,
+    /// The entry.
+    pub entry: &'a Touched,
+    /// Its path without the leading slash.
+    pub path: &'a str,
+    source: &'a Source,
+}
+
+impl Visited<'_> {
+    /// Its path.
+    pub fn fs_path(&self) -> FsPath {
+        FsPath::root().join_str(self.path)
     }
+
+    /// Where it was before: in its copy's source if it is one or is in one.
+    pub fn before(&self) -> Before {
+        Before {
+            root: self.source.root.clone(),
+            path: self.source.path.join_str(below(self.path, self.source.end)),
+        }
+    }
+}
+
+/// What of a path is below the directory at its first `end` bytes.
+fn below(path: &str, end: usize) -> &str {
+    let rest = &path[end..];
+    rest.strip_prefix('/').unwrap_or(rest)
 }
 
 impl ChangedTree {
@@ -99,6 +126,7 @@ impl ChangedTree {
         let mut builder = Builder {
             entries: vec![Touched::new("", NodeKind::Dir, Action::Opened)],
             tree: root.fs().root(base)?,
+            source: None,
         };
         let options = Options {
             send_deltas: false,
@@ -113,46 +141,78 @@ impl ChangedTree {
         Ok(Some(tree))
     }
 
-    /// Where the root was before.
-    pub fn base(&self) -> Before {
-        Before {
-            root: self.base.clone(),
-            path: FsPath::root(),
-        }
-    }
-
     /// The entry at an index.
     pub fn entry(&self, at: usize) -> &Touched {
         &self.entries[at]
     }
 
+    /// Calls `visit` for each entry, parents and earlier siblings first. What is below a deleted entry is not visited.
+    ///
+    /// # Errors
+    /// Those of `visit`; as the engine's.
+    pub fn visit(&self, visit: &mut dyn FnMut(Visited<'_>) -> Result<()>) -> Result<()> {
+        // The path of the entry that is visited, and the trees in which it and those around it were before. What waits holds no
+        // path: the paths of N directories in each other have N * N bytes.
+        let mut path = String::new();
+        let mut sources = vec![Source {
+            root: self.base.clone(),
+            path: FsPath::root(),
+            end: 0,
+        }];
+        let mut waiting = vec![(0, 0, 1)];
+        while let Some((at, parent_end, sources_above)) = waiting.pop() {
+            let entry = &self.entries[at];
+            path.truncate(parent_end);
+            sources.truncate(sources_above);
+            if parent_end > 0 {
+                path.push('/');
+            }
+            path.push_str(&entry.name);
+            if let Some((rev, from)) = &entry.copyfrom {
+                sources.push(Source {
+                    root: self.base.fs().root(*rev)?,
+                    path: from.clone(),
+                    end: path.len(),
+                });
+            }
+            visit(Visited {
+                at,
+                entry,
+                path: &path,
+                source: sources.last().expect("because the first one stays"),
+            })?;
+            if entry.action != Action::Deleted {
+                let children = entry.children.iter().rev();
+                waiting.extend(children.map(|child| (*child, path.len(), sources.len())));
+            }
+        }
+        Ok(())
+    }
+
     /// Turns marks on properties into facts.
     fn settle_props(&mut self, root: &Root) -> Result<()> {
-        let mut open = vec![(0, FsPath::root(), self.base())];
-        while let Some((at, path, before)) = open.pop() {
-            let entry = &self.entries[at];
-            for child in &entry.children {
-                let child_entry = &self.entries[*child];
-                if child_entry.action != Action::Deleted {
-                    open.push((
-                        *child,
-                        path.join_str(&child_entry.name),
-                        before.child(child_entry)?,
-                    ));
-                }
-            }
-            if entry.prop_mod {
+        let mut unchanged = Vec::new();
+        self.visit(&mut |visited| {
+            let entry = visited.entry;
+            if entry.prop_mod && entry.action != Action::Deleted {
                 let fresh = entry.action == Action::Added && entry.copyfrom.is_none();
                 let old = match fresh {
                     true => None,
-                    false => before.node()?,
+                    false => visited.before().node()?,
                 };
-                let new = root.node(&path)?.props()?;
-                self.entries[at].prop_mod = match old {
+                let new = root.node(&visited.fs_path())?.props()?;
+                let is_changed = match old {
                     Some(old) => old.props()? != new,
                     None => !new.is_empty(),
                 };
+                if !is_changed {
+                    unchanged.push(visited.at);
+                }
             }
+            Ok(())
+        })?;
+        for at in unchanged {
+            self.entries[at].prop_mod = false;
         }
         Ok(())
     }
@@ -168,6 +228,8 @@ impl Touched {
             prop_mod: false,
             copyfrom: None,
             children: Vec::new(),
+            copy: None,
+            end: 0,
         }
     }
 }
@@ -176,13 +238,21 @@ struct Builder {
     entries: Vec<Touched>,
     /// The tree before, to see what a deleted entry was.
     tree: Root,
+    /// The source of the copy in which something was deleted last.
+    source: Option<(usize, Root)>,
 }
 
 impl Builder {
-    fn enter(&mut self, parent: DirToken, entry: Touched) -> u32 {
+    fn enter(&mut self, path: &RelPath, parent: DirToken, mut entry: Touched) -> u32 {
         let at = self.entries.len();
+        let parent = &mut self.entries[parent.0 as usize];
+        parent.children.push(at);
+        entry.copy = match entry.copyfrom {
+            Some(_) => Some(at),
+            None => parent.copy,
+        };
+        entry.end = path.len();
         self.entries.push(entry);
-        self.entries[parent.0 as usize].children.push(at);
         u32::try_from(at).unwrap_or(u32::MAX)
     }
 
@@ -197,33 +267,26 @@ impl Builder {
         if let Some(from) = from {
             entry.copyfrom = Some((from.rev, FsPath::canonicalize(from.path)?));
         }
-        Ok(self.enter(parent, entry))
+        Ok(self.enter(path, parent, entry))
     }
 
-    /// What was at `path` below the entry `parent`, looking through copies around it.
-    fn kind_before(&self, path: &RelPath) -> Result<NodeKind> {
-        let mut before = Before {
-            root: self.tree.clone(),
-            path: FsPath::root(),
+    /// What was at `path` in the directory `parent`: in the copy's source if that is in one.
+    fn kind_before(&mut self, path: &RelPath, parent: DirToken) -> Result<NodeKind> {
+        let copy = self.entries[parent.0 as usize].copy;
+        let from = copy.and_then(|at| Some((at, self.entries[at].copyfrom.as_ref()?)));
+        let Some((at, (rev, from))) = from else {
+            return self.tree.kind(&FsPath::root().join(path));
         };
-        let mut at = 0;
-        let mut names = path.components().peekable();
-        while let Some(name) = names.next() {
-            if names.peek().is_none() {
-                before.path = before.path.join_str(name);
-                break;
+        let before = from.join_str(below(path.as_str(), self.entries[at].end));
+        match &self.source {
+            Some((of, root)) if *of == at => root.kind(&before),
+            _ => {
+                let root = self.tree.fs().root(*rev)?;
+                let kind = root.kind(&before);
+                self.source = Some((at, root));
+                kind
             }
-            let last = self.entries[at]
-                .children
-                .iter()
-                .rfind(|child| self.entries[**child].name == name);
-            let Some(child) = last else {
-                return Ok(NodeKind::None);
-            };
-            before = before.child(&self.entries[*child])?;
-            at = *child;
         }
-        before.root.kind(&before.path)
     }
 }
 
@@ -237,8 +300,8 @@ impl Editor for Builder {
     }
 
     fn delete_entry(&mut self, path: &RelPath, _: Option<Revnum>, parent: DirToken) -> Result<()> {
-        let kind = self.kind_before(path)?;
-        self.enter(parent, Touched::new(path.basename(), kind, Action::Deleted));
+        let kind = self.kind_before(path, parent)?;
+        self.enter(path, parent, Touched::new(path.basename(), kind, Action::Deleted));
         Ok(())
     }
 
@@ -253,7 +316,7 @@ impl Editor for Builder {
 
     fn open_directory(&mut self, path: &RelPath, parent: DirToken, _: Option<Revnum>) -> Result<DirToken> {
         let entry = Touched::new(path.basename(), NodeKind::Dir, Action::Opened);
-        Ok(DirToken(self.enter(parent, entry)))
+        Ok(DirToken(self.enter(path, parent, entry)))
     }
 
     fn change_dir_prop(&mut self, dir: DirToken, _: &str, _: Option<&[u8]>) -> Result<()> {
@@ -272,7 +335,7 @@ impl Editor for Builder {
 
     fn open_file(&mut self, path: &RelPath, parent: DirToken, _: Option<Revnum>) -> Result<FileToken> {
         let entry = Touched::new(path.basename(), NodeKind::File, Action::Opened);
-        Ok(FileToken(self.enter(parent, entry)))
+        Ok(FileToken(self.enter(path, parent, entry)))
     }
 
     fn apply_textdelta(&mut self, file: FileToken, _: Option<&Md5>) -> Result<()> {

@@ -10,7 +10,7 @@ use diff::{DiffOptions, Labels};
 use fsfs::{Node, Root};
 
 use super::at::{self, At};
-use super::changed_tree::{Action, Before, ChangedTree, Touched};
+use super::changed_tree::{Action, Before, ChangedTree, Touched, Visited};
 use crate::out::Out;
 
 /// Prints what was changed, in files and in properties, as a patch in the
@@ -68,19 +68,7 @@ impl Diff {
             options: self,
             out,
         };
-        let mut open = vec![(0, FsPath::root(), tree.base())];
-        while let Some((at, path, before)) = open.pop() {
-            let entry = tree.entry(at);
-            printer.entry(entry, &path, &before)?;
-            if entry.action == Action::Deleted {
-                continue;
-            }
-            for child in entry.children.iter().rev() {
-                let below = tree.entry(*child);
-                open.push((*child, path.join_str(&below.name), before.child(below)?));
-            }
-        }
-        Ok(())
+        tree.visit(&mut |visited| printer.entry(&visited))
     }
 }
 
@@ -125,7 +113,8 @@ struct Printer<'o> {
 }
 
 impl Printer<'_> {
-    fn entry(&mut self, entry: &Touched, path: &FsPath, before: &Before) -> Result<()> {
+    fn entry(&mut self, visited: &Visited<'_>) -> Result<()> {
+        let entry = visited.entry;
         // Whether the old side is what it was copied from, or nothing.
         let from_copy = entry.copyfrom.is_some() && self.options.diff_copy_from;
         let fresh = entry.action == Action::Added && !from_copy;
@@ -137,10 +126,10 @@ impl Printer<'_> {
         };
         let mut shown = false;
         if wanted && entry.kind == NodeKind::File && !self.options.properties_only {
-            shown = self.text(entry, path, before, fresh)?;
+            shown = self.text(entry, &visited.fs_path(), &visited.before(), fresh)?;
         }
         if entry.prop_mod && entry.action != Action::Deleted && !self.options.ignore_properties {
-            self.props(path, before, fresh, shown)?;
+            self.props(&visited.fs_path(), &visited.before(), fresh, shown)?;
         }
         Ok(())
     }

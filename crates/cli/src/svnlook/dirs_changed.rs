@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use base::{FsPath, NodeKind, Result};
+use base::{NodeKind, Result};
 
 use super::at::{self, At};
 use super::changed_tree::{Action, ChangedTree};
@@ -25,22 +25,19 @@ impl DirsChanged {
         let Some(tree) = ChangedTree::of(&self.at.root(&repository)?)? else {
             return Ok(());
         };
-        let mut open = vec![(0, FsPath::root())];
-        while let Some((at, path)) = open.pop() {
-            let dir = tree.entry(at);
-            let children = || dir.children.iter().map(|child| (*child, tree.entry(*child)));
-            let counts = |(_, child): (usize, &super::changed_tree::Touched)| {
+        tree.visit(&mut |visited| {
+            let dir = visited.entry;
+            if dir.kind != NodeKind::Dir || dir.action == Action::Deleted {
+                return Ok(());
+            }
+            let counts = |child: &usize| {
+                let child = tree.entry(*child);
                 child.kind != NodeKind::Dir || child.action != Action::Opened
             };
-            if dir.prop_mod || children().any(counts) {
-                out.line(&format!("{}/", path.rel_str()))?;
+            match dir.prop_mod || dir.children.iter().any(counts) {
+                true => out.line(&format!("{}/", visited.path)),
+                false => Ok(()),
             }
-            for (at, child) in children().rev() {
-                if child.kind == NodeKind::Dir && child.action != Action::Deleted {
-                    open.push((at, path.join_str(&child.name)));
-                }
-            }
-        }
-        Ok(())
+        })
     }
 }

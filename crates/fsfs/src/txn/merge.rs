@@ -6,10 +6,10 @@
 
 use std::sync::Arc;
 
-use base::{Code, Error, FsPath, NodeKind, Props, Result, Revnum};
+use base::{Code, Error, NodeKind, Props, Result, Revnum};
 
-use super::chain::Chain;
 use super::state::{NodeKey, ROOT, State};
+use crate::chain::Chain;
 use crate::format::dir::{self, DirEntry};
 use crate::format::id::NodeRevId;
 use crate::format::noderev::NodeRev;
@@ -22,19 +22,29 @@ use crate::node::Node;
 struct Plan {
     /// Entries to take from the source, `None` to delete.
     entries: Vec<(NodeKey, Box<str>, Entry)>,
-    /// Directories that now follow those of the source: ancestor and source.
-    dirs: Vec<(NodeKey, Arc<NodeRev>, Arc<NodeRev>)>,
+    /// Directories that now follow those of the source.
+    dirs: Vec<(NodeKey, Followed)>,
 }
 
 /// What a name stands for.
 type Entry = Option<(NodeKind, NodeRevId)>;
 
+/// What of two states of a directory its merged state needs. (Of directories in each other no node-revisions are held: each has a path.)
+#[derive(Clone, Copy)]
+struct Followed {
+    ancestor: NodeRevId,
+    source: NodeRevId,
+    count: u64,
+    /// Nodes with mergeinfo in the ancestor and in the source.
+    mergeinfo: [u64; 2],
+}
+
 /// Three states of one directory, and how far they are compared.
 struct Trio {
-    ancestor: Arc<NodeRev>,
-    source: Arc<NodeRev>,
+    followed: Followed,
     target: NodeKey,
-    path: FsPath,
+    /// The length of its path, in bytes.
+    end: usize,
     old: Arc<[DirEntry]>,
     theirs: Arc<[DirEntry]>,
     /// The entry of `old` that comes next.
@@ -51,13 +61,15 @@ impl State {
         *self.chain.get_mut() = Chain::default();
         let mut plan = Plan::default();
         let (ancestor, source) = (fs.root_noderev(self.base())?, fs.root_noderev(to)?);
-        let mut trios = vec![self.trio(fs, ancestor, source, ROOT, FsPath::root())?];
+        let mut path = String::new();
+        let mut trios = vec![self.trio(fs, &ancestor, &source, ROOT, &path)?];
         while let Some(trio) = trios.last_mut() {
-            match self.plan_entries(fs, trio, &mut plan)? {
+            path.truncate(trio.end);
+            match self.plan_entries(fs, trio, &mut path, &mut plan)? {
                 // Depth first, in the order of names.
                 Some(below) => trios.push(below),
                 None => {
-                    self.plan_new_entries(fs, trio, &mut plan)?;
+                    self.plan_new_entries(fs, trio, &path, &mut plan)?;
                     trios.pop();
                 }
             }
@@ -65,19 +77,18 @@ impl State {
         for (dir, name, entry) in plan.entries {
             self.set_entry(fs, dir, &name, entry)?;
         }
-        for (key, ancestor, source) in plan.dirs {
+        for (key, followed) in plan.dirs {
+            let Followed { ancestor, source, .. } = followed;
             let node = self.node_mut(key)?.change();
-            node.predecessor = Some(source.id);
-            node.count = source.count + 1;
-            let count = node.mergeinfo_count.checked_add(source.mergeinfo_count);
-            let count = count.and_then(|count| count.checked_sub(ancestor.mergeinfo_count));
+            node.predecessor = Some(source);
+            node.count = followed.count + 1;
+            let [before, now] = followed.mergeinfo;
+            let count = node.mergeinfo_count.checked_add(now);
+            let count = count.and_then(|count| count.checked_sub(before));
             node.mergeinfo_count = count.ok_or_else(|| {
                 Error::new(
                     Code::FS_CORRUPT,
-                    format!(
-                        "Mergeinfo counts of '{}' and '{}' don't fit",
-                        ancestor.id, source.id
-                    ),
+                    format!("Mergeinfo counts of '{ancestor}' and '{source}' don't fit"),
                 )
             })?;
         }
@@ -88,30 +99,41 @@ impl State {
     fn trio(
         &self,
         fs: &Fs,
-        ancestor: Arc<NodeRev>,
-        source: Arc<NodeRev>,
+        ancestor: &Arc<NodeRev>,
+        source: &Arc<NodeRev>,
         target: NodeKey,
-        path: FsPath,
+        path: &str,
     ) -> Result<Trio> {
-        let (old, theirs) = (fs.dir_entries(&ancestor)?, fs.dir_entries(&source)?);
-        if !same_props(fs, &ancestor, &source)?
-            || (self.changed_props(fs, &ancestor, target)? && !same_lines(&old, &theirs))
+        let (old, theirs) = (fs.dir_entries(ancestor)?, fs.dir_entries(source)?);
+        if !same_props(fs, ancestor, source)?
+            || (self.changed_props(fs, ancestor, target)? && !same_lines(&old, &theirs))
         {
-            return Err(conflict(&path));
+            return Err(conflict(path));
         }
         Ok(Trio {
-            ancestor,
-            source,
+            followed: Followed {
+                ancestor: ancestor.id,
+                source: source.id,
+                count: source.count,
+                mergeinfo: [ancestor.mergeinfo_count, source.mergeinfo_count],
+            },
             target,
-            path,
+            end: path.len(),
             old,
             theirs,
             next: 0,
         })
     }
 
-    /// Plans what becomes of the entries that the ancestor has, up to the next that is to be compared inside.
-    fn plan_entries(&mut self, fs: &Fs, trio: &mut Trio, plan: &mut Plan) -> Result<Option<Trio>> {
+    /// Plans what becomes of the entries that the ancestor has, up to the next that is to be compared inside, whose name is added to
+    /// `path`.
+    fn plan_entries(
+        &mut self,
+        fs: &Fs,
+        trio: &mut Trio,
+        path: &mut String,
+        plan: &mut Plan,
+    ) -> Result<Option<Trio>> {
         let target = self.node(trio.target)?.noderev.clone();
         while let Some(before) = trio.old.get(trio.next) {
             trio.next += 1;
@@ -125,9 +147,10 @@ impl State {
                 plan.entries.push((trio.target, name.into(), now));
                 continue;
             }
-            let path = trio.path.join_str(name);
+            path.push('/');
+            path.push_str(name);
             let (Some(now), Some(ours)) = (now, ours) else {
-                return Err(conflict(&path));
+                return Err(conflict(path));
             };
             let all_dirs = [before.kind, now.0, ours.0]
                 .iter()
@@ -135,29 +158,28 @@ impl State {
             let line = |id: &NodeRevId| (id.node, id.copy);
             let one_line = line(&before.id) == line(&now.1) && line(&before.id) == line(&ours.1);
             let Some(key) = self.key_of(&ours.1).filter(|_| all_dirs && one_line) else {
-                return Err(conflict(&path));
+                return Err(conflict(path));
             };
             let (ancestor, source) = (fs.noderev(&before.id)?, fs.noderev(&now.1)?);
-            return self.trio(fs, ancestor, source, key, path).map(Some);
+            return self.trio(fs, &ancestor, &source, key, path).map(Some);
         }
         Ok(None)
     }
 
     /// Plans what becomes of the entries that the ancestor does not have.
-    fn plan_new_entries(&mut self, fs: &Fs, trio: &Trio, plan: &mut Plan) -> Result<()> {
+    fn plan_new_entries(&mut self, fs: &Fs, trio: &Trio, path: &str, plan: &mut Plan) -> Result<()> {
         let target = self.node(trio.target)?.noderev.clone();
         for new in trio.theirs.iter() {
             if dir::find(&trio.old, &new.name).is_some() {
                 continue;
             }
             if self.find(fs, &target, &new.name)?.is_some() {
-                return Err(conflict(&trio.path.join_str(&new.name)));
+                return Err(conflict(&format!("{path}/{}", new.name)));
             }
             let entry = Some((new.kind, new.id));
             plan.entries.push((trio.target, new.name.clone(), entry));
         }
-        plan.dirs
-            .push((trio.target, trio.ancestor.clone(), trio.source.clone()));
+        plan.dirs.push((trio.target, trio.followed));
         Ok(())
     }
 
@@ -190,6 +212,8 @@ fn same_lines(a: &[DirEntry], b: &[DirEntry]) -> bool {
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| line(a) == line(b))
 }
 
-fn conflict(path: &FsPath) -> Error {
-    Error::new(Code::FS_CONFLICT, format!("Conflict at '{path}'"))
+/// `path` is empty for the root.
+fn conflict(path: &str) -> Error {
+    let shown = if path.is_empty() { "/" } else { path };
+    Error::new(Code::FS_CONFLICT, format!("Conflict at '{shown}'"))
 }

@@ -15,10 +15,10 @@ use std::sync::Arc;
 use base::{Code, Error, FsPath, NodeKind, Props, Result, Revnum};
 use parking_lot::Mutex;
 
-use super::chain::Chain;
 use super::change_log::ChangeLog;
 use super::children::Children;
 use super::nodes::{NodeRef, Nodes};
+use crate::chain::Chain;
 use crate::format::dir;
 use crate::format::id::{IdPart, NodeRevId, Tail, TxnId};
 use crate::format::noderev::{CopyRoot, NodeRev};
