@@ -14,6 +14,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use repos::hooks::Waiting;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::shares::Share;
@@ -138,6 +139,17 @@ impl Stream {
         Ok(waited)
     }
 
+    /// How the thread that serves this peer waits for the processes of hooks.
+    pub(crate) fn hook_waiting(&self) -> Waiting {
+        let Stream::Tcp(tcp) = self else {
+            return Waiting::default();
+        };
+        match tcp.pool.upgrade() {
+            Some(pool) => pool.hook_waiting(tcp.pooled_address()),
+            None => Waiting::default(),
+        }
+    }
+
     /// Returns whether other sessions wait for the thread that serves this peer.
     pub(crate) fn is_thread_needed(&self) -> bool {
         match self {
@@ -213,7 +225,7 @@ impl Tcp {
         let Some(pool) = self.pool.upgrade() else {
             return Ok(Blocking::Uncounted);
         };
-        let address = self.peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        let address = self.pooled_address();
         let moment = || match wait(&self.socket.as_fd(), events, Some(self.at_most(limit))) {
             Ok(false) => None,
             came => Some(came),
@@ -224,6 +236,11 @@ impl Tcp {
             Some(Blocking::Uncounted) => Ok(Blocking::Uncounted),
             None => Err(io::ErrorKind::TimedOut.into()),
         }
+    }
+
+    /// The address that the peer's jobs are counted for.
+    fn pooled_address(&self) -> IpAddr {
+        self.peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
     }
 
     fn at_most(&self, limit: Duration) -> Duration {

@@ -1,8 +1,9 @@
 //! The threads of one protocol.
 //!
 //! A job is a request over HTTP, or a part of a svn:// session. A thread takes a job and runs it to its end. Threads are started
-//! when there is a job and no idle thread, and end after a while without a job. A thread that waits for its peer holds a
-//! [`BlockedGuard`]: it does not count among the threads that may run, so slow peers do not keep others from being served.
+//! when there is a job and no idle thread, and end after a while without a job. A thread that waits for its peer, or for the process of
+//! a hook, holds a [`BlockedGuard`]: it does not count among the threads that may run, so slow peers do not keep others from being
+//! served, and hooks can be clients of the same server.
 //!
 //! The queue has no bound of its own: a connection has one job at a time, and connections are bounded. Networks take turns
 //! in it, and each has a part of the threads: a thousand jobs of one network do not delay the first job of another. A network
@@ -19,6 +20,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
+use repos::hooks::Waiting;
 
 use crate::options::Threads;
 use crate::shares::{Share, Shares, network_of};
@@ -296,6 +298,16 @@ impl ThreadPool {
             pool: self.clone(),
             network,
             _share: share,
+        })
+    }
+
+    /// How a thread that runs a job of a client at `address` waits for the processes of hooks: it does not count meanwhile. A hook
+    /// may be a client of this server.
+    pub(crate) fn hook_waiting(self: &Arc<Self>, address: IpAddr) -> Waiting {
+        let pool = Arc::downgrade(self);
+        Waiting::within(move |wait| {
+            let _blocked = pool.upgrade().and_then(|pool| pool.block(address));
+            wait();
         })
     }
 

@@ -16,6 +16,7 @@ mod deep;
 mod drained;
 mod history;
 mod hooks;
+mod hooks_call_back;
 mod hooks_change;
 mod hostile;
 mod http;

@@ -23,11 +23,36 @@ use crate::repo::Repository;
 #[derive(Clone, Debug)]
 pub struct Hooks(Arc<Inner>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Inner {
     root: PathBuf,
     folder: PathBuf,
     env: Arc<HooksEnv>,
+    waiting: Waiting,
+}
+
+/// How the calling thread waits for a hook's process: a function that runs the wait once. A server marks the thread as blocked
+/// meanwhile, because the hook may be a client of the same server.
+#[derive(Clone)]
+pub struct Waiting(Arc<dyn Fn(&mut dyn FnMut()) + Send + Sync>);
+
+impl Waiting {
+    /// Waits within `around`, which must call its argument exactly once.
+    pub fn within(around: impl Fn(&mut dyn FnMut()) + Send + Sync + 'static) -> Waiting {
+        Waiting(Arc::new(around))
+    }
+}
+
+impl Default for Waiting {
+    fn default() -> Self {
+        Waiting::within(|wait| wait())
+    }
+}
+
+impl std::fmt::Debug for Waiting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Waiting")
+    }
 }
 
 /// Which of the nine.
@@ -109,7 +134,15 @@ impl Hooks {
             root: repo.path().to_owned(),
             folder: repo.hooks_dir(),
             env,
+            waiting: Waiting::default(),
         }))
+    }
+
+    /// The same hooks, whose processes are waited for as `waiting` says.
+    pub fn waited_for(self, waiting: Waiting) -> Self {
+        let mut inner = Arc::unwrap_or_clone(self.0);
+        inner.waiting = waiting;
+        Hooks(Arc::new(inner))
     }
 
     /// True if there is something to run (or a broken link to complain about).
@@ -297,7 +330,9 @@ impl Hooks {
             env: self.0.env.environment(hook.name()),
             capture,
         };
-        run::run(&program, &call)
+        let mut printed = Ok(Vec::new());
+        (self.0.waiting.0)(&mut || printed = run::run(&program, &call));
+        printed
     }
 }
 

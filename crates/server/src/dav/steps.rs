@@ -171,7 +171,7 @@ impl Visit<'_> {
         let usual = || repository.conf_dir().join("hooks-env");
         let named = self.place.location.hooks_env.clone().or(conf.hooks_env.clone());
         let env = self.service.config.hooks_env(&named.unwrap_or_else(usual))?;
-        Ok(Hooks::of(repository, env))
+        Ok(Hooks::of(repository, env).waited_for(self.request.patience.hook_waiting()))
     }
 }
 

@@ -13,6 +13,7 @@ use bytes::{Buf as _, Bytes};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
+use repos::hooks::Waiting;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{self, Sender};
@@ -108,6 +109,11 @@ impl Patience {
     pub(crate) fn while_blocked<T>(&self, wait: impl FnOnce() -> T) -> T {
         let _blocked = self.pool.block(self.address);
         wait()
+    }
+
+    /// How the thread waits for the processes of hooks.
+    pub(crate) fn hook_waiting(&self) -> Waiting {
+        self.pool.hook_waiting(self.address)
     }
 
     /// Gives a piece to the connection. How long that may take is the connection's business.

@@ -136,7 +136,7 @@ impl Talk {
         let usual = || place.repository.conf_dir().join("hooks-env");
         let path = place.conf.hooks_env.clone().unwrap_or_else(usual);
         let env = self.service.config.hooks_env(&path)?;
-        Ok(Hooks::of(&place.repository, env))
+        Ok(Hooks::of(&place.repository, env).waited_for(self.conn.stream().hook_waiting()))
     }
 
     /// Fails unless the user may write `path`; asks nobody.

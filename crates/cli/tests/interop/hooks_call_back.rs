@@ -1,0 +1,95 @@
+//! Hooks that are clients of the server that runs them: their requests do not wait for the threads of the commits that run them.
+
+use std::fs;
+use std::path::Path;
+
+use testkit::server::Server;
+use testkit::server::http::Site;
+use testkit::{Repo, Side, Tool, scratch};
+
+use crate::twins::write_program;
+
+/// Threads that the server may use.
+const THREADS: usize = 4;
+/// Commits that are in their hooks at the same time.
+const COMMITS: usize = 3 * THREADS;
+
+/// Waits until all commits are in their hooks, then asks the server for its log. Gives up after 30 seconds.
+const HOOK: &str = r#"#!/bin/sh
+PATH=/bin:/usr/bin
+at="$1/../in"
+: > "$at/$$"
+n=0
+while [ "$(ls "$at" | wc -l)" -lt COMMITS ]; do
+  n=$((n + 1)); [ $n -lt 300 ] || { echo "the other hooks do not come" >&2; exit 1; }
+  sleep 0.1
+done
+timeout 60 svn log -q -l 1 --non-interactive --no-auth-cache --config-dir "$1/../config" "$(cat "$1/../url")" 2>&1 >> "$1/../log" || { echo "no answer" >&2; exit 1; }
+"#;
+
+/// Makes `COMMITS` commits at once, each of which has to wait for the hooks of all others.
+fn commit_all(root: &Path, repo: &Path, url: &str, hook: &str) {
+    for name in ["in", "config"] {
+        fs::create_dir(root.join(name)).expect("because the folder is ours");
+    }
+    Tool::new("svnmucc")
+        .args(["-m", "first", "-U", url, "mkdir", "first"])
+        .ok();
+    fs::write(root.join("url"), url).expect("because the folder is ours");
+    let text = HOOK.replace("COMMITS", &COMMITS.to_string());
+    write_program(&repo.join("hooks").join(hook), &text);
+    let outputs: Vec<testkit::Output> = std::thread::scope(|scope| {
+        let commit = |number: usize| {
+            let name = format!("d{number}");
+            let mucc = ["-m", "text", "-U", url, "--non-interactive", "mkdir", &name];
+            Tool::new("svnmucc").args(mucc).run()
+        };
+        let all: Vec<_> = (0..COMMITS)
+            .map(|number| scope.spawn(move || commit(number)))
+            .collect();
+        all.into_iter()
+            .map(|one| one.join().expect("because a program was run"))
+            .collect()
+    });
+    for output in outputs {
+        assert!(output.code == 0 && output.stderr.is_empty(), "{output:?}");
+    }
+    let log = fs::read_to_string(root.join("log")).expect("because hooks write it");
+    assert_eq!(log.lines().filter(|line| line.starts_with('r')).count(), COMMITS);
+}
+
+/// A folder with the repository `repo`, which everyone may write to.
+fn folder() -> tempfile::TempDir {
+    let root = scratch();
+    let path = root.path().join("repo");
+    Repo::create("1.14").copy_to(&path);
+    let conf = "[general]\nanon-access = write\n";
+    fs::write(path.join("conf/svnserve.conf"), conf).expect("because the repository is ours");
+    root
+}
+
+#[test]
+fn over_svn() {
+    for hook in ["start-commit", "pre-commit", "post-commit"] {
+        let root = folder();
+        let threads = THREADS.to_string();
+        let server = Server::svnserve(Side::Ours, root.path(), &["--max-threads", &threads]);
+        let repo = root.path().join("repo");
+        commit_all(root.path(), &repo, &server.url("repo"), hook);
+    }
+}
+
+#[test]
+fn over_http() {
+    for hook in ["start-commit", "pre-commit", "post-commit"] {
+        let root = folder();
+        let ours = format!("[limits]\nthreads = {THREADS}\n");
+        let site = Site {
+            ours: &ours,
+            ..Site::plain(root.path())
+        };
+        let server = Server::site(Side::Ours, &site);
+        let url = format!("http://127.0.0.1:{}/repo", server.port());
+        commit_all(root.path(), &root.path().join("repo"), &url, hook);
+    }
+}
