@@ -128,6 +128,7 @@ impl Config {
                         .web
                         .highlight_size
                         .map_or(Web::default().highlight, |size| size.0),
+                    ..Web::default()
                 },
                 status: file.metrics.everywhere.unwrap_or(false),
             },

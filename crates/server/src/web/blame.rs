@@ -3,7 +3,7 @@
 //! The texts of all revisions of a file are compared one after the other; each line remembers the revision that brought it.
 //! Long files and long histories would take a server's time for one reader, so there are limits on both.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use askama::Template;
 use base::{Cancel, FsPath, NodeKind, Result, Revnum, props};
@@ -20,8 +20,6 @@ use crate::shares::Turn;
 
 /// Longest file, in bytes, that is looked at.
 const MOST: usize = 1 << 20;
-/// How long it may take.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 #[derive(Template)]
 #[template(path = "web/blame.html")]
@@ -104,7 +102,7 @@ impl Sink for Revisions<'_> {
 
 /// What stands before each line; `None` if it takes too long.
 fn lines(visit: &Visit<'_>, place: &Place, reply: &Reply) -> std::result::Result<Option<Vec<Line>>, Fault> {
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + 2 * visit.http.web.time_limit;
     let repository = visit.repository();
     let mut revisions = Revisions::default();
     let go_on = || Instant::now() < end && reply.is_awaited();

@@ -1,6 +1,6 @@
 //! The history of a node, fifty revisions a page.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use askama::Template;
 use base::{Cancel, FsPath, NodeKind, Revnum, props};
@@ -15,9 +15,6 @@ use crate::shares::Turn;
 
 /// Revisions of one page.
 const PAGE: usize = 50;
-
-/// How long the revisions of one page may be searched for. Those that are found by then are shown.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Template)]
 #[template(path = "web/log.html")]
@@ -48,7 +45,8 @@ pub(super) fn page(
     let readable = visit.readable();
     let repository = visit.repository();
     let there = repos::history::locations(repository, &place.path, place.rev, &[from], &*readable)?;
-    let end = Instant::now() + PATIENCE;
+    // Revisions that are found by then are shown.
+    let end = Instant::now() + visit.http.web.time_limit;
     let mut found: Vec<Entry> = Vec::new();
     let cancel = Cancel::new();
     if let Some((_, path)) = there.into_iter().next() {

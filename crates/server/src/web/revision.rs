@@ -1,6 +1,6 @@
 //! One revision: what was said of it, what it changed, and the difference it made.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use askama::Template;
 use base::{Cancel, FsPath, NodeKind, Revnum, props};
@@ -23,8 +23,6 @@ const PATCHES: usize = 200;
 const LONG: usize = 512 << 10;
 /// Most lines of all patches together.
 const LINES: usize = 20_000;
-/// How long comparing may take.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Template)]
 #[template(path = "web/revision.html")]
@@ -100,7 +98,7 @@ pub(super) fn page(
         rev,
         all: &all,
         readable: &*readable,
-        end: Instant::now() + PATIENCE,
+        end: Instant::now() + visit.http.web.time_limit,
         reply,
         lines: 0,
     };

@@ -4,6 +4,7 @@ mod access;
 mod again;
 mod auth;
 mod busy;
+mod deadlines;
 mod directory;
 mod hostile;
 mod kept;

@@ -237,6 +237,8 @@ pub struct Web {
     pub browse: bool,
     /// Longest file, in bytes, that is shown in colours.
     pub highlight: u64,
+    /// How long a page may compare texts or look for revisions; blame has twice that.
+    pub time_limit: Duration,
 }
 
 impl Default for Web {
@@ -244,6 +246,7 @@ impl Default for Web {
         Web {
             browse: true,
             highlight: 1 << 20,
+            time_limit: Duration::from_secs(5),
         }
     }
 }
