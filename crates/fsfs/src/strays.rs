@@ -9,6 +9,7 @@
 //! `svn-after-N` in the directory of the revision file, where N is the youngest revision at that time. It is there before the
 //! revision has its name, the same flush makes both names durable, and it is removed once `current` names the revision.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use base::{Code, Error, Result, Revnum};
@@ -122,8 +123,15 @@ fn is_whole(view: &Fs, rev: Revnum) -> bool {
 /// The system's.
 pub(crate) fn mark(fs: &Fs, youngest: Revnum, last: Revnum, path: &Path) -> Result<()> {
     let marker = marker(path, youngest);
-    let file = fs.disk().write(&marker, Create::Replace);
-    let mut file = file.map_err(|e| Error::io("Can't create file", &marker, &e))?;
+    let mut file = match fs.disk().write(&marker, Create::Replace) {
+        // Another user's, left by a commit that failed. What it was about has been moved away.
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+            _ = fs.disk().remove_file(&marker);
+            fs.disk().write(&marker, Create::Replace)
+        }
+        made => made,
+    }
+    .map_err(|e| Error::io("Can't create file", &marker, &e))?;
     if last == youngest.next() {
         return Ok(());
     }
@@ -146,6 +154,8 @@ fn is_unfinished(fs: &Fs, youngest: Revnum, rev: Revnum) -> Result<bool> {
             let last = Revnum::parse(text.trim_ascii_end()).unwrap_or(youngest.next());
             Ok(rev <= last)
         }
+        // Another user's, who lets no one read it. It is about the next revision at least.
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(rev == youngest.next()),
         Err(e) => match Error::io("Can't open file", &marker, &e) {
             e if is_missing(&e) => Ok(false),
             e => Err(e),
@@ -175,7 +185,7 @@ pub(crate) fn set_aside(disk: &dyn Disk, db: &Path, path: &Path, name: &str) -> 
         }
         match disk.rename(path, &target) {
             // `db/` may be made of several filesystems.
-            Err(e) if e.kind() == std::io::ErrorKind::CrossesDevices => {
+            Err(e) if e.kind() == io::ErrorKind::CrossesDevices => {
                 let copied = disk.copy(path, &target).and_then(|()| disk.sync_all(db));
                 copied.map_err(|e| failed("Can't copy file", path, e))?;
                 disk.remove_file(path)
@@ -187,7 +197,7 @@ pub(crate) fn set_aside(disk: &dyn Disk, db: &Path, path: &Path, name: &str) -> 
             .map_err(|e| failed("Can't flush directory", db, e))?;
         return Ok(target);
     }
-    let e = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
+    let e = io::Error::from(io::ErrorKind::AlreadyExists);
     Err(failed("Can't move away", path, e))
 }
 

@@ -179,8 +179,11 @@ fn copy_file(from: &Path, to: &Path) -> Result<()> {
     let mut name = to.file_name().unwrap_or_default().to_owned();
     name.push(".sven-copy");
     let temporary = to.with_file_name(name);
-    fs::copy(from, &temporary).map_err(failed)?;
-    fs::rename(&temporary, to).map_err(failed)
+    let copied = fs::copy(from, &temporary).and_then(|_| fs::rename(&temporary, to));
+    copied.map_err(|e| {
+        _ = fs::remove_file(&temporary);
+        failed(e)
+    })
 }
 
 /// Makes a lock file like `from`, with the permissions that the umask leaves: it must be open to whoever uses the copy.

@@ -57,6 +57,11 @@ impl DirentFields {
         time: false,
         last_author: false,
     };
+
+    /// Returns whether a directory's entry says all that is wanted of a node.
+    pub(crate) fn are_in_entry(self) -> bool {
+        !(self.size || self.has_props || self.created_rev || self.time || self.last_author)
+    }
 }
 
 /// What a listing says about one node.
@@ -88,19 +93,25 @@ impl Dirent {
         props.get(props::AUTHOR)
     }
 
-    pub(crate) fn of(node: &Node, wanted: DirentFields) -> Result<Dirent> {
-        let mut dirent = Dirent {
-            kind: NodeKind::Unknown,
+    /// What can be said without the node: its kind, if it is wanted.
+    pub(crate) fn of_kind(kind: NodeKind, wanted: DirentFields) -> Dirent {
+        Dirent {
+            kind: match wanted.kind {
+                true => kind,
+                false => NodeKind::Unknown,
+            },
             size: None,
-            has_props: wanted.has_props && node.has_props(),
+            has_props: false,
             created_rev: Revnum::ZERO,
             time: wanted.time,
             last_author: wanted.last_author,
             revprops: None,
-        };
-        if wanted.kind {
-            dirent.kind = node.kind();
         }
+    }
+
+    pub(crate) fn of(node: &Node, wanted: DirentFields) -> Result<Dirent> {
+        let mut dirent = Dirent::of_kind(node.kind(), wanted);
+        dirent.has_props = wanted.has_props && node.has_props();
         if wanted.size && node.kind() == NodeKind::File {
             dirent.size = Some(node.size()?);
         }

@@ -7,6 +7,7 @@
 //! What a user may see of a revision as a whole is decided here too: [`Repository::revision_access`].
 
 use std::cmp::Ordering;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -83,6 +84,20 @@ impl Repository {
     /// is in them, [`Repository::open`] finds out.
     pub fn is_repository(path: &Path) -> bool {
         path.join(FORMAT).is_file() && path.join("db").is_dir()
+    }
+
+    /// As [`Repository::is_repository`].
+    ///
+    /// # Errors
+    /// The system's, if the directory may not be searched.
+    pub fn check_repository(path: &Path) -> Result<bool> {
+        let format = path.join(FORMAT);
+        match format.metadata() {
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+                Err(Error::io("Can't open file", &format, &e))
+            }
+            _ => Ok(Self::is_repository(path)),
+        }
     }
 
     /// The nearest repository at or above `path`.

@@ -11,7 +11,7 @@ mod options;
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -162,8 +162,12 @@ fn write_pid(path: Option<&Path>, pid: u32) -> Result<()> {
 
 /// A root that is not there is a mistake of whoever starts us.
 fn check_root(path: &Path) -> Result<()> {
-    if path.is_dir() {
-        return Ok(());
+    match path.metadata() {
+        Ok(meta) if meta.is_dir() => return Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+            return Err(Error::io("Can't check path", path, &e));
+        }
+        _ => {}
     }
     Err(Error::new(
         Code::ILLEGAL_TARGET,

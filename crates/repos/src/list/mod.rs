@@ -116,6 +116,12 @@ impl Walk<'_> {
             if !all && !self.readable.read(&child) {
                 continue;
             }
+            // As with the incumbent, a node that is damaged or may not be read is listed if nothing of it is wanted.
+            if !is_entered && self.options.fields.are_in_entry() {
+                self.cancel.check()?;
+                (self.sink)(&child, &Dirent::of_kind(entry.kind, self.options.fields))?;
+                continue;
+            }
             let node = top.root().entry_node(entry, child)?;
             self.send(&node)?;
             if is_entered {

@@ -89,8 +89,14 @@ impl Transaction {
             is_written: false,
             ended_locks: Vec::new(),
         };
-        begun.lay_down()?;
-        Ok(begun)
+        match begun.lay_down() {
+            Ok(()) => Ok(begun),
+            Err(e) => {
+                // No client knows its name. What cannot be removed now is listed by `lstxns`.
+                _ = begun.abort();
+                Err(e)
+            }
+        }
     }
 
     /// Opens a transaction that exists, whoever has begun it.

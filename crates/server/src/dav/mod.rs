@@ -69,9 +69,9 @@ pub(crate) fn answer(service: &Arc<Service>, request: &mut Request, reply: &mut 
             takes_time()?;
             listing::listing(service, &http, request, &location, reply)
         }
-        Found::NoRepository(location, below) => {
+        Found::NoRepository(missing) => {
             takes_time()?;
-            nowhere::no_repository(service, request, reply, &location, &below)
+            nowhere::no_repository(service, request, reply, missing)
         }
         Found::NoResource(place) => {
             // Who may not use the repository does not learn which of its URLs mean something.

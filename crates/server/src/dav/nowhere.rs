@@ -15,40 +15,52 @@ use wire::dav::uri::Resource;
 
 use super::access::{self, Rules};
 use super::fault::Fault;
+use super::place::NoRepository;
 use crate::auth::{Proof, User};
 use crate::http::{Location, Reply, Request, RequireVerdict, Source};
 use crate::service::Service;
 
-/// The answer to a request whose path leads below a location of repositories, but to none of them.
+/// The answer to a request whose path leads to no repository, or to one that cannot be opened.
 ///
 /// # Errors
-/// Always: 401, 403 or 404.
+/// Always: 401, 403 or 404; 500 and the number of the error for a repository that cannot be opened.
 pub(super) fn no_repository(
     service: &Arc<Service>,
     request: &mut Request,
     reply: &mut Reply,
-    location: &Location,
-    below: &[String],
+    missing: NoRepository,
 ) -> Result<(), Fault> {
-    let Source::Parent(folder) = &location.source else {
-        return Err(not_found());
+    let NoRepository {
+        location,
+        below,
+        names,
+        error,
+    } = missing;
+    let (names, rest) = below.split_at(names.min(below.len()));
+    let joined = names.join("/");
+    let (name, folder) = match &location.source {
+        Source::Repository(path) => (None, path.clone()),
+        Source::Parent(folder) => (Some(joined.as_str()), folder.join(&joined)),
     };
-    // As the incumbent: the first component would be the repository, the rest is in it.
-    let (name, rest) = below
-        .split_first()
-        .map_or(("", below), |(name, rest)| (name, rest));
     let specials: Vec<&str> = location.special.split('/').collect();
     // What cannot be parsed counts as the root: who may do this there is told that it is not found.
     let resource = Resource::parse(rest, &specials).unwrap_or(Resource::Public(FsPath::root()));
     let gate = Gate {
-        location,
-        folder: folder.join(PathBuf::from(name)),
-        name: Some(name),
-        realm: made_up_realm(location, name),
+        location: &location,
+        folder,
+        name,
+        realm: made_up_realm(&location, &joined),
         path: resource.path().cloned(),
     };
     pass(&gate, service, request, reply)?;
-    Err(not_found())
+    Err(match error {
+        Some(error) if error.code() != ENOENT => Fault::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            error.context("Could not open the requested SVN filesystem"),
+        ),
+        Some(error) => Fault::new(StatusCode::NOT_FOUND, error.context(NOT_FOUND)),
+        None => Fault::new(StatusCode::NOT_FOUND, Error::new(ENOENT, NOT_FOUND)),
+    })
 }
 
 /// Lets a request in that is for the location itself: who may not read any of its repositories gets an empty list, but who must
@@ -219,7 +231,6 @@ fn log_in(
     }
 }
 
-fn not_found() -> Fault {
-    let enoent = Error::new(Code(2), "Could not find the requested SVN filesystem");
-    Fault::new(StatusCode::NOT_FOUND, enoent)
-}
+/// What a client is told of a repository that does not exist, and the number.
+const NOT_FOUND: &str = "Could not find the requested SVN filesystem";
+const ENOENT: Code = Code(2);

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base::Error;
 use http::StatusCode;
 use repos::Repository;
 use wire::dav::uri::{self, Base, Resource};
@@ -31,8 +32,19 @@ pub(crate) enum Found {
     Repository(Arc<Place>, Resource),
     /// A repository, and below it a URL that cannot be parsed.
     NoResource(Arc<Place>),
-    /// A directory of repositories, and the components of a path that leads to none of them.
-    NoRepository(Arc<Location>, Vec<String>),
+    /// No repository that can be served.
+    NoRepository(NoRepository),
+}
+
+/// A path below a location that leads to no repository, or to one that cannot be opened.
+pub(crate) struct NoRepository {
+    pub(crate) location: Arc<Location>,
+    /// The components of the path below the location.
+    pub(crate) below: Vec<String>,
+    /// How many of them name the repository. Where there is none the first would be its name, as with the incumbent.
+    pub(crate) names: usize,
+    /// Why it cannot be opened; `None` if it does not exist.
+    pub(crate) error: Option<Error>,
 }
 
 impl Place {
@@ -83,18 +95,27 @@ pub(crate) fn find(service: &Service, http: &Arc<HttpOptions>, request: &Request
     let (components, _) = uri::split(&request.path).ok_or_else(|| not_followed(&request.path))?;
     let (location, count) = best(&http.locations, &components).ok_or_else(nowhere)?;
     let below = &components[count..];
+    let unserved = |names: usize, error: Option<Error>| {
+        Ok(Found::NoRepository(NoRepository {
+            location: location.clone(),
+            below: below.to_vec(),
+            names,
+            error,
+        }))
+    };
     let (path, names) = match &location.source {
         Source::Repository(path) => (path.clone(), 0),
         Source::Parent(_) if below.is_empty() => return Ok(Found::Listing(location.clone())),
         Source::Parent(folder) => match walk_down(folder, below) {
-            Some(found) => found,
-            None => return Ok(Found::NoRepository(location.clone(), below.to_vec())),
+            Ok(Some(found)) => found,
+            Ok(None) => return unserved(1, None),
+            Err(error) => return unserved(1, Some(error)),
         },
     };
-    let repository = service
-        .repositories
-        .open(&path)
-        .map_err(|error| Fault::hidden(StatusCode::INTERNAL_SERVER_ERROR, error))?;
+    let repository = match service.repositories.open(&path) {
+        Ok(repository) => repository,
+        Err(error) => return unserved(names, Some(error)),
+    };
     let mut root = String::new();
     for component in &components[..count + names] {
         root.push('/');
@@ -145,16 +166,19 @@ fn best<'a>(locations: &'a [Arc<Location>], components: &[String]) -> Option<(&'
 }
 
 /// The first repository on the way down, and how many components lead to it.
-fn walk_down(folder: &Path, components: &[String]) -> Option<(PathBuf, usize)> {
+///
+/// # Errors
+/// The system's, if a directory on the way may not be searched.
+fn walk_down(folder: &Path, components: &[String]) -> Result<Option<(PathBuf, usize)>, Error> {
     let mut path = folder.to_owned();
     for (at, component) in components.iter().enumerate() {
         path.push(component);
-        if Repository::is_repository(&path) {
-            return Some((path, at + 1));
+        if Repository::check_repository(&path)? {
+            return Ok(Some((path, at + 1)));
         }
         if !path.is_dir() {
-            return None;
+            return Ok(None);
         }
     }
-    None
+    Ok(None)
 }

@@ -179,7 +179,7 @@ fn find(service: &Service, url: &str, origin: Origin<'_>) -> Result<(Place, FsPa
         false => Vec::new(),
     };
     let all: Vec<&[u8]> = host.iter().chain(&parsed.path).map(Vec::as_slice).collect();
-    let (path, names) = search(&service.root(), &all, host.len()).ok_or_else(|| {
+    let (path, names) = search(&service.root(), &all, host.len())?.ok_or_else(|| {
         Error::new(
             Code::RA_SVN_REPOS_NOT_FOUND,
             format!("No repository found in '{}'", parsed.prefix(parsed.path.len())),
@@ -233,7 +233,10 @@ fn find(service: &Service, url: &str, origin: Origin<'_>) -> Result<(Place, FsPa
 /// Walks up from the whole path until a directory is a repository; returns it and the components that name it, which are
 /// also its name in authz sections. A component that is not UTF-8 names no directory, as with the incumbent: two such names
 /// could not be told apart in a section.
-fn search<'a>(root: &Path, components: &[&'a [u8]], least: usize) -> Option<(PathBuf, Vec<&'a str>)> {
+///
+/// # Errors
+/// The system's, if a directory on the way may not be searched.
+fn search<'a>(root: &Path, components: &[&'a [u8]], least: usize) -> Result<Option<(PathBuf, Vec<&'a str>)>> {
     let mut names = Vec::new();
     let mut path = root.to_owned();
     for component in components {
@@ -247,10 +250,12 @@ fn search<'a>(root: &Path, components: &[&'a [u8]], least: usize) -> Option<(Pat
         names.push(name);
     }
     loop {
-        if names.len() >= least && Repository::is_repository(&path) {
-            return Some((path, names));
+        if names.len() >= least && Repository::check_repository(&path)? {
+            return Ok(Some((path, names)));
         }
-        names.pop()?;
+        if names.pop().is_none() {
+            return Ok(None);
+        }
         path.pop();
     }
 }
