@@ -324,6 +324,21 @@ pub(crate) fn read_replaced(disk: &dyn Disk, path: &Path) -> Result<Vec<u8>> {
     }
 }
 
+/// Removes a file in a directory that is to be removed. As with the incumbent, the owner of a directory that may not be written
+/// makes it writable.
+///
+/// # Errors
+/// The system's.
+pub(crate) fn remove_file_in(disk: &dyn Disk, directory: &Path, file: &Path) -> io::Result<()> {
+    match disk.remove_file(file) {
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => disk
+            .set_writable(directory)
+            .and_then(|()| disk.remove_file(file))
+            .map_err(|_| e),
+        removed => removed,
+    }
+}
+
 /// True for failures that a file shows while it is being replaced.
 fn may_be_replaced(e: &io::Error) -> bool {
     matches!(
@@ -335,6 +350,11 @@ fn may_be_replaced(e: &io::Error) -> bool {
 /// True if the error is the system's "no such file".
 pub(crate) fn is_missing(e: &Error) -> bool {
     e.code().0 == Errno::NOENT.raw_os_error()
+}
+
+/// True if the error is the system's "permission denied".
+pub(crate) fn is_forbidden(e: &Error) -> bool {
+    e.code().0 == Errno::ACCESS.raw_os_error()
 }
 
 /// True if the error is the system's "stale file handle": the file was deleted on the server of a network mount.

@@ -307,8 +307,12 @@ impl Fs {
     pub(crate) fn check_txn(&self, name: &str) -> Result<TxnId> {
         let txn = TxnId::parse(name.as_bytes())
             .map_err(|e| Error::new(e.code(), format!("malformed txn id '{name}'")))?;
-        match self.disk().metadata(&self.layout().txn(name)) {
+        let path = self.layout().txn(name);
+        match self.disk().metadata(&path) {
             Ok(meta) if meta.is_dir => Ok(txn),
+            Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
+                Err(Error::io("Can't check path", &path, &e))
+            }
             _ => Err(Error::new(
                 Code::FS_NO_SUCH_TRANSACTION,
                 format!("No such transaction '{name}'"),

@@ -2,6 +2,7 @@
 //! see none of this, so these give their privileges away (`setpriv`). Both tools must accept the same, say the same on the
 //! standard error, and leave files of the same modes and owners.
 
+mod closed;
 mod full_disk;
 mod served;
 mod shared;

@@ -387,4 +387,34 @@ fn freezing() {
     );
 }
 
+/// A pack that is asked for while a repository is frozen writes nothing before the freeze is over.
+#[test]
+fn packing_waits_while_a_repository_is_frozen() {
+    let twin = loaded();
+    let dir = &twin.dir(Side::Ours);
+    let svnadmin = testkit::tool::personality("svnadmin");
+    let script = "svnadmin create p; sed -i 's/sharded 1000/sharded 2/' p/db/format; svnadmin load -q p < d1";
+    testkit::Tool::new("sh").args(["-ec", script]).dir(dir).ok();
+    let pack = format!(
+        "{} pack -q p > out 2>&1 & sleep 1; ls p/db/revs",
+        svnadmin.display()
+    );
+    let frozen = testkit::Tool::new(&svnadmin)
+        .args(["freeze", "p", "--", "sh", "-c", &pack])
+        .dir(dir)
+        .ok();
+    assert_eq!(frozen.out(), "0\n1\n2\n");
+    let packed = dir.join("p/db/min-unpacked-rev");
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while std::fs::read_to_string(&packed).is_ok_and(|text| text != "4\n") {
+        assert!(std::time::Instant::now() < end, "it is never packed");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    Side::Theirs
+        .tool("svnadmin")
+        .args(["verify", "-q", "p"])
+        .dir(dir)
+        .ok();
+}
+
 const UUID: &str = "694022bd-e2dc-46c0-8d31-6eccbe7cc197";

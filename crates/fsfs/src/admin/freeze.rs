@@ -15,7 +15,9 @@ impl Fs {
     /// # Errors
     /// What `f` says; the system's; SQLite's.
     pub fn freeze<T>(&self, f: impl FnOnce() -> Result<T>) -> Result<T> {
-        let _lock = self.write_lock()?;
+        // A pack writes most of its files before it takes the write lock.
+        let pack = self.pack_lock()?;
+        let _lock = pack.write_lock()?;
         let path = self.layout().file("rep-cache.db");
         let _rows = match self.conf().rep_sharing {
             true => hold_rows(&path)?,

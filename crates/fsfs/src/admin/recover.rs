@@ -4,13 +4,14 @@
 //! says which IDs come next; they are found by reading every directory. The instance ID changes, so that no long-lived process
 //! takes its cache for this filesystem's.
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use base::{Cancel, Code, Error, FsPath, NodeKind, Result, ResultExt as _, Revnum};
 
 use crate::cache::Cache;
-use crate::disk::{Disk, RealDisk, is_missing, read_replaced, write_atomic};
+use crate::disk::{Disk, RealDisk, is_forbidden, is_missing, read_replaced, write_atomic};
 use crate::format::number::push_base36;
 use crate::fs::Fs;
 use crate::node::Node;
@@ -69,7 +70,8 @@ fn open(db: &Path, disk: Arc<dyn Disk>, cancel: &Cancel) -> Result<Fs> {
     let path = db.join("current");
     let is_damaged = match read_replaced(&*disk, &path) {
         Ok(text) => !text.first().is_some_and(u8::is_ascii_digit),
-        Err(e) => is_missing(&e),
+        // What may not be read can be replaced all the same.
+        Err(e) => is_missing(&e) || is_forbidden(&e),
     };
     if !is_damaged {
         return Err(error);
@@ -127,9 +129,15 @@ fn find_youngest(fs: &Fs, cancel: &Cancel) -> Result<Revnum> {
 fn check_revprops(fs: &Fs, youngest: Revnum) -> Result<()> {
     fs.youngest_is(youngest);
     let path = fs.layout().revprops(youngest);
-    if fs.disk().metadata(&path).is_ok_and(|meta| meta.is_dir) {
-        let message = format!("Revision {youngest} has a non-file where its revprops file should be");
-        return Err(Error::new(Code::FS_CORRUPT, message));
+    match fs.disk().metadata(&path) {
+        Ok(meta) if meta.is_dir => {
+            let message = format!("Revision {youngest} has a non-file where its revprops file should be");
+            return Err(Error::new(Code::FS_CORRUPT, message));
+        }
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+            return Err(Error::io("Can't check path", &path, &e));
+        }
+        _ => {}
     }
     match fs.revprops(youngest) {
         Err(e) if is_missing(&e) || e.code() == Code::FS_NO_SUCH_REVISION => {

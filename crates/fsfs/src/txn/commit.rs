@@ -383,13 +383,18 @@ fn make_shard(fs: &Fs, rev: Revnum, sync: bool) -> Result<()> {
         let Some((dir, above)) = file.parent().and_then(|dir| Some((dir, dir.parent()?))) else {
             continue;
         };
-        match fs.disk().create_dir(dir) {
+        let is_new = match fs.disk().create_dir(dir) {
             // A commit that failed was here before.
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
-            made => made.map_err(|e| Error::io("Can't create directory", dir, &e))?,
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => false,
+            made => made
+                .map(|()| true)
+                .map_err(|e| Error::io("Can't create directory", dir, &e))?,
+        };
+        match fs.disk().copy_permissions(above, dir) {
+            // It may be another user's, and writable all the same.
+            Err(e) if !is_new && e.kind() == io::ErrorKind::PermissionDenied => {}
+            copied => copied.map_err(|e| Error::io("Can't set permissions on", dir, &e))?,
         }
-        let copied = fs.disk().copy_permissions(above, dir);
-        copied.map_err(|e| Error::io("Can't set permissions on", dir, &e))?;
         if sync {
             sync_dir(fs, above)?;
         }

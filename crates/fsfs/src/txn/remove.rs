@@ -11,6 +11,7 @@ use base::{Error, Result};
 
 use super::begin::NEW;
 use super::proto_rev::ProtoRev;
+use crate::disk::remove_file_in;
 use crate::fs::Fs;
 
 impl Fs {
@@ -81,7 +82,11 @@ impl Fs {
         };
         for file in files {
             let path = dir.join(file);
-            ignore_missing(self.disk().remove_file(&path), "Can't remove file", &path)?;
+            ignore_missing(
+                remove_file_in(self.disk(), dir, &path),
+                "Can't remove file",
+                &path,
+            )?;
         }
         ignore_missing(self.disk().remove_dir(dir), "Can't remove directory", dir)
     }

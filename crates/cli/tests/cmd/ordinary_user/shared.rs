@@ -55,10 +55,8 @@ const ORDERS: [&[Side]; 4] = [
     &[Side::Ours, Side::Theirs, Side::Theirs],
 ];
 
-/// What came of it: the exit codes of all steps, modes and groups of all files.
-fn share(version: &str, umask: &str, order: &[Side]) -> (String, String) {
-    let folder = scratch();
-    let root = folder.path();
+/// Makes the repository `repo`, which belongs to the group.
+fn make(root: &Path, version: &str) {
     let repo = root.join("repo");
     Tool::new("svnadmin")
         .args(["create", "--compatible-version", version])
@@ -72,6 +70,14 @@ fn share(version: &str, umask: &str, order: &[Side]) -> (String, String) {
         root = root.display(),
         repo = repo.display(),
     ));
+}
+
+/// What came of it: the exit codes of all steps, modes and groups of all files.
+fn share(version: &str, umask: &str, order: &[Side]) -> (String, String) {
+    let folder = scratch();
+    let root = folder.path();
+    let repo = root.join("repo");
+    make(root, version);
     let mut codes = String::new();
     for (number, step) in STEPS.lines().enumerate() {
         let (user, side) = (USERS[number % 2], order[number % order.len()]);
@@ -166,5 +172,45 @@ fn two_users_of_a_group_share_a_repository() {
         for umask in ["000", "002", "022", "027"] {
             compare(version, umask);
         }
+    }
+}
+
+/// What a commit of one user has left that failed does not stop the commits of another, whatever its permissions.
+#[test]
+fn what_another_user_has_left_is_moved_away() {
+    if !can_run() {
+        return;
+    }
+    for mode in ["600", "644"] {
+        let folder = scratch();
+        let root = folder.path();
+        make(root, "1.14");
+        let first = take(root, "077", USERS[0], Side::Ours, "mucc -m text -U U mkdir first");
+        assert!(first.code == 0, "{first:?}");
+        sh(&format!(
+            "cd {}/repo/db/revs; mkdir -p 1; chgrp {GROUP} 1; chmod 2775 1; echo text > 1/2; : > 1/svn-after-1; \
+             chown {}:{GROUP} 1/*; chmod {mode} 1/*",
+            root.display(),
+            USERS[0]
+        ));
+        let second = take(
+            root,
+            "002",
+            USERS[1],
+            Side::Ours,
+            "mucc -m text -U U mkdir second",
+        );
+        assert!(second.code == 0, "{mode}: {second:?}");
+        let third = take(
+            root,
+            "002",
+            USERS[0],
+            Side::Theirs,
+            "mucc -m text -U U mkdir third",
+        );
+        assert!(third.code == 0, "{mode}: {third:?}");
+        let repo = root.join("repo");
+        let verified = Tool::new("svnadmin").args(["verify", "-q"]).arg(repo).run();
+        assert!(verified.code == 0, "{mode}: {verified:?}");
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use base::{Error, Result};
 
-use crate::disk::{Disk, DiskFile, FileMeta, is_missing};
+use crate::disk::{Disk, DiskFile, FileMeta, is_missing, remove_file_in};
 use crate::strays::set_aside;
 
 /// Copies between two places on one disk.
@@ -149,9 +149,7 @@ impl Copier<'_> {
                 let path = directory.join(name);
                 match self.metadata(&path)? {
                     Some(meta) if meta.is_dir => found.push(path),
-                    _ => self
-                        .disk
-                        .remove_file(&path)
+                    _ => remove_file_in(self.disk, &directory, &path)
                         .map_err(|e| Error::io("Can't remove file", &path, &e))?,
                 }
             }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use base::{Cancel, Code, Error, Result, Revnum};
 
 pub(super) use self::revprops::{pack as pack_revprops, remove_unpacked as remove_unpacked_revprops};
-use crate::disk::{Disk, DiskWriter, is_missing, write_atomic};
+use crate::disk::{Disk, DiskWriter, is_missing, remove_file_in, write_atomic};
 use crate::fs::Fs;
 use crate::guard::{PackLock, WriteLock};
 use crate::strays::set_aside;
@@ -252,8 +252,7 @@ pub(super) fn remove_dir(disk: &dyn Disk, path: &Path) -> Result<bool> {
     };
     for name in names {
         let file = path.join(name);
-        disk.remove_file(&file)
-            .map_err(|e| Error::io("Can't remove file", &file, &e))?;
+        remove_file_in(disk, path, &file).map_err(|e| Error::io("Can't remove file", &file, &e))?;
     }
     disk.remove_dir(path)
         .map_err(|e| Error::io("Can't remove directory", path, &e))?;

@@ -1,0 +1,226 @@
+//! Single files and directories that an ordinary user may not read, write or search, in a repository of their own: both tools
+//! accept and refuse the same, with the same number.
+//!
+//! `CLOSED_SEEDS` chooses the combinations; `CLOSED_SEEDS=0..3586` is all of them once.
+
+use std::path::{Path, PathBuf};
+
+use testkit::{Output, Side, Tool, scratch};
+
+use super::{USER, can_run, sh};
+
+/// What is run; `R` is the repository, `O` a folder that the user may write to.
+const COMMANDS: [&str; 22] = [
+    "svnadmin verify -q R",
+    "svnadmin info R",
+    "svnadmin lslocks R",
+    "svnadmin lstxns R",
+    "svnadmin hotcopy -q R O/copy",
+    "svnadmin pack -q R",
+    "svnadmin upgrade R",
+    "svnadmin recover R",
+    "svnadmin setlog --bypass-hooks -r 1 R O/text",
+    "svnadmin delrevprop -r 1 R svn:author",
+    "svnadmin setuuid R 11111111-2222-4333-8444-555555555555",
+    "svnadmin load -q R -F O/stream",
+    "svnadmin lock R /f1 nobody O/text opaquelocktoken:t",
+    "svnadmin unlock R /locked nobody opaquelocktoken:of-nobody",
+    "svnadmin rmlocks R /locked",
+    "svnadmin rmtxns R 4-4",
+    "svnadmin freeze R -- /bin/true",
+    "svnadmin dump -q R",
+    "svnlook tree R",
+    "svnlook cat R f2",
+    "svnlook lock R /locked",
+    "svnlook log R",
+];
+
+const DIRECTORIES: [&str; 15] = [
+    ".",
+    "conf",
+    "hooks",
+    "locks",
+    "db",
+    "db/revs",
+    "db/revs/0",
+    "db/revs/2",
+    "db/revprops",
+    "db/revprops/0",
+    "db/transactions",
+    "db/transactions/4-4.txn",
+    "db/txn-protorevs",
+    "db/locks",
+    "db/locks/bea",
+];
+
+/// What is done to a directory: `D`.
+const DIRECTORY_STATES: [&str; 5] = [
+    "chmod a-w D",
+    "chmod a-x D",
+    "chmod 0 D",
+    // In a directory with that bit only its owner may replace the files of others.
+    "chown -R root D; chmod -R a+rwX D; chmod +t D",
+    "chattr +i D",
+];
+
+const FILES: [&str; 22] = [
+    "format",
+    "db/format",
+    "db/current",
+    "db/write-lock",
+    "db/txn-current",
+    "db/txn-current-lock",
+    "db/pack-lock",
+    "db/rep-cache.db",
+    "db/fsfs.conf",
+    "db/uuid",
+    "db/min-unpacked-rev",
+    "db/fs-type",
+    "db/revs/0/1",
+    "db/revs/2/4",
+    "db/revprops/0/1",
+    "locks/db.lock",
+    "db/txn-protorevs/4-4.rev",
+    "db/txn-protorevs/4-4.rev-lock",
+    "conf/passwd",
+    "hooks/post-commit.tmpl",
+    "db/transactions/4-4.txn/node.0.0",
+    "db/locks/bea/beaaf9b2c0feca5671aada168b625a18",
+];
+
+/// What is done to a file: `D`.
+const FILE_STATES: [&str; 4] = [
+    "chown root D; chmod 444 D",
+    "chown root D; chmod 0 D",
+    "chattr +i D",
+    "chattr +a D",
+];
+
+/// Differences that stay: the beginning of the command, and the path (`*` at its end stands for anything).
+const KNOWN: [(&str, &str); 9] = [
+    // It asks for nothing in the revisions.
+    ("svnadmin info", "db/revs*"),
+    // Transactions are not copied.
+    ("svnadmin hotcopy", "db/transactions*"),
+    ("svnadmin hotcopy", "db/txn-protorevs*"),
+    // No lock can keep a load from committing.
+    ("svnadmin load", "db/locks*"),
+    // It changes a file that the lock guards.
+    ("svnadmin setuuid", "db/write-lock"),
+    // `current` is read when the repository is opened.
+    ("svnadmin setuuid", "db/current"),
+    ("svnadmin rmlocks", "db/current"),
+    ("svnadmin rmtxns", "db/current"),
+    // Theirs gives the directory of a lock the permissions of `db`, and cannot write to it then.
+    ("svnadmin lock", "db"),
+];
+
+fn template(root: &Path) -> PathBuf {
+    sh(&format!(
+        "cd {}; svnadmin create --compatible-version 1.9 template; cd template; sed -i 's/sharded 1000/sharded 2/' db/format; \
+         for i in f1 f2 f3 locked; do echo $i > ../f; svnmucc -m m -U file://$PWD put ../f $i > ../out; done; \
+         printf text > ../text; svnadmin lock . /locked nobody ../text opaquelocktoken:of-nobody > ../out; \
+         printf '#!/bin/sh\\nkill -9 $PPID\\n' > hooks/start-commit; chmod +x hooks/start-commit; \
+         svn mkdir -m m file://$PWD/folder > ../out 2>&1 || true; rm hooks/start-commit; test -d db/transactions/4-4.txn; \
+         svnadmin dump -q --incremental -r 2 . | sed 's/^Node-path: f2/Node-path: g2/' > ../stream",
+        root.display()
+    ));
+    root.join("template")
+}
+
+fn run(side: Side, template: &Path, command: &str, change: &str, path: &str) -> Output {
+    let folder = scratch();
+    let root = folder.path();
+    let repo = root.join("repo");
+    let change = change.replace('D', &repo.join(path).display().to_string());
+    sh(&format!(
+        "chmod 755 {root}; cp -a {template} {root}/repo; mkdir {root}/out; cp {template}/../text {template}/../stream {root}/out; \
+         chown -R {USER}:{USER} {root}/repo {root}/out",
+        root = root.display(),
+        template = template.display()
+    ));
+    // What is not there cannot be closed.
+    if repo.join(path).exists() {
+        Tool::new("sh").args(["-c", &change]).run();
+    }
+    let words = command.split(' ').map(|word| match word {
+        "R" => repo.display().to_string(),
+        word => match word.strip_prefix("O/") {
+            Some(name) => root.join("out").join(name).display().to_string(),
+            None => word.to_owned(),
+        },
+    });
+    let words: Vec<String> = words.collect();
+    let program = match side {
+        Side::Theirs => words[0].clone(),
+        Side::Ours => testkit::tool::personality(&words[0]).display().to_string(),
+    };
+    let output = Tool::new("setpriv")
+        .args(["--reuid", USER, "--regid", USER, "--clear-groups"])
+        .arg(program)
+        .args(&words[1..])
+        .run();
+    Tool::new("chattr").args(["-R", "-i", "-a"]).arg(root).run();
+    output
+}
+
+/// The path, what is done to it, and the command.
+fn combination(number: usize) -> (&'static str, &'static str, &'static str) {
+    let directories = DIRECTORIES.len() * DIRECTORY_STATES.len();
+    let (command, at) = (COMMANDS[number % COMMANDS.len()], number / COMMANDS.len());
+    match at < directories {
+        true => {
+            let (path, state) = (at / DIRECTORY_STATES.len(), at % DIRECTORY_STATES.len());
+            (DIRECTORIES[path], DIRECTORY_STATES[state], command)
+        }
+        false => {
+            let at = at - directories;
+            let (path, state) = (at / FILE_STATES.len(), at % FILE_STATES.len());
+            (FILES[path], FILE_STATES[state], command)
+        }
+    }
+}
+
+#[test]
+fn closed_files_and_directories() {
+    if !can_run() {
+        return;
+    }
+    let folder = scratch();
+    sh(&format!("chmod 755 {}", folder.path().display()));
+    let template = template(folder.path());
+    let count =
+        (DIRECTORIES.len() * DIRECTORY_STATES.len() + FILES.len() * FILE_STATES.len()) * COMMANDS.len();
+    let is_usual = std::env::var_os("CLOSED_SEEDS").is_none();
+    let mut differences = String::new();
+    for seed in testkit::seeds("CLOSED_SEEDS", 0..45) {
+        // The usual run is spread over all of them.
+        let number = match is_usual {
+            true => (seed as usize) * 1009 % count,
+            false => seed as usize % count,
+        };
+        let (path, change, command) = combination(number);
+        let is_known = |(known, at): &(&str, &str)| {
+            let is_at = match at.strip_suffix('*') {
+                Some(prefix) => path.starts_with(prefix),
+                None => path == *at,
+            };
+            command.starts_with(known) && is_at
+        };
+        if KNOWN.iter().any(is_known) {
+            continue;
+        }
+        let [theirs, ours] = Side::BOTH.map(|side| run(side, &template, command, change, path));
+        let answer = |output: &Output| (output.code, output.error_codes().first().copied());
+        if answer(&theirs) != answer(&ours) {
+            differences.push_str(&format!(
+                "CLOSED_SEEDS={number} {path}: {change}: {command}\n  theirs {} {}  ours {} {}",
+                theirs.code,
+                theirs.err(),
+                ours.code,
+                ours.err()
+            ));
+        }
+    }
+    assert!(differences.is_empty(), "{differences}");
+}
