@@ -4,11 +4,12 @@
 //! repository of any format, layout, compression and packing state with them, from a history that holds every oddity the
 //! format knows ([`history::rich`]); it is kept below `target/` and made once. [`tool::Tool`] runs theirs or ours in a clean
 //! environment, [`disk`] has disks that fail or lose power, [`server::Server`] starts and stops a server on a free port, [`normalize`] takes out what may differ.
-//! [`random`] makes histories of any number, [`probe`] asks a server in the protocol's own words.
+//! [`random`] and [`branches`] make histories of any number, [`probe`] asks a server in the protocol's own words.
 //!
 //! Everything here panics on failure, with the command line and its output: a test that cannot be set up must fail
 //! loudly. Nothing in a product crate may depend on this one except as a dev-dependency for `tests/it` and `tests/cmd`.
 
+pub mod branches;
 pub mod disk;
 pub mod greek;
 pub mod history;

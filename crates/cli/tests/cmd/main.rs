@@ -1,6 +1,7 @@
 //! What our tools say, beside what the incumbent's say, word for word.
 
 mod arguments;
+mod branches;
 mod configuration;
 mod damage;
 mod damaged_files;

@@ -249,7 +249,7 @@ fn largest(value: &str) -> u64 {
 }
 
 /// True if theirs holds a range that ends before it begins, or lacks ranges that ours has and has none that ours lacks.
-fn lost_or_reversed(theirs: &str, ours: &str) -> bool {
+pub fn lost_or_reversed(theirs: &str, ours: &str) -> bool {
     let ranges = |text: &str| -> Vec<(String, u64, u64)> {
         let lines = text.lines().filter_map(|line| line.rsplit_once(':'));
         lines

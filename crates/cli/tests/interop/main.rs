@@ -22,6 +22,7 @@ mod hostile;
 mod http;
 mod listing;
 mod locking;
+mod merges;
 mod mirror;
 mod misconfiguration;
 mod model;

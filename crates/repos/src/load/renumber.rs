@@ -7,7 +7,8 @@
 //! than the stream loses its `*`; where the stream does not begin with revision 1, neighbours are joined, inheritable if one
 //! of them is; and a number that is missing in the
 //! stream stands for the *stream's* number before it. Where that makes no range at all (the incumbent fails then) the
-//! missing number stands for the revision before it here.
+//! missing number stands for the revision before it here, and a range that ends after the revision that is being loaded ends as
+//! long after it here.
 
 use std::collections::HashMap;
 
@@ -110,11 +111,15 @@ impl Renumbering {
 
     /// A range older than the stream.
     fn moved(&self, start: Revnum, end: Revnum) -> Rangelist {
-        let here = |rev: Revnum| u64::try_from(i128::from(rev.0) - self.offset()).ok();
-        match (here(start), here(end)) {
-            (Some(start), Some(end)) if start > 0 => Rangelist::single(Revnum(start), Revnum(end), true),
+        match (self.moved_by_offset(start), self.moved_by_offset(end)) {
+            (Some(start), Some(end)) if start > Revnum::ZERO => Rangelist::single(start, end, true),
             _ => Rangelist::new(),
         }
+    }
+
+    /// The number here of a revision that the stream has not brought, as far from the one that is being loaded as in the stream.
+    fn moved_by_offset(&self, rev: Revnum) -> Option<Revnum> {
+        u64::try_from(i128::from(rev.0) - self.offset()).ok().map(Revnum)
     }
 
     /// A range of the stream.
@@ -134,7 +139,14 @@ impl Renumbering {
         let (start, end) = by(&self.quirky, self.current.0);
         match start < end {
             true => (start, end),
-            false => by(&self.honest, self.current.1),
+            false => {
+                let (start, end) = by(&self.honest, self.current.1);
+                let is_later = range.end > self.current.0;
+                match is_later && start >= end {
+                    true => (start, self.moved_by_offset(range.end).unwrap_or(end)),
+                    false => (start, end),
+                }
+            }
         }
     }
 }
@@ -250,5 +262,6 @@ mod tests {
     fn ranges_that_would_be_reversed_are_told_honestly() {
         assert_eq!(loaded(2, &[5, 6, 8, 9], "8"), "5");
         assert_eq!(loaded(5, &[5, 6], "6"), "7");
+        assert_eq!(loaded(10, &[1, 2, 3, 4], "2-6"), "12-16");
     }
 }

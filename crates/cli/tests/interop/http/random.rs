@@ -4,7 +4,7 @@
 //! What every run asks is a small part; `ASK_SEEDS=100..200 cargo test -p cli --test interop random_reports_by_hand` asks more.
 //! `ASK_ONLY=update,list` chooses kinds of requests, `ASK_ROUNDS` and `ASK_REVS` their number and the length of the histories,
 //! `ASK_GO_ON` counts differences instead of stopping at the first; with `ASK_AUTHZ` random access files say what may be read, by
-//! those without a name or, every other time, by alice.
+//! those without a name or, every other time, by alice. `ASK_BRANCHES` asks about histories of branches.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -475,6 +475,8 @@ struct Plan {
     only: Vec<String>,
     go_on: bool,
     authz: bool,
+    /// Histories of branches instead of those in which everything is copied anywhere.
+    branches: bool,
 }
 
 fn run(plan: &Plan, seeds: Range<u64>) -> Count {
@@ -486,7 +488,10 @@ fn run(plan: &Plan, seeds: Range<u64>) -> Count {
 }
 
 fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
-    let history = random::history(seed, plan.revisions, seed % 2 == 1);
+    let history = match plan.branches {
+        true => testkit::branches::history(seed, plan.revisions),
+        false => random::history(seed, plan.revisions, seed % 2 == 1),
+    };
     let repo = Repo::create("1.14");
     repo.load(history.stream.bytes());
     let root = scratch();
@@ -610,6 +615,7 @@ fn random_reports_are_answered_alike() {
         only: Vec::new(),
         go_on: false,
         authz: false,
+        branches: false,
     };
     run(&plan, 0..2);
     let plan = Plan {
@@ -634,6 +640,7 @@ fn random_reports_by_hand() {
         only: var("ASK_ONLY").map_or(Vec::new(), |kinds| kinds.split(',').map(str::to_owned).collect()),
         go_on: var("ASK_GO_ON").is_some(),
         authz: var("ASK_AUTHZ").is_some(),
+        branches: var("ASK_BRANCHES").is_some(),
     };
     let count = run(&plan, number(first)..number(last));
     eprintln!("{count:#?}");

@@ -13,6 +13,8 @@ pub fn may_die(question: &Question, ours: &Answer) -> bool {
     match question.kind {
         // Of a file that may not be read, oldest revision first.
         "file-revs" | "file-revs-g" => is_failure(ours, 220_001),
+        // Of several paths the first are told before it finds that a later one is not there.
+        "mergeinfo" => is_failure(ours, 160_013) || is_failure(ours, 160_016),
         // Oldest first it keeps using memory that it gave back.
         "log-g" => true,
         _ => question.deadly,
@@ -22,7 +24,7 @@ pub fn may_die(question: &Question, ours: &Answer) -> bool {
 /// True if the answers differ as they are known to differ.
 pub fn is_known(theirs_again: &mut Probe, question: &Question, theirs: &Answer, ours: &Answer) -> bool {
     match question.kind {
-        "mergeinfo" => is_leak(theirs_again, theirs, ours),
+        "mergeinfo" => is_told_twice(theirs, ours) || is_leak(theirs_again, theirs, ours),
         // Ranges that end after HEAD; later ranges of several sources that end together.
         "log-g" => {
             let same_end = theirs.last() == ours.last();
@@ -48,12 +50,28 @@ fn revisions(log: &Answer) -> BTreeSet<Item> {
     entries.map(|entry| entry.items()[1].clone()).collect()
 }
 
+/// The mergeinfo in an answer.
+fn catalog(answer: &Answer) -> Option<Vec<Item>> {
+    let params = answer.get(1)?.items().get(1)?;
+    Some(params.items().first()?.items().to_vec())
+}
+
+/// Theirs tells the mergeinfo of some paths, which were asked for twice or are below others that were asked for, in each role, and
+/// ours in the later one alone.
+fn is_told_twice(theirs: &Answer, ours: &Answer) -> bool {
+    let (Some(theirs), Some(ours)) = (catalog(theirs), catalog(ours)) else {
+        return false;
+    };
+    let set = |entries: &[Item]| entries.iter().cloned().collect::<BTreeSet<Item>>();
+    let path = |entry: &Item| entry.items().first().cloned();
+    let paths = |entries: &[Item]| entries.iter().map(path).collect::<BTreeSet<_>>();
+    set(&theirs).is_superset(&set(&ours))
+        && paths(&theirs) == paths(&ours)
+        && paths(&ours).len() == ours.len()
+}
+
 /// Theirs tells the mergeinfo of descendants that may not be read.
 fn is_leak(theirs_again: &mut Probe, theirs: &Answer, ours: &Answer) -> bool {
-    let catalog = |answer: &Answer| -> Option<Vec<Item>> {
-        let params = answer.get(1)?.items().get(1)?;
-        Some(params.items().first()?.items().to_vec())
-    };
     let (Some(theirs), Some(mut ours)) = (catalog(theirs), catalog(ours)) else {
         return false;
     };

@@ -180,9 +180,14 @@ impl<'a> Ask<'a> {
                 (format!("{path} {at} {depth} {fields} {patterns}"), Shape::Stream)
             }
             "mergeinfo" => {
-                let (path, at) = (self.text_path(), self.at());
+                let (mut paths, at) = (self.text_path(), self.at());
+                // In a request for descendants theirs tells the same node once for each path above it.
+                let descendants = self.bit();
+                for _ in 0..[0, 0, 1, 2, 3][self.random.below(5)] {
+                    paths = format!("{paths} {}", self.text_path());
+                }
                 let inherit = self.one_of(&["explicit", "inherited", "nearest-ancestor"]);
-                (format!("( {path} ) {at} {inherit} {}", self.bit()), Shape::Single)
+                (format!("( {paths} ) {at} {inherit} {descendants}"), Shape::Single)
             }
             "log" | "log-g" => (self.log(kind == "log-g"), Shape::Stream),
             "get-locations" => {

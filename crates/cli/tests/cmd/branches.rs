@@ -1,0 +1,185 @@
+//! Whole histories of branches through `svnadmin dump` and `load`, as they are, renumbered, below a directory and in parts: both
+//! programs make the same repository of the same stream.
+//!
+//! `BRANCHES_SEEDS=100..1000 cargo test -p cli --test cmd histories_of_branches` tries these seeds.
+
+use std::collections::BTreeSet;
+
+use testkit::history::Random;
+use testkit::{Repo, Side, Tool, branches, scratch};
+
+use crate::mergeinfo::lost_or_reversed;
+
+#[test]
+fn histories_of_branches_are_loaded_alike() {
+    for seed in testkit::seeds("BRANCHES_SEEDS", 0..4) {
+        round(seed);
+    }
+}
+
+/// A way to load a history.
+#[derive(Debug)]
+struct Way {
+    /// Revisions in the repository before.
+    before: usize,
+    /// The directory below which it is loaded.
+    parent: Option<&'static str>,
+    /// Options of the dump.
+    dump: Vec<String>,
+    /// Options of the load.
+    load: Vec<&'static str>,
+}
+
+fn round(seed: u64) {
+    let mut random = Random::new(seed ^ 0xb4a);
+    random.next();
+    let history = branches::history(seed, 25 + random.below(30) as u64);
+    let repo = Repo::create("1.14");
+    repo.load(history.stream.bytes());
+    let values = split(&history.stream.bytes()).1.into_iter().collect();
+    let first = 2 + random.below(10);
+    let part = format!("{first}:{}", first + random.below(15));
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let ways = [
+        (0, None, words(&[]), vec![]),
+        (0, None, words(&["--deltas"]), vec!["--normalize-props"]),
+        (3, Some("p"), words(&[]), vec![]),
+        (
+            7,
+            Some("p"),
+            words(&["--deltas"]),
+            vec!["--bypass-prop-validation"],
+        ),
+        (2, None, words(&["-r", &part]), vec!["--force-uuid"]),
+        (1, Some("p"), words(&["-r", &part]), vec![]),
+    ];
+    for (before, parent, dump, load) in ways {
+        let way = Way {
+            before,
+            parent,
+            dump,
+            load,
+        };
+        compare(seed, &repo, &way, &values);
+    }
+}
+
+fn compare(seed: u64, repo: &Repo, way: &Way, values: &BTreeSet<String>) {
+    let [theirs, ours] = Side::BOTH.map(|side| {
+        let dump = side.tool("svnadmin").args(["dump", "-q"]).args(&way.dump);
+        dump.arg(repo.path()).ok().stdout
+    });
+    assert!(
+        theirs == ours || way.dump.contains(&"--deltas".to_owned()),
+        "BRANCHES_SEEDS={seed}: {way:?}: dumps differ"
+    );
+    let [theirs, ours] = Side::BOTH.map(|side| load(side, way, theirs.clone()));
+    let (theirs, ours) = match (theirs, ours) {
+        (Ok(theirs), Ok(ours)) => (theirs, ours),
+        (Err(theirs), Err(ours)) => {
+            assert_eq!(theirs, ours, "BRANCHES_SEEDS={seed}: {way:?}");
+            return;
+        }
+        // Theirs refuses ranges that it has reversed or emptied itself.
+        (Err(theirs), Ok(_)) => {
+            let is_own = ["E200020", "E235000: bad range"]
+                .iter()
+                .any(|code| theirs.contains(code));
+            assert!(is_own, "BRANCHES_SEEDS={seed}: {way:?}: {theirs}");
+            return;
+        }
+        (Ok(_), Err(ours)) => panic!("BRANCHES_SEEDS={seed}: {way:?}: ours alone refuses: {ours}"),
+    };
+    if theirs == ours {
+        return;
+    }
+    assert!(
+        way.before > 0,
+        "BRANCHES_SEEDS={seed}: {way:?}\n{}",
+        first_difference(&theirs, &ours)
+    );
+    // What is renumbered may name revisions that the stream does not bring.
+    let shown = first_difference(&theirs, &ours);
+    let (theirs, ours) = (split(&theirs), split(&ours));
+    assert_eq!(theirs.0, ours.0, "BRANCHES_SEEDS={seed}: {way:?}");
+    assert_eq!(theirs.1.len(), ours.1.len(), "BRANCHES_SEEDS={seed}: {way:?}");
+    for (theirs, ours) in theirs.1.iter().zip(&ours.1) {
+        // With --bypass-prop-validation theirs leaves values alone of which it makes a reversed range.
+        let is_left = way.load.contains(&"--bypass-prop-validation") && values.contains(theirs);
+        assert!(
+            theirs == ours || is_left || lost_or_reversed(theirs, ours),
+            "BRANCHES_SEEDS={seed}: {way:?}\ntheirs {theirs:?}\nours   {ours:?}\n{shown}"
+        );
+    }
+}
+
+/// The repository that comes of a stream, as the incumbent dumps it.
+fn load(side: Side, way: &Way, stream: Vec<u8>) -> Result<Vec<u8>, String> {
+    let root = scratch();
+    let path = root.path().join("r");
+    Tool::new("svnadmin").arg("create").arg(&path).ok();
+    Tool::new("svnadmin")
+        .arg("setuuid")
+        .arg(&path)
+        .arg("5ba3b1f0-5f44-4b39-9a7d-4f6ba4c9a7d9")
+        .ok();
+    Tool::new("svnadmin")
+        .args(["delrevprop", "-r", "0"])
+        .arg(&path)
+        .arg("svn:date")
+        .ok();
+    let mut before = b"SVN-fs-dump-format-version: 2\n\n".to_vec();
+    for number in 1..=way.before {
+        let head = "Prop-content-length: 10\nContent-length: 10\n\nPROPS-END\n\n";
+        before.extend(format!("Revision-number: {number}\n{head}").bytes());
+        if let (1, Some(parent)) = (number, way.parent) {
+            before.extend(format!("Node-path: {parent}\nNode-kind: dir\nNode-action: add\n{head}\n").bytes());
+        }
+    }
+    Tool::new("svnadmin")
+        .args(["load", "-q"])
+        .arg(&path)
+        .stdin(before)
+        .ok();
+    let mut tool = side
+        .tool("svnadmin")
+        .args(["load", "-q", "--ignore-uuid", "--no-flush-to-disk"]);
+    if way.load.contains(&"--force-uuid") {
+        tool = side
+            .tool("svnadmin")
+            .args(["load", "-q", "--force-uuid", "--no-flush-to-disk"]);
+    } else {
+        tool = tool.args(&way.load);
+    }
+    if let Some(parent) = way.parent {
+        tool = tool.args(["--parent-dir", parent]);
+    }
+    let output = tool.arg(&path).stdin(stream).run();
+    if output.code != 0 {
+        return Err(output.err());
+    }
+    Tool::new("svnadmin").args(["verify", "-q"]).arg(&path).ok();
+    Ok(Tool::new("svnadmin").args(["dump", "-q"]).arg(&path).ok().stdout)
+}
+
+/// What a dump says of nodes, and the values of mergeinfo in it.
+fn split(dump: &[u8]) -> (Vec<String>, Vec<String>) {
+    let text = String::from_utf8_lossy(dump);
+    let nodes = text
+        .lines()
+        .filter(|line| line.starts_with("Node-") || line.starts_with("Text-content-md5"));
+    let mut values = Vec::new();
+    for rest in text.split("\nsvn:mergeinfo\nV ").skip(1) {
+        let (length, rest) = rest.split_once('\n').unwrap_or_default();
+        values.push(rest[..length.parse::<usize>().unwrap_or(0)].to_owned());
+    }
+    (nodes.map(str::to_owned).collect(), values)
+}
+
+fn first_difference(theirs: &[u8], ours: &[u8]) -> String {
+    let (theirs, ours) = (String::from_utf8_lossy(theirs), String::from_utf8_lossy(ours));
+    let (theirs, ours): (Vec<&str>, Vec<&str>) = (theirs.lines().collect(), ours.lines().collect());
+    let at = theirs.iter().zip(&ours).take_while(|(a, b)| a == b).count();
+    let show = |lines: &[&str]| lines[at.saturating_sub(12)..lines.len().min(at + 6)].join("\n");
+    format!("--- theirs\n{}\n--- ours\n{}", show(&theirs), show(&ours))
+}

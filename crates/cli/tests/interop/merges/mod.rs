@@ -1,0 +1,226 @@
+//! Merges over random histories of branches: what the stock client shows of them, does in working copies and commits, with the
+//! incumbent's server and with ours, over svn:// and http://.
+//!
+//! Each history has a seed, which says everything. `MERGE_SEEDS=100..200 cargo test -p cli --test interop merges_of_branches` tries
+//! these; `MERGE_QUESTIONS` and `MERGE_MERGES` are the numbers of questions and of merges of each transport, `MERGE_REVS` the length
+//! of the histories; `MERGE_KEEP` names a folder that the repositories are copied to; `MERGE_GO_ON` reports all differences at the end instead of stopping at the first.
+
+mod known;
+mod merging;
+mod peer;
+mod questions;
+mod raw;
+
+use std::fmt::Write as _;
+
+use testkit::branches;
+use testkit::history::Random;
+use testkit::random::History;
+use testkit::server::transport::Transport;
+use testkit::{Repo, Side};
+
+use known::{Known, known};
+use peer::Peer;
+use questions::Maker;
+
+/// How much to ask.
+struct Plan {
+    revisions: u64,
+    questions: usize,
+    merges: usize,
+    go_on: bool,
+}
+
+/// What it came to.
+#[derive(Debug, Default)]
+struct Count {
+    histories: usize,
+    runs: usize,
+    /// Runs that ended with exit code 0.
+    succeeded: usize,
+    known: usize,
+    died: usize,
+    refused_values: usize,
+    differ: Vec<String>,
+}
+
+#[test]
+fn merges_of_branches_end_alike() {
+    let number = |name: &str, usual: usize| -> usize {
+        let text = std::env::var(name).ok();
+        text.map_or(usual, |text| {
+            text.parse().unwrap_or_else(|_| panic!("{name}: a number"))
+        })
+    };
+    let plan = Plan {
+        revisions: number("MERGE_REVS", 40) as u64,
+        questions: number("MERGE_QUESTIONS", 20),
+        merges: number("MERGE_MERGES", 4),
+        go_on: std::env::var_os("MERGE_GO_ON").is_some(),
+    };
+    let mut count = Count::default();
+    for seed in testkit::seeds("MERGE_SEEDS", 0..1) {
+        one_history(&plan, seed, &mut count);
+    }
+    if std::env::var_os("MERGE_SEEDS").is_some() {
+        eprintln!("{count:#?}");
+    }
+    assert!(count.differ.is_empty(), "{}", count.differ.join("\n"));
+}
+
+fn one_history(plan: &Plan, seed: u64, count: &mut Count) {
+    let history = branches::history(seed, plan.revisions);
+    let repo = Repo::create("1.14");
+    repo.load(history.stream.bytes());
+    count.histories += 1;
+    let random = || {
+        let mut random = Random::new(seed ^ 0x3e26e);
+        random.next();
+        random
+    };
+    let pair = Side::BOTH.map(|side| Peer::new(side, Transport::Svn, &repo));
+    let youngest = raw_values(plan, seed, &pair, &history, count);
+    let raw = Repo::at(&pair[0].repository);
+    if let Some(folder) = std::env::var_os("MERGE_KEEP") {
+        raw.copy_to(&std::path::Path::new(&folder).join(format!("s{seed}")));
+    }
+    let over_http = Side::BOTH.map(|side| Peer::new(side, Transport::Http, &raw));
+    let maker = || Maker {
+        random: random(),
+        history: &history,
+        youngest,
+    };
+    play(plan, seed, pair, &mut maker(), count);
+    play(plan, seed, over_http, &mut maker(), count);
+}
+
+/// Both servers get the same values, as clients of today do not send them. Returns the youngest revision.
+fn raw_values(plan: &Plan, seed: u64, pair: &[Peer; 2], history: &History, count: &mut Count) -> usize {
+    let mut youngest = history.youngest as usize;
+    for nth in 0..4 {
+        let [theirs, ours] = pair.each_ref().map(|peer| {
+            let mut random = Random::new(seed * 4 + nth + 77_000_000);
+            random.next();
+            raw::commit(peer, &mut random, history, history.trees.len() - 1)
+        });
+        let is_taken = theirs.ends_with(": taken");
+        youngest += usize::from(is_taken);
+        count.refused_values += usize::from(!is_taken);
+        if theirs != ours {
+            differ(
+                plan,
+                seed,
+                count,
+                format!("a raw value\n--- theirs\n{theirs}\n--- ours\n{ours}"),
+            );
+        }
+    }
+    youngest
+}
+
+fn differ(plan: &Plan, seed: u64, count: &mut Count, text: String) {
+    let text = format!("MERGE_SEEDS={seed}: {text}");
+    assert!(plan.go_on, "{text}");
+    eprintln!("{text}");
+    count.differ.push(text);
+}
+
+fn play(plan: &Plan, seed: u64, pair: [Peer; 2], maker: &mut Maker<'_>, count: &mut Count) {
+    for _ in 0..plan.questions {
+        let question = maker.question();
+        if !same(plan, seed, &pair, &question.args, question.is_ordered, count) {
+            return;
+        }
+    }
+    let Some((root, steps)) = merging::checkout(maker) else {
+        return;
+    };
+    for step in steps {
+        if !same(plan, seed, &pair, &step, false, count) {
+            return;
+        }
+    }
+    for _ in 0..plan.merges {
+        for step in merging::merge(maker, &root) {
+            if !same(plan, seed, &pair, &step, false, count) {
+                return;
+            }
+        }
+    }
+    let [theirs, ours] = pair.each_ref().map(Peer::dump);
+    if theirs != ours {
+        differ(
+            plan,
+            seed,
+            count,
+            format!("dumps\n{}", difference(&theirs, &ours)),
+        );
+    }
+}
+
+/// Runs the client on both sides; false if the working copies are not the same any more.
+fn same(plan: &Plan, seed: u64, pair: &[Peer; 2], args: &[String], ordered: bool, count: &mut Count) -> bool {
+    let run = || {
+        let run = |peer: &Peer| {
+            let output = peer.svn(args);
+            (peer.shown(&output, ordered), output.code)
+        };
+        std::thread::scope(|scope| {
+            let ours = scope.spawn(|| run(&pair[1]));
+            let theirs = run(&pair[0]);
+            [theirs, ours.join().expect("because our side runs")]
+        })
+    };
+    let [theirs, ours] = run();
+    count.runs += 1;
+    count.succeeded += usize::from(theirs.1 == 0);
+    if theirs.0 == ours.0 {
+        return true;
+    }
+    match known(args, &theirs.0, &ours.0) {
+        Some(Known::Words) => {
+            count.known += 1;
+            return true;
+        }
+        Some(Known::Died) => {
+            count.died += 1;
+            return false;
+        }
+        None => {}
+    }
+    // The client finds ancestors in the order of a hash: of one server it shows now this, now that.
+    if args[0] == "mergeinfo" {
+        let (mut all_theirs, mut all_ours) = (vec![theirs.0.clone()], vec![ours.0.clone()]);
+        for _ in 0..8 {
+            let [theirs, ours] = run();
+            all_theirs.push(theirs.0);
+            all_ours.push(ours.0);
+            if all_theirs.iter().any(|text| all_ours.contains(text)) {
+                count.known += 1;
+                return true;
+            }
+        }
+    }
+    let transport = pair[0].transport;
+    let found = difference(&theirs.0, &ours.0);
+    differ(
+        plan,
+        seed,
+        count,
+        format!("{transport:?}: svn {}\n{found}", args.join(" ")),
+    );
+    false
+}
+
+/// The first lines in which both differ.
+fn difference(theirs: &str, ours: &str) -> String {
+    let (theirs, ours): (Vec<&str>, Vec<&str>) = (theirs.lines().collect(), ours.lines().collect());
+    let at = theirs.iter().zip(&ours).take_while(|(a, b)| a == b).count();
+    let mut text = String::new();
+    for (name, lines) in [("theirs", &theirs), ("ours", &ours)] {
+        let end = lines.len().min(at + 12);
+        let shown = lines[at.saturating_sub(4).min(end)..end].join("\n");
+        _ = writeln!(text, "--- {name} from line {at} of {}\n{shown}", lines.len());
+    }
+    text
+}

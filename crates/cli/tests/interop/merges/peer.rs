@@ -1,0 +1,103 @@
+//! One server with a repository of its own, and the stock client in front of it.
+
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+use testkit::normalize::{mask_dates, mask_uuids, sorted_lines};
+use testkit::server::Server;
+use testkit::server::http::Site;
+use testkit::server::transport::Transport;
+use testkit::{Output, Repo, Side, Tool, scratch};
+
+use crate::pair::{attributes_sorted, url};
+
+/// A server, its repository and a folder for working copies.
+pub struct Peer {
+    pub transport: Transport,
+    pub repository: PathBuf,
+    pub server: std::sync::Arc<Server>,
+    root: TempDir,
+}
+
+impl Peer {
+    /// Serves a copy of `repo`, which anybody may change. The incumbent has no caches: it takes mergeinfo of one kind for that of
+    /// another out of them.
+    pub fn new(side: Side, transport: Transport, repo: &Repo) -> Peer {
+        let root = scratch();
+        let repositories = root.path().join("repos");
+        std::fs::create_dir_all(root.path().join("config")).expect("because the folder is ours");
+        std::fs::create_dir(&repositories).expect("because the folder is ours");
+        let repository = repositories.join("repo");
+        repo.copy_to(&repository);
+        let conf = repository.join("conf/svnserve.conf");
+        std::fs::write(conf, "[general]\nanon-access = write\n").expect("because it is a copy");
+        let server = match (transport, side) {
+            (Transport::Svn, Side::Theirs) => Server::svnserve(side, &repositories, &["-M", "0"]),
+            (Transport::Svn, Side::Ours) => Server::svnserve(side, &repositories, &[]),
+            _ => Server::site(
+                side,
+                &Site {
+                    transport,
+                    apache_wide: "SVNInMemoryCacheSize 0",
+                    ours: "list = false\n",
+                    ..Site::plain(&repositories)
+                },
+            ),
+        };
+        Peer {
+            transport,
+            repository,
+            server: std::sync::Arc::new(server),
+            root,
+        }
+    }
+
+    pub fn url(&self) -> String {
+        url(self.transport, self.server.port(), "repo")
+    }
+
+    /// Runs the client in the folder of working copies. `URL` in an argument stands for the repository's.
+    pub fn svn(&self, args: &[String]) -> Output {
+        let url = self.url();
+        // Their server now and then neither answers `log -g` nor ends.
+        let tool = Tool::new("timeout").args(["-s", "KILL", "8", "svn"]);
+        let tool = tool.args(args.iter().map(|arg| arg.replace("URL", &url)));
+        let config = self.root.path().join("config");
+        tool.arg("--non-interactive")
+            .arg("--config-dir")
+            .arg(config)
+            .env(
+                "SVN_I_LOVE_CORRUPTED_WORKING_COPIES_SO_DISABLE_SLEEP_FOR_TIMESTAMPS",
+                "yes",
+            )
+            .dir(self.root.path())
+            .run()
+    }
+
+    /// What the client said, without what differs rightly; its lines in order if the order means nothing.
+    pub fn shown(&self, output: &Output, is_ordered: bool) -> String {
+        let (out, err) = (self.masked(&output.out()), self.masked(&output.err()));
+        let out = match is_ordered {
+            true => out,
+            false => sorted_lines(&out).join("\n"),
+        };
+        format!("{out}\n~{err}=> {}", output.code)
+    }
+
+    fn masked(&self, text: &str) -> String {
+        let root = self.root.path().display().to_string();
+        let text = attributes_sorted(text)
+            .replace(&self.url(), "URL")
+            .replace(&root, "ROOT");
+        mask_dates(&mask_uuids(&text))
+    }
+
+    /// The repository as the incumbent dumps it.
+    pub fn dump(&self) -> String {
+        let dump = Tool::new("svnadmin")
+            .args(["dump", "-q"])
+            .arg(&self.repository)
+            .ok();
+        mask_dates(&mask_uuids(&String::from_utf8_lossy(&dump.stdout)))
+    }
+}

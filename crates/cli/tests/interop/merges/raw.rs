@@ -1,0 +1,96 @@
+//! Values of `svn:mergeinfo` as no client of today sends them: the client brings what it sends into one form, a server takes what
+//! can be parsed as it is.
+
+use std::sync::Arc;
+
+use testkit::history::Random;
+use testkit::probe::{Item, Probe, list, text, word};
+use testkit::random::History;
+use testkit::stream::Kind;
+
+use super::peer::Peer;
+
+/// Sets a value on a random node in a revision of its own, in the words of svn://; returns the answer.
+pub fn commit(peer: &Peer, random: &mut Random, history: &History, tree: usize) -> String {
+    let nodes: Vec<(&String, &Kind)> = history.trees[tree].iter().collect();
+    let (path, kind) = nodes[random.below(nodes.len())];
+    let value = value(random, history);
+    let mut probe = Probe::connect_as(Arc::clone(&peer.server), peer.server.url("repo"), None);
+    let props = list([list([text("svn:log"), text("raw")])]);
+    let answer = probe.ask("commit", vec![text("raw"), list([]), word("false"), props]);
+    assert_eq!(answer.items().first(), Some(&word("success")), "{answer:?}");
+    let mut out = Vec::new();
+    let mut say = |command: &str, params: Vec<Item>| {
+        list([word(command), list(params)]).write(&mut out);
+    };
+    say("open-root", vec![list([]), text("d0")]);
+    let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
+    for level in 1..=names.len() {
+        let command = match (level == names.len(), kind) {
+            (true, Kind::File) => "open-file",
+            _ => "open-dir",
+        };
+        let (parent, token) = (format!("d{}", level - 1), format!("d{level}"));
+        say(
+            command,
+            vec![
+                text(names[..level].join("/")),
+                text(parent),
+                text(token),
+                list([]),
+            ],
+        );
+    }
+    let kind = if *kind == Kind::File { "file" } else { "dir" };
+    let token = format!("d{}", names.len());
+    say(
+        &format!("change-{kind}-prop"),
+        vec![text(&token), text("svn:mergeinfo"), list([text(&value)])],
+    );
+    for level in (0..=names.len()).rev() {
+        let is_file = level == names.len() && kind == "file";
+        let token = text(format!("d{level}"));
+        match is_file {
+            true => say("close-file", vec![token, list([])]),
+            false => say("close-dir", vec![token]),
+        }
+    }
+    say("close-edit", vec![]);
+    probe.send(&out);
+    let answer = probe.read();
+    let said = match answer.items().get(1).and_then(|errors| errors.items().first()) {
+        // The place in the source is nobody's business.
+        Some(error) => format!("{:?}", error.items().iter().take(2).collect::<Vec<_>>()),
+        None => "taken".to_owned(),
+    };
+    format!("{path} {value:?}: {said}")
+}
+
+fn value(random: &mut Random, history: &History) -> String {
+    let mut source = || history.paths[random.below(history.paths.len())].clone();
+    let (a, b) = (source(), source());
+    let first = 1 + random.below(history.youngest as usize);
+    let last = first + random.below(5);
+    match random.below(20) {
+        0 => format!("{a}:{last},1-2"),
+        1 => format!("{a}:{first}-{last},2-{first}"),
+        2 => format!("{}:{first}-{last}", a.trim_start_matches('/')),
+        3 => format!("/{a}:{first}-{last}\n{b}:{first}"),
+        4 => format!("{a}:{first}\n{a}:{last}"),
+        5 => format!("{a}:{first}*,{first}"),
+        6 => format!("{a}:{first}-{last}*,{first}"),
+        7 => format!("{a}/:{first}"),
+        8 => format!("{a}:"),
+        9 => format!("{a}:{first}\n\n{b}:{last}"),
+        10 => format!("{a}:{first}-{last}\n"),
+        11 => format!("{a}: {first}"),
+        12 => "no mergeinfo".to_owned(),
+        13 => format!("{a}:0-{last}"),
+        14 => format!("{a}:{last}-{first}"),
+        15 => format!("{a}:{first},{first},{}", first + 1),
+        16 => format!("{b}:{first}*,{},{}*", first + 1, first + 2),
+        17 => format!("/:{first}-{last}"),
+        18 => format!("{a}:{first}-99999999999"),
+        _ => format!("{b}:{last}\n{a}:{first}"),
+    }
+}

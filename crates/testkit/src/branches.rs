@@ -1,0 +1,499 @@
+//! Random histories of branches: a trunk, branches of it and of each other, copies of parts of them, renames, replacements,
+//! reintroductions, and `svn:mergeinfo` on any of their nodes, as merges leave it and as nothing would.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::history::Random;
+use crate::random::History;
+use crate::stream::{Content, Kind, Stream};
+
+#[derive(Clone)]
+struct Node {
+    kind: Kind,
+    lines: Vec<String>,
+    mergeinfo: Option<String>,
+    color: Option<String>,
+}
+
+type Tree = BTreeMap<String, Node>;
+
+/// Makes a history of `revisions` revisions, at least one.
+pub fn history(seed: u64, revisions: u64) -> History {
+    let mut maker = Maker {
+        random: Random::new(seed),
+        stream: Stream::new("5ba3b1f0-5f44-4b39-9a7d-4f6ba4c9a7d3"),
+        trees: vec![Tree::from([(String::new(), dir())])],
+        ever: BTreeSet::new(),
+        texts: BTreeSet::from([String::new()]),
+    };
+    maker.random.next();
+    maker.first();
+    for _ in 1..revisions {
+        maker.revision();
+    }
+    let kinds = |tree: &Tree| {
+        tree.iter()
+            .map(|(path, node)| (path.clone(), node.kind))
+            .collect()
+    };
+    History {
+        trees: maker.trees.iter().map(kinds).collect(),
+        texts: maker.texts,
+        stream: maker.stream,
+        paths: maker.ever.into_iter().map(|path| format!("/{path}")).collect(),
+        youngest: revisions.max(1),
+    }
+}
+
+fn dir() -> Node {
+    Node {
+        kind: Kind::Dir,
+        lines: Vec::new(),
+        mergeinfo: None,
+        color: None,
+    }
+}
+
+impl Node {
+    fn text(&self) -> String {
+        self.lines.concat()
+    }
+}
+
+struct Maker {
+    random: Random,
+    stream: Stream,
+    /// The tree of every revision; the last one is in the making.
+    trees: Vec<Tree>,
+    ever: BTreeSet<String>,
+    texts: BTreeSet<String>,
+}
+
+impl Maker {
+    /// The number of the revision in the making.
+    fn number(&self) -> usize {
+        self.trees.len() - 1
+    }
+
+    fn tree(&mut self) -> &mut Tree {
+        self.trees.last_mut().expect("because there is revision 0")
+    }
+
+    fn begin(&mut self) {
+        let tree = self.tree().clone();
+        self.trees.push(tree);
+        let log = format!("log of r{}", self.number());
+        self.stream.rev(&log);
+    }
+
+    fn first(&mut self) {
+        self.begin();
+        for path in ["trunk", "branches", "tags", "trunk/A", "trunk/A/B", "trunk/C"] {
+            self.put(path, dir());
+            self.stream.add(Kind::Dir, path, Content::props(&[]));
+        }
+        for path in ["trunk/f", "trunk/A/f", "trunk/A/B/g", "trunk/C/h"] {
+            let lines = (0..8).map(|line| format!("line {line} of {path}\n")).collect();
+            let node = Node {
+                kind: Kind::File,
+                lines,
+                ..dir()
+            };
+            self.stream.file(path, node.text());
+            self.put(path, node);
+        }
+    }
+
+    fn revision(&mut self) {
+        self.begin();
+        match self.random.below(30) {
+            0..=6 => self.edit(),
+            7..=10 => self.branch(),
+            11..=12 => self.copy(),
+            13 => self.rename(),
+            14 => self.rename_branch(),
+            15 => self.delete(),
+            16..=17 => self.reintroduce(),
+            18 => self.add(),
+            19..=25 => self.merge(),
+            _ => self.odd(),
+        }
+    }
+
+    fn one_in(&mut self, n: usize) -> bool {
+        self.random.below(n) == 0
+    }
+
+    fn pick<T: Clone>(&mut self, from: &[T]) -> Option<T> {
+        (!from.is_empty()).then(|| from[self.random.below(from.len())].clone())
+    }
+
+    fn put(&mut self, path: &str, node: Node) {
+        self.ever.insert(path.to_owned());
+        self.texts.insert(node.text());
+        self.tree().insert(path.to_owned(), node);
+    }
+
+    /// The directories that are trees of their own: the trunk, branches and tags.
+    fn roots(&self, number: usize) -> Vec<String> {
+        let is_root = |path: &str| path == "trunk" || (path.matches('/').count() == 1 && is_branch(path));
+        let dirs = self.trees[number]
+            .iter()
+            .filter(|(_, node)| node.kind == Kind::Dir);
+        dirs.map(|(path, _)| path.clone())
+            .filter(|path| is_root(path))
+            .collect()
+    }
+
+    /// Nodes below the trees, and they themselves.
+    fn nodes(&self, kind: Option<Kind>) -> Vec<String> {
+        let tree = &self.trees[self.number()];
+        let all = tree.iter().filter(|(path, node)| {
+            kind.is_none_or(|kind| node.kind == kind) && (path.starts_with("trunk") || is_branch(path))
+        });
+        all.map(|(path, _)| path.clone()).collect()
+    }
+
+    /// Writes the record of a change to the properties.
+    fn change_props(&mut self, path: &str) {
+        let node = self.tree()[path].clone();
+        let mut props: Vec<(&str, &[u8])> = Vec::new();
+        if let Some(color) = &node.color {
+            props.push(("color", color.as_bytes()));
+        }
+        if let Some(mergeinfo) = &node.mergeinfo {
+            props.push(("svn:mergeinfo", mergeinfo.as_bytes()));
+        }
+        self.stream.change(node.kind, path, Content::props(&props));
+    }
+
+    fn edit(&mut self) {
+        for _ in 0..1 + self.random.below(2) {
+            let files = self.nodes(Some(Kind::File));
+            if let Some(path) = self.pick(&files) {
+                self.edit_file(&path);
+            }
+        }
+        if self.one_in(6) {
+            let all = self.nodes(None);
+            if let Some(path) = self.pick(&all) {
+                let color = format!("c{}", self.number());
+                self.tree()
+                    .entry(path.clone())
+                    .and_modify(|node| node.color = Some(color));
+                self.change_props(&path);
+            }
+        }
+    }
+
+    fn edit_file(&mut self, path: &str) {
+        let number = self.number();
+        let mut node = self.tree()[path].clone();
+        let line = self.random.below(node.lines.len().max(1));
+        let text = format!("line {line} in r{number}\n");
+        match node.lines.get_mut(line) {
+            Some(old) if !old.starts_with(&text) => *old = text,
+            _ => node.lines.push(text),
+        }
+        if self.one_in(5) {
+            node.lines.push(format!("appended in r{number}\n"));
+        }
+        self.stream.edit(path, node.text());
+        self.put(path, node);
+    }
+
+    /// Copies `source` of a revision; what is there now is replaced.
+    fn copy_to(&mut self, number: usize, source: &str, to: &str) -> bool {
+        let below = format!("{source}/");
+        let copied: Vec<(String, Node)> = self.trees[number]
+            .iter()
+            .filter(|(path, _)| *path == source || path.starts_with(&below))
+            .map(|(path, node)| (format!("{to}{}", &path[source.len()..]), node.clone()))
+            .collect();
+        let Some(kind) = self.trees[number].get(source).map(|node| node.kind) else {
+            return false;
+        };
+        if copied.len() + self.tree().len() > 140 || to.matches('/').count() > 5 {
+            return false;
+        }
+        if self.tree().contains_key(to) {
+            self.stream.replace_by_copy(kind, to, number as u64, source);
+            self.remove(to);
+        } else {
+            self.stream.copy(kind, to, number as u64, source);
+        }
+        for (path, node) in copied {
+            self.put(&path, node);
+        }
+        true
+    }
+
+    fn remove(&mut self, path: &str) {
+        let below = format!("{path}/");
+        self.tree().retain(|p, _| p != path && !p.starts_with(&below));
+    }
+
+    /// The last revision, or one of those before.
+    fn earlier(&mut self) -> usize {
+        let last = self.number() - 1;
+        if self.one_in(3) {
+            1 + self.random.below(last)
+        } else {
+            last
+        }
+    }
+
+    fn branch(&mut self) {
+        let number = self.earlier();
+        let roots = self.roots(number);
+        let Some(source) = self.pick(&roots) else {
+            return;
+        };
+        let names = [
+            "branches/b1",
+            "branches/b2",
+            "branches/b3",
+            "tags/t1",
+            "branches/b1",
+        ];
+        let to = names[self.random.below(names.len())];
+        if to == source && number == self.number() - 1 {
+            return;
+        }
+        let parent = to.split('/').next().unwrap_or_default();
+        if self.tree().contains_key(parent) && self.copy_to(number, &source, to) && self.one_in(3) {
+            let files = self.nodes(Some(Kind::File));
+            let files: Vec<String> = files.into_iter().filter(|path| path.starts_with(to)).collect();
+            if let Some(path) = self.pick(&files) {
+                self.edit_file(&path);
+            }
+        }
+    }
+
+    /// A path for something new in a directory of a tree.
+    fn place(&mut self) -> Option<String> {
+        let dirs = self.nodes(Some(Kind::Dir));
+        let parent = self.pick(&dirs)?;
+        let name = ["A", "B", "C", "f", "g", "h"][self.random.below(6)];
+        Some(format!("{parent}/{name}"))
+    }
+
+    fn copy(&mut self) {
+        let number = self.earlier();
+        let sources: Vec<String> = self.trees[number]
+            .keys()
+            .filter(|path| path.matches('/').count() > 0)
+            .cloned()
+            .collect();
+        if let (Some(source), Some(to)) = (self.pick(&sources), self.place()) {
+            self.copy_to(number, &source, &to);
+        }
+    }
+
+    fn rename(&mut self) {
+        let sources = self.nodes(None);
+        let sources: Vec<String> = sources
+            .into_iter()
+            .filter(|p| p.matches('/').count() > 1)
+            .collect();
+        if let (Some(source), Some(to)) = (self.pick(&sources), self.place()) {
+            self.move_to(&source, &to);
+        }
+    }
+
+    fn rename_branch(&mut self) {
+        let roots = self.roots(self.number());
+        let to = ["branches/b1", "branches/b4", "tags/t1"][self.random.below(3)];
+        if let Some(source) = self.pick(&roots)
+            && source != "trunk"
+        {
+            self.move_to(&source, to);
+        }
+    }
+
+    fn move_to(&mut self, source: &str, to: &str) {
+        let is_inside = |path: &str, of: &str| path == of || path.starts_with(&format!("{of}/"));
+        let last = self.number() - 1;
+        if !is_inside(to, source) && !is_inside(source, to) && self.copy_to(last, source, to) {
+            self.stream.delete(source);
+            self.remove(source);
+        }
+    }
+
+    fn delete(&mut self) {
+        let nodes = self.nodes(None);
+        let Some(path) = self.pick(&nodes) else {
+            return;
+        };
+        if path != "trunk" {
+            self.stream.delete(&path);
+            self.remove(&path);
+        }
+    }
+
+    /// Copies what was deleted back to where it was, or an older state over the newer one.
+    fn reintroduce(&mut self) {
+        let number = 1 + self.random.below(self.number() - 1);
+        let gone: Vec<String> = self.trees[number]
+            .keys()
+            .filter(|path| !self.trees[self.number()].contains_key(*path))
+            .cloned()
+            .collect();
+        let Some(path) = self.pick(&gone).or_else(|| self.place()) else {
+            return;
+        };
+        let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        if self.tree().get(parent).is_some_and(|node| node.kind == Kind::Dir) {
+            self.copy_to(number, &path, &path);
+        }
+    }
+
+    fn add(&mut self) {
+        let Some(path) = self.place() else {
+            return;
+        };
+        if self.tree().contains_key(&path) {
+            return;
+        }
+        if self.one_in(2) {
+            self.stream.add(Kind::Dir, &path, Content::props(&[]));
+            self.put(&path, dir());
+        } else {
+            let lines = (0..5)
+                .map(|line| format!("line {line} of new {path}\n"))
+                .collect();
+            let node = Node {
+                kind: Kind::File,
+                lines,
+                ..dir()
+            };
+            self.stream.file(&path, node.text());
+            self.put(&path, node);
+        }
+    }
+
+    fn ranges(&mut self, kind: Kind) -> String {
+        let number = self.number();
+        let mut ranges = Vec::new();
+        let mut first = 1 + self.random.below(number);
+        for _ in 0..1 + self.random.below(3) {
+            let future = if self.one_in(12) { number } else { 0 };
+            let last = first + self.random.below(4) + future;
+            if last >= number && future == 0 {
+                break;
+            }
+            let star = if kind == Kind::Dir && self.one_in(5) {
+                "*"
+            } else {
+                ""
+            };
+            ranges.push(match first == last {
+                true => format!("{first}{star}"),
+                false => format!("{first}-{last}{star}"),
+            });
+            first = last + 2 + self.random.below(4);
+        }
+        if ranges.is_empty() {
+            ranges.push(format!("{}", 1.max(number - 1)));
+        }
+        ranges.join(",")
+    }
+
+    /// Records that revisions of `source` were merged into `target`.
+    fn record(&mut self, source: &str, target: &str) {
+        let mut node = self.tree()[target].clone();
+        let mut value = format!("/{source}:{}", self.ranges(node.kind));
+        if let Some(old) = &node.mergeinfo {
+            value = format!("{old}\n{value}");
+        }
+        let Ok(mergeinfo) = base::Mergeinfo::parse(value.as_bytes()) else {
+            return;
+        };
+        node.mergeinfo = Some(mergeinfo.to_string());
+        self.put(target, node);
+        self.change_props(target);
+    }
+
+    fn merge(&mut self) {
+        let now = self.roots(self.number());
+        let number = self.earlier();
+        let before = self.roots(number);
+        let (Some(target), Some(source)) = (self.pick(&now), self.pick(&before)) else {
+            return;
+        };
+        let mut at = String::new();
+        if self.one_in(3) {
+            let nodes = self.nodes(None);
+            let below = nodes.iter().filter_map(|path| path.strip_prefix(&target));
+            let below: Vec<String> = below.map(str::to_owned).collect();
+            at = self.pick(&below).unwrap_or_default();
+        }
+        let (source, target) = (format!("{source}{at}"), format!("{target}{at}"));
+        if !self.tree().contains_key(&target) {
+            return;
+        }
+        self.record(&source, &target);
+        let files = self.nodes(Some(Kind::File));
+        let below = files.iter().filter_map(|path| path.strip_prefix(&target));
+        let below: Vec<String> = below.map(str::to_owned).collect();
+        for _ in 0..self.random.below(3) {
+            let Some(file) = self.pick(&below) else {
+                break;
+            };
+            let from = self.trees[number].get(&format!("{source}{file}")).cloned();
+            let to = format!("{target}{file}");
+            if let Some(from) = from
+                && from.kind == Kind::File
+                && self.tree()[&to].lines != from.lines
+            {
+                let node = Node {
+                    lines: from.lines,
+                    ..self.tree()[&to].clone()
+                };
+                self.stream.edit(&to, node.text());
+                self.put(&to, node);
+            }
+        }
+        if let Some(file) = self.pick(&below)
+            && self.one_in(3)
+            && !file.is_empty()
+        {
+            self.record(&format!("{source}{file}"), &format!("{target}{file}"));
+        }
+    }
+
+    /// Mergeinfo that no merge leaves behind, or none any more.
+    fn odd(&mut self) {
+        let nodes = self.nodes(None);
+        let Some(path) = self.pick(&nodes) else {
+            return;
+        };
+        let ever: Vec<String> = self.ever.iter().cloned().collect();
+        let kind = self.tree()[&path].kind;
+        let mut lines = Vec::new();
+        for _ in 0..self.random.below(4) {
+            let source = match self.random.below(8) {
+                0 => path.clone(),
+                1 => "nowhere/A".to_owned(),
+                2 => format!("{path}/A"),
+                3 => path
+                    .rsplit_once('/')
+                    .map_or("trunk", |(parent, _)| parent)
+                    .to_owned(),
+                _ => self.pick(&ever).unwrap_or_default(),
+            };
+            lines.push(format!("/{source}:{}", self.ranges(kind)));
+        }
+        if let Ok(mergeinfo) = base::Mergeinfo::parse(lines.join("\n").as_bytes()) {
+            let mut node = self.tree()[&path].clone();
+            node.mergeinfo = (!self.one_in(6)).then(|| mergeinfo.to_string());
+            self.put(&path, node);
+            self.change_props(&path);
+        }
+    }
+}
+
+/// True for what is in the folders of branches and tags.
+fn is_branch(path: &str) -> bool {
+    path.starts_with("branches/") || path.starts_with("tags/")
+}
