@@ -13,8 +13,6 @@ pub fn may_die(question: &Question, ours: &Answer) -> bool {
     match question.kind {
         // Of a file that may not be read, oldest revision first.
         "file-revs" | "file-revs-g" => is_failure(ours, 220_001),
-        // Of several paths the first are told before it finds that a later one is not there.
-        "mergeinfo" => is_failure(ours, 160_013) || is_failure(ours, 160_016),
         // Oldest first it keeps using memory that it gave back.
         "log-g" => true,
         _ => question.deadly,

@@ -180,12 +180,20 @@ impl<'a> Ask<'a> {
                 (format!("{path} {at} {depth} {fields} {patterns}"), Shape::Stream)
             }
             "mergeinfo" => {
-                let (mut paths, at) = (self.text_path(), self.at());
-                // In a request for descendants theirs tells the same node once for each path above it.
+                let (mut paths, rev) = (self.text_path(), self.rev());
                 let descendants = self.bit();
                 for _ in 0..[0, 0, 1, 2, 3][self.random.below(5)] {
-                    paths = format!("{paths} {}", self.text_path());
+                    // Theirs breaks off its answer at a later path that is not there.
+                    let path = self.path();
+                    let whole = format!("{}/{path}", self.parent);
+                    if self.history.trees[rev as usize].contains_key(whole.trim_matches('/')) {
+                        paths = format!("{paths} {}", text(&path));
+                    }
                 }
+                let at = match self.random.below(4) {
+                    0 if rev == self.history.youngest => "( )".to_owned(),
+                    _ => format!("( {rev} )"),
+                };
                 let inherit = self.one_of(&["explicit", "inherited", "nearest-ancestor"]);
                 (format!("( {paths} ) {at} {inherit} {descendants}"), Shape::Single)
             }
