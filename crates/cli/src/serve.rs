@@ -23,6 +23,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use base::{Cancel, Date, Error, Result};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use repos::{Cache, CreateOptions, Repository, load};
+use rustix::io::Errno;
 use server::Listener;
 use server::http::Source;
 
@@ -161,7 +162,9 @@ impl Serve {
             Some(path) => Config::read_with(path, change)?,
             None => Config::without_file(change)?,
         };
-        Ok(config.resolve()?)
+        let settings = config.resolve()?;
+        settings.root.as_deref().map_or(Ok(()), check_directory)?;
+        Ok(settings)
     }
 
     /// One line for each URL, and the repositories there.
@@ -226,6 +229,15 @@ impl Serve {
         }
         Listener::bind(Some(LOOPBACK), port, false).or_else(|_| Listener::bind(Some(LOOPBACK), 0, false))
     }
+}
+
+/// Refuses a root that is no directory.
+fn check_directory(path: &Path) -> Result<()> {
+    let is_dir = path.metadata().and_then(|meta| match meta.is_dir() {
+        true => Ok(()),
+        false => Err(Errno::NOTDIR.into()),
+    });
+    is_dir.map_err(|e| Error::io("Can't open directory", path, &e))
 }
 
 /// One place where repositories are served, and some of them.

@@ -160,14 +160,12 @@ fn every_shape_of_address_and_root_is_served_or_explained() {
         true => assert_eq!(child.0.wait().expect("because it is our child").code(), Some(1)),
         false => assert!(line.ends_with(" at svn://localhost/\n"), "{line}"),
     }
-    let nowhere = Tool::new(testkit::tool::sven())
-        .args(["serve", "/no/where"])
-        .run();
-    assert_eq!(nowhere.code, 1);
-    assert!(
-        nowhere.err().contains("Can't open directory '/no/where'"),
-        "{nowhere:?}"
-    );
+    for path in ["/no/where", "/etc/passwd"] {
+        let nowhere = Tool::new(testkit::tool::sven()).args(["serve", path]).run();
+        assert_eq!(nowhere.code, 1);
+        let text = format!("Can't open directory '{path}'");
+        assert!(nowhere.err().contains(&text), "{nowhere:?}");
+    }
 }
 
 /// A new repository at `path` with a folder `name` in it.

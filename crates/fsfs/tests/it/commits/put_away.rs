@@ -149,6 +149,10 @@ fn run(version: &str, seed: u8, commits: usize) {
 #[test]
 fn the_same_revisions_with_little_in_memory() {
     for seed in 0..8 + 4 * super::random::seeds() {
-        run(["1.14", "1.8", "1.4"][usize::from(seed % 3)], 100u8.wrapping_add(seed), 8);
+        run(
+            ["1.14", "1.8", "1.4"][usize::from(seed % 3)],
+            100u8.wrapping_add(seed),
+            8,
+        );
     }
 }
