@@ -81,38 +81,57 @@ impl<'a> Reader<'a> {
         if self.terminator == Terminator::Eof && self.at == self.input.len() {
             return Ok(None);
         }
-        let line = self.line()?;
+        let rest = &self.input[self.at..];
+        let Some(line) = self.line() else {
+            // Of what is stored the last line may lack its end.
+            let is_end = self.terminator == Terminator::End && rest == b"END";
+            self.at += if is_end { rest.len() } else { 0 };
+            return match is_end {
+                true => Ok(None),
+                false => Err(wrong("missing terminator")),
+            };
+        };
         if Some(line) == self.terminator.line() {
             return Ok(None);
         }
         if let Some(length) = line.strip_prefix(b"K ") {
-            let key = self.payload(length)?;
-            let line = self.line()?;
+            let key = self.key(length)?;
+            let line = self.line().ok_or_else(malformed)?;
             let length = line.strip_prefix(b"V ").ok_or_else(malformed)?;
-            let value = Some(self.payload(length)?);
+            let length = read_length(length, "malformed value length")?;
+            let value = Some(self.payload(length, "missing terminator", "malformed value data")?);
             return Ok(Some(Entry { key, value }));
         }
         match line.strip_prefix(b"D ") {
             Some(length) if self.incremental => Ok(Some(Entry {
-                key: self.payload(length)?,
+                key: self.key(length)?,
                 value: None,
             })),
             _ => Err(malformed()),
         }
     }
 
-    fn line(&mut self) -> Result<&'a [u8]> {
+    /// The next line; `None` if it has no end.
+    fn line(&mut self) -> Option<&'a [u8]> {
         let rest = &self.input[self.at..];
-        let length = memchr::memchr(b'\n', rest).ok_or_else(malformed)?;
+        let length = memchr::memchr(b'\n', rest)?;
         self.at += length + 1;
-        Ok(&rest[..length])
+        Some(&rest[..length])
     }
 
-    fn payload(&mut self, length: &[u8]) -> Result<&'a [u8]> {
-        let length = parse_length(length).ok_or_else(malformed)?;
+    fn key(&mut self, length: &[u8]) -> Result<&'a [u8]> {
+        let length = read_length(length, "malformed key length")?;
+        self.payload(length, "malformed key data", "malformed key data")
+    }
+
+    /// The next `length` bytes and the end of the line; `short` is wrong if there are too few bytes, `bad` if no line ends there.
+    fn payload(&mut self, length: usize, short: &str, bad: &str) -> Result<&'a [u8]> {
         let rest = &self.input[self.at..];
-        if rest.len() <= length || rest[length] != b'\n' {
-            return Err(malformed());
+        if rest.len() <= length {
+            return Err(wrong(short));
+        }
+        if rest[length] != b'\n' {
+            return Err(wrong(bad));
         }
         self.at += length + 1;
         Ok(&rest[..length])
@@ -179,15 +198,37 @@ fn write_part(out: &mut Vec<u8>, tag: u8, bytes: &[u8]) {
     out.push(b'\n');
 }
 
-fn parse_length(digits: &[u8]) -> Option<usize> {
-    if digits.is_empty() || digits.len() > 19 || !digits.iter().all(u8::is_ascii_digit) {
-        return None;
-    }
-    std::str::from_utf8(digits).ok()?.parse().ok()
+/// Reads a length as C does: white space and a plus sign may stand before it.
+fn read_length(text: &[u8], what: &str) -> Result<usize> {
+    let number = text.trim_ascii_start();
+    let digits = number
+        .strip_prefix(b"+")
+        .or(number.strip_prefix(b"-"))
+        .unwrap_or(number);
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    let parsed = match number.starts_with(b"-") {
+        false if is_number => std::str::from_utf8(digits)
+            .ok()
+            .and_then(|text| text.parse().ok()),
+        _ => None,
+    };
+    parsed.ok_or_else(|| {
+        let text = String::from_utf8_lossy(text);
+        let message = match is_number {
+            true => format!("Number '{text}' is out of range '[0, {}]'", u64::MAX),
+            false => format!("Could not convert '{text}' into a number"),
+        };
+        Error::new(Code::INCORRECT_PARAMS, message)
+            .wrap(Code::MALFORMED_FILE, format!("Serialized hash {what}"))
+    })
+}
+
+fn wrong(what: &str) -> Error {
+    Error::new(Code::MALFORMED_FILE, format!("Serialized hash {what}"))
 }
 
 pub(crate) fn malformed() -> Error {
-    Error::new(Code::MALFORMED_FILE, "Serialized hash malformed")
+    wrong("malformed")
 }
 
 #[cfg(test)]
@@ -219,12 +260,67 @@ mod tests {
             &Props::from([("name".into(), b"value".to_vec())]),
             Terminator::End,
         );
-        for end in 0..out.len() {
+        // The last line may lack its end.
+        assert!(read_props(&out[..out.len() - 1]).is_ok());
+        for end in 0..out.len() - 1 {
             assert_eq!(
                 read_props(&out[..end]).expect_err("cut").code(),
                 Code::MALFORMED_FILE
             );
         }
+    }
+
+    /// As `svnlook` 1.14.2 says it.
+    #[test]
+    fn what_is_wrong_is_said_as_the_incumbent_says_it() {
+        let length = |part: &str, reason: &str| {
+            vec![
+                format!("Serialized hash malformed {part} length"),
+                reason.to_owned(),
+            ]
+        };
+        let range = "is out of range '[0, 18446744073709551615]'";
+        for (input, lines) in [
+            ("", vec!["Serialized hash missing terminator".to_owned()]),
+            ("ENX\n", vec!["Serialized hash malformed".to_owned()]),
+            (
+                "K 3\nabc\nV 1\nx\nEN",
+                vec!["Serialized hash missing terminator".to_owned()],
+            ),
+            ("K 3\nab", vec!["Serialized hash malformed key data".to_owned()]),
+            (
+                "K 3\nabcd\nV 1\nx\nEND\n",
+                vec!["Serialized hash malformed key data".to_owned()],
+            ),
+            (
+                "K 3\nabc\nX 1\nx\nEND\n",
+                vec!["Serialized hash malformed".to_owned()],
+            ),
+            ("K 3\nabc\nV", vec!["Serialized hash malformed".to_owned()]),
+            ("K x\n", length("key", "Could not convert 'x' into a number")),
+            ("K -1\n", length("key", &format!("Number '-1' {range}"))),
+            (
+                "K 3\nabc\nV 3 \n",
+                length("value", "Could not convert '3 ' into a number"),
+            ),
+            (
+                "K 3\nabc\nV 9\nx\nEND\n",
+                vec!["Serialized hash missing terminator".to_owned()],
+            ),
+            (
+                "K 3\nabc\nV 1\nxx\nEND\n",
+                vec!["Serialized hash malformed value data".to_owned()],
+            ),
+        ] {
+            let error = read_props(input.as_bytes()).expect_err("damaged");
+            let found: Vec<String> = error
+                .links()
+                .map(|link| link.message().unwrap_or("").to_owned())
+                .collect();
+            assert_eq!(found, lines, "{input:?}");
+        }
+        let props = read_props(b"K  +3\nabc\nV 01\nx\nEND").expect("lengths as C reads them");
+        assert_eq!(props.get("abc").map(Vec::as_slice), Some(&b"x"[..]));
     }
 
     #[test]

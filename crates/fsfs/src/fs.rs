@@ -10,7 +10,7 @@ use crate::cache::{Cache, Instance, SharedInstance};
 use crate::conf::FsConf;
 use crate::disk::{Disk, DiskDir, RealDisk, is_missing, read_replaced};
 use crate::format::fs_format::{FormatError, FsFormat};
-use crate::format::short_line;
+use crate::format::{quoted, short_line};
 use crate::layout::Layout;
 use crate::rep::write::UnsharedRows;
 use crate::rep_cache::KeptRepCache;
@@ -411,7 +411,7 @@ fn check_fs_type(disk: &dyn Disk, db: &Path) -> Result<()> {
         b"fsfs" => Ok(()),
         other => Err(Error::new(
             Code::FS_UNKNOWN_FS_TYPE,
-            format!("Unknown FS type '{}'", String::from_utf8_lossy(other)),
+            format!("Unknown FS type '{}'", quoted(other)),
         )),
     }
 }

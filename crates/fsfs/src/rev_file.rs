@@ -21,6 +21,7 @@ use crate::format::footer::{Footer, FooterError, MAX_FOOTER};
 use crate::format::l2p::{self, L2pHeader, L2pPage};
 use crate::format::manifest;
 use crate::format::p2l::{self, P2lEntry, P2lHeader};
+use crate::format::quoted;
 use crate::format::rev_trailer::{self, RevTrailer, TrailerError};
 use crate::fs::Fs;
 use crate::open_file::{OpenFile, WHOLE_FILE};
@@ -336,7 +337,10 @@ impl RevFile {
         }
         let expect = self.p2l_expect(indexes);
         let header = self.grow(indexes.footer.p2l_offset, indexes.footer.footer_offset, |bytes| {
-            P2lHeader::parse(bytes, expect).map_err(|e| in_file(e, &self.bytes))
+            P2lHeader::parse(bytes, expect).map_err(|e| match e {
+                p2l::P2lError::Prefix => prefix_mismatch(&e.into(), p2l::PREFIX, bytes),
+                _ => in_file(e, &self.bytes),
+            })
         })?;
         Ok(indexes.p2l.get_or_init(|| header))
     }
@@ -407,7 +411,7 @@ impl RevFile {
         };
         let header = self.grow(start, end, |bytes| {
             L2pHeader::parse(bytes, expect).map_err(|e| match e {
-                l2p::L2pError::Prefix => e.into(),
+                l2p::L2pError::Prefix => prefix_mismatch(&e.into(), l2p::PREFIX, bytes),
                 _ => in_file(e, &self.bytes),
             })
         })?;
@@ -483,6 +487,19 @@ fn in_file(e: impl Into<Error>, file: &OpenFile) -> Error {
     Error::new(e.code(), message)
 }
 
+/// The error of an index that begins with other bytes than `prefix`.
+fn prefix_mismatch(e: &Error, prefix: &[u8], bytes: &[u8]) -> Error {
+    let found = &bytes[..bytes.len().min(prefix.len())];
+    let found = found.split(|&byte| byte == 0).next().unwrap_or(found);
+    let message = format!(
+        "{}\n  expected: {}  found: {}",
+        e.message(),
+        quoted(prefix),
+        quoted(found)
+    );
+    Error::new(e.code(), message)
+}
+
 /// A footer that would begin before its file is an offset that no file has; the incumbent leaves finding that to the system.
 fn footer_error(e: FooterError, first_rev: Revnum, file: &OpenFile) -> Error {
     match e {
@@ -491,7 +508,7 @@ fn footer_error(e: FooterError, first_rev: Revnum, file: &OpenFile) -> Error {
             Error::io("Can't set position pointer in file", file.path(), &invalid)
         }
         FooterError::Order | FooterError::Extra => in_file(e, file),
-        e => e.of(first_rev),
+        e => e.of(first_rev, file.tail()),
     }
 }
 

@@ -323,7 +323,9 @@ impl Fs {
     /// The node-revision that an ID names.
     pub(crate) fn noderev(&self, id: &NodeRevId) -> Result<Arc<NodeRev>> {
         match id.tail {
-            Tail::Rev(rev, item) => self.committed_noderev(rev, item, |e| e.of(&id.to_string())),
+            Tail::Rev(rev, item) => {
+                self.committed_noderev(rev, item, |e, block| e.of(&id.to_string(), block))
+            }
             Tail::Txn(txn) => self.txn_noderev(txn, id.node, id.copy),
         }
     }
@@ -337,7 +339,9 @@ impl Fs {
         }
         let item = self.with_rev_file(rev, |file| file.root_item(rev))?;
         let id = || format!("0.0.r{rev}/{item}");
-        let noderev = self.committed_noderev(rev, item, |e| e.of_root(self.format().logical, &id()))?;
+        let noderev = self.committed_noderev(rev, item, |e, block| {
+            e.of_root(self.format().logical, &id(), block)
+        })?;
         if noderev.kind != NodeKind::Dir {
             let message = format!("Root of revision {rev} is no directory");
             return Err(Error::new(Code::FS_CORRUPT, message));
@@ -346,10 +350,10 @@ impl Fs {
         Ok(noderev)
     }
 
-    /// Reads a node-revision; `failed` makes the error if it cannot be parsed.
+    /// Reads a node-revision; `failed` makes the error if its block cannot be parsed.
     fn committed_noderev<F>(&self, rev: Revnum, item: u64, failed: F) -> Result<Arc<NodeRev>>
     where
-        F: Fn(NodeRevError) -> Error,
+        F: Fn(NodeRevError, &[u8]) -> Error,
     {
         let key = Key::new::<Arc<NodeRev>>(self.instance(), rev.0, item);
         if let Some(noderev) = self.cache().get(&key) {
@@ -359,7 +363,7 @@ impl Fs {
         let noderev = self.with_rev_file(rev, |file| {
             let start = file.item_offset(self.cache(), rev, item)?;
             let parse = |bytes: &[u8]| {
-                let parsed = NodeRev::parse(bytes).map_err(&failed)?;
+                let parsed = NodeRev::parse(bytes).map_err(|e| failed(e, bytes))?;
                 Ok(parsed.map(|(noderev, _)| noderev))
             };
             file.bytes()

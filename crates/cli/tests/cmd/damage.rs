@@ -156,8 +156,28 @@ impl Case {
         if numbers(theirs) != numbers(ours) {
             return Some((false, format!("numbers: {} {}", numbers(theirs), numbers(ours))));
         }
-        (theirs.stderr != ours.stderr).then(|| (false, format!("words: {}", numbers(theirs))))
+        let (theirs, ours) = (theirs.err(), ours.err());
+        let mut pairs = theirs.lines().zip(ours.lines());
+        let (theirs, ours) = pairs.find(|(theirs, ours)| theirs != ours)?;
+        Some((
+            false,
+            format!("words: {} | {}", without_values(theirs), without_values(ours)),
+        ))
     }
+}
+
+/// A line without numbers and what is quoted, so that the same differences count as one kind.
+fn without_values(line: &str) -> String {
+    let quoted = line.split('\'').enumerate().map(|(at, part)| match at % 2 {
+        0 => part,
+        _ => "…",
+    });
+    let line = quoted.collect::<Vec<_>>().join("'");
+    let words = line.split(' ').map(|word| match word.starts_with('E') {
+        true => word.to_owned(),
+        false => word.replace(|c: char| c.is_ascii_digit(), "0"),
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 impl std::fmt::Debug for Case {

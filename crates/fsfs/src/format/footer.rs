@@ -5,8 +5,8 @@
 use base::checksum::Md5;
 use base::{Error, Revnum};
 
-use super::decode_error;
 use super::number::parse_decimal;
+use super::{decode_error, quoted};
 
 decode_error! {
     /// Why a footer is not usable.
@@ -23,8 +23,8 @@ decode_error! {
 }
 
 impl FooterError {
-    /// The error of the file that begins with this revision, in the incumbent's words.
-    pub(crate) fn of(self, first_rev: Revnum) -> Error {
+    /// The error of the file that begins with this revision and ends with `tail`, in the incumbent's words.
+    pub(crate) fn of(self, first_rev: Revnum, tail: &[u8]) -> Error {
         let message = match self {
             FooterError::L2pOffset => format!("Invalid L2P offset in r{first_rev} footer"),
             FooterError::P2lOffset => format!("Invalid P2L offset in r{first_rev} footer"),
@@ -34,8 +34,33 @@ impl FooterError {
             }
             FooterError::Length | FooterError::Order | FooterError::Extra => self.text().to_owned(),
         };
-        Error::new(self.code(), message)
+        let number = match self {
+            FooterError::L2pOffset => fields(tail).next(),
+            FooterError::P2lOffset => fields(tail).nth(2),
+            _ => None,
+        };
+        // One that is too large has no second line.
+        match number.filter(|text| parse_decimal(text).is_none()) {
+            Some(text) => {
+                let text = format!("Could not convert '{}' into a number", quoted(text));
+                Error::new(self.code(), text).context(message)
+            }
+            None => Error::new(self.code(), message),
+        }
     }
+}
+
+/// The fields of the footer at the end of `tail`.
+fn fields(tail: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let (length, rest) = tail
+        .split_last()
+        .map_or((0, tail), |(&length, rest)| (length, rest));
+    let text = &rest[rest.len().saturating_sub(usize::from(length))..];
+    // The incumbent takes the text for one that ends with a NUL: what is wrong before that counts.
+    let nul = memchr::memchr(0, text);
+    text[..nul.unwrap_or(text.len())]
+        .split(|&byte| byte == b' ')
+        .filter(|field| !field.is_empty())
 }
 
 /// A parsed footer.

@@ -28,6 +28,18 @@ pub(crate) mod rev_trailer;
 pub(crate) mod revprops_pack;
 pub(crate) mod short_line;
 
+/// Bytes as messages quote them: what is not UTF-8 is shown as the incumbent shows it.
+pub(crate) fn quoted(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            text.push_str(&format!("?\\{byte:02X}"));
+        }
+    }
+    text
+}
+
 /// Declares a decoder's error enum: each variant with its Subversion number and text.
 macro_rules! decode_error {
     ($(#[$doc:meta])* $name:ident { $($variant:ident => $code:ident, $text:literal;)* }) => {

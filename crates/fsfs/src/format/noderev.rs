@@ -5,27 +5,27 @@
 
 use base::{Code, Error, FsPath, NodeKind, Revnum};
 
-use super::decode_error;
 use super::id::NodeRevId;
 use super::number::{BadRev, parse_decimal, parse_rev};
 use super::rep_line::{Rep, RepLineError};
+use super::{decode_error, quoted};
 
 decode_error! {
     /// Why a node-revision is not usable.
     NodeRevError {
-        Header => FS_CORRUPT, "Found malformed header in node-rev";
+        Header => FS_CORRUPT, "Found malformed header in revision file";
         Id => FS_CORRUPT, "Missing id field in node-rev";
         MalformedId => FS_MALFORMED_NODEREV_ID, "Malformed node revision ID string";
         Kind => FS_CORRUPT, "Missing kind field in node-rev";
-        Pred => FS_MALFORMED_NODEREV_ID, "Malformed node revision ID string of the predecessor";
+        Pred => FS_MALFORMED_NODEREV_ID, "Malformed node revision ID string";
         Count => INCORRECT_PARAMS, "Malformed predecessor count in node-rev";
         Rep => FS_CORRUPT, "Malformed text representation offset line in node-rev";
         RepRevision => REVNUM_PARSE_FAILURE, "Invalid revision number in a representation line of a node-rev";
         RepNumber => INCORRECT_PARAMS, "Invalid number in a representation line of a node-rev";
-        RepChecksum => BAD_CHECKSUM_PARSE, "Invalid character in hex checksum of a node-rev";
+        RepChecksum => BAD_CHECKSUM_PARSE, "Invalid character in hex checksum";
         RepTxn => FS_MALFORMED_TXN_ID, "Malformed transaction ID in the uniquifier of a node-rev";
         Uniquifier => FS_CORRUPT, "Malformed uniquifier in node-rev";
-        CreatedPath => FS_CORRUPT, "Missing or malformed cpath field in node-rev";
+        CreatedPath => FS_CORRUPT, "Missing cpath field in node-rev";
         CopyRoot => FS_CORRUPT, "Malformed copyroot line in node-rev";
         CopyFrom => FS_CORRUPT, "Malformed copyfrom line in node-rev";
         CopyRevision => REVNUM_PARSE_FAILURE, "Invalid revision number of a copy in node-rev";
@@ -35,13 +35,21 @@ decode_error! {
 }
 
 impl NodeRevError {
-    /// The error of the committed node-revision `id` that cannot be parsed, in the incumbent's words.
-    pub(crate) fn of(self, id: &str) -> Error {
+    /// The error of the committed node-revision `id` that cannot be parsed from `block`, in the incumbent's words.
+    pub(crate) fn of(self, id: &str, block: &[u8]) -> Error {
+        let node = || quoted(id.split('.').next().unwrap_or(id).as_bytes());
+        let said = |what: String| Error::new(self.code(), what);
         let cause = match self {
-            NodeRevError::Kind => {
-                let node = id.split('.').next().unwrap_or(id);
-                Error::new(self.code(), format!("{} '{node}'", self.text()))
-            }
+            NodeRevError::Header => self.of_header(block),
+            NodeRevError::Kind | NodeRevError::CreatedPath => said(format!("{} '{}'", self.text(), node())),
+            NodeRevError::MalformedId => said(format!("{} '{}'", self.text(), value_in(block, b"id"))),
+            NodeRevError::Pred => said(format!("{} '{}'", self.text(), value_in(block, b"pred"))),
+            NodeRevError::Rep
+            | NodeRevError::RepRevision
+            | NodeRevError::RepNumber
+            | NodeRevError::RepChecksum => Error::from(self).context(format!(
+                "While reading representation offsets for node-revision '{id}':"
+            )),
             _ => Error::from(self),
         };
         match cause.code() {
@@ -52,11 +60,21 @@ impl NodeRevError {
 
     /// The same of the root of a revision. With physical addressing the incumbent reads its ID where the trailer says, and
     /// then the node-revision of it.
-    pub(crate) fn of_root(self, is_logical: bool, id: &str) -> Error {
+    pub(crate) fn of_root(self, is_logical: bool, id: &str, block: &[u8]) -> Error {
         match self {
-            NodeRevError::Header | NodeRevError::Id if !is_logical => self.into(),
-            _ => self.of(id),
+            NodeRevError::Header if !is_logical => self.of_header(block),
+            NodeRevError::Id if !is_logical => self.into(),
+            _ => self.of(id, block),
         }
+    }
+
+    fn of_header(self, block: &[u8]) -> Error {
+        let line = lines_of(block).find(|line| split_line(line).is_none());
+        let line = quoted(line.unwrap_or_default());
+        Error::new(
+            self.code(),
+            format!("Found malformed header '{line}' in revision file"),
+        )
     }
 }
 
@@ -125,10 +143,8 @@ impl NodeRev {
             if end == 0 {
                 return Ok(Some((fields.finish()?, at)));
             }
-            let line = &rest[..end];
-            let colon = memchr::memchr2(b':', 0, line).filter(|&at| line[at] == b':');
-            let colon = colon.ok_or(NodeRevError::Header)?;
-            fields.set(&line[..colon], line.get(colon + 2..).ok_or(NodeRevError::Header)?)?;
+            let (name, value) = split_line(&rest[..end]).ok_or(NodeRevError::Header)?;
+            fields.set(name, value)?;
         }
     }
 
@@ -253,6 +269,27 @@ impl Fields {
             has_mergeinfo: self.has_mergeinfo,
         })
     }
+}
+
+/// Splits `<name>: <value>`.
+fn split_line(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let colon = memchr::memchr2(b':', 0, line).filter(|&at| line[at] == b':')?;
+    Some((&line[..colon], line.get(colon + 2..)?))
+}
+
+/// The lines of a block up to the empty line.
+fn lines_of(block: &[u8]) -> impl Iterator<Item = &[u8]> {
+    block
+        .split(|&byte| byte == b'\n')
+        .take_while(|line| !line.is_empty())
+}
+
+/// The value of a line that is no ID, as messages quote it: the incumbent has cut it at the first dot.
+fn value_in(block: &[u8], name: &[u8]) -> String {
+    let mut values = lines_of(block).filter_map(split_line);
+    let value = values.find(|(found, _)| *found == name).map(|(_, value)| value);
+    let value = value.unwrap_or_default();
+    quoted(value.split(|&byte| byte == b'.').next().unwrap_or(value))
 }
 
 fn copy_rev(digits: &[u8]) -> Result<Revnum, NodeRevError> {

@@ -98,7 +98,9 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
         match (&root.predecessor, rev.prev()) {
             (None, None) => Ok(root),
             (Some(predecessor), Some(before)) => {
-                let expected = self.fs.root_noderev(before)?;
+                // The incumbent reads the predecessor by its ID, and says so where it is damaged.
+                let expected = self.fs.root_noderev(before);
+                let expected = expected.map_err(|e| self.fs.noderev(predecessor).err().unwrap_or(e))?;
                 if *predecessor != expected.id {
                     let message = format!(
                         "r{rev}'s root node's predecessor is '{predecessor}' but should be '{}'",
@@ -108,10 +110,10 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
                 }
                 Ok(root)
             }
-            (predecessor, _) => {
-                let has = if predecessor.is_some() { "has a" } else { "has no" };
-                Err(corrupt(format!("r{rev}'s root node {has} predecessor")))
-            }
+            (None, Some(_)) => Err(corrupt(format!(
+                "r{rev}'s root node's predecessor is unexpectedly '(null)'"
+            ))),
+            (Some(_), None) => Err(corrupt(format!("r{rev}'s root node has a predecessor"))),
         }
     }
 
@@ -202,9 +204,12 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
             }
         }
         if self.counts_mergeinfo() && mergeinfo != i128::from(node.mergeinfo_count) {
+            let own = i128::from(node.has_mergeinfo);
             let message = format!(
-                "Mergeinfo count discrepancy on node '{}': {} instead of {mergeinfo}",
-                node.id, node.mergeinfo_count
+                "Mergeinfo-count discrepancy on '{}': expected {}+{own}, counted {}",
+                node.id,
+                node.mergeinfo_count,
+                mergeinfo - own
             );
             return Err(corrupt(message));
         }
