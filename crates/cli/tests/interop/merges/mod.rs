@@ -5,6 +5,7 @@
 //! these; `MERGE_QUESTIONS` and `MERGE_MERGES` are the numbers of questions and of merges of each transport, `MERGE_REVS` the length
 //! of the histories; `MERGE_KEEP` names a folder that the repositories are copied to; `MERGE_GO_ON` reports all differences at the end instead of stopping at the first.
 
+mod foreign;
 mod known;
 mod merging;
 mod peer;

@@ -1,0 +1,219 @@
+//! Programs that copy whole histories, on random histories of branches: `svnrdump` and `svnsync` in both directions, and `git svn`,
+//! with the incumbent's server and with ours, over svn:// and http://.
+//!
+//! `FOREIGN_SEEDS=100..200 cargo test -p cli --test interop copied_histories` tries these; `FOREIGN_GIT` adds `git svn`, which takes
+//! long.
+
+use std::fs;
+use std::path::Path;
+
+use testkit::server::transport::Transport;
+use testkit::{Output, Repo, Side, Tool, branches, scratch};
+
+use super::peer::Peer;
+use crate::pair::compare;
+
+#[test]
+fn copied_histories_are_the_same() {
+    for seed in testkit::seeds("FOREIGN_SEEDS", 0..1) {
+        let history = branches::history(seed, 35);
+        let repo = Repo::create("1.14");
+        repo.load(history.stream.bytes());
+        for transport in [Transport::Svn, Transport::Http] {
+            let peers = Side::BOTH.map(|side| {
+                let peer = Peer::new(side, transport, &repo);
+                let empty = Repo::create("1.14");
+                empty.copy_to(&peer.repository.with_file_name("dumped"));
+                empty.copy_to(&peer.repository.with_file_name("mirror"));
+                for name in ["dumped", "mirror"] {
+                    let path = peer.repository.with_file_name(name);
+                    let conf = path.join("conf/svnserve.conf");
+                    fs::write(conf, "[general]\nanon-access = write\n").expect("because it is a copy");
+                    permit(&path);
+                }
+                peer
+            });
+            let [theirs, ours] = std::thread::scope(|scope| {
+                let ours = scope.spawn(|| told(&peers[1], &repo, seed));
+                let theirs = told(&peers[0], &repo, seed);
+                [theirs, ours.join().expect("because our side runs")]
+            });
+            if theirs != ours {
+                eprintln!("FOREIGN_SEEDS={seed} over {transport:?}");
+            }
+            compare(&theirs, &ours);
+        }
+    }
+}
+
+/// Lets properties of revisions be changed.
+fn permit(repository: &Path) {
+    let hook = repository.join("hooks/pre-revprop-change");
+    fs::write(&hook, "#!/bin/sh\n").expect("because the repository is ours");
+    Tool::new("chmod").arg("+x").arg(&hook).ok();
+}
+
+/// What the programs make of a peer's repository, and of others on its server.
+fn told(peer: &Peer, repo: &Repo, seed: u64) -> String {
+    let mut told = String::new();
+    let mut note = |what: &str, output: &Output, result: String| {
+        told += &format!(
+            "{what}: {} {}\n{result}\n",
+            output.code,
+            peer.shown(output, false)
+        );
+    };
+    let url = peer.url();
+    let other = |name: &str| format!("{}/{name}", url.trim_end_matches("/repo"));
+    let path = |name: &str| peer.repository.with_file_name(name);
+    let quiet = |tool: Tool| {
+        let output = tool.run();
+        // Deltas may be made in many ways.
+        Output {
+            stdout: Vec::new(),
+            ..output
+        }
+    };
+    let run = |program: &str, args: &[&str]| Tool::new(program).args(args).arg("--non-interactive").run();
+
+    // From the server into files.
+    let last = repo.youngest();
+    let part = format!("-r{}:{}", 1 + seed % 9, last - seed % 7);
+    for (at, args) in [
+        (&url, &["-q"][..]),
+        (&url, &["-q", &part, "--incremental"]),
+        (&format!("{url}/trunk"), &["-q"]),
+    ] {
+        let dump = Tool::new("svnrdump")
+            .args(["dump", at, "--non-interactive"])
+            .args(args)
+            .run();
+        let copy = Repo::create("1.14");
+        let load = Tool::new("svnadmin")
+            .args(["load", "-q"])
+            .arg(copy.path())
+            .stdin(dump.stdout.clone())
+            .run();
+        note(
+            "svnrdump dump",
+            &Output {
+                stdout: Vec::new(),
+                ..dump
+            },
+            String::new(),
+        );
+        note("loaded", &quiet_of(load), dump_of(copy.path()));
+    }
+    let mirror = Repo::create("1.14");
+    permit(mirror.path());
+    note(
+        "svnsync init",
+        &run("svnsync", &["init", "-q", &mirror.url(), &url]),
+        String::new(),
+    );
+    note(
+        "svnsync",
+        &run("svnsync", &["sync", "-q", &mirror.url()]),
+        dump_of(mirror.path()),
+    );
+
+    // From files to the server.
+    let dump = Tool::new("svnadmin")
+        .args(["dump", "-q"])
+        .arg(repo.path())
+        .ok()
+        .stdout;
+    let load = Tool::new("svnrdump")
+        .args(["load", "-q", "--non-interactive", &other("dumped")])
+        .stdin(dump);
+    note("svnrdump load", &quiet(load), dump_of(&path("dumped")));
+    note(
+        "svnsync init",
+        &run("svnsync", &["init", "-q", &other("mirror"), &repo.url()]),
+        String::new(),
+    );
+    note(
+        "svnsync",
+        &run("svnsync", &["sync", "-q", &other("mirror")]),
+        dump_of(&path("mirror")),
+    );
+    note(
+        "svnsync info",
+        &run("svnsync", &["info", &other("mirror")]),
+        String::new(),
+    );
+    for name in ["dumped", "mirror"] {
+        Tool::new("svnadmin").args(["verify", "-q"]).arg(path(name)).ok();
+    }
+    if std::env::var_os("FOREIGN_GIT").is_some() {
+        told += &with_git(peer);
+    }
+    told
+}
+
+fn quiet_of(output: Output) -> Output {
+    Output {
+        stdout: Vec::new(),
+        ..output
+    }
+}
+
+/// A dump without what a mirror adds to revision 0.
+fn dump_of(repository: &Path) -> String {
+    let dump = Tool::new("svnadmin").args(["dump", "-q"]).arg(repository).ok();
+    let text = String::from_utf8_lossy(&dump.stdout);
+    let start = text.find("Revision-number: 1\n").unwrap_or(text.len());
+    text[start..].to_owned()
+}
+
+/// A clone with `git svn`, another fetch, and a commit back.
+fn with_git(peer: &Peer) -> String {
+    let root = scratch();
+    let git = |args: &[&str]| {
+        Tool::new("git")
+            .args(args)
+            .env("GIT_AUTHOR_NAME", "x")
+            .env("GIT_AUTHOR_EMAIL", "x@x")
+            .env("GIT_COMMITTER_NAME", "x")
+            .env("GIT_COMMITTER_EMAIL", "x@x")
+            .dir(&root.path().join(if args[1] == "clone" { "." } else { "g" }))
+            .run()
+    };
+    let mut told = String::new();
+    let url = peer.url();
+    for args in [
+        &["svn", "clone", "-q", "-s", "--prefix=s/", &url, "g"][..],
+        &[
+            "log",
+            "--all",
+            "--topo-order",
+            "--format=%T %an %ad %s %D",
+            "--date=iso",
+        ],
+        &["svn", "fetch", "-q"],
+        &["svn", "rebase", "-q"],
+    ] {
+        let output = git(args);
+        let (out, err) = (output.out(), output.err());
+        told += &format!("git {}: {} {out}{err}\n", args[0], output.code);
+    }
+    fs::write(root.path().join("g/by-git"), "of git\n").expect("because the clone is there");
+    for args in [
+        &["add", "-A"][..],
+        &["commit", "-q", "-m", "by git"],
+        &["svn", "dcommit", "-q"],
+        &["svn", "log", "--oneline", "--limit=3"],
+    ] {
+        let output = git(args);
+        told += &format!(
+            "git {}: {} {}{}\n",
+            args[0],
+            output.code,
+            output.out(),
+            output.err()
+        );
+    }
+    told = told.replace(&url, "URL");
+    told += &peer.dump();
+    told
+}
