@@ -20,6 +20,7 @@ use parking_lot::Mutex;
 use quick_cache::sync::{Cache as QuickCache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
+use crate::chain::Chain;
 use crate::format::change_list::ChangeList;
 use crate::format::dir::DirEntry;
 use crate::format::noderev::NodeRev;
@@ -152,6 +153,8 @@ cached! {
     NodeRev(Arc<NodeRev>) = |value| size_of::<NodeRev>() + 64 + value.created_path.len();
     /// Parsed directory by (revision, item) of its rep.
     Dir(Arc<[DirEntry]>) = |value| value.iter().map(|e| size_of::<DirEntry>() + 16 + e.name.len()).sum();
+    /// Directories that the last look-up of a deep path came through, by revision. They become more while they are cached.
+    Chain(Arc<Mutex<Chain>>) = |_| 8 << 20;
     /// Property list by (revision, item) of its rep.
     Props(Arc<Props>) = |value| value.iter().map(|(name, value)| 96 + name.len() + value.len()).sum();
     /// One window's worth of a content by (revision, item) of its rep and number of the window.

@@ -7,6 +7,8 @@
 
 use std::sync::Arc;
 
+use base::Revnum;
+
 use crate::format::id::NodeRevId;
 use crate::format::noderev::NodeRev;
 
@@ -28,6 +30,19 @@ pub(crate) struct Link {
     pub(crate) id: NodeRevId,
     /// The length of its path, in bytes.
     pub(crate) end: usize,
+    /// Of the copies that the directory and those above it came with, the youngest; see [`youngest`].
+    pub(crate) copy: Option<Copied>,
+}
+
+/// When a copy was made, and the node-revision that says so.
+pub(crate) type Copied = (Revnum, NodeRevId);
+
+/// The younger one of a copy and the copy that a node-revision came with; the latter where both are as old.
+pub(crate) fn youngest(copy: Option<Copied>, noderev: &NodeRev) -> Option<Copied> {
+    match noderev.copyroot() {
+        (Some(rev), _) if copy.is_none_or(|(youngest, _)| rev >= youngest) => Some((rev, noderev.id)),
+        _ => copy,
+    }
 }
 
 /// Where a look-up begins.
@@ -137,6 +152,7 @@ mod tests {
                 tail: Tail::Rev(Revnum(1), path.len() as u64),
             },
             end: path.len(),
+            copy: None,
         }
     }
 

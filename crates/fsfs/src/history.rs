@@ -205,19 +205,7 @@ impl History {
 
 fn closest_copy(node: &Node) -> Result<Option<Copy>> {
     let root = node.root();
-    let mut youngest: Option<(Option<Revnum>, FsPath)> = None;
-    for noderev in root.noderevs_along(node.path())? {
-        let (rev, path) = noderev.copyroot();
-        // No revision: copied in this very transaction, younger than all.
-        let is_younger = match (&youngest, rev) {
-            (None, _) | (Some(_), None) => true,
-            (Some((best, _)), Some(rev)) => best.is_some_and(|best| rev >= best),
-        };
-        if is_younger {
-            youngest = Some((rev, path.clone()));
-        }
-    }
-    let Some((rev, destination)) = youngest else {
+    let Some((rev, destination)) = root.youngest_copy(node.path())? else {
         return Ok(None);
     };
     let (copy_root, rev) = match rev {

@@ -50,17 +50,18 @@ pub struct RepKey {
 pub struct Above {
     root: Root,
     path: FsPath,
-    /// From the root down to the next one.
-    noderevs: Vec<Arc<NodeRev>>,
+    /// From the root down to the next one. The node-revisions of N directories in each other would hold N paths.
+    ids: Vec<NodeRevId>,
 }
 
 impl Iterator for Above {
-    type Item = Node;
+    type Item = Result<Node>;
 
-    fn next(&mut self) -> Option<Node> {
-        let noderev = self.noderevs.pop()?;
+    fn next(&mut self) -> Option<Result<Node>> {
+        let id = self.ids.pop()?;
         self.path = self.path.parent()?;
-        Some(Node::new(self.root.clone(), self.path.clone(), noderev))
+        let noderev = self.root.fs().noderev(&id);
+        Some(noderev.map(|noderev| Node::new(self.root.clone(), self.path.clone(), noderev)))
     }
 }
 
@@ -87,14 +88,14 @@ impl Root {
     /// # Errors
     /// As [`Root::node`] for the parent.
     pub fn above(&self, path: &FsPath) -> Result<Above> {
-        let noderevs = match path.parent() {
-            Some(parent) => self.noderevs_along(&parent)?,
-            None => Vec::new(),
-        };
+        let mut ids = Vec::new();
+        if let Some(parent) = path.parent() {
+            self.each_along(&parent, &mut |noderev| ids.push(noderev.id))?;
+        }
         Ok(Above {
             root: self.clone(),
             path: path.clone(),
-            noderevs,
+            ids,
         })
     }
 

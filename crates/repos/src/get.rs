@@ -309,6 +309,7 @@ impl Repository {
         let root = self.fs().root(rev)?;
         let mut found = Vec::new();
         for dir in root.above(path)? {
+            let dir = dir?;
             if !dir.has_props() || !readable.read(dir.path()) {
                 continue;
             }

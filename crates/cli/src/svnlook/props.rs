@@ -17,6 +17,7 @@ pub type List = Vec<(String, Vec<u8>)>;
 pub fn inherited(root: &Root, path: &FsPath, name: Option<&str>) -> Result<Vec<(FsPath, List)>> {
     let mut found = Vec::new();
     for dir in root.above(path)? {
+        let dir = dir?;
         let list = of_node(&dir, name)?;
         if !list.is_empty() {
             found.push((dir.path().clone(), list));

@@ -5,6 +5,7 @@
 //! its node-revision is. The root stays, and so do directories that are still being changed.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
@@ -111,17 +112,21 @@ impl Nodes {
     /// # Errors
     /// Those of reading it back.
     pub(super) fn get_mut(&mut self, key: NodeKey) -> Result<Option<&mut TxnNode>> {
-        if let Some(Slot::Away(place)) = self.slots.get(&key) {
-            let node = self.read(*place)?;
-            self.insert(key, node);
+        let Entry::Occupied(mut slot) = self.slots.entry(key) else {
+            return Ok(None);
+        };
+        if let Slot::Away(place) = slot.get() {
+            let scratch = self.scratch.as_ref();
+            let node = read(scratch.expect("because what is away is in the file"), *place)?;
+            slot.insert(Slot::Here(node));
+            self.here += 1;
         }
-        let round = self.round;
-        Ok(match self.slots.get_mut(&key) {
-            Some(Slot::Here(node)) => {
-                node.used = round;
+        Ok(match slot.into_mut() {
+            Slot::Here(node) => {
+                node.used = self.round;
                 Some(node)
             }
-            Some(Slot::Away(_)) | None => None,
+            Slot::Away(_) => None,
         })
     }
 

@@ -43,7 +43,11 @@ impl State {
             dir = self.noderev(fs, &id)?;
             at = path.len() - rest.len() + name_end;
             if name_end < rest.len() && dir.kind == NodeKind::Dir {
-                passed.push(Link { id, end: at });
+                passed.push(Link {
+                    id,
+                    end: at,
+                    copy: None,
+                });
             }
         };
         if !passed.is_empty() {
@@ -93,7 +97,7 @@ impl State {
         let mut chain = std::mem::take(self.chain.get_mut());
         let mut parent = ROOT;
         for at in chain.owned.saturating_sub(1)..chain.links().len() {
-            let Link { id, end } = chain.links()[at];
+            let Link { id, end, .. } = chain.links()[at];
             parent = match self.key_of(&id) {
                 Some(key) => key,
                 None => {

@@ -4,7 +4,7 @@
 //! "Before" is not simply the previous revision: below a directory that the same revision copied, it is the copy's source, and
 //! below one that it newly made there was nothing.
 
-use std::collections::HashMap;
+use std::cell::RefCell;
 
 use base::{Code, Error, FsPath, NodeKind, Result, ResultExt as _, Revnum};
 
@@ -17,8 +17,11 @@ pub(super) struct Replay<'a> {
     fs: &'a Fs,
     root: &'a Root,
     before: Root,
-    /// What was added or replaced: there "before" is something else for all below.
-    added: HashMap<&'a str, &'a ChangedPath>,
+    changes: &'a [ChangedPath],
+    /// For each change the nearest one above it that adds or replaces: there "before" is something else for all below.
+    added_above: Vec<Option<usize>>,
+    /// The source of the copy in which something was looked up last, which is that change's.
+    source: RefCell<Option<(usize, Root)>>,
 }
 
 impl<'a> Replay<'a> {
@@ -32,19 +35,19 @@ impl<'a> Replay<'a> {
         before: Revnum,
         changes: &'a [ChangedPath],
     ) -> Result<()> {
-        let is_addition =
-            |change: &&ChangedPath| matches!(change.change, ChangeKind::Add | ChangeKind::Replace);
-        let added = changes.iter().filter(is_addition);
         let replay = Replay {
             fs,
             root,
             before: fs.root(before)?,
-            added: added.map(|change| (change.path.as_str(), change)).collect(),
+            changes,
+            added_above: added_above(changes),
+            source: RefCell::default(),
         };
-        changes.iter().try_for_each(|change| replay.change(change))
+        (0..changes.len()).try_for_each(|at| replay.change(at))
     }
 
-    fn change(&self, change: &ChangedPath) -> Result<()> {
+    fn change(&self, at: usize) -> Result<()> {
+        let change = &self.changes[at];
         let path = &change.path;
         if path.as_str().contains('\n') {
             return Err(Error::new(
@@ -54,13 +57,13 @@ impl<'a> Replay<'a> {
         }
         // What must have been there is looked for under a name of the step, which scripts read.
         let step = match change.change {
-            ChangeKind::Add => return self.added(change),
+            ChangeKind::Add => return self.added(at),
             ChangeKind::Delete => "Deleting invalid path",
             ChangeKind::Modify => "Change invalid path",
             ChangeKind::Replace => "Replacing non-existent path",
         };
         let before = self.before.base_revision();
-        let was = self.kind_before(path).and_then(|was| match was {
+        let was = self.kind_before(at).and_then(|was| match was {
             NodeKind::None => Err(Error::new(
                 Code::FS_NOT_FOUND,
                 format!("Path '{}' not found in r{before}.", path.rel_str()),
@@ -74,9 +77,10 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn added(&self, change: &ChangedPath) -> Result<()> {
+    fn added(&self, at: usize) -> Result<()> {
+        let change = &self.changes[at];
         let path = &change.path;
-        match self.kind_before(path)? {
+        match self.kind_before(at)? {
             NodeKind::None => self.after(change),
             _ => {
                 let (path, before) = (path.rel_str(), self.before.base_revision());
@@ -156,20 +160,45 @@ impl<'a> Replay<'a> {
         ))
     }
 
-    /// What was at `path` when the revision's changes reached it.
-    fn kind_before(&self, path: &FsPath) -> Result<NodeKind> {
-        let mut dir = path.as_str();
-        while let Some(slash) = dir.rfind('/').filter(|_| !self.added.is_empty() && dir.len() > 1) {
-            dir = if slash == 0 { "/" } else { &dir[..slash] };
-            match self.added.get(dir).map(|change| &change.copyfrom) {
-                None => {}
-                Some(None) => return Ok(NodeKind::None),
-                Some(Some((rev, source))) => {
-                    let below = path[dir.len()..].trim_start_matches('/');
-                    return self.fs.root(*rev)?.kind(&source.join_str(below));
-                }
+    /// What was at the path of a change when the revision's changes reached it.
+    fn kind_before(&self, at: usize) -> Result<NodeKind> {
+        let path = &self.changes[at].path;
+        let Some(above) = self.added_above[at] else {
+            return self.before.kind(path);
+        };
+        let added = &self.changes[above];
+        let Some((rev, source)) = &added.copyfrom else {
+            return Ok(NodeKind::None);
+        };
+        let source = source.join_str(path.rel_str_below(&added.path).unwrap_or_default());
+        let mut last = self.source.borrow_mut();
+        match &*last {
+            Some((of, root)) if *of == above => root.kind(&source),
+            _ => {
+                let (_, root) = last.insert((above, self.fs.root(*rev)?));
+                root.kind(&source)
             }
         }
-        self.before.kind(path)
     }
+}
+
+fn added_above(changes: &[ChangedPath]) -> Vec<Option<usize>> {
+    let is_addition = |change: &ChangedPath| matches!(change.change, ChangeKind::Add | ChangeKind::Replace);
+    let mut above = vec![None; changes.len()];
+    if !changes.iter().any(is_addition) {
+        return above;
+    }
+    // Each directly behind those above it.
+    let mut order: Vec<usize> = (0..changes.len()).collect();
+    order.sort_by(|a, b| changes[*a].path.cmp_tree(&changes[*b].path));
+    let mut open: Vec<usize> = Vec::new();
+    for at in order {
+        let path = &changes[at].path;
+        while open.pop_if(|top| !changes[*top].path.contains(path)).is_some() {}
+        above[at] = open.last().copied();
+        if is_addition(&changes[at]) {
+            open.push(at);
+        }
+    }
+    above
 }
