@@ -4,6 +4,9 @@
 //! The tree is a chain of directories with names of one character. Copies put it together, so it costs little to make: one
 //! commit, whoever may write, and every reader can ask for all of it. `$SVEN_DEEP_LEVELS` sets the number of levels.
 
+mod combs;
+mod writing;
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -36,15 +39,29 @@ struct Deep {
 
 impl Deep {
     fn new(levels: usize) -> Deep {
+        Deep::with(levels, false)
+    }
+
+    /// With a file, which has a property and mergeinfo, at each level if `is_comb`.
+    fn with(levels: usize, is_comb: bool) -> Deep {
         let mut stream = Stream::new("9ad5d24c-3c33-4ad1-a9b2-5ea6b1ba7a01");
+        let add = |stream: &mut Stream, dirs: &[String]| {
+            for dir in dirs {
+                stream.mkdirs([dir.as_str()]);
+                if is_comb {
+                    let props: [(&str, &[u8]); 2] = [("p", b"v"), ("svn:mergeinfo", b"/x:1")];
+                    stream.add(Kind::File, &format!("{dir}/t"), Content::both(&props, "tooth\n"));
+                }
+            }
+        };
         let chain = |top: &str, length: usize| {
             let dirs = (1..=length).map(|length| format!("{top}{}", "/a".repeat(length - 1)));
             dirs.collect::<Vec<_>>()
         };
         let unit = chain("u", UNIT);
-        stream.rev("a piece").mkdirs(unit.iter().map(String::as_str));
+        add(stream.rev("a piece"), &unit);
         let rest = chain("c0", levels - levels / UNIT * UNIT + UNIT);
-        stream.mkdirs(rest.iter().map(String::as_str));
+        add(&mut stream, &rest);
         let last = rest.last().expect("because it is not empty");
         let mergeinfo: (&str, &[u8]) = ("svn:mergeinfo", b"/x:1");
         stream.change(Kind::Dir, last, Content::props(&[mergeinfo]));
@@ -112,19 +129,9 @@ impl Client {
     /// Sends a command; reads up to `end`, then answers the edit. Returns how many bytes came, at least until the server
     /// answers the next command.
     fn ask(&self, command: &str, end: Option<&str>) -> usize {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("because it listens");
-        let patience = Duration::from_secs(300);
+        let mut stream = self.connect();
         stream
-            .set_read_timeout(Some(patience))
-            .expect("because it is a socket");
-        let url = format!("svn://127.0.0.1:{}/r", self.port);
-        let hello = format!(
-            "( 2 ( edit-pipeline svndiff1 accepts-svndiff2 absent-entries depth mergeinfo log-revprops ) {}:{url} 4:test ( ) ) \
-             ( ANONYMOUS ( 0: ) ) {command}",
-            url.len()
-        );
-        stream
-            .write_all(hello.as_bytes())
+            .write_all(command.as_bytes())
             .expect("because the server reads");
         let mut count = 0;
         if let Some(end) = end {
@@ -144,6 +151,25 @@ impl Client {
                 &format!("( success ( {} ) ) ", self.youngest),
                 command,
             )
+    }
+
+    /// A connection on which the client has introduced itself.
+    fn connect(&self) -> TcpStream {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("because it listens");
+        let patience = Duration::from_secs(300);
+        stream
+            .set_read_timeout(Some(patience))
+            .expect("because it is a socket");
+        let url = format!("svn://127.0.0.1:{}/r", self.port);
+        let hello = format!(
+            "( 2 ( edit-pipeline svndiff1 accepts-svndiff2 absent-entries depth mergeinfo log-revprops ) {}:{url} 4:test ( ) ) \
+             ( ANONYMOUS ( 0: ) ) ",
+            url.len()
+        );
+        stream
+            .write_all(hello.as_bytes())
+            .expect("because the server reads");
+        stream
     }
 }
 
