@@ -25,6 +25,7 @@ pub fn history(seed: u64, revisions: u64) -> History {
         trees: vec![Tree::from([(String::new(), dir())])],
         ever: BTreeSet::new(),
         texts: BTreeSet::from([String::new()]),
+        edited: BTreeSet::new(),
     };
     maker.random.next();
     maker.first();
@@ -67,6 +68,8 @@ struct Maker {
     trees: Vec<Tree>,
     ever: BTreeSet<String>,
     texts: BTreeSet<String>,
+    /// Files with a text in this revision. A second one would leave the first to no node, which `history::orphans` is about.
+    edited: BTreeSet<String>,
 }
 
 impl Maker {
@@ -82,6 +85,7 @@ impl Maker {
     fn begin(&mut self) {
         let tree = self.tree().clone();
         self.trees.push(tree);
+        self.edited.clear();
         let log = format!("log of r{}", self.number());
         self.stream.rev(&log);
     }
@@ -93,15 +97,19 @@ impl Maker {
             self.stream.add(Kind::Dir, path, Content::props(&[]));
         }
         for path in ["trunk/f", "trunk/A/f", "trunk/A/B/g", "trunk/C/h"] {
-            let lines = (0..8).map(|line| format!("line {line} of {path}\n")).collect();
-            let node = Node {
-                kind: Kind::File,
-                lines,
-                ..dir()
-            };
-            self.stream.file(path, node.text());
-            self.put(path, node);
+            self.new_file(path, 8);
         }
+    }
+
+    fn new_file(&mut self, path: &str, lines: usize) {
+        let lines = (0..lines).map(|line| format!("line {line} of {path}\n"));
+        let node = Node {
+            kind: Kind::File,
+            lines: lines.collect(),
+            ..dir()
+        };
+        self.stream.file(path, node.text());
+        self.put(path, node);
     }
 
     fn revision(&mut self) {
@@ -187,6 +195,9 @@ impl Maker {
     }
 
     fn edit_file(&mut self, path: &str) {
+        if !self.edited.insert(path.to_owned()) {
+            return;
+        }
         let number = self.number();
         let mut node = self.tree()[path].clone();
         let line = self.random.below(node.lines.len().max(1));
@@ -322,10 +333,7 @@ impl Maker {
 
     fn delete(&mut self) {
         let nodes = self.nodes(None);
-        let Some(path) = self.pick(&nodes) else {
-            return;
-        };
-        if path != "trunk" {
+        if let Some(path) = self.pick(&nodes).filter(|path| path != "trunk") {
             self.stream.delete(&path);
             self.remove(&path);
         }
@@ -359,16 +367,7 @@ impl Maker {
             self.stream.add(Kind::Dir, &path, Content::props(&[]));
             self.put(&path, dir());
         } else {
-            let lines = (0..5)
-                .map(|line| format!("line {line} of new {path}\n"))
-                .collect();
-            let node = Node {
-                kind: Kind::File,
-                lines,
-                ..dir()
-            };
-            self.stream.file(&path, node.text());
-            self.put(&path, node);
+            self.new_file(&path, 5);
         }
     }
 
@@ -445,6 +444,7 @@ impl Maker {
             if let Some(from) = from
                 && from.kind == Kind::File
                 && self.tree()[&to].lines != from.lines
+                && self.edited.insert(to.clone())
             {
                 let node = Node {
                     lines: from.lines,

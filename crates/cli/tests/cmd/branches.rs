@@ -1,11 +1,12 @@
 //! Whole histories of branches through `svnadmin dump` and `load`, as they are, renumbered, below a directory and in parts: both
-//! programs make the same repository of the same stream.
+//! programs make the same repository of the same stream, and each reads what the other has written, in every format.
 //!
 //! `BRANCHES_SEEDS=100..1000 cargo test -p cli --test cmd histories_of_branches` tries these seeds.
 
 use std::collections::BTreeSet;
 
 use testkit::history::Random;
+use testkit::normalize::sorted_lines;
 use testkit::{Repo, Side, Tool, branches, scratch};
 
 use crate::mergeinfo::lost_or_reversed;
@@ -36,6 +37,7 @@ fn round(seed: u64) {
     let history = branches::history(seed, 25 + random.below(30) as u64);
     let repo = Repo::create("1.14");
     repo.load(history.stream.bytes());
+    formats(seed, history.stream.bytes(), history.youngest);
     let values = split(&history.stream.bytes()).1.into_iter().collect();
     let first = 2 + random.below(10);
     let part = format!("{first}:{}", first + random.below(15));
@@ -110,6 +112,66 @@ fn compare(seed: u64, repo: &Repo, way: &Way, values: &BTreeSet<String>) {
             theirs == ours || is_left || lost_or_reversed(theirs, ours),
             "BRANCHES_SEEDS={seed}: {way:?}\ntheirs {theirs:?}\nours   {ours:?}\n{shown}"
         );
+    }
+}
+
+/// Each program writes a repository of some format, packs it or not, and both read both.
+fn formats(seed: u64, stream: Vec<u8>, youngest: u64) {
+    let version = ["1.14", "1.9", "1.8", "1.7", "1.5"][seed as usize % 5];
+    let mut written = Vec::new();
+    for writer in Side::BOTH {
+        let root = scratch();
+        let path = root.path().join("r");
+        let admin = |side: Side, args: &[&str]| side.tool("svnadmin").args(args).arg(&path);
+        admin(writer, &["create", "--compatible-version", version]).ok();
+        let format = path.join("db/format");
+        let text = std::fs::read_to_string(&format).expect("because it was just made");
+        let shard = 3 + seed % 5;
+        _ = std::fs::remove_file(&format);
+        std::fs::write(&format, text.replace("sharded 1000", &format!("sharded {shard}")))
+            .expect("because the repository is ours");
+        admin(writer, &["load", "-q", "--no-flush-to-disk"])
+            .stdin(stream.clone())
+            .ok();
+        if seed % 3 > 0 {
+            // By the other program, or by the same.
+            let packer = if seed % 3 == 1 { writer } else { other(writer) };
+            admin(packer, &["pack", "-q"]).ok();
+        }
+        let read = |side: Side| {
+            admin(side, &["verify", "-q"]).ok();
+            let mut read = admin(side, &["dump", "-q"]).ok().stdout;
+            for rev in [1, youngest / 2, youngest] {
+                let rev = rev.to_string();
+                for question in [
+                    &["changed", "--copy-info"][..],
+                    &["tree", "--show-ids"],
+                    &["diff"],
+                ] {
+                    let look = side.tool("svnlook").args(question).args(["-r", &rev]).arg(&path);
+                    let said = look.ok().out();
+                    read.extend(sorted_lines(&said).join("\n").bytes());
+                }
+            }
+            read
+        };
+        let [theirs, ours] = Side::BOTH.map(read);
+        let case = format!("BRANCHES_SEEDS={seed} {version} written by {writer:?}");
+        assert!(theirs == ours, "{case}\n{}", first_difference(&theirs, &ours));
+        written.push(theirs);
+    }
+    let (theirs, ours) = (&written[0], &written[1]);
+    assert!(
+        theirs == ours,
+        "BRANCHES_SEEDS={seed}\n{}",
+        first_difference(theirs, ours)
+    );
+}
+
+fn other(side: Side) -> Side {
+    match side {
+        Side::Theirs => Side::Ours,
+        Side::Ours => Side::Theirs,
     }
 }
 

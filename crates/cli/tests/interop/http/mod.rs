@@ -27,3 +27,4 @@ mod transports;
 mod turns;
 mod web;
 mod write;
+mod writers;

@@ -7,6 +7,7 @@
 use std::fs;
 use std::path::Path;
 
+use testkit::normalize::sorted_lines;
 use testkit::server::transport::Transport;
 use testkit::{Output, Repo, Side, Tool, branches, scratch};
 
@@ -182,7 +183,16 @@ fn with_git(peer: &Peer) -> String {
     let mut told = String::new();
     let url = peer.url();
     for args in [
-        &["svn", "clone", "-q", "-s", "--prefix=s/", &url, "g"][..],
+        &[
+            "svn",
+            "clone",
+            "-q",
+            "-s",
+            "--rewrite-root=http://h/r",
+            "--prefix=s/",
+            &url,
+            "g",
+        ][..],
         &[
             "log",
             "--all",
@@ -195,7 +205,9 @@ fn with_git(peer: &Peer) -> String {
     ] {
         let output = git(args);
         let (out, err) = (output.out(), output.err());
-        told += &format!("git {}: {} {out}{err}\n", args[0], output.code);
+        // Branches that one revision changes come in the order of a hash.
+        let lines = [sorted_lines(&out), sorted_lines(&err)].concat().join("\n");
+        told += &format!("git {}: {} {lines}\n", args[0], output.code);
     }
     fs::write(root.path().join("g/by-git"), "of git\n").expect("because the clone is there");
     for args in [
@@ -205,15 +217,12 @@ fn with_git(peer: &Peer) -> String {
         &["svn", "log", "--oneline", "--limit=3"],
     ] {
         let output = git(args);
-        told += &format!(
-            "git {}: {} {}{}\n",
-            args[0],
-            output.code,
-            output.out(),
-            output.err()
-        );
+        // What was committed just now has a name with its date in it.
+        told += &format!("git {}: {} {}\n", args[0], output.code, output.err());
     }
-    told = told.replace(&url, "URL");
+    told = told
+        .replace(&url, "URL")
+        .replace(&root.path().display().to_string(), "ROOT");
     told += &peer.dump();
     told
 }

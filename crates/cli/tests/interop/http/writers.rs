@@ -1,0 +1,208 @@
+//! Several writers of one transaction at the same time, each at nodes of its own, some with common parents: what is acknowledged is
+//! in the revision. Apache gets the same requests one after the other, because its own storage may refuse or lose some of those that
+//! come together; statuses and trees are equal.
+//!
+//! `WRITERS_SEEDS=100..2000 cargo test -p cli --test interop writers_of_one_transaction` tries these seeds and prints the longest
+//! time that a request took.
+
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use testkit::history::{Random, lines};
+
+use super::ask::Connection;
+use super::plain::ALICE;
+use super::served::{AGENT, LONGEST, Served, code, compare_trees, twins, verify};
+
+/// A request below the transaction's tree.
+struct Write {
+    method: &'static str,
+    path: String,
+    body: String,
+    /// What a COPY makes of `path` in revision 1.
+    to: Option<String>,
+}
+
+#[test]
+fn writers_of_one_transaction_lose_nothing() {
+    let twins = twins();
+    let mut seen = twins[0].youngest();
+    let mut slowest = Duration::ZERO;
+    let seeds = testkit::seeds("WRITERS_SEEDS", 0..25);
+    for seed in seeds {
+        let [theirs, ours] = &twins;
+        let lists = lists(seed);
+        let heard = in_turn(theirs, &lists);
+        let (said, took) = together(ours, &lists);
+        slowest = slowest.max(took);
+        assert_eq!(heard, said, "WRITERS_SEEDS={seed}");
+        seen = compare_trees(&twins, seen, &format!("WRITERS_SEEDS={seed}"));
+    }
+    assert!(slowest < LONGEST, "{slowest:?}");
+    if std::env::var_os("WRITERS_SEEDS").is_some() {
+        eprintln!("slowest request: {slowest:?}");
+    }
+    verify(&twins);
+}
+
+/// What each writer sends.
+fn lists(seed: u64) -> Vec<Vec<Write>> {
+    let mut random = Random::new(seed);
+    random.next();
+    let writers = 2 + random.below(2);
+    (0..writers)
+        .map(|writer| {
+            let mut made: Vec<String> = Vec::new();
+            let own = ["f", "a/g", "a/b/h"][writer];
+            (0..3 + random.below(8))
+                .map(|nth| write(&mut random, seed, writer, nth, own, &mut made))
+                .collect()
+        })
+        .collect()
+}
+
+fn write(
+    random: &mut Random,
+    seed: u64,
+    writer: usize,
+    nth: usize,
+    own: &str,
+    made: &mut Vec<String>,
+) -> Write {
+    let dirs: Vec<&String> = made.iter().filter(|path| path.ends_with('d')).collect();
+    let parent = match (random.below(4), dirs.is_empty()) {
+        (0, false) => format!("{}/", dirs[random.below(dirs.len())]),
+        (1, _) => "a/".to_owned(),
+        (2, _) => "a/b/".to_owned(),
+        _ => String::new(),
+    };
+    let old = match made.is_empty() || random.below(3) == 0 {
+        true => own.to_owned(),
+        false => made[random.below(made.len())].clone(),
+    };
+    let new = format!("{parent}s{seed}-{writer}-{nth}");
+    let write = |method, path: String, body: String, to| Write {
+        method,
+        path,
+        body,
+        to,
+    };
+    match random.below(10) {
+        0..=2 => {
+            made.push(new.clone());
+            // Some are longer than what one packet or one window of a delta holds.
+            let long = lines(seed, [1, 3, 40, 4_000][random.below(4)]);
+            write("PUT", new, long, None)
+        }
+        3 => write("PUT", old, format!("of seed {seed}, {writer}\n"), None),
+        4 | 5 => {
+            let new = format!("{new}d");
+            made.push(new.clone());
+            write("MKCOL", new, String::new(), None)
+        }
+        6 | 7 => {
+            let body = format!(
+                "<D:propertyupdate xmlns:D='DAV:' xmlns:C='http://subversion.tigris.org/xmlns/custom/'><D:set><D:prop>\
+                 <C:color>{seed} {nth}</C:color></D:prop></D:set></D:propertyupdate>"
+            );
+            write("PROPPATCH", old, body, None)
+        }
+        8 => {
+            let source = ["f", "a", "a/b", "a/g"][random.below(4)];
+            let new = format!(
+                "{new}{}",
+                if source.starts_with('a') && source != "a/g" {
+                    "d"
+                } else {
+                    ""
+                }
+            );
+            made.push(new.clone());
+            write("COPY", source.to_owned(), String::new(), Some(new))
+        }
+        _ => {
+            made.retain(|path| *path != old && !path.starts_with(&format!("{old}/")));
+            write("DELETE", old, String::new(), None)
+        }
+    }
+}
+
+/// Sends a request; returns its status and error.
+fn send(served: &Served, connection: &mut Connection, txn: &str, write: &Write) -> String {
+    let port = served.server.port();
+    let mut headers = vec![AGENT, ALICE];
+    let to = write
+        .to
+        .as_ref()
+        .map(|to| format!("http://127.0.0.1:{port}/r/!svn/txr/{txn}/{to}"));
+    if let Some(to) = &to {
+        headers.push(("Destination", to));
+    }
+    let path = match write.to {
+        Some(_) => format!("/r/!svn/rvr/1/{}", write.path),
+        None => format!("/r/!svn/txr/{txn}/{}", write.path),
+    };
+    let answer = connection.ask(write.method, &path, &headers, &write.body);
+    // A PUT that was refused while another text was written has made its file, with both servers.
+    if write.method == "PUT" && answer.status == 204 {
+        return format!("PUT {}: 201 ", write.path);
+    }
+    format!(
+        "{} {}: {} {}",
+        write.method,
+        write.path,
+        answer.status,
+        code(&answer)
+    )
+}
+
+/// Sends all lists over one connection.
+fn in_turn(served: &Served, lists: &[Vec<Write>]) -> Vec<Vec<String>> {
+    let txn = served.begin();
+    let mut connection = Connection::new(served.server.port());
+    let mut one = |list: &Vec<Write>| {
+        list.iter()
+            .map(|write| send(served, &mut connection, &txn, write))
+            .collect()
+    };
+    let said = lists.iter().map(&mut one).collect();
+    assert_eq!(served.merge(&txn).status, 200);
+    said
+}
+
+/// Sends each list over a connection of its own, all at the same time; returns also how long the slowest request took.
+fn together(served: &Served, lists: &[Vec<Write>]) -> (Vec<Vec<String>>, Duration) {
+    let txn = served.begin();
+    let start = Barrier::new(lists.len());
+    let one = |list: &Vec<Write>| {
+        let mut connection = Connection::new(served.server.port());
+        start.wait();
+        let mut slowest = Duration::ZERO;
+        let mut said = Vec::new();
+        for write in list {
+            let first = Instant::now();
+            loop {
+                let begun = Instant::now();
+                let heard = send(served, &mut connection, &txn, write);
+                slowest = slowest.max(begun.elapsed());
+                // One text is written at a time, with Apache as with ours: the others are refused, and sent again.
+                if heard.ends_with(" 500 160044") && first.elapsed() < LONGEST {
+                    thread::sleep(Duration::from_millis(1));
+                    continue;
+                }
+                said.push(heard);
+                break;
+            }
+        }
+        (said, slowest)
+    };
+    let all: Vec<(Vec<String>, Duration)> = thread::scope(|scope| {
+        let threads: Vec<_> = lists.iter().map(|list| scope.spawn(|| one(list))).collect();
+        let ended = threads.into_iter().map(|thread| thread.join());
+        ended.map(|said| said.expect("because it only asks")).collect()
+    });
+    assert_eq!(served.merge(&txn).status, 200);
+    let slowest = all.iter().map(|(_, took)| *took).max().unwrap_or_default();
+    (all.into_iter().map(|(said, _)| said).collect(), slowest)
+}
