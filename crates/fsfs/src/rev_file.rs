@@ -8,7 +8,6 @@
 //!
 //! Small files are read whole on opening, and the end of longer ones, where trailer or indexes are.
 
-use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -21,7 +20,7 @@ use crate::format::footer::{Footer, FooterError, MAX_FOOTER};
 use crate::format::l2p::{self, L2pHeader, L2pPage};
 use crate::format::manifest;
 use crate::format::p2l::{self, P2lEntry, P2lHeader};
-use crate::format::quoted;
+use crate::format::prefix_mismatch;
 use crate::format::rev_trailer::{self, RevTrailer, TrailerError};
 use crate::fs::Fs;
 use crate::open_file::{OpenFile, WHOLE_FILE};
@@ -487,30 +486,14 @@ fn in_file(e: impl Into<Error>, file: &OpenFile) -> Error {
     Error::new(e.code(), message)
 }
 
-/// The error of an index that begins with other bytes than `prefix`.
-fn prefix_mismatch(e: &Error, prefix: &[u8], bytes: &[u8]) -> Error {
-    let found = &bytes[..bytes.len().min(prefix.len())];
-    let found = found.split(|&byte| byte == 0).next().unwrap_or(found);
-    let message = format!(
-        "{}\n  expected: {}  found: {}",
-        e.message(),
-        quoted(prefix),
-        quoted(found)
-    );
-    Error::new(e.code(), message)
-}
-
 /// A footer that would begin before its file is an offset that no file has; the incumbent leaves finding that to the system.
 fn footer_error(e: FooterError, first_rev: Revnum, file: &OpenFile) -> Error {
     match e {
         FooterError::Length => {
-            let invalid = io::Error::from_raw_os_error(EINVAL);
+            let invalid = rustix::io::Errno::INVAL.into();
             Error::io("Can't set position pointer in file", file.path(), &invalid)
         }
         FooterError::Order | FooterError::Extra => in_file(e, file),
         e => e.of(first_rev, file.tail()),
     }
 }
-
-/// `errno`, the same on all systems: invalid argument.
-const EINVAL: i32 = 22;

@@ -232,23 +232,6 @@ impl Fs {
         Ok(Root::of_transaction(self, self.check_txn(txn)?, txn))
     }
 
-    /// Parses a transaction's name and makes sure that it exists.
-    pub(crate) fn check_txn(&self, name: &str) -> Result<TxnId> {
-        let txn = TxnId::parse(name.as_bytes())
-            .map_err(|e| Error::new(e.code(), format!("malformed txn id '{name}'")))?;
-        let path = self.layout().txn(name);
-        match self.disk().metadata(&path) {
-            Ok(meta) if meta.is_dir => Ok(txn),
-            Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
-                Err(Error::io("Can't check path", &path, &e))
-            }
-            _ => Err(Error::new(
-                Code::FS_NO_SUCH_TRANSACTION,
-                format!("No such transaction '{name}'"),
-            )),
-        }
-    }
-
     /// The node-revision that an ID names.
     pub(crate) fn noderev(&self, id: &NodeRevId) -> Result<Arc<NodeRev>> {
         match id.tail {

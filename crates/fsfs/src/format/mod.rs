@@ -40,6 +40,19 @@ pub(crate) fn quoted(bytes: &[u8]) -> String {
     text
 }
 
+/// The error of an index that begins with other bytes than `prefix`: `e` with both.
+pub(crate) fn prefix_mismatch(e: &base::Error, prefix: &[u8], bytes: &[u8]) -> base::Error {
+    let found = &bytes[..bytes.len().min(prefix.len())];
+    let found = found.split(|&byte| byte == 0).next().unwrap_or(found);
+    let message = format!(
+        "{}\n  expected: {}  found: {}",
+        e.message(),
+        quoted(prefix),
+        quoted(found)
+    );
+    base::Error::new(e.code(), message)
+}
+
 /// Declares a decoder's error enum: each variant with its Subversion number and text.
 macro_rules! decode_error {
     ($(#[$doc:meta])* $name:ident { $($variant:ident => $code:ident, $text:literal;)* }) => {

@@ -3,7 +3,9 @@
 //! Each open transaction is a directory below `db/transactions`. One may end at any moment, committed or aborted by another
 //! process: then it is simply not there.
 
-use base::{Error, Props, Result, hashdump};
+use std::io;
+
+use base::{Code, Error, Props, Result, hashdump};
 
 use crate::format::id::TxnId;
 use crate::fs::Fs;
@@ -39,6 +41,23 @@ impl Fs {
             return Ok(Props::clone(&props));
         }
         self.stored_txn_props(txn)
+    }
+
+    /// Parses a transaction's name and makes sure that it exists.
+    pub(crate) fn check_txn(&self, name: &str) -> Result<TxnId> {
+        let txn = TxnId::parse(name.as_bytes())
+            .map_err(|e| Error::new(e.code(), format!("malformed txn id '{name}'")))?;
+        let path = self.layout().txn(name);
+        match self.disk().metadata(&path) {
+            Ok(meta) if meta.is_dir => Ok(txn),
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+                Err(Error::io("Can't check path", &path, &e))
+            }
+            _ => Err(Error::new(
+                Code::FS_NO_SUCH_TRANSACTION,
+                format!("No such transaction '{name}'"),
+            )),
+        }
     }
 
     /// A transaction's own properties as its file has them.

@@ -34,7 +34,10 @@ struct Inner {
 /// How the calling thread waits for a hook's process: a function that runs the wait once. A server marks the thread as blocked
 /// meanwhile, because the hook may be a client of the same server.
 #[derive(Clone)]
-pub struct Waiting(Arc<dyn Fn(&mut dyn FnMut()) + Send + Sync>);
+pub struct Waiting(Arc<RunWithin>);
+
+/// Runs its argument once.
+type RunWithin = dyn Fn(&mut dyn FnMut()) + Send + Sync;
 
 impl Waiting {
     /// Waits within `around`, which must call its argument exactly once.
