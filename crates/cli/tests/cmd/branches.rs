@@ -133,7 +133,7 @@ fn formats(seed: u64, stream: Vec<u8>, youngest: u64) {
         admin(writer, &["load", "-q", "--no-flush-to-disk"])
             .stdin(stream.clone())
             .ok();
-        if seed % 3 > 0 {
+        if !seed.is_multiple_of(3) {
             // By the other program, or by the same.
             let packer = if seed % 3 == 1 { writer } else { other(writer) };
             admin(packer, &["pack", "-q"]).ok();
