@@ -207,7 +207,12 @@ fn with_git(peer: &Peer) -> String {
         let (out, err) = (output.out(), output.err());
         // Branches that one revision changes come in the order of a hash.
         let lines = [sorted_lines(&out), sorted_lines(&err)].concat().join("\n");
-        told += &format!("git {}: {} {lines}\n", args[0], output.code);
+        for line in lines.lines() {
+            // One of those that are missing, in the order of a hash.
+            told += line.split(" (eg ").next().unwrap_or_default();
+            told.push('\n');
+        }
+        told += &format!("git {}: {}\n", args[0], output.code);
     }
     fs::write(root.path().join("g/by-git"), "of git\n").expect("because the clone is there");
     for args in [
