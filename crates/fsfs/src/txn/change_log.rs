@@ -17,6 +17,8 @@ use crate::fs::Fs;
 pub(crate) struct ChangeLog {
     /// The entries that are not in the file.
     recent: Vec<RawChange>,
+    /// Bytes of their paths.
+    recent_bytes: usize,
     /// How many are.
     away: usize,
     runs: Vec<Run>,
@@ -38,6 +40,7 @@ impl ChangeLog {
     pub(super) fn new(most: usize) -> ChangeLog {
         ChangeLog {
             recent: Vec::new(),
+            recent_bytes: 0,
             away: 0,
             runs: Vec::new(),
             most: most.max(1),
@@ -50,14 +53,15 @@ impl ChangeLog {
         self.away + self.recent.len()
     }
 
-    /// Entries that are held in memory.
-    pub(super) fn most(&self) -> usize {
-        self.most
-    }
-
     /// Adds an entry.
     pub(super) fn push(&mut self, change: RawChange) {
+        self.recent_bytes += change.info.path.len();
         self.recent.push(change);
+    }
+
+    /// True if there is much that can go to the file.
+    pub(super) fn is_heavy(&self) -> bool {
+        self.recent.len() >= self.most || self.recent_bytes >= MOST_BYTES
     }
 
     /// The last entry, if it can still be changed.
@@ -99,7 +103,7 @@ impl ChangeLog {
 
     /// Moves the entries to the file, if there are many. What cannot be moved stays.
     pub(super) fn put_some_away(&mut self, fs: &Fs, dir: &Path) {
-        if self.recent.len() >= self.most {
+        if self.is_heavy() {
             _ = self.put_away(fs, dir);
         }
     }
@@ -127,6 +131,7 @@ impl ChangeLog {
         });
         self.away += self.recent.len();
         self.recent.clear();
+        self.recent_bytes = 0;
         Ok(())
     }
 
@@ -225,6 +230,9 @@ impl Reader {
         Ok(&self.buffer[self.position - length..self.position])
     }
 }
+
+/// Bytes of paths that are held in memory: those of deep directories are long.
+pub(super) const MOST_BYTES: usize = 64 << 20;
 
 /// A number and a length.
 const HEAD: usize = 16;

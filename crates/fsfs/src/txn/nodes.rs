@@ -13,6 +13,7 @@ use std::sync::Arc;
 use base::hashdump::{self, Terminator};
 use base::{NodeKind, Result};
 
+use super::change_log::MOST_BYTES;
 use super::children::Children;
 use super::scratch::Scratch;
 use super::state::{NodeKey, ROOT, TxnNode};
@@ -29,6 +30,8 @@ pub(crate) struct Nodes {
     /// How many may be before some are put away.
     limit: usize,
     most: usize,
+    /// Bytes of the paths that came into memory since some were put away.
+    new_bytes: usize,
     /// How often some have been.
     round: u32,
     scratch: Option<Scratch>,
@@ -77,6 +80,7 @@ impl Nodes {
             here: 1,
             limit: most,
             most,
+            new_bytes: 0,
             round: 0,
             scratch: None,
         }
@@ -93,6 +97,11 @@ impl Nodes {
             Some(Slot::Here(node)) => Some(node),
             Some(Slot::Away(_)) | None => None,
         }
+    }
+
+    /// True if there is much that can be put away.
+    pub(super) fn is_heavy(&self) -> bool {
+        self.slots.len() >= self.most || self.new_bytes >= MOST_BYTES
     }
 
     /// Looks at one.
@@ -118,6 +127,7 @@ impl Nodes {
         if let Slot::Away(place) = slot.get() {
             let scratch = self.scratch.as_ref();
             let node = read(scratch.expect("because what is away is in the file"), *place)?;
+            self.new_bytes += node.noderev.created_path.len();
             slot.insert(Slot::Here(node));
             self.here += 1;
         }
@@ -133,6 +143,7 @@ impl Nodes {
     /// Keeps a new one.
     pub(super) fn insert(&mut self, key: NodeKey, mut node: TxnNode) {
         node.used = self.round;
+        self.new_bytes += node.noderev.created_path.len();
         if !matches!(self.slots.insert(key, Slot::Here(node)), Some(Slot::Here(_))) {
             self.here += 1;
         }
@@ -184,9 +195,10 @@ impl Nodes {
 
     /// If there are more in memory than there should be, puts those away that were not used lately. What cannot be put away stays.
     pub(super) fn put_some_away(&mut self, fs: &Fs, dir: &Path) {
-        if self.here < self.limit {
+        if self.here < self.limit && self.new_bytes < MOST_BYTES {
             return;
         }
+        self.new_bytes = 0;
         let round = self.round;
         let is_idle = |key: &NodeKey, slot: &Slot| match slot {
             Slot::Here(node) if *key != ROOT => match &node.children {
@@ -329,7 +341,7 @@ fn decode(text: &[u8], is_laid: bool) -> Result<Option<TxnNode>> {
 }
 
 /// Node-revisions that are put away with one call of the system.
-const AT_ONCE: usize = 1024;
+const AT_ONCE: usize = 128;
 
 /// A byte of flags and three lengths.
 const HEAD: usize = 1 + 3 * 8;

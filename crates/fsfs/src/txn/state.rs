@@ -151,7 +151,7 @@ impl State {
 
     /// Moves what a large transaction need not have in memory to files of its directory.
     pub(super) fn put_some_away(&mut self, fs: &Fs) {
-        if self.nodes.len().max(self.changes.len()) >= self.changes.most() {
+        if self.nodes.is_heavy() || self.changes.is_heavy() {
             let dir = fs.layout().txn(&self.name);
             self.nodes.put_some_away(fs, &dir);
             self.changes.put_some_away(fs, &dir);
