@@ -97,7 +97,7 @@ const FILE_STATES: [&str; 4] = [
 ];
 
 /// Differences that stay: the beginning of the command, and the path (`*` at its end stands for anything).
-const KNOWN: [(&str, &str); 9] = [
+const KNOWN: [(&str, &str); 14] = [
     // It asks for nothing in the revisions.
     ("svnadmin info", "db/revs*"),
     // Transactions are not copied.
@@ -111,6 +111,13 @@ const KNOWN: [(&str, &str); 9] = [
     ("svnadmin setuuid", "db/current"),
     ("svnadmin rmlocks", "db/current"),
     ("svnadmin rmtxns", "db/current"),
+    // `freeze` accepts a database that it may not write; numbers of SQLite's; theirs warns of a load that shares nothing.
+    ("svnadmin freeze", "db/rep-cache.db"),
+    ("svnadmin hotcopy", "db/rep-cache.db"),
+    ("svnadmin load", "db/rep-cache.db"),
+    // The node is not read.
+    ("svnadmin lock", "db/revs/0/1"),
+    ("svnadmin rmtxns", "db/transactions/4-4.txn/node.0.0"),
     // Theirs gives the directory of a lock the permissions of `db`, and cannot write to it then.
     ("svnadmin lock", "db"),
 ];
