@@ -412,8 +412,13 @@ impl Fs {
                 Err(ChangesError::End) => Ok(None),
                 Err(e) => Err(e.into()),
             };
-            file.bytes()
-                .parse_at(start, file.items_end(rev)?, CHANGES_READ, MAX_CHANGES, parse)
+            file.bytes().parse_at(
+                start,
+                file.items_end(rev)?,
+                CHANGES_READ,
+                changes::MAX_LENGTH,
+                parse,
+            )
         })
     }
 }
@@ -423,6 +428,3 @@ const NODEREV_READ: usize = 1 << 10;
 
 /// Bytes of the first read for a changed-path list.
 const CHANGES_READ: usize = 4 << 10;
-
-/// A longer changed-path list is taken for damage.
-const MAX_CHANGES: usize = 1 << 30;

@@ -86,8 +86,8 @@ pub(crate) struct RawChange {
 
 /// Reads a list: up to its empty line, or (a transaction's log) to the end of the input.
 pub(crate) fn parse(text: &[u8], ends_with_input: bool) -> Result<Vec<RawChange>, ChangesError> {
-    // A real entry takes at least 30 bytes.
-    let mut list = Vec::with_capacity(text.len() / 64);
+    // A real entry takes at least 30 bytes, and a gigabyte if the directories are deep.
+    let mut list = Vec::with_capacity((text.len() / 64).min(1 << 16));
     parse_each(text, ends_with_input, parse_line, |(id, is_reset), change| {
         list.push(RawChange {
             id,
@@ -124,6 +124,9 @@ pub(crate) fn parse_normal(text: &[u8]) -> Result<ChangeList, ChangesError> {
         false => Ok(normalize(parse(text, false)?).iter().collect()),
     }
 }
+
+/// The longest list of changed paths, bytes: no longer one is written, and it is taken for damage.
+pub(crate) const MAX_LENGTH: usize = 1 << 30;
 
 /// The most memory that a thread keeps to make lists in, bytes.
 const KEPT_BUFFER: usize = 64 << 10;

@@ -118,13 +118,21 @@ impl TreeWriter<'_> {
         Ok(written)
     }
 
-    /// Writes the list of changed paths, a piece at a time.
+    /// Writes the list of changed paths, a piece at a time. A list that readers would refuse is refused here.
     fn write_changes(&mut self, log: &FoldedLog<'_>) -> Result<u64> {
         let mut piece = Vec::new();
+        let mut total = 0;
         self.proto.start_item();
         log.each(&mut |change| {
             changes::encode_entry(&mut piece, change);
             if piece.len() >= WINDOW_SIZE {
+                total += piece.len();
+                if total + WINDOW_SIZE > changes::MAX_LENGTH {
+                    return Err(Error::new(
+                        Code::FS_GENERAL,
+                        "The paths that one revision changes take more than 1 GiB",
+                    ));
+                }
                 self.proto.append(&piece)?;
                 piece.clear();
             }
