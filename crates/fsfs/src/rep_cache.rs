@@ -93,6 +93,20 @@ impl RepCache {
         })
     }
 
+    /// Keeps other writers away until the database is closed.
+    ///
+    /// # Errors
+    /// `SQLITE_READONLY` if the file may not be written: others could go on. `SQLITE_ERROR` and its kin.
+    pub(crate) fn hold(&self) -> Result<()> {
+        if self.connection.is_readonly("main").map_err(sqlite)? {
+            return Err(Error::new(
+                Code::SQLITE_READONLY,
+                "sqlite[S8]: attempt to write a readonly database",
+            ));
+        }
+        self.connection.execute_batch("BEGIN IMMEDIATE").map_err(sqlite)
+    }
+
     /// Opens the database for writing; makes it if there is none.
     ///
     /// # Errors

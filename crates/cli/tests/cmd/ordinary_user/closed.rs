@@ -97,7 +97,7 @@ const FILE_STATES: [&str; 4] = [
 ];
 
 /// Differences that stay: the beginning of the command, and the path (`*` at its end stands for anything).
-const KNOWN: [(&str, &str); 14] = [
+const KNOWN: [(&str, &str); 13] = [
     // It asks for nothing in the revisions.
     ("svnadmin info", "db/revs*"),
     // Transactions are not copied.
@@ -111,8 +111,7 @@ const KNOWN: [(&str, &str); 14] = [
     ("svnadmin setuuid", "db/current"),
     ("svnadmin rmlocks", "db/current"),
     ("svnadmin rmtxns", "db/current"),
-    // `freeze` accepts a database that it may not write; numbers of SQLite's; theirs warns of a load that shares nothing.
-    ("svnadmin freeze", "db/rep-cache.db"),
+    // Numbers of SQLite's; theirs warns of a load that shares nothing.
     ("svnadmin hotcopy", "db/rep-cache.db"),
     ("svnadmin load", "db/rep-cache.db"),
     // The node is not read.
