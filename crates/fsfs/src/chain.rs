@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use base::Revnum;
+use base::{FsPath, Revnum};
 
 use crate::format::id::NodeRevId;
 use crate::format::noderev::NodeRev;
@@ -129,6 +129,15 @@ impl Chain {
     }
 }
 
+/// The first `length` bytes of a path, which end before a slash.
+pub(crate) fn prefix(path: &FsPath, length: usize) -> FsPath {
+    match length {
+        0 => FsPath::root(),
+        _ if length == path.as_str().len() => path.clone(),
+        _ => FsPath::parse(&path.as_str()[..length]).expect("because a path cut before a slash is canonical"),
+    }
+}
+
 /// The number of bytes at the beginning of both texts that are the same.
 fn shared_length(a: &str, b: &str) -> usize {
     let (a, b) = (a.as_bytes(), b.as_bytes());
@@ -142,7 +151,6 @@ fn shared_length(a: &str, b: &str) -> usize {
 mod tests {
     use super::*;
     use crate::format::id::{IdPart, Tail};
-    use base::Revnum;
 
     fn link(path: &str) -> Link {
         Link {

@@ -83,7 +83,7 @@ impl Repository {
     /// True if `path` looks like the top directory of a repository: with a file `format` and a directory `db`. What
     /// is in them, [`Repository::open`] finds out.
     pub fn is_repository(path: &Path) -> bool {
-        path.join(FORMAT).is_file() && path.join("db").is_dir()
+        Self::check_repository(path).unwrap_or(false)
     }
 
     /// As [`Repository::is_repository`].
@@ -96,7 +96,8 @@ impl Repository {
             Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
                 Err(Error::io("Can't open file", &format, &e))
             }
-            _ => Ok(Self::is_repository(path)),
+            Ok(meta) if meta.is_file() => Ok(path.join("db").is_dir()),
+            _ => Ok(false),
         }
     }
 

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 
 use super::{Root, Tree};
 use crate::cache::Key;
-use crate::chain::{Chain, Link, youngest};
+use crate::chain::{Chain, Link, prefix, youngest};
 use crate::format::noderev::NodeRev;
 
 /// What a path leads to.
@@ -138,14 +138,6 @@ impl Root {
             at += 1 + name.len();
         }
         Ok(())
-    }
-}
-
-/// The first `length` bytes of a path, which end before a slash.
-fn prefix(path: &FsPath, length: usize) -> FsPath {
-    match length {
-        0 => FsPath::root(),
-        _ => FsPath::parse(&path.as_str()[..length]).expect("because a path cut before a slash is canonical"),
     }
 }
 

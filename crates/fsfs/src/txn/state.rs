@@ -351,12 +351,3 @@ pub(crate) fn spelled_copyroot(noderev: &NodeRev) -> CopyRoot {
         },
     }
 }
-
-/// The first `length` bytes of a path, which end before a slash.
-pub(super) fn prefix(path: &FsPath, length: usize) -> FsPath {
-    match length {
-        0 => FsPath::root(),
-        _ if length == path.as_str().len() => path.clone(),
-        _ => FsPath::parse(&path.as_str()[..length]).expect("because a path cut before a slash is canonical"),
-    }
-}

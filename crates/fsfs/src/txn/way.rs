@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use base::{FsPath, NodeKind, Result};
 
-use super::state::{NodeKey, ROOT, State, TxnNode, prefix};
-use crate::chain::Link;
+use super::state::{NodeKey, ROOT, State, TxnNode};
+use crate::chain::{Link, prefix};
 use crate::format::noderev::NodeRev;
 use crate::fs::Fs;
 use crate::root::Found;
