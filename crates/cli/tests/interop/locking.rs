@@ -42,6 +42,23 @@ fn taken_stolen_broken() {
     });
 }
 
+/// Two reasons to refuse a commit: the first one that the incumbent finds is told.
+#[test]
+fn out_of_date_and_locked() {
+    Twins::greek().same(|c| {
+        c.lines(
+            r"
+            cp -r wc other; svn lock -q wc/iota wc/A/mu wc/A/B/lambda wc/A/D/gamma
+            for f in iota A/mu A/B/lambda A/D/gamma; do echo 1 >> wc/$f; done; svn commit -q --no-unlock -m 'Kept' wc
+            echo 2 >> other/iota; bob commit -m 'Text' other/iota
+            bob propset -q p v other/A/mu; bob commit -m 'Property' other/A/mu
+            echo 2 >> other/A/B/lambda; bob propset -q p v other/A/B/lambda; bob commit -m 'Both' other/A/B/lambda
+            bob rm -q other/A/D/gamma; bob commit -m 'Deleted' other/A/D/gamma
+            ",
+        );
+    });
+}
+
 #[test]
 fn commits_with_locks() {
     Twins::greek().same(|c| {

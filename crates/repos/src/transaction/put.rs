@@ -3,7 +3,7 @@
 //! Nothing here grows with the text. A text that is given up leaves the file as it was.
 
 use base::checksum::Md5;
-use base::{Code, Error, FsPath, NodeKind, Result, Revnum};
+use base::{Code, Error, FsPath, NodeKind, Result};
 use delta::editor::TextChunk;
 use delta::svndiff::Decoder;
 use fsfs::TextWriter;
@@ -16,8 +16,6 @@ use crate::commit::rules::check_name;
 pub struct Put<'a> {
     /// The file; it is made if there is none.
     pub path: &'a FsPath,
-    /// The revision of it that the client has.
-    pub based_on: Option<Revnum>,
     /// What the client believes that the file holds.
     pub base_md5: Option<Md5>,
     /// What it must hold in the end.
@@ -38,14 +36,14 @@ pub struct Putting {
 
 impl Transaction {
     /// Begins to put a text. Until the result is finished or dropped, another text and the commit are refused; every other step may
-    /// be taken, so that a client that stops in the middle of a text holds nothing else up.
+    /// be taken, so that a client that stops in the middle of a text holds nothing else up. Whether the client has the newest file,
+    /// [`check_base`](Self::check_base) says.
     ///
     /// # Errors
-    /// `RA_OUT_OF_DATE`, `FS_NO_SUCH_REVISION`, `FS_NOT_FOUND`, `FS_NOT_DIRECTORY`, `FS_NOT_FILE`, `CHECKSUM_MISMATCH`;
+    /// `FS_NOT_FOUND`, `FS_NOT_DIRECTORY`, `FS_NOT_FILE`, `CHECKSUM_MISMATCH`;
     /// `FS_REP_BEING_WRITTEN` while another text is being put; those of locks.
     pub fn put(&mut self, put: &Put<'_>) -> Result<Putting> {
         let path = put.path;
-        self.check_base(path, put.based_on)?;
         let is_new = self.kind(path)? == NodeKind::None;
         if is_new {
             check_name(path.as_str())?;

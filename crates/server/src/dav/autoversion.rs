@@ -67,7 +67,6 @@ pub(super) fn make_empty(visit: &mut Visit<'_>, path: &FsPath) -> Outcome {
     let made = visit.step_in(&name, |_, in_use| {
         let put = Put {
             path,
-            based_on: None,
             base_md5: None,
             result_md5: None,
             is_delta: false,

@@ -42,11 +42,12 @@ pub(super) fn proppatch(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
                     if !is_there && based_on.is_none() {
                         return Err(Fault::html(StatusCode::NOT_FOUND));
                     }
+                    // What is out of date is so before it is locked, as with the incumbent.
+                    transaction.check_base(&path, based_on).map_err(refused)?;
                     if is_there {
                         visit.check_conditions(&path)?;
                         visit.check_locked(&path, &transaction.ended_lock_tokens())?;
                     }
-                    transaction.check_base(&path, based_on).map_err(refused)?;
                     let foreign = Foreign::of(visit);
                     Ok(node_props(transaction, &path, &changes, foreign))
                 })?,

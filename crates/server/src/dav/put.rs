@@ -25,24 +25,19 @@ pub(super) fn put(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     }
     let (mut putting, pinned) = visit.step(|visit, in_use| {
         let transaction = &mut *in_use.transaction;
-        if transaction.kind(&path)? == NodeKind::Dir {
-            // Where the client has a file, its directory is newer.
-            let based_on = visit.version_name();
-            transaction.check_base(&path, based_on).map_err(refused)?;
+        let kind = transaction.kind(&path)?;
+        // What is out of date is so before it is locked, a directory, or no name: as with the incumbent.
+        transaction
+            .check_base(&path, visit.version_name())
+            .map_err(refused)?;
+        if kind == NodeKind::Dir {
             return Err(Fault::html(StatusCode::CONFLICT));
         }
-        if let Err(fault) = check_utf8(&path) {
-            // What the client has and the transaction has not is not found first.
-            transaction
-                .check_base(&path, visit.version_name())
-                .map_err(refused)?;
-            return Err(fault);
-        }
+        check_utf8(&path)?;
         visit.check_conditions(&path)?;
         visit.check_locked(&path, &transaction.ended_lock_tokens())?;
         let put = Put {
             path: &path,
-            based_on: visit.version_name(),
             base_md5: digest(visit, "x-svn-base-fulltext-md5")?,
             result_md5: digest(visit, "x-svn-result-fulltext-md5")?,
             is_delta: visit.request.header("content-type") == Some(SVNDIFF_TYPE),
