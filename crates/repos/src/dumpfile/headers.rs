@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use base::checksum::{Md5, Sha1};
-use base::{NodeKind, Revnum};
+use base::{NodeKind, Result, Revnum};
+
+use crate::dumpfile::parse;
 
 /// The headers of one record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,12 +21,22 @@ pub enum Record {
 /// The headers of a revision record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RevisionHeaders {
-    /// The number that the revision had where it was dumped.
-    pub rev: Revnum,
+    /// The number that the revision had where it was dumped, as written.
+    pub(super) number: Vec<u8>,
     /// Bytes of the property section; `None` if there is none.
     pub prop_length: Option<u64>,
     /// Bytes of all content.
     pub content_length: Option<u64>,
+}
+
+impl RevisionHeaders {
+    /// The number that the revision had where it was dumped.
+    ///
+    /// # Errors
+    /// `INCORRECT_PARAMS` if the header does not begin with a number. The records before this one are complete all the same.
+    pub fn rev(&self) -> Result<Revnum> {
+        parse::revision(&self.number)
+    }
 }
 
 /// What happened to a node.

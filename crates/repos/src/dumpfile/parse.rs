@@ -43,7 +43,7 @@ pub(super) struct Raw {
     /// As it is written.
     pub version: Option<Vec<u8>>,
     pub uuid: Option<String>,
-    pub revision: Option<Revnum>,
+    pub revision: Option<Vec<u8>>,
     pub has_path: bool,
     copyfrom_rev: Option<i64>,
     copyfrom_path: Option<String>,
@@ -56,7 +56,7 @@ impl Raw {
         match header {
             name::VERSION => self.version = Some(value.to_vec()),
             name::UUID => self.uuid = Some(shown(value)),
-            name::REVISION => self.revision = Some(revision(value)?),
+            name::REVISION => self.revision = Some(value.to_vec()),
             name::PATH => {
                 self.has_path = true;
                 node.path = shown(value).into();
@@ -145,7 +145,7 @@ fn leading_number(value: &[u8]) -> Option<i64> {
 }
 
 /// The number of a revision. The incumbent takes what is no number for 0; here that is an error.
-fn revision(value: &[u8]) -> Result<Revnum> {
+pub(super) fn revision(value: &[u8]) -> Result<Revnum> {
     let number = leading_number(value).and_then(|number| u64::try_from(number).ok());
     number.map(Revnum).ok_or_else(|| not_a_number(value))
 }

@@ -222,10 +222,10 @@ impl<R: BufRead> Reader<R> {
     /// Makes a record of its headers and prepares for its content. `None`: it was only for the reader.
     fn begin(&mut self, raw: Raw) -> Result<Option<Record>> {
         let node = raw.node;
-        if let Some(rev) = raw.revision {
+        if let Some(number) = raw.revision {
             self.expect_content(&node, Owner::Revision)?;
             return Ok(Some(Record::Revision(RevisionHeaders {
-                rev,
+                number,
                 prop_length: node.prop_length,
                 content_length: node.content_length,
             })));

@@ -260,7 +260,7 @@ impl Loader<'_> {
         headers: &RevisionHeaders,
         reader: &mut Reader<R>,
     ) -> Result<()> {
-        let original = headers.rev;
+        let original = headers.rev()?;
         if !is_wanted(self.options.range, original) {
             self.tell(Event::Skipped { original })?;
             self.open = Some(Open::Skipped(original));

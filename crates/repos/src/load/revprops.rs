@@ -30,7 +30,7 @@ pub fn revprops(
             continue;
         };
         set(repository, open.take(), options, observer)?;
-        let original = headers.rev;
+        let original = headers.rev()?;
         if !is_wanted(options.range, original) {
             observer.event(Event::Skipped { original })?;
             continue;

@@ -109,6 +109,26 @@ fn mergeinfo_that_the_incumbent_cannot_take() {
 }
 
 #[test]
+fn a_revision_without_a_number_leaves_those_before_it() -> Result<()> {
+    let scratch = testkit::scratch();
+    let path = scratch.path().join("r");
+    repos::create(&path, &CreateOptions::default(), Date(0))?;
+    let stream = [
+        HEAD,
+        &revision(1),
+        &directory("a", None),
+        "Revision-number: x\n\n",
+    ]
+    .concat();
+    let error =
+        load(&path, stream.into_bytes(), &load::Options::default()).expect_err("because x is no number");
+    assert_eq!(error.code(), base::Code::INCORRECT_PARAMS);
+    let repository = Repository::open(&path, &Cache::new(8 << 20))?;
+    assert_eq!(repository.youngest()?, Revnum(1));
+    Ok(())
+}
+
+#[test]
 fn mergeinfo_moves_with_its_directory() {
     let below = load::Options {
         parent_dir: base::RelPath::canonicalize("p1").expect("because it is plain"),
