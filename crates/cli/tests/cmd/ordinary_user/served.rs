@@ -173,7 +173,7 @@ fn start(side: Side, is_http: bool, root: &Path, own: &Path) -> (Running, u16) {
 }
 
 /// The answers to all requests, and the files that are there afterwards.
-fn answers(side: Side, is_http: bool, template: &Path, change: &str) -> String {
+fn answers(side: Side, is_http: bool, template: &Path, change: &str, requests: &[&str]) -> String {
     let folder = scratch();
     let root = folder.path();
     sh(&format!(
@@ -188,7 +188,7 @@ fn answers(side: Side, is_http: bool, template: &Path, change: &str) -> String {
     let scheme = if is_http { "http" } else { "svn" };
     let url = format!("{scheme}://127.0.0.1:{port}/repo");
     let mut text = String::new();
-    for request in REQUESTS {
+    for request in requests {
         let words: Vec<String> = request
             .split(' ')
             .map(|word| match word.strip_prefix('U') {
@@ -236,7 +236,7 @@ fn shown(request: &str, output: &Output) -> String {
     )
 }
 
-fn compare(is_http: bool) {
+fn compare(is_http: bool, states: &[(&str, &str)], requests: &[&str]) {
     if !can_run() {
         return;
     }
@@ -245,11 +245,11 @@ fn compare(is_http: bool) {
     template(folder.path());
     let template = folder.path().join("template");
     let mut differences = String::new();
-    for (name, change) in STATES {
+    for (name, change) in states {
         let [theirs, ours] = std::thread::scope(|scope| {
             let sides = Side::BOTH.map(|side| {
                 let template = &template;
-                scope.spawn(move || answers(side, is_http, template, change))
+                scope.spawn(move || answers(side, is_http, template, change, requests))
             });
             sides.map(|side| side.join().expect("because it says what failed"))
         });
@@ -271,12 +271,19 @@ fn compare(is_http: bool) {
 
 #[test]
 fn svnserve_as_an_ordinary_user() {
-    compare(false);
+    compare(false, &STATES, &REQUESTS);
 }
 
 #[test]
 fn a_server_over_http_as_an_ordinary_user() {
-    compare(true);
+    compare(true, &STATES, &REQUESTS);
+}
+
+/// Reading over HTTP asks for locks beside what it wants. Of writing, theirs tells that the path exists already (E160020).
+#[test]
+fn locks_that_cannot_be_read() {
+    let reading = REQUESTS.split_at(4).0;
+    compare(true, &[("locks", "mkdir -p db/locks; chmod 0 db/locks")], reading);
 }
 
 /// What an ordinary user may not do at the start: the same errors, and no server.

@@ -40,7 +40,7 @@ pub(super) fn propfind(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     let mut values = Values::new(visit);
     if question.asks_for(Live::LockDiscovery) {
         takes_time()?;
-        values.find_locks(&subject, depth)?;
+        values.find_locks(&subject, depth);
         if let Some(lock) = subject.node().and_then(|node| values.lock_on(node)) {
             reply.header("x-svn-lock-owner", &lock.owner);
             reply.header("x-svn-creation-date", &lock.created.to_string());

@@ -14,6 +14,7 @@ use super::subject::{Kind, Subject};
 use crate::dav::fault::Fault;
 use crate::dav::get::media;
 use crate::dav::visit::Visit;
+use crate::log::OneLine;
 use crate::service::now;
 
 /// A live property's value.
@@ -61,11 +62,19 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Reads the locks that answers will show.
-    pub(super) fn find_locks(&mut self, subject: &Subject, depth: Depth) -> Result<(), Fault> {
+    /// Reads the locks that answers show. Locks that cannot be read are logged and not shown, as Apache does: clients ask for
+    /// them beside what they want.
+    pub(super) fn find_locks(&mut self, subject: &Subject, depth: Depth) {
         let Some(node) = subject.node() else {
-            return Ok(());
+            return;
         };
+        if let Err(error) = self.read_locks(node, depth) {
+            let id = &self.visit.request.id;
+            tracing::error!(request = %id, "{}", OneLine(&error));
+        }
+    }
+
+    fn read_locks(&mut self, node: &Node, depth: Depth) -> Result<(), base::Error> {
         let repository = self.visit.repository();
         if depth == Depth::Immediates && node.is_dir() {
             let locks = repository.locks(node.path(), depth, &*self.visit.readable())?;
