@@ -4,9 +4,9 @@
 
 use base::Revnum;
 
-use crate::conf::FsConf;
 use crate::format::lock_digest::LockDigest;
 use crate::format::revprops_pack::{RevpropsManifest, RevpropsPack};
+use crate::store::conf::FsConf;
 
 /// A pack file of revision properties, and a manifest.
 pub fn revprops_pack(data: &[u8]) {

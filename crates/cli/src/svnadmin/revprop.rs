@@ -133,7 +133,7 @@ impl Place {
                 props_rules::validate(name, value)?;
                 let mut txn = repository.fs().open_txn(txn)?;
                 txn.set_prop(name, value)?;
-                txn.lay_down()
+                txn.write_to_disk()
             }
             None => {
                 let rev = single(out, self.range)?;

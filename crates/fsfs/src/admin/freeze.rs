@@ -2,8 +2,8 @@
 
 use base::Result;
 
-use crate::fs::Fs;
-use crate::rep_cache::RepCache;
+use crate::store::rep_cache::RepCache;
+use crate::tree::Fs;
 
 impl Fs {
     /// Runs `f` while nobody can change the filesystem: commits, revision properties, user locks and packing wait, and so do those

@@ -5,12 +5,12 @@
 use base::checksum::{FnvStream, Md5};
 use base::{Code, Error, Result, Revnum};
 
-use crate::disk::create_unique;
 use crate::format::footer::{Footer, MAX_FOOTER};
 use crate::format::l2p;
 use crate::format::p2l::{ItemKind, P2lEntry, P2lWriter};
-use crate::fs::Fs;
-use crate::open_file::OpenFile;
+use crate::store::disk::create_unique;
+use crate::store::open_file::OpenFile;
+use crate::tree::Fs;
 
 /// What a range of bytes of a revision or pack file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

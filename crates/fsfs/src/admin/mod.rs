@@ -1,8 +1,9 @@
 //! What an administrator asks of a filesystem: is it whole, how large is a revision, pack it, copy it, upgrade it.
 
+mod commit;
+pub(crate) mod create;
 mod freeze;
 pub mod hotcopy;
-pub(crate) mod identity;
 pub mod indexes;
 pub mod pack;
 mod pipeline;
@@ -12,3 +13,5 @@ mod rev_size;
 pub mod stats;
 pub mod upgrade;
 pub mod verify;
+
+pub use create::{CreateOptions, create};

@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 use base::{Cancel, Code, Error, FsPath, NodeKind, Result, ResultExt as _, Revnum};
 
-use crate::cache::Cache;
-use crate::disk::{Disk, RealDisk, is_forbidden, is_missing, read_replaced, write_atomic};
 use crate::format::number::push_base36;
-use crate::fs::Fs;
-use crate::node::Node;
-use crate::rep_cache::RepCache;
-use crate::strays;
+use crate::store::cache::Cache;
+use crate::store::disk::{Disk, RealDisk, is_forbidden, is_missing, read_replaced, write_atomic};
+use crate::store::rep_cache::RepCache;
+use crate::tree::Fs;
+use crate::tree::node::Node;
+use crate::txn::strays;
 
 /// Finds the youngest revision of the filesystem in REPOS/db and writes `current` anew; returns it. `current` may be damaged or
 /// missing.
@@ -127,7 +127,7 @@ fn find_youngest(fs: &Fs, cancel: &Cancel) -> Result<Revnum> {
 
 /// What a crash between the two files of a revision leaves is no revision.
 fn check_revprops(fs: &Fs, youngest: Revnum) -> Result<()> {
-    fs.youngest_is(youngest);
+    fs.assume_youngest(youngest);
     let path = fs.layout().revprops(youngest);
     match fs.disk().metadata(&path) {
         Ok(meta) if meta.is_dir => {
@@ -158,7 +158,7 @@ struct Counters {
 impl Counters {
     fn next(fs: &Fs, youngest: Revnum, cancel: &Cancel) -> Result<Counters> {
         let mut highest = Counters { node: 0, copy: 0 };
-        fs.youngest_is(youngest);
+        fs.assume_youngest(youngest);
         for rev in 0..=youngest.0 {
             cancel.check()?;
             let root = fs.root(Revnum(rev))?.node(&FsPath::root());

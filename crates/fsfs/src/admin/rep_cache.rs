@@ -12,10 +12,10 @@ use base::{Cancel, Code, Error, FsPath, NodeKind, Result, Revnum};
 
 use super::pipeline::{cores, ordered};
 use crate::format::rep_line::{Rep, RepPlace, RepSize};
-use crate::fs::Fs;
-use crate::node::Node;
-use crate::rep::TextReader;
-use crate::rep_cache::RepCacheRow;
+use crate::store::rep_cache::RepCacheRow;
+use crate::tree::Fs;
+use crate::tree::node::Node;
+use crate::tree::rep::TextReader;
 
 /// Enters the contents that the revisions `start` to `end` stored. `progress` is told each revision once its rows are in.
 ///

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use base::hashdump::{self, Terminator};
 use base::{Result, Revnum};
 
-use crate::fs::Fs;
-use crate::rev_file::RevFile;
+use crate::store::rev_file::RevFile;
+use crate::tree::Fs;
 
 impl Fs {
     /// Bytes that the revision takes on disk: its data (without indexes, with padding that counts as its) and its property

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use base::{Error, Result};
 
 use super::pack::{pack_revprops, remove_unpacked_revprops};
-use crate::cache::Cache;
-use crate::create::EXPLAINED_CONF;
-use crate::disk::{Disk, RealDisk, is_missing, write_atomic};
+use crate::admin::create::EXPLAINED_CONF;
 use crate::format::fs_format::FsFormat;
-use crate::fs::Fs;
-use crate::guard::WriteLock;
-use crate::revprops_write::write_new;
+use crate::store::cache::Cache;
+use crate::store::disk::{Disk, RealDisk, is_missing, write_atomic};
+use crate::store::guard::WriteLock;
+use crate::tree::Fs;
+use crate::txn::revprops_write::write_new;
 
 /// What an upgrade did, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

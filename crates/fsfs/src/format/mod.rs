@@ -10,10 +10,10 @@
 pub(crate) mod change_list;
 pub(crate) mod changes;
 pub(crate) mod dir;
-pub mod doors;
 pub(crate) mod fold;
 pub(crate) mod footer;
 pub(crate) mod fs_format;
+pub mod fuzz_api;
 pub(crate) mod id;
 pub(crate) mod l2p;
 pub(crate) mod lock_digest;

@@ -1,7 +1,7 @@
 //! Beginning a transaction, and opening one that is on disk.
 //!
 //! A new transaction has its directory, its root and its prototype revision from the start, so whatever happens to this process,
-//! `lstxns` lists it and `rmtxns` removes it. The rest of its files is written by `lay_down`, if somebody else is to read them.
+//! `lstxns` lists it and `rmtxns` removes it. The rest of its files is written by `write_to_disk`, if somebody else is to read them.
 //!
 //! The directory gets its name when the root is in it: one without a root is listed by the incumbent's tools, and cannot be
 //! removed by them. (In formats 1 and 2 the name is taken by making the directory, so that moment stays.)
@@ -16,17 +16,18 @@ use parking_lot::RwLock;
 
 use super::children::Children;
 use super::edit::{Life, MOST_IN_MEMORY, Txn, TxnOptions};
+use super::open_tree::weak_tree;
 use super::proto_rev::ProtoRev;
 use super::state::{Laid, NodeKey, State, TxnNode, spelled_copyroot};
-use crate::disk::write_atomic;
 use crate::format::changes;
 use crate::format::dir;
 use crate::format::id::{IdPart, NodeRevId, Tail, TxnId};
 use crate::format::noderev::NodeRev;
 use crate::format::number::{parse_base36, push_base36};
 use crate::format::rep_line::RepPlace;
-use crate::fs::Fs;
-use crate::rep::write::Sharing;
+use crate::store::disk::write_atomic;
+use crate::tree::Fs;
+use crate::txn::rep_write::Sharing;
 
 /// Users' locks are enforced.
 pub(super) const CHECK_LOCKS: &str = "svn:check-locks";
@@ -84,7 +85,7 @@ impl Fs {
                 state.lay_root(self, &self.layout().txn(name))?;
             }
             let proto = ProtoRev::create(self, id)?;
-            self.live_txn(state, proto, false)
+            self.edited_txn(state, proto, false)
         };
         begin().inspect_err(|_| {
             // It never began. What cannot be removed now can be later, by its name.
@@ -188,10 +189,10 @@ impl Fs {
         ))
     }
 
-    fn live_txn(&self, state: State, proto: ProtoRev, reads_disk: bool) -> Result<Txn> {
+    fn edited_txn(&self, state: State, proto: ProtoRev, reads_disk: bool) -> Result<Txn> {
         let (id, name) = (state.id, state.name.clone());
         let state = Arc::new(RwLock::new(state));
-        if !self.live_txns().add(id, &state) {
+        if !self.open_txns().add(id, weak_tree(&state)) {
             return Err(Error::new(
                 Code::FS_TRANSACTION_NOT_DEAD,
                 format!("Transaction '{name}' is being edited already"),
@@ -214,7 +215,7 @@ impl Fs {
     pub(super) fn sharing(&self, txn: TxnId, reads_disk: bool) -> Sharing {
         let sharing = Sharing::new(self, txn, reads_disk);
         match self.unshared_rows() {
-            Some(rows) => sharing.with_unshared(rows, self.youngest_seen()),
+            Some(rows) => sharing.with_unshared(rows, self.last_youngest()),
             None => sharing,
         }
     }
@@ -244,7 +245,7 @@ impl Fs {
             props: true,
         };
         let proto = ProtoRev::open(self, id)?;
-        self.live_txn(state, proto, true)
+        self.edited_txn(state, proto, true)
     }
 
     fn read_txn_file(&self, txn: &str, file: &str) -> Result<Vec<u8>> {

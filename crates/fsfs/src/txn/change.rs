@@ -13,8 +13,8 @@ use crate::format::changes::{ChangeKind, ChangedPath, RawChange};
 use crate::format::id::NodeRevId;
 use crate::format::noderev::NodeRev;
 use crate::format::rep_line::Rep;
-use crate::fs::Fs;
-use crate::node::Node;
+use crate::tree::Fs;
+use crate::tree::node::Node;
 
 /// What a change was about, for the log.
 #[derive(Clone, Copy, Default)]
@@ -28,7 +28,7 @@ impl State {
     /// Adds an empty node.
     pub(crate) fn add(&mut self, fs: &Fs, path: &FsPath, kind: NodeKind) -> Result<()> {
         check_name(path)?;
-        if self.way(fs, path)?.is_some() {
+        if self.find_for_change(fs, path)?.is_some() {
             return Err(self.already_exists(fs, path));
         }
         let parent = self.own_parents(fs, path)?;
@@ -61,7 +61,7 @@ impl State {
 
     /// Refuses a path that a node cannot be added at: something is there, or no directory is above it.
     pub(crate) fn check_free(&mut self, fs: &Fs, path: &FsPath) -> Result<()> {
-        match self.way(fs, path)? {
+        match self.find_for_change(fs, path)? {
             Some(_) => Err(self.already_exists(fs, path)),
             None => Ok(()),
         }
@@ -69,7 +69,7 @@ impl State {
 
     /// Deletes a node and all below it.
     pub(crate) fn delete(&mut self, fs: &Fs, path: &FsPath) -> Result<()> {
-        let node = self.way_to_node(fs, path)?;
+        let node = self.find_existing_for_change(fs, path)?;
         if path.is_root() {
             return Err(Error::new(
                 Code::FS_ROOT_DIR,
@@ -95,7 +95,7 @@ impl State {
     /// Copies a committed node.
     pub(crate) fn copy(&mut self, fs: &Fs, from: &Node, rev: Revnum, path: &FsPath) -> Result<()> {
         check_name(path)?;
-        let old = self.way(fs, path)?;
+        let old = self.find_for_change(fs, path)?;
         if old.as_ref().is_some_and(|node| node.id == *from.id()) {
             return Ok(());
         }
@@ -141,7 +141,7 @@ impl State {
 
     /// Puts a committed node-revision at a path as it is.
     pub(crate) fn link(&mut self, fs: &Fs, from: &Node, path: &FsPath) -> Result<()> {
-        let old = self.way(fs, path)?;
+        let old = self.find_for_change(fs, path)?;
         if path.is_root() {
             return Err(Error::new(
                 Code::FS_ROOT_DIR,
@@ -180,7 +180,7 @@ impl State {
         name: &str,
         value: Option<&[u8]>,
     ) -> Result<()> {
-        let node = self.way_to_node(fs, path)?;
+        let node = self.find_existing_for_change(fs, path)?;
         let key = self.own_node(fs, path, &node)?;
         let mut list = self.take_props(fs, key)?;
         let is_mergeinfo = name == props::MERGEINFO;
@@ -225,7 +225,7 @@ impl State {
 
     /// Makes a file ready for a new text, whole or as a difference; returns its key.
     pub(crate) fn file_to_write(&mut self, fs: &Fs, path: &FsPath, is_delta: bool) -> Result<NodeKey> {
-        let node = self.way_to_node(fs, path)?;
+        let node = self.find_existing_for_change(fs, path)?;
         if node.kind != NodeKind::File {
             // The old text is the base of a difference.
             let verb = if is_delta { "get" } else { "set" };

@@ -8,9 +8,9 @@ use std::path::Path;
 
 use base::Result;
 
-use super::scratch::Scratch;
+use super::spill::SpillFile;
 use crate::format::changes::{self, RawChange};
-use crate::fs::Fs;
+use crate::tree::Fs;
 
 /// The log.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(crate) struct ChangeLog {
     runs: Vec<Run>,
     /// Entries that are held in memory, before a run of them goes to the file.
     most: usize,
-    scratch: Option<Scratch>,
+    scratch: Option<SpillFile>,
 }
 
 /// A run of entries in the file.
@@ -122,7 +122,7 @@ impl ChangeLog {
         }
         let scratch = match &mut self.scratch {
             Some(scratch) => scratch,
-            none => none.insert(Scratch::create(fs, &dir.join("scratch.changes"))?),
+            none => none.insert(SpillFile::create(fs, &dir.join("scratch.changes"))?),
         };
         self.runs.push(Run {
             offset: scratch.append(&text)?,
@@ -199,7 +199,7 @@ impl Reader {
         }
     }
 
-    fn next(&mut self, scratch: &Scratch) -> Result<Option<Entry>> {
+    fn next(&mut self, scratch: &SpillFile) -> Result<Option<Entry>> {
         if self.at == self.end && self.position == self.buffer.len() {
             return Ok(None);
         }
@@ -214,7 +214,7 @@ impl Reader {
     }
 
     /// The next `length` bytes.
-    fn take(&mut self, scratch: &Scratch, length: usize) -> Result<&[u8]> {
+    fn take(&mut self, scratch: &SpillFile, length: usize) -> Result<&[u8]> {
         if self.buffer.len() - self.position < length {
             self.buffer.drain(..self.position);
             self.position = 0;

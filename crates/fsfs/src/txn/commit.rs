@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use base::hashdump::{self, Terminator};
-use base::{Cancel, Code, Date, Error, FsPath, NodeKind, Props, Result, Revnum, props};
+use base::{Code, Date, Error, FsPath, NodeKind, Props, Result, Revnum, props};
 
 use super::begin::{CHECK_LOCKS, CHECK_OOD, CLIENT_DATE};
 use super::edit::{Committed, Life, Txn};
@@ -24,14 +24,13 @@ use super::merged_log::FoldedLog;
 use super::proto_rev::ProtoWriter;
 use super::state::{ROOT, State};
 use super::tree::{Counters, TreeWriter, Written};
-use crate::admin::{pack, verify};
-use crate::disk::{Create, read_replaced, write_atomic};
 use crate::format::changes::{ChangeKind, RawChange};
 use crate::format::number::{parse_base36, push_base36};
-use crate::fs::Fs;
-use crate::guard::WriteLock;
-use crate::rep_cache::RepCacheRow;
-use crate::strays;
+use crate::store::disk::{Create, read_replaced, write_atomic};
+use crate::store::guard::WriteLock;
+use crate::store::rep_cache::RepCacheRow;
+use crate::tree::Fs;
+use crate::txn::strays;
 
 /// A revision that is written, in its transaction's prototype file.
 pub(crate) struct Prepared {
@@ -62,12 +61,15 @@ pub(crate) enum When<'a> {
     Later(&'a str),
 }
 
+/// Checks a revision whose files are written and which is not current yet; an error makes the commit fail.
+pub(crate) type Verify<'a> = &'a dyn Fn(&Fs, Revnum) -> Result<()>;
+
 impl Txn {
-    /// Merges with what was committed meanwhile and makes it the next revision.
+    /// Merges with what was committed since the transaction began, and makes it the next revision if `verify` accepts it.
     ///
     /// # Errors
-    /// `FS_CONFLICT` with the path; those of locks; the system's. The transaction is then still there.
-    pub fn commit(&mut self, now: &dyn Fn() -> Date) -> Result<Committed> {
+    /// As [`Txn::commit`].
+    pub(crate) fn commit_if(&mut self, now: &dyn Fn() -> Date, verify: Verify<'_>) -> Result<Committed> {
         self.check_open()?;
         let fs = self.fs.clone();
         let alone = Committing::begin(&fs);
@@ -95,24 +97,14 @@ impl Txn {
                 self.prepare(When::Now)?
             }
         };
-        let mut finished = self.finalise(&lock, prepared, now, When::Now)?;
+        let mut finished = self.publish(&lock, prepared, now, When::Now, verify)?;
         drop(lock);
         let set_aside = std::mem::take(&mut finished.set_aside);
         let (rev, rows) = finished.feed(&fs);
         // 14. A crash before or during this: later commits share less.
-        let mut failed = fs.add_to_rep_cache(&rows).err();
-        // 15.
-        if fs.conf().pack_after_commit
-            && let Err(e) = pack::run(&fs, &mut |_| {}, &Cancel::new())
-        {
-            failed = Some(match failed {
-                Some(first) => first.compose(e),
-                None => e,
-            });
-        }
         Ok(Committed {
             rev,
-            post_commit_error: failed,
+            post_commit_error: fs.add_to_rep_cache(&rows).err(),
             set_aside,
         })
     }
@@ -161,12 +153,13 @@ impl Txn {
     }
 
     /// The other steps up to 13. (Taking the lock has been step 1: it has read `format`, `min-unpacked-rev` and `current`.)
-    pub(crate) fn finalise(
+    pub(crate) fn publish(
         &mut self,
         lock: &WriteLock,
         prepared: Prepared,
         now: &dyn Fn() -> Date,
         when: When<'_>,
+        verify: Verify<'_>,
     ) -> Result<Finished> {
         let fs = self.fs.clone();
         let Prepared {
@@ -179,7 +172,7 @@ impl Txn {
         let state = state_lock.read_recursive();
         let previous = match when {
             When::Now => lock.youngest(),
-            When::Later(_) => fs.youngest_seen(),
+            When::Later(_) => fs.last_youngest(),
         };
         if rev != previous.next() {
             return Err(Error::new(Code::FS_TXN_OUT_OF_DATE, "Transaction out of date"));
@@ -196,7 +189,10 @@ impl Txn {
         make_shard(&fs, rev, when == When::Now)?;
         // 9 to 11.
         let list = revprops(&state, now);
-        if let Err(e) = self.write_files(proto, rev, previous, &list, when == When::Now) {
+        if let Err(e) = self
+            .name_files(proto, rev, previous, &list, when == When::Now)
+            .and_then(|()| verify(&fs, rev))
+        {
             if when == When::Now && self.life == Life::Broken {
                 // Under the lock, and nothing was in the way: these are ours. Those that stay have their marker.
                 _ = fs.disk().remove_file(&fs.layout().revprops(rev));
@@ -229,8 +225,8 @@ impl Txn {
         })
     }
 
-    /// Steps 9 to 11: gives the revision file its name, and writes the properties.
-    fn write_files(
+    /// Steps 9 and 10: gives the revision file its name, and writes the properties.
+    fn name_files(
         &mut self,
         proto: ProtoWriter,
         rev: Revnum,
@@ -252,12 +248,7 @@ impl Txn {
         }
         self.life = Life::Broken;
         // 10. A crash leaves a file that the next commit moves away.
-        write_revprops(fs, rev, list, sync)?;
-        // 11.
-        match fs.conf().verify_before_commit {
-            true => verify_revision(fs, rev),
-            false => Ok(()),
-        }
+        write_revprops(fs, rev, list, sync)
     }
 
     /// Enforces users' locks on everything that was changed.
@@ -447,24 +438,5 @@ fn write_revprops(fs: &Fs, rev: Revnum, list: &Props, sync: bool) -> Result<()> 
         // Subversion leaves this one to the file system, and most make a new file's name durable with the file.
         Some(dir) if sync => sync_dir(fs, dir),
         _ => Ok(()),
-    }
-}
-
-/// Verifies a revision that is not current yet.
-fn verify_revision(fs: &Fs, rev: Revnum) -> Result<()> {
-    struct First(Option<Error>);
-    impl verify::Observer for First {
-        fn progress(&mut self, _: verify::Progress) {}
-        fn failed(&mut self, _: Option<Revnum>, error: &Error) -> std::ops::ControlFlow<()> {
-            self.0.get_or_insert_with(|| error.clone());
-            std::ops::ControlFlow::Break(())
-        }
-        fn warn(&mut self, _: Revnum, _: &verify::Warning) {}
-    }
-    let mut first = First(None);
-    verify::run(&fs.ahead(rev), &verify::Options::range(rev, rev), &mut first)?;
-    match first.0 {
-        Some(e) => Err(e),
-        None => Ok(()),
     }
 }

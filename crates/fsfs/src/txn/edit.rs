@@ -1,7 +1,7 @@
 //! An open transaction: the front door to its tree, its properties and its end.
 //!
 //! Editing happens in memory (`state`, `change`), and texts go to the prototype revision as they come (`text`). Readers of
-//! this process see every change at once ([`Txn::root`]); other processes see what [`Txn::lay_down`] has written. A
+//! this process see every change at once ([`Txn::root`]); other processes see what [`Txn::write_to_disk`] has written. A
 //! transaction that is dropped without being committed or aborted is laid down, as if it had been left open.
 
 use std::path::PathBuf;
@@ -15,13 +15,13 @@ use super::begin::CLIENT_DATE;
 use super::proto_rev::ProtoRev;
 use super::state::State;
 use super::text::{TextWriter, source_of};
-use crate::cache::Instance;
 use crate::format::id::TxnId;
 use crate::format::noderev::NodeRev;
-use crate::fs::Fs;
-use crate::rep::TextReader;
-use crate::rep::write::{RepWriter, Sharing, Which, delta_base};
-use crate::root::Root;
+use crate::store::cache::Instance;
+use crate::tree::Fs;
+use crate::tree::rep::TextReader;
+use crate::tree::root::Root;
+use crate::txn::rep_write::{RepWriter, Sharing, Which, delta_base};
 
 /// How a new transaction treats the changes that it is given.
 #[derive(Clone, Copy, Debug)]
@@ -58,10 +58,10 @@ pub struct LockAccess {
 }
 
 /// An open transaction that this process edits. State is kept in memory and laid down in `db/transactions` by
-/// [`Txn::lay_down`], so that other processes (hooks, `svnlook -t`) see it; the text goes to the prototype revision
+/// [`Txn::write_to_disk`], so that other processes (hooks, `svnlook -t`) see it; the text goes to the prototype revision
 /// file at once.
 pub struct Txn {
-    pub(super) fs: Fs,
+    pub(crate) fs: Fs,
     pub(super) id: TxnId,
     pub(super) name: String,
     /// Shared with whoever reads the transaction in this process.
@@ -256,7 +256,7 @@ impl Txn {
             )?)),
             false => None,
         };
-        let base = delta_base(&self.fs, &noderev, Which::Text, self.fs.youngest_seen())?;
+        let base = delta_base(&self.fs, &noderev, Which::Text, self.fs.last_youngest())?;
         Ok(TextWriter {
             rep: RepWriter::begin(&self.fs, &self.proto, base)?,
             proto: self.proto.clone(),
@@ -274,11 +274,11 @@ impl Txn {
     ///
     /// # Errors
     /// The system's.
-    pub fn lay_down(&mut self) -> Result<()> {
+    pub fn write_to_disk(&mut self) -> Result<()> {
         self.check_open()?;
-        self.state.write().lay_down(&self.fs)?;
-        self.proto.lay_down()?;
-        self.sharing.lay_down()
+        self.state.write().write_to_disk(&self.fs)?;
+        self.proto.write_to_disk()?;
+        self.sharing.write_to_disk()
     }
 
     /// Removes the transaction.
@@ -326,9 +326,9 @@ impl Drop for Txn {
     fn drop(&mut self) {
         if self.life == Life::Open {
             // Left open: others find what can be written of it.
-            _ = self.lay_down();
+            _ = self.write_to_disk();
         }
-        self.fs.live_txns().remove(self.id);
+        self.fs.open_txns().remove(self.id);
     }
 }
 

@@ -8,7 +8,7 @@ use std::io;
 use base::{Code, Error, Props, Result, hashdump};
 
 use crate::format::id::TxnId;
-use crate::fs::Fs;
+use crate::tree::Fs;
 
 impl Fs {
     /// Names of the open transactions, oldest base first.
@@ -37,8 +37,8 @@ impl Fs {
     /// # Errors
     /// `FS_MALFORMED_TXN_ID`, `FS_NO_SUCH_TRANSACTION`, `MALFORMED_FILE`, the system's.
     pub fn txn_props(&self, txn: &str) -> Result<Props> {
-        if let Some(props) = self.live_txn_props(self.check_txn(txn)?) {
-            return Ok(Props::clone(&props));
+        if let Some(tree) = self.open_txns().tree(self.check_txn(txn)?) {
+            return Ok(Props::clone(&tree.txn_props()));
         }
         self.stored_txn_props(txn)
     }

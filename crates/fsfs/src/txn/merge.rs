@@ -9,13 +9,13 @@ use std::sync::Arc;
 use base::{Code, Error, NodeKind, Props, Result, Revnum};
 
 use super::state::{NodeKey, ROOT, State};
-use crate::chain::Chain;
 use crate::format::dir::{self, DirEntry};
 use crate::format::id::NodeRevId;
 use crate::format::noderev::NodeRev;
 use crate::format::rep_line::RepPlace;
-use crate::fs::Fs;
-use crate::node::Node;
+use crate::store::path_chain::PathChain;
+use crate::tree::Fs;
+use crate::tree::node::Node;
 
 /// What a merge does to the transaction's directories.
 #[derive(Default)]
@@ -58,7 +58,7 @@ impl State {
     /// `FS_CONFLICT` with the path, of several the one that the incumbent meets first; those of reading the revisions.
     pub(super) fn merge(&mut self, fs: &Fs, to: Revnum) -> Result<()> {
         // Directories on it may be replaced.
-        *self.chain.get_mut() = Chain::default();
+        *self.chain.get_mut() = PathChain::default();
         let mut plan = Plan::default();
         let (ancestor, source) = (fs.root_noderev(self.base())?, fs.root_noderev(to)?);
         let mut path = String::new();
@@ -202,7 +202,7 @@ fn same_props(fs: &Fs, a: &Arc<NodeRev>, b: &Arc<NodeRev>) -> Result<bool> {
 
 fn props_of(fs: &Fs, node: &Arc<NodeRev>) -> Result<Arc<Props>> {
     // The root is only for messages: a committed node-revision is read from where it says.
-    let root = crate::root::Root::of_revision(fs, node.id.rev().unwrap_or_default());
+    let root = crate::tree::root::Root::of_revision(fs, node.id.rev().unwrap_or_default());
     Node::new(root, node.created_path.clone(), node.clone()).props()
 }
 

@@ -15,11 +15,11 @@ use base::{NodeKind, Result};
 
 use super::change_log::MOST_BYTES;
 use super::children::Children;
-use super::scratch::Scratch;
+use super::spill::SpillFile;
 use super::state::{NodeKey, ROOT, TxnNode};
 use crate::format::dir;
 use crate::format::noderev::NodeRev;
-use crate::fs::Fs;
+use crate::tree::Fs;
 
 /// The node-revisions.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(crate) struct Nodes {
     new_bytes: usize,
     /// How often some have been.
     round: u32,
-    scratch: Option<Scratch>,
+    scratch: Option<SpillFile>,
 }
 
 /// Where a node-revision is.
@@ -239,7 +239,7 @@ impl Nodes {
         }
         let scratch = match &mut self.scratch {
             Some(scratch) => scratch,
-            none => none.insert(Scratch::create(fs, &dir.join("scratch.nodes"))?),
+            none => none.insert(SpillFile::create(fs, &dir.join("scratch.nodes"))?),
         };
         let start = scratch.append(&text)?;
         for (key, mut place) in places {
@@ -304,7 +304,7 @@ fn encode(node: &TxnNode, out: &mut Vec<u8>) {
     }
 }
 
-fn read(scratch: &Scratch, place: Place) -> Result<TxnNode> {
+fn read(scratch: &SpillFile, place: Place) -> Result<TxnNode> {
     let text = scratch.read(place.offset, place.length as usize)?;
     let node = decode(&text, place.is_laid)?;
     node.ok_or_else(|| scratch.is_damaged())

@@ -3,13 +3,12 @@
 //! [`ProtoRev`] belongs to the transaction and knows which items the file holds. To write, one takes a [`ProtoWriter`]: it
 //! holds the file's lock (`<txn>.rev-lock`), and dropping it without [`ProtoWriter::keep`] takes everything back that was
 //! written through it. The bytes of a text go to the file at once, the index stays in memory until
-//! [`ProtoRev::lay_down`], which other processes need to read the transaction, or until the end of the revision is
+//! [`ProtoRev::write_to_disk`], which other processes need to read the transaction, or until the end of the revision is
 //! written.
 //!
 //! An item is addressed by number with logical addressing and by offset with physical addressing; callers get the right one
 //! of both from [`ProtoWriter::next_item`] before, and [`ProtoWriter::append_item`] after writing.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
@@ -17,12 +16,13 @@ use base::{Code, Error, Result};
 use parking_lot::Mutex;
 
 pub(crate) use super::proto_writer::ProtoWriter;
-use crate::disk::{Create, DiskWriter, is_missing};
 use crate::format::id::TxnId;
 use crate::format::p2l::P2lEntry;
 use crate::format::proto_index;
-use crate::fs::Fs;
-use crate::guard::FileLock;
+use crate::store::disk::{Create, DiskWriter};
+use crate::store::guard::FileLock;
+use crate::tree::Fs;
+use crate::tree::open_txns::{OpenProtoRev, PROTO_L2P, read_proto_index};
 
 /// The proto-revision file of a transaction and its index. Cheap to clone: all clones are the same.
 #[derive(Clone)]
@@ -55,9 +55,6 @@ pub(super) struct State {
     pub(super) lock: Option<FileLock>,
 }
 
-/// Proto-revisions that this process has in memory: their index files need not be on disk.
-pub(crate) type LiveProtoRevs = Mutex<HashMap<TxnId, Weak<Inner>>>;
-
 impl ProtoRev {
     /// Makes the empty files of a new transaction (its directory exists already). One that nobody else can write to gets no
     /// file to lock, which is one file less for each revision of a group.
@@ -70,7 +67,7 @@ impl ProtoRev {
             let created = fs.disk().write(&path, Create::New);
             created.map_err(|e| Error::io("Can't create file", &path, &e))
         };
-        if !fs.is_private() {
+        if !fs.is_group_view() {
             make(layout.proto_rev_lock(txn))?;
         }
         let file = Some(make(layout.proto_rev(txn))?);
@@ -106,8 +103,8 @@ impl ProtoRev {
             lock: None,
         };
         if fs.format().logical {
-            state.items = proto_index::parse_p2l(&read_index(fs, txn, P2L)?)?;
-            state.next_item = proto_index::parse_next_item(&read_index(fs, txn, NEXT_ITEM)?)?;
+            state.items = proto_index::parse_p2l(&read_proto_index(fs, txn, P2L)?)?;
+            state.next_item = proto_index::parse_next_item(&read_proto_index(fs, txn, NEXT_ITEM)?)?;
             let most = (state.items.len() as u64).saturating_mul(MAX_GAP) + MAX_UNUSED;
             let items = state.items.iter().map(|entry| entry.item);
             if items.chain([state.next_item]).any(|item| item > most) {
@@ -126,8 +123,8 @@ impl ProtoRev {
             path: fs.layout().proto_rev(txn),
             state: Mutex::new(state),
         });
-        let mut live = fs.0.live_proto_revs.lock();
-        live.insert(txn, Arc::downgrade(&inner));
+        let weak: Weak<Inner> = Arc::downgrade(&inner);
+        fs.open_txns().add_proto_rev(txn, weak);
         ProtoRev(inner)
     }
 
@@ -183,7 +180,7 @@ impl ProtoRev {
         let Inner { fs, path, .. } = &*self.0;
         let lock = match held {
             Some(lock) => Some(lock),
-            None if fs.is_private() => None,
+            None if fs.is_group_view() => None,
             None => {
                 let path = fs.layout().proto_rev_lock(self.0.txn);
                 Some(FileLock::take(fs, &path, false)?.ok_or_else(busy)?)
@@ -230,7 +227,7 @@ impl ProtoRev {
     pub(crate) fn hold(&self, hold: bool) -> Result<()> {
         let Inner { fs, txn, state, .. } = &*self.0;
         let mut state = state.lock();
-        if hold && !state.is_held && !state.is_writing && !fs.is_private() {
+        if hold && !state.is_held && !state.is_writing && !fs.is_group_view() {
             let path = fs.layout().proto_rev_lock(*txn);
             state.lock = Some(FileLock::take(fs, &path, false)?.ok_or_else(|| self.busy())?);
         }
@@ -254,7 +251,7 @@ impl ProtoRev {
     ///
     /// # Errors
     /// The system's.
-    pub(crate) fn lay_down(&self) -> Result<()> {
+    pub(crate) fn write_to_disk(&self) -> Result<()> {
         let Inner { fs, txn, state, .. } = &*self.0;
         let mut state = state.lock();
         let now = (state.items.len(), state.next_item);
@@ -269,7 +266,7 @@ impl ProtoRev {
         let directory = fs.layout().txn(&txn.to_string());
         let next = state.next_item.to_string().into_bytes();
         for (name, how, bytes) in [
-            (L2P, Create::Append, l2p),
+            (PROTO_L2P, Create::Append, l2p),
             (P2L, Create::Append, p2l),
             (NEXT_ITEM, Create::Replace, next),
         ] {
@@ -284,36 +281,15 @@ impl ProtoRev {
     }
 }
 
-impl Fs {
-    /// Where an item of a transaction's proto-revision starts, bytes.
-    ///
-    /// # Errors
-    /// `FS_CORRUPT` if there is no such item; the system's.
-    pub(crate) fn proto_rev_offset(&self, txn: TxnId, item: u64) -> Result<u64> {
-        if !self.format().logical {
-            return Ok(item);
-        }
-        let live = self.0.live_proto_revs.lock().get(&txn).and_then(Weak::upgrade);
-        let offset = match live {
-            Some(proto) => find(&proto.state.lock().items, item),
-            None => proto_index::find_l2p(&read_index(self, txn, L2P)?, item),
-        };
-        offset.ok_or_else(|| {
-            Error::new(
-                Code::FS_CORRUPT,
-                format!("Item {item} of transaction '{txn}' does not exist"),
-            )
-        })
+impl OpenProtoRev for Inner {
+    fn item_offset(&self, item: u64) -> Option<u64> {
+        find(&self.state.lock().items, item)
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        let mut live = self.fs.0.live_proto_revs.lock();
-        // Whoever opened the transaction again since then is in the place.
-        if live.get(&self.txn).is_some_and(|proto| proto.strong_count() == 0) {
-            live.remove(&self.txn);
-        }
+        self.fs.open_txns().remove_unused_proto_rev(self.txn);
     }
 }
 
@@ -325,23 +301,10 @@ fn find(items: &[P2lEntry], item: u64) -> Option<u64> {
     found.map(|entry| entry.offset)
 }
 
-/// Reads an index file; one that was never needed is empty.
-fn read_index(fs: &Fs, txn: TxnId, name: &str) -> Result<Vec<u8>> {
-    let path = fs.layout().txn(&txn.to_string()).join(name);
-    match fs.disk().read_small(&path) {
-        Ok(bytes) => Ok(bytes),
-        Err(e) => match Error::io("Can't open file", &path, &e) {
-            e if is_missing(&e) => Ok(Vec::new()),
-            e => Err(e),
-        },
-    }
-}
-
 /// Numbers that a transaction may have taken for each that it used, and besides: more are damage, and the index of the
 /// revision has room for every number.
 const MAX_GAP: u64 = 16;
 const MAX_UNUSED: u64 = 1 << 20;
 
-const L2P: &str = "index.l2p";
 const P2L: &str = "index.p2l";
 const NEXT_ITEM: &str = "itemidx";

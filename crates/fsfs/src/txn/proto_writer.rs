@@ -6,12 +6,12 @@ use base::checksum::{FnvStream, Md5};
 use base::{Error, Result, Revnum};
 
 use super::proto_rev::{ProtoRev, State};
-use crate::disk::{self, Disk, DiskWriter};
 use crate::format::footer::Footer;
 use crate::format::p2l::{ItemKind, P2lEntry};
 use crate::format::rev_trailer::RevTrailer;
 use crate::format::{l2p, p2l};
-use crate::guard::FileLock;
+use crate::store::disk::{self, Disk, DiskWriter};
+use crate::store::guard::FileLock;
 
 /// The right to write to a proto-revision file. Dropping it takes back what was written through it.
 pub(crate) struct ProtoWriter {

@@ -11,8 +11,8 @@ use base::{Error, Result};
 
 use super::begin::NEW;
 use super::proto_rev::ProtoRev;
-use crate::disk::remove_file_in;
-use crate::fs::Fs;
+use crate::store::disk::remove_file_in;
+use crate::tree::Fs;
 
 impl Fs {
     /// Removes a transaction and everything in it.
@@ -21,7 +21,7 @@ impl Fs {
     /// `FS_NO_SUCH_TRANSACTION`; the system's.
     pub fn purge_txn(&self, name: &str) -> Result<()> {
         let id = self.check_txn(name)?;
-        self.live_txns().remove(id);
+        self.open_txns().remove(id);
         ProtoRev::remove(self, id)?;
         self.remove_txn_dir(name)?;
         // What is left of others is in nobody's way.

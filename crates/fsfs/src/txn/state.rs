@@ -3,7 +3,7 @@
 //! A transaction starts as a copy of its base's root node-revision. What is changed gets a node-revision of its own, and so
 //! does every directory on the way to it ("bubble up"); everything else stays a reference to the base. [`State`] holds just
 //! those node-revisions, the directories and property lists that were changed, the counters that new IDs come from, and the
-//! log of changes. It knows no file: `lay_down` writes it in the incumbent's forms, `open` reads it back, `commit` turns it
+//! log of changes. It knows no file: `write_to_disk` writes it in the incumbent's forms, `open` reads it back, `commit` turns it
 //! into a revision.
 //!
 //! A changed directory is its committed list with an overlay of changes, so adding one file to a directory of ten thousand
@@ -18,16 +18,15 @@ use parking_lot::Mutex;
 use super::change_log::ChangeLog;
 use super::children::Children;
 use super::nodes::{NodeRef, Nodes};
-use crate::chain::Chain;
 use crate::format::dir;
 use crate::format::id::{IdPart, NodeRevId, Tail, TxnId};
 use crate::format::noderev::{CopyRoot, NodeRev};
 use crate::format::rep_line::Rep;
-use crate::fs::Fs;
-use crate::root::Root;
+use crate::store::path_chain::PathChain;
+use crate::tree::Fs;
+use crate::tree::root::Root;
 
-/// What tells the node-revisions of one transaction apart: node-id and copy-id.
-pub(crate) type NodeKey = (IdPart, IdPart);
+pub(crate) use crate::tree::open_txns::NodeKey;
 
 /// The root directory's.
 pub(crate) const ROOT: NodeKey = (IdPart::ROOT, IdPart::ROOT);
@@ -50,7 +49,7 @@ pub(crate) struct State {
     /// The answers of the last look-ups of copies' destinations: the node-id there.
     copyroots: HashMap<(Revnum, FsPath), IdPart>,
     /// The directories that led to the path that was looked up last.
-    pub(super) chain: Mutex<Chain>,
+    pub(super) chain: Mutex<PathChain>,
     /// How much of all this is on disk.
     pub(crate) laid: Laid,
 }
@@ -305,7 +304,7 @@ impl State {
         IdPart::temporary(self.next_copy - 1)
     }
 
-    /// Adds to the number of nodes with mergeinfo, of the directories above the path to which [`State::way`] has just walked, and of `node`
+    /// Adds to the number of nodes with mergeinfo, of the directories above the path to which [`State::find_for_change`] has just walked, and of `node`
     /// at that path. All are the transaction's own.
     pub(crate) fn add_mergeinfo(&mut self, node: Option<NodeKey>, added: u64, removed: u64) -> Result<()> {
         if added == removed {

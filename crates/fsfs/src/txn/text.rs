@@ -12,8 +12,8 @@ use super::edit::Txn;
 use super::proto_rev::ProtoRev;
 use super::state::NodeKey;
 use crate::format::rep_line::Uniquifier;
-use crate::rep::write::RepWriter;
-use crate::rep::{TextReader, with_codec};
+use crate::tree::rep::{TextReader, with_codec};
+use crate::txn::rep_write::RepWriter;
 
 /// A text that is being written. Owns its file until it is finished or dropped; independent of the [`Txn`] value, so that an
 /// editor may keep it beside it.

@@ -14,7 +14,6 @@ use delta::window::WINDOW_SIZE;
 use super::merged_log::FoldedLog;
 use super::proto_rev::ProtoWriter;
 use super::state::{NodeKey, ROOT, State};
-use crate::cache::{Chunk, Key};
 use crate::format::change_list::ChangeList;
 use crate::format::changes;
 use crate::format::dir::{self, DirEntry};
@@ -22,8 +21,9 @@ use crate::format::id::{IdPart, NodeRevId, Tail};
 use crate::format::noderev::{CopyRoot, NodeRev};
 use crate::format::p2l::ItemKind;
 use crate::format::rep_line::{RepPlace, Uniquifier};
-use crate::fs::Fs;
-use crate::rep::write::{Sharing, SmallRep, write_small_rep};
+use crate::store::cache::{Chunk, Key};
+use crate::tree::Fs;
+use crate::txn::rep_write::{Sharing, SmallRep, write_small_rep};
 
 /// Next node-id and copy-id of the whole filesystem (formats 1 and 2, which keep them in `current`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

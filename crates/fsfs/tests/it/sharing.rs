@@ -263,7 +263,7 @@ fn who_goes_on_with_a_transaction_shares_its_texts() {
         let mut writer = txn.apply_text(&path, None)?;
         writer.write(b"a text that comes twice")?;
         writer.finish(txn)?;
-        txn.lay_down()?;
+        txn.write_to_disk()?;
         fs.list_txns().map(drop)
     };
     let fs = open(&repo);

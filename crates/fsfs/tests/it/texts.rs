@@ -257,7 +257,7 @@ fn what_a_crashed_writer_left_is_cut_off() {
         let name = {
             let mut txn = begin(&open(&repo));
             put(&mut txn, "/first", b"the first text");
-            txn.lay_down().unwrap();
+            txn.write_to_disk().unwrap();
             txn.name().to_owned()
         };
         let file = repo.db().join(format!("txn-protorevs/{name}.rev"));
@@ -281,7 +281,7 @@ fn a_file_shorter_than_its_index_is_damage() {
     let name = {
         let mut txn = begin(&open(&repo));
         put(&mut txn, "/first", b"the first text");
-        txn.lay_down().unwrap();
+        txn.write_to_disk().unwrap();
         txn.name().to_owned()
     };
     let file = repo.db().join(format!("txn-protorevs/{name}.rev"));

@@ -75,7 +75,7 @@ fn set_up(txn: &mut Txn, beginning: Beginning<'_>) -> Result<()> {
 /// # Errors
 /// Those of the hook; `FS_NO_SUCH_TRANSACTION` if it has removed the transaction; the system's.
 pub(crate) fn around_hook(txn: &mut Txn, run: impl FnOnce(&str) -> Result<()>) -> Result<()> {
-    txn.lay_down()?;
+    txn.write_to_disk()?;
     // The hook may write texts.
     txn.hold(false)?;
     let before = txn.standing()?;

@@ -4,7 +4,7 @@
 //! and brings its own user and lock tokens. [`Transaction`] takes one step at a time; [`Put`] is a text on its way in, in pieces
 //! as they come. What a commit may not do, its hooks and its end are those of every commit ([`crate::commit`]).
 //!
-//! A transaction stays in memory between its requests; [`Transaction::lay_down`] writes it where another process finds it,
+//! A transaction stays in memory between its requests; [`Transaction::write_to_disk`] writes it where another process finds it,
 //! and [`Transaction::is_in_step`] tells whether one has gone on with it meanwhile. Dropped without being finished or aborted,
 //! it is left open: it is listed, can be opened again, and be removed.
 
@@ -14,7 +14,7 @@ mod put;
 mod read;
 
 use base::{Code, Error, FsPath, Props, Result, Revnum, props};
-use fsfs::{LockAccess, Standing, Txn};
+use fsfs::{LockAccess, Txn, TxnFingerprint};
 
 pub use self::activities::Activities;
 pub use self::edit::Step;
@@ -32,7 +32,7 @@ pub struct Transaction {
     repo: Repository,
     txn: Txn,
     /// What its files looked like when they were read or written.
-    standing: Standing,
+    standing: TxnFingerprint,
     /// The files say less than we know, or said so a moment ago: nobody else may write.
     is_dirty: bool,
     /// Everything is in the files; others may go on once they have stayed so for a while.
@@ -89,7 +89,7 @@ impl Transaction {
             is_written: false,
             ended_locks: Vec::new(),
         };
-        match begun.lay_down() {
+        match begun.write_to_disk() {
             Ok(()) => Ok(begun),
             Err(e) => {
                 // No client knows its name. What cannot be removed now is listed by `lstxns`.
@@ -148,7 +148,7 @@ impl Transaction {
     /// # Errors
     /// `FS_TRANSACTION_DEAD` if another process has changed it meanwhile: neither what the files say nor what we know is all of it
     /// then, and no revision may come of it. The system's.
-    pub fn lay_down(&mut self) -> Result<()> {
+    pub fn write_to_disk(&mut self) -> Result<()> {
         self.write_down()?;
         self.let_go()
     }
@@ -157,7 +157,7 @@ impl Transaction {
     /// the same the next time others may go on. A change by another process that was under way meanwhile has come to light by then.
     ///
     /// # Errors
-    /// As [`Transaction::lay_down`].
+    /// As [`Transaction::write_to_disk`].
     pub fn settle(&mut self) -> Result<()> {
         match (self.is_dirty, self.is_written) {
             (false, _) => Ok(()),
@@ -173,7 +173,7 @@ impl Transaction {
         if !self.is_in_step()? {
             return Err(self.torn());
         }
-        self.txn.lay_down()?;
+        self.txn.write_to_disk()?;
         self.standing = self.txn.standing()?;
         self.is_written = true;
         match self.txn.knows_all_of(&self.standing) {
@@ -307,7 +307,7 @@ impl Transaction {
 }
 
 /// Reads a transaction while nobody changes it, as far as can be seen.
-fn read(repo: &Repository, name: &str) -> Result<(Txn, Standing)> {
+fn read(repo: &Repository, name: &str) -> Result<(Txn, TxnFingerprint)> {
     for _ in 0..READINGS {
         let txn = repo.fs().open_txn(name)?;
         let standing = txn.standing()?;

@@ -105,7 +105,7 @@ fn what_two_change_at_once_is_torn() {
         let error = open.transaction.settle().expect_err("neither knows all of it");
         assert_eq!(error.code(), Code::FS_TRANSACTION_DEAD, "{settled}");
         open.make("/b");
-        let error = open.transaction.lay_down().expect_err("still so");
+        let error = open.transaction.write_to_disk().expect_err("still so");
         assert_eq!(error.code(), Code::FS_TRANSACTION_DEAD, "{settled}");
         let (repo, name) = (open.root.path().join("repo"), open.transaction.name().to_owned());
         open.transaction.abort().expect("removed");

@@ -261,7 +261,7 @@ impl Transactions {
         for slot in all {
             if let Some(mut state) = slot.state.try_lock_for(PATIENCE) {
                 // What cannot be written is left as the files are.
-                _ = state.change(Transaction::lay_down);
+                _ = state.change(Transaction::write_to_disk);
                 if let Some(transaction) = state.transaction.take() {
                     transaction.leave();
                 }
@@ -380,7 +380,7 @@ impl State {
         self.used = Some(Instant::now());
         self.steps = self.steps.saturating_add(1);
         match self.is_shared || self.steps <= FIRST_STEPS {
-            true => self.change(Transaction::lay_down),
+            true => self.change(Transaction::write_to_disk),
             false => Ok(()),
         }
     }

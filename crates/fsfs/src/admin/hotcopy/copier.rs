@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use base::{Error, Result};
 
-use crate::disk::{Disk, DiskFile, FileMeta, is_missing, remove_file_in};
-use crate::strays::set_aside;
+use crate::store::disk::{Disk, DiskFile, FileMeta, is_missing, remove_file_in};
+use crate::txn::strays::set_aside;
 
 /// Copies between two places on one disk.
 pub(super) struct Copier<'a> {

@@ -15,15 +15,15 @@ use base::{Cancel, Code, Error, Result, Revnum};
 
 use self::copier::Copier;
 use self::shard::{Job, Shards};
-use super::identity::new_uuid;
 use super::pipeline::{cores, ordered};
-use crate::cache::Cache;
-use crate::disk::{ATTEMPTS, Create, is_missing, read_replaced, write_atomic};
 use crate::format::short_line::leading_revision;
-use crate::fs::Fs;
-use crate::layout::Layout;
-use crate::rep_cache::RepCache;
-use crate::strays::set_aside;
+use crate::store::cache::Cache;
+use crate::store::disk::{ATTEMPTS, Create, is_missing, read_replaced, write_atomic};
+use crate::store::layout::Layout;
+use crate::store::rep_cache::RepCache;
+use crate::store::uuid::new_uuid;
+use crate::tree::Fs;
+use crate::txn::strays::set_aside;
 
 /// How to copy.
 #[derive(Clone, Copy, Debug, Default)]

@@ -9,12 +9,12 @@ use base::{Cancel, Error, Result, Revnum};
 
 use super::Copied;
 use super::copier::Copier;
-use crate::disk::{ATTEMPTS, is_missing, read_replaced, write_atomic};
 use crate::format::revprops_pack::RevpropsManifest;
-use crate::fs::Fs;
-use crate::layout::Layout;
-use crate::revprops_write::file_name;
-use crate::strays::set_aside;
+use crate::store::disk::{ATTEMPTS, is_missing, read_replaced, write_atomic};
+use crate::store::layout::Layout;
+use crate::tree::Fs;
+use crate::txn::revprops_write::file_name;
+use crate::txn::strays::set_aside;
 
 /// What one thread copies before it asks for more.
 #[derive(Clone, Debug, PartialEq, Eq)]

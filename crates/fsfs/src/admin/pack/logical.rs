@@ -8,16 +8,16 @@ use std::path::Path;
 use base::checksum::Md5;
 use base::{Cancel, Code, Error, Result, Revnum};
 
-use super::place::{self, NodeRecord, Places, sort_path};
+use super::order::{self, NodeRecord, Places, sort_path};
 use super::source::{Reader, Source};
-use crate::disk::{Create, DiskWriter};
 use crate::format::footer::Footer;
 use crate::format::l2p;
 use crate::format::noderev::{MAX_NODEREV, NodeRev};
 use crate::format::p2l::{ItemKind, P2lEntry, P2lWriter};
 use crate::format::rep_header::{MAX_HEADER, RepHeader};
 use crate::format::rep_line::RepPlace;
-use crate::fs::Fs;
+use crate::store::disk::{Create, DiskWriter};
+use crate::tree::Fs;
 
 /// Bytes of revision files kept in memory while a range is placed.
 const KEPT_BYTES: u64 = 64 << 20;
@@ -88,7 +88,7 @@ fn pack_range(fs: &Fs, pack: &mut Pack<'_>, start: Revnum, end: u64, cancel: &Ca
     }
     let places = Places::of(&range.items);
     let nodes = range.nodes(&places)?;
-    let order = place::order(
+    let order = order::order(
         &range.items,
         &places,
         nodes,

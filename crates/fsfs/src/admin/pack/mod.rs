@@ -8,8 +8,8 @@
 //! While one shard is made durable and switched over, the next is being written on another thread.
 
 mod logical;
+mod order;
 mod physical;
-mod place;
 mod revprops;
 mod source;
 
@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 use base::{Cancel, Code, Error, Result, Revnum};
 
 pub(super) use self::revprops::{pack as pack_revprops, remove_unpacked as remove_unpacked_revprops};
-use crate::disk::{Disk, DiskWriter, is_missing, remove_file_in, write_atomic};
-use crate::fs::Fs;
-use crate::guard::{PackLock, WriteLock};
-use crate::strays::set_aside;
+use crate::store::disk::{Disk, DiskWriter, is_missing, remove_file_in, write_atomic};
+use crate::store::guard::{PackLock, WriteLock};
+use crate::tree::Fs;
+use crate::txn::strays::set_aside;
 
 /// How a run goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,7 +225,7 @@ fn holds_others(fs: &Fs, first: Revnum) -> bool {
         return false;
     }
     let last = Revnum(first.0 + size - 1);
-    let view = fs.ahead(last);
+    let view = fs.group_view(last);
     view.assume_packed(last.next());
     (first.0..=last.0).map(Revnum).any(|rev| {
         let Ok(packed) = view.root_noderev(rev) else {

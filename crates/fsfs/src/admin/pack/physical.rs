@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use base::{Cancel, Error, Result, Revnum};
 
 use super::source::{PIECE, Reading};
-use crate::disk::{Create, Disk, DiskWriter};
 use crate::format::manifest;
-use crate::fs::Fs;
+use crate::store::disk::{Create, Disk, DiskWriter};
+use crate::tree::Fs;
 
 /// Writes pack file and manifest of the shard that starts with `first`; neither is synced.
 pub(super) fn write(

@@ -5,11 +5,11 @@ use std::ops::Range;
 use base::{Error, Result, Revnum};
 
 use super::{create_dir, remove_dir, sync_dir};
-use crate::disk::{Create, DiskWriter, is_missing};
 use crate::format::revprops_pack::{RevpropsManifest, RevpropsPack};
-use crate::fs::Fs;
-use crate::guard::WriteLock;
-use crate::revprops_write::{PER_LIST, file_name};
+use crate::store::disk::{Create, DiskWriter, is_missing};
+use crate::store::guard::WriteLock;
+use crate::tree::Fs;
+use crate::txn::revprops_write::{PER_LIST, file_name};
 
 /// Packs the property lists of a shard, which stay where they are besides, in files of `aim` bytes or less if that can be. When it
 /// returns, the packs are durable.

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use base::{Code, Error, Result, Revnum};
 use parking_lot::Mutex;
 
-use crate::disk::{Disk, DiskFile};
 use crate::format::footer::{Footer, MAX_FOOTER};
 use crate::format::p2l::{self, P2lEntry, P2lHeader};
+use crate::store::disk::{Disk, DiskFile};
 
 /// A revision file with logical addressing.
 pub(super) struct Source {

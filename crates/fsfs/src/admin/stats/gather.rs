@@ -17,9 +17,9 @@ use crate::format::noderev::{MAX_NODEREV, NodeRev};
 use crate::format::p2l::ItemKind;
 use crate::format::rep_header::{MAX_HEADER, RepHeader};
 use crate::format::rep_line::{Rep, RepPlace, RepSize};
-use crate::fs::Fs;
-use crate::node::Node;
-use crate::rev_file::RevFile;
+use crate::store::rev_file::RevFile;
+use crate::tree::Fs;
+use crate::tree::node::Node;
 
 /// What was found in one file, or for one revision.
 #[derive(Default)]

@@ -16,7 +16,7 @@ use base::{Cancel, NodeKind, Result, Revnum};
 use self::gather::{Found, UsedNode};
 use super::pipeline::{cores, ordered};
 use crate::format::rep_header::RepHeader;
-use crate::fs::Fs;
+use crate::tree::Fs;
 
 /// All figures of `svnfsfs stats`; `Display` prints them as the incumbent does (without the progress lines above).
 #[derive(Clone, Debug, Default)]

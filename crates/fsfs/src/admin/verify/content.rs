@@ -22,8 +22,8 @@ use parking_lot::Mutex;
 use crate::admin::pipeline::Counter;
 
 use crate::format::rep_line::{Rep, RepPlace, RepSize};
-use crate::fs::Fs;
-use crate::rep::{RawContent, RepAddress};
+use crate::tree::Fs;
+use crate::tree::rep::{RawContent, RepAddress};
 
 /// Who asked for a content: the revision at hand (by its position in the batch of revisions) and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

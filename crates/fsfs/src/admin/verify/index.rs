@@ -10,8 +10,8 @@ use base::checksum::{FnvStream, Md5, Md5Stream};
 use base::{Code, Date, Error, Result, Revnum, props};
 
 use crate::format::p2l::{ItemKind, P2lEntry};
-use crate::fs::Fs;
-use crate::rev_file::RevFile;
+use crate::store::rev_file::RevFile;
+use crate::tree::Fs;
 
 /// Checks the indexes of the file that holds `rev` and the revision properties of all its revisions.
 ///

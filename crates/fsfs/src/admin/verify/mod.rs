@@ -24,12 +24,12 @@ use self::content::{BATCH_BYTES, Batch, Shared};
 use self::replay::Replay;
 use self::tree::{Owner, TreeCheck};
 use super::pipeline::{cores, ordered, ordered_with};
-use crate::disk::read_replaced;
 use crate::format::changes::{ChangeKind, RawChange};
 use crate::format::fold;
 use crate::format::number::parse_base36;
-use crate::fs::Fs;
-use crate::rep_cache::RepCache;
+use crate::store::disk::read_replaced;
+use crate::store::rep_cache::RepCache;
+use crate::tree::Fs;
 
 pub use self::names::Warning;
 

@@ -9,7 +9,7 @@ use base::{FsPath, Result, props};
 use unicode_normalization::{UnicodeNormalization as _, is_nfc_quick};
 
 use crate::format::changes::{ChangeKind, ChangedPath};
-use crate::root::Root;
+use crate::tree::root::Root;
 
 /// What a run may warn of.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use std::cell::RefCell;
 use base::{Code, Error, FsPath, NodeKind, Result, ResultExt as _, Revnum};
 
 use crate::format::changes::{ChangeKind, ChangedPath};
-use crate::fs::Fs;
-use crate::root::Root;
+use crate::tree::Fs;
+use crate::tree::root::Root;
 
 /// A changed-path list with its trees.
 pub(super) struct Replay<'a> {

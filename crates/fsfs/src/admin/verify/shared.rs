@@ -6,8 +6,8 @@ use base::{Result, Revnum};
 use super::content::corrupt_rep;
 use crate::format::id::TxnId;
 use crate::format::rep_line::{Rep, RepPlace, Uniquifier};
-use crate::fs::Fs;
-use crate::rep_cache::{RepCache, RepCacheRow};
+use crate::store::rep_cache::{RepCache, RepCacheRow};
+use crate::tree::Fs;
 
 /// Checks that no row is younger than the filesystem (if the run begins at revision 0) and that each row of the revisions `first`
 /// to `last` names a stored content.

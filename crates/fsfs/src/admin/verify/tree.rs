@@ -13,13 +13,13 @@ use std::sync::Arc;
 use base::{Code, Error, NodeKind, Result, Revnum, hashdump};
 
 use super::content::{Asker, Batch};
-use crate::cache::Key;
 use crate::format::dir::{self, DirEntry};
 use crate::format::id::{IdPart, NodeRevId, Tail, TxnId};
 use crate::format::noderev::NodeRev;
 use crate::format::rep_line::{Rep, RepPlace};
-use crate::fs::Fs;
-use crate::rep::TextReader;
+use crate::store::cache::Key;
+use crate::tree::Fs;
+use crate::tree::rep::TextReader;
 
 /// Whose tree is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

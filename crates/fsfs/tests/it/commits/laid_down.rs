@@ -57,7 +57,7 @@ fn they_look_at_ours() {
         // Laid down more than once: what follows is added to what is there.
         for part in edits.chunks(3) {
             apply(&fs, &mut txn, part).unwrap();
-            txn.lay_down().unwrap();
+            txn.write_to_disk().unwrap();
             assert_eq!(
                 compare::ids(&txn.root().unwrap()),
                 repository.look(&["tree", "--show-ids", "--full-paths", "-t", &name]),

@@ -113,8 +113,8 @@ fn run(version: &str, seed: u8, commits: usize) {
             }
             match dice.below(12) {
                 0 => {
-                    little.lay_down().unwrap();
-                    all.lay_down().unwrap();
+                    little.write_to_disk().unwrap();
+                    all.write_to_disk().unwrap();
                     let (mine, other) = (files(&a, &little), files(&b, &all));
                     assert_eq!(mine, other, "{version} seed {seed} r{rev} {done:?}");
                 }

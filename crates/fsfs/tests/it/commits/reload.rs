@@ -14,13 +14,13 @@ fn elsewhere(repository: &Repository, name: &str, work: impl FnOnce(&Fs, &mut Tx
     let fs = compare::open(repository);
     let mut txn = fs.open_txn(name).unwrap();
     work(&fs, &mut txn);
-    txn.lay_down().unwrap();
+    txn.write_to_disk().unwrap();
     txn.leave();
 }
 
 /// Lays the transaction down, lets `work` change it, and reads it again.
 fn around(repository: &Repository, txn: &mut Txn, work: impl FnOnce(&Fs, &mut Txn)) {
-    txn.lay_down().unwrap();
+    txn.write_to_disk().unwrap();
     let before = txn.standing().unwrap();
     elsewhere(repository, txn.name(), work);
     txn.reload(&before).unwrap();
@@ -88,7 +88,7 @@ fn a_transaction_that_was_removed_is_not_found() {
     let fs = compare::open(&repository);
     let mut txn = begin(&fs);
     apply(&fs, &mut txn, &[Mkdir("b")]).unwrap();
-    txn.lay_down().unwrap();
+    txn.write_to_disk().unwrap();
     let before = txn.standing().unwrap();
     compare::open(&repository).purge_txn(txn.name()).unwrap();
     assert_eq!(

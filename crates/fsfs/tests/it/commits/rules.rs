@@ -291,7 +291,7 @@ fn a_root_shows_the_transaction_as_it_is_now() {
         other.txn_root(txn.name()).unwrap().kind(&path("d/e")).unwrap(),
         NodeKind::None
     );
-    txn.lay_down().unwrap();
+    txn.write_to_disk().unwrap();
     assert_eq!(
         other.txn_root(txn.name()).unwrap().kind(&path("d/e")).unwrap(),
         NodeKind::Dir

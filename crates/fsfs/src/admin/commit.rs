@@ -1,0 +1,67 @@
+//! Commits as `fsfs.conf` asks for them: with verification before, and packing after.
+
+use base::{Cancel, Date, Error, Result, Revnum};
+
+use crate::admin::{pack, verify};
+use crate::tree::Fs;
+use crate::txn::{Batch, Committed, Txn};
+
+impl Txn {
+    /// Merges with what was committed since the transaction began, and makes it the next revision.
+    ///
+    /// With `verify-before-commit`, a revision that is damaged is not committed. With `pack-after-commit`, a shard that the
+    /// revision completes is packed; a failure of that is a `post_commit_error`.
+    ///
+    /// # Errors
+    /// `FS_CONFLICT` with the path; those of locks; the system's. The transaction is then still there.
+    pub fn commit(&mut self, now: &dyn Fn() -> Date) -> Result<Committed> {
+        let mut committed = self.commit_if(now, &verify_if_configured)?;
+        let fs = &self.fs;
+        if fs.conf().pack_after_commit
+            && let Err(e) = pack::run(fs, &mut |_| {}, &Cancel::new())
+        {
+            committed.post_commit_error = Some(match committed.post_commit_error {
+                Some(first) => first.compose(e),
+                None => e,
+            });
+        }
+        Ok(committed)
+    }
+}
+
+impl Batch {
+    /// Makes a transaction the next revision of the group. With `verify-before-commit`, a revision that is damaged is not committed.
+    ///
+    /// # Errors
+    /// As [`Txn::commit`]. After any, the group takes no more commits; those before it are flushed as usual.
+    pub fn commit(&mut self, txn: Txn, now: &dyn Fn() -> Date) -> Result<Committed> {
+        self.commit_if(txn, now, &verify_if_configured)
+    }
+}
+
+/// Verifies a revision that is not current yet, with `verify-before-commit`.
+fn verify_if_configured(fs: &Fs, rev: Revnum) -> Result<()> {
+    if !fs.conf().verify_before_commit {
+        return Ok(());
+    }
+    let mut first = FirstError(None);
+    verify::run(&fs.group_view(rev), &verify::Options::range(rev, rev), &mut first)?;
+    match first.0 {
+        Some(error) => Err(error),
+        None => Ok(()),
+    }
+}
+
+/// Stops a verification at its first error.
+struct FirstError(Option<Error>);
+
+impl verify::Observer for FirstError {
+    fn progress(&mut self, _: verify::Progress) {}
+
+    fn failed(&mut self, _: Option<Revnum>, error: &Error) -> std::ops::ControlFlow<()> {
+        self.0.get_or_insert_with(|| error.clone());
+        std::ops::ControlFlow::Break(())
+    }
+
+    fn warn(&mut self, _: Revnum, _: &verify::Warning) {}
+}

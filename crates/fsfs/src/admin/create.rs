@@ -1,0 +1,287 @@
+//! Creating an empty filesystem of any format: revision 0 and the small files around it, byte for byte as `svnadmin create`
+//! writes them (the comments of `fsfs.conf` are our own).
+//!
+//! `format` is written last, when everything else is durable: a directory without it is no filesystem, and creating one there
+//! may be tried again after the rest has been removed.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use base::checksum::{Md5, fnv1a_32x4};
+use base::hashdump::{self, Terminator};
+use base::{Code, Date, Error, FsPath, NodeKind, Props, Result, Revnum, props};
+
+use crate::format::footer::Footer;
+use crate::format::fs_format::FsFormat;
+use crate::format::id::{IdPart, NodeRevId, Tail};
+use crate::format::noderev::NodeRev;
+use crate::format::p2l::{ItemKind, P2lEntry};
+use crate::format::rep_line::{Rep, RepPlace};
+use crate::format::rev_trailer::RevTrailer;
+use crate::format::{l2p, p2l};
+use crate::store::conf::FsConf;
+use crate::store::disk::{Create, Disk, write_atomic};
+use crate::store::layout::Layout;
+use crate::store::uuid::new_uuid;
+
+/// What filesystem to create.
+#[derive(Clone, Debug)]
+pub struct CreateOptions {
+    /// 1 to 8, never 5.
+    pub format: u32,
+    /// Revisions a shard, 0 for the linear layout; `None` is the format's default.
+    pub shard_size: Option<u64>,
+    /// `None` makes one up.
+    pub uuid: Option<String>,
+    /// Whether items are found by number and index; `None` is the format's default.
+    pub log_addressing: Option<bool>,
+    /// Text of `fsfs.conf`; `None` is a file that explains the options and sets none.
+    pub conf: Option<Vec<u8>>,
+}
+
+impl Default for CreateOptions {
+    /// The newest format, with its defaults.
+    fn default() -> Self {
+        CreateOptions {
+            format: FsFormat::NEWEST,
+            shard_size: None,
+            uuid: None,
+            log_addressing: None,
+            conf: None,
+        }
+    }
+}
+
+/// Creates `db`, in which there must not be a filesystem; `now` becomes the date of revision 0.
+///
+/// # Errors
+/// `FS_UNSUPPORTED_FORMAT`, `UNSUPPORTED_FEATURE` if the format lacks what is asked for, those of a bad `fsfs.conf`; the
+/// system's (`EEXIST` if there is a filesystem, or part of one).
+pub fn create(db: &Path, options: &CreateOptions, now: Date, disk: Arc<dyn Disk>) -> Result<()> {
+    let format = resolve(options)?;
+    let conf = match &options.conf {
+        Some(text) => FsConf::parse(text, format.number)?,
+        None => FsConf::for_format(format.number),
+    };
+    let layout = Layout::new(db, format);
+    let new = New { disk: &*disk };
+    new.directory(db)?;
+    // What is made in it belongs to its group, so that several users can work on one repository.
+    new.disk
+        .share_group(db)
+        .map_err(|e| Error::io("Can't set permissions on", db, &e))?;
+    new.file(&layout.file("fs-type"), b"fsfs\n")?;
+    let revision = layout.rev(Revnum::ZERO);
+    let revprops = layout.revprops(Revnum::ZERO);
+    for kind in ["revs", "revprops"] {
+        new.directory(&layout.file(kind))?;
+    }
+    for file in [&revision, &revprops] {
+        new.directory(file.parent().unwrap_or(db))?;
+    }
+    new.directory(&layout.transactions())?;
+    if format.has_protorevs_dir() {
+        new.directory(&layout.file("txn-protorevs"))?;
+    }
+    let current: &[u8] = if format.number < 3 { b"0 1 1\n" } else { b"0\n" };
+    new.file(&layout.file("current"), current)?;
+    new.file(&layout.file("write-lock"), b"")?;
+    let uuid = options.uuid.clone().unwrap_or_else(new_uuid);
+    let ids = match format.number {
+        0..7 => format!("{uuid}\n"),
+        _ => format!("{uuid}\n{}\n", new_uuid()),
+    };
+    new.file(&layout.file("uuid"), ids.as_bytes())?;
+    if format.number >= 4 {
+        let text = options.conf.as_deref().unwrap_or(EXPLAINED_CONF.as_bytes());
+        new.file(&layout.file("fsfs.conf"), text)?;
+    }
+    new.file(&revision, &first_revision(format, &conf))?;
+    new.read_only(&revision)?;
+    let list = Props::from([(props::DATE.to_owned(), now.to_string().into_bytes())]);
+    let mut text = Vec::new();
+    hashdump::write_props(&mut text, &list, Terminator::End);
+    write_atomic(new.disk, &revprops, &text, &revision)?;
+    if format.has_packing() {
+        new.file(&layout.file("min-unpacked-rev"), b"0\n")?;
+    }
+    if format.has_protorevs_dir() {
+        new.file(&layout.file("txn-current"), b"0\n")?;
+        new.file(&layout.file("txn-current-lock"), b"")?;
+    }
+    for file in [&revision, &revprops] {
+        for directory in file.ancestors().skip(1).take_while(|dir| *dir != db) {
+            new.sync(directory)?;
+        }
+    }
+    new.sync(db)?;
+    let path = layout.file("format");
+    let mut text = Vec::new();
+    format.encode(&mut text);
+    new.file(&path, &text)?;
+    new.read_only(&path)?;
+    new.sync(db)
+}
+
+/// What the file `format` will say.
+fn resolve(options: &CreateOptions) -> Result<FsFormat> {
+    let number = options.format;
+    if !matches!(number, 1..=4 | 6..=FsFormat::NEWEST) {
+        return Err(Error::new(
+            Code::FS_UNSUPPORTED_FORMAT,
+            format!("Filesystems of format {number} can't be created"),
+        ));
+    }
+    let lacks = |what: &str| {
+        let message = format!("Filesystems of format {number} have no {what}");
+        Err(Error::new(Code::UNSUPPORTED_FEATURE, message))
+    };
+    let shard_size = match options.shard_size {
+        Some(1..) if number < 3 => return lacks("sharded layout"),
+        Some(size) if size > i32::MAX as u64 => return lacks("shards of that size"),
+        Some(size) => size,
+        None if number < 3 => 0,
+        None => DEFAULT_SHARD_SIZE,
+    };
+    let logical = match options.log_addressing {
+        Some(true) if number < 7 => return lacks("logical addressing"),
+        Some(true) if shard_size == 0 => return lacks("logical addressing in a linear layout"),
+        Some(logical) => logical,
+        None => number >= 7 && shard_size > 0,
+    };
+    Ok(FsFormat {
+        number,
+        shard_size,
+        logical,
+    })
+}
+
+/// The file of revision 0: an empty root.
+fn first_revision(format: FsFormat, conf: &FsConf) -> Vec<u8> {
+    let list = b"END\n";
+    let mut out = b"PLAIN\nEND\nENDREP\n".to_vec();
+    let root_offset = out.len() as u64;
+    let (rep_item, root_item) = if format.logical { (3, 2) } else { (0, root_offset) };
+    let root = NodeRev {
+        id: NodeRevId {
+            node: IdPart::ROOT,
+            copy: IdPart::ROOT,
+            tail: Tail::Rev(Revnum::ZERO, root_item),
+        },
+        kind: NodeKind::Dir,
+        predecessor: None,
+        count: 0,
+        text: Some(Rep {
+            place: RepPlace::Rev(Revnum::ZERO, rep_item),
+            length: list.len() as u64,
+            expanded: list.len() as u64,
+            md5: Md5::of(list),
+            sha1: None,
+            uniquifier: None,
+        }),
+        props: None,
+        created_path: FsPath::root(),
+        copyfrom: None,
+        copyroot: None,
+        is_fresh_txn_root: false,
+        mergeinfo_count: 0,
+        has_mergeinfo: false,
+    };
+    // Not even format 8 has placeholders in this one.
+    root.encode(&mut out, false, false);
+    let changes_offset = out.len() as u64;
+    out.push(b'\n');
+    if !format.logical {
+        let trailer = RevTrailer {
+            root: root_offset,
+            changes: changes_offset,
+        };
+        trailer.encode(&mut out);
+        return out;
+    }
+    let items = [
+        (0, root_offset, ItemKind::DirText, 3),
+        (root_offset, changes_offset, ItemKind::NodeRev, 2),
+        (changes_offset, out.len() as u64, ItemKind::Changes, 1),
+    ];
+    let entries = items.map(|(offset, end, kind, item)| P2lEntry {
+        offset,
+        size: end - offset,
+        kind,
+        rev: Revnum::ZERO,
+        item,
+        checksum: fnv1a_32x4(&out[offset as usize..end as usize]),
+    });
+    let offsets = vec![None, Some(changes_offset), Some(root_offset), Some(0)];
+    let (mut l2p_index, mut p2l_index) = (Vec::new(), Vec::new());
+    l2p::encode(
+        &mut l2p_index,
+        Revnum::ZERO,
+        conf.l2p_page_size as usize,
+        &[offsets],
+    );
+    p2l::encode(
+        &mut p2l_index,
+        Revnum::ZERO,
+        out.len() as u64,
+        conf.p2l_page_size,
+        &entries,
+    );
+    let l2p_offset = out.len() as u64;
+    let p2l_offset = l2p_offset + l2p_index.len() as u64;
+    let footer = Footer {
+        l2p_offset,
+        l2p_md5: Md5::of(&l2p_index),
+        p2l_offset,
+        p2l_md5: Md5::of(&p2l_index),
+        footer_offset: p2l_offset + p2l_index.len() as u64,
+    };
+    out.extend_from_slice(&l2p_index);
+    out.extend_from_slice(&p2l_index);
+    footer.encode(&mut out);
+    out
+}
+
+/// Makes files that are not there yet.
+struct New<'a> {
+    disk: &'a dyn Disk,
+}
+
+impl New<'_> {
+    /// Makes a directory, unless it is there.
+    fn directory(&self, path: &Path) -> Result<()> {
+        match self.disk.create_dir(path) {
+            Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
+                Err(Error::io("Can't create directory", path, &e))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn file(&self, path: &Path, bytes: &[u8]) -> Result<()> {
+        let created = self.disk.write(path, Create::New);
+        let mut file = created.map_err(|e| Error::io("Can't create file", path, &e))?;
+        file.append(bytes)
+            .and_then(|()| file.sync())
+            .map_err(|e| Error::io("Can't write to file", path, &e))
+    }
+
+    fn read_only(&self, path: &Path) -> Result<()> {
+        self.disk
+            .set_read_only(path)
+            .map_err(|e| Error::io("Can't set permissions on file", path, &e))
+    }
+
+    fn sync(&self, directory: &Path) -> Result<()> {
+        self.disk
+            .sync_dir(directory)
+            .map_err(|e| Error::io("Can't flush directory", directory, &e))
+    }
+}
+
+/// Revisions a shard where nobody says anything else.
+const DEFAULT_SHARD_SIZE: u64 = 1000;
+
+/// What a new `fsfs.conf` says.
+pub(crate) const EXPLAINED_CONF: &str = include_str!("create/fsfs.conf");

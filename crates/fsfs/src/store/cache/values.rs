@@ -1,0 +1,210 @@
+//! The types that the cache holds, with their weights in bytes.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::{PropList, Props};
+use delta::svndiff::KeptWindow;
+use parking_lot::Mutex;
+
+use super::response::{AnswerPart, CachedResponse};
+use super::{Chunk, Instance, Key};
+use crate::format::change_list::ChangeList;
+use crate::format::dir::DirEntry;
+use crate::format::noderev::NodeRev;
+use crate::format::p2l::P2lEntry;
+use crate::format::revprops_pack::{RevpropsManifest, RevpropsPack};
+use crate::store::disk::FileMeta;
+use crate::store::path_chain::PathChain;
+
+/// A type that the cache holds. Cheap to clone: a reference count.
+pub(crate) trait Cached: Clone {
+    /// Sets keys of different types apart.
+    const KIND: Kind;
+    /// Wraps it.
+    fn into_value(self) -> Value;
+    /// Unwraps it.
+    fn from_value(value: Value) -> Option<Self>;
+    /// Bytes of memory that it holds.
+    fn weight(&self) -> u64;
+}
+
+macro_rules! cached {
+    ($($(#[$doc:meta])* $kind:ident($type:ty) = $bytes:expr;)*) => {
+        /// Kinds of values.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub(crate) enum Kind {
+            $($(#[$doc])* $kind,)*
+        }
+
+        /// Any value.
+        #[derive(Clone)]
+        pub(crate) enum Value {
+            $($(#[$doc])* $kind($type),)*
+        }
+
+        impl Value {
+            pub(super) fn weight(&self) -> u64 {
+                match self {
+                    $(Value::$kind(value) => Cached::weight(value),)*
+                }
+            }
+        }
+
+        $(impl Cached for $type {
+            const KIND: Kind = Kind::$kind;
+            fn into_value(self) -> Value {
+                Value::$kind(self)
+            }
+            fn from_value(value: Value) -> Option<Self> {
+                match value {
+                    Value::$kind(value) => Some(value),
+                    _ => None,
+                }
+            }
+            fn weight(&self) -> u64 {
+                let bytes: fn(&$type) -> usize = $bytes;
+                bytes(self) as u64
+            }
+        })*
+    };
+}
+
+cached! {
+    /// Node-revision by (revision, item).
+    NodeRev(Arc<NodeRev>) = |value| size_of::<NodeRev>() + 64 + value.created_path.len();
+    /// Parsed directory by (revision, item) of its rep.
+    Dir(Arc<[DirEntry]>) = |value| value.iter().map(|e| size_of::<DirEntry>() + 16 + e.name.len()).sum();
+    /// Directories that the last look-up of a deep path came through, by revision. They become more while they are cached.
+    PathChain(Arc<Mutex<PathChain>>) = |_| 8 << 20;
+    /// Property list by (revision, item) of its rep.
+    Props(Arc<Props>) = |value| value.iter().map(|(name, value)| 96 + name.len() + value.len()).sum();
+    /// One window's worth of a content by (revision, item) of its rep and number of the window.
+    Chunk(Chunk) = |value| 64 + value.bytes().capacity();
+    /// Length of a delta chain by (revision, item) of its rep.
+    DeltaChainLength(DeltaChainLength) = |_| size_of::<DeltaChainLength>();
+    /// One window of a content against nothing as it goes over a wire, by (revision, item) of its rep, number and form.
+    Window(Arc<KeptWindow>) = |value| 64 + value.len();
+    /// Page of an L2P index by first revision, page number.
+    L2pPage(Arc<[Option<u64>]>) = |value| 16 * value.len();
+    /// Description of a P2L index by first revision, page number.
+    P2lPage(Arc<[P2lEntry]>) = |value| size_of::<P2lEntry>() * value.len();
+    /// Unpacked revision properties by revision, with the state of their file.
+    Revprops(CachedRevprops) = |value| size_of_val(&**value) + 32 + value.value.text_len();
+    /// Manifest of packed revision properties by shard, with the state of its file.
+    RevpropsManifest(CachedManifest) = |value| value.bytes;
+    /// Pack of revision properties by the two parts of its name and its shard, with the state of its file.
+    RevpropsPack(CachedRevpropsPack) = |value| value.bytes;
+    /// Entries of a directory that a transaction has changed, with the state of their file.
+    Children(CachedChildren) = |value| value.bytes + value.value.entries.len() * size_of::<DirEntry>();
+    /// Node-revision at a path by revision and a hash of the path.
+    NodeRevAtPath(NodeRevAtPath) = |value| size_of::<NodeRev>() + 64 + value.0.len();
+    /// What there is to know of a kept answer, by a hash of its name.
+    Answer(Arc<CachedResponse>) = |value| value.bytes();
+    /// Part of a kept answer by its number and that of the part.
+    AnswerPart(AnswerPart) = |value| 64 + value.as_ref().len();
+    /// What a log tells of a revision, by revision.
+    Log(LogRecord) = |value| value.bytes();
+    /// Changed-path list by revision.
+    Changes(ChangeList) = |value| value.bytes();
+}
+
+/// A path and the node-revision that it names.
+#[derive(Clone)]
+pub(crate) struct NodeRevAtPath(Arc<str>, Arc<NodeRev>);
+
+impl NodeRevAtPath {
+    pub(crate) fn new(path: &str, noderev: Arc<NodeRev>) -> Self {
+        NodeRevAtPath(path.into(), noderev)
+    }
+
+    /// The node-revision, if this is about `path`.
+    pub(crate) fn at(self, path: &str) -> Option<Arc<NodeRev>> {
+        (*self.0 == *path).then_some(self.1)
+    }
+
+    /// Key of what stands at a path of a revision.
+    pub(crate) fn key(instance: Instance, rev: u64, path: &str) -> Key {
+        let mut hash = DefaultHasher::new();
+        path.hash(&mut hash);
+        Key::new::<NodeRevAtPath>(instance, rev, hash.finish())
+    }
+}
+
+/// The parsed content of a file that can change, and the state of the file when it was read.
+#[derive(Debug)]
+pub(crate) struct CachedFile<T> {
+    pub(crate) meta: FileMeta,
+    /// Bytes of memory.
+    pub(crate) bytes: usize,
+    pub(crate) value: T,
+}
+
+/// The properties of an unpacked revision.
+pub(crate) type CachedRevprops = Arc<CachedFile<PropList>>;
+/// The manifest of a shard's packed revision properties.
+pub(crate) type CachedManifest = Arc<CachedFile<RevpropsManifest>>;
+/// A pack file of revision properties.
+pub(crate) type CachedRevpropsPack = Arc<CachedFile<RevpropsPack>>;
+/// The entries of a directory that a transaction has changed.
+pub(crate) type CachedChildren = Arc<CachedFile<ChildrenFile>>;
+
+/// The entries of a directory that a transaction has changed, and the path of their file.
+#[derive(Debug)]
+pub(crate) struct ChildrenFile {
+    pub(crate) path: PathBuf,
+    pub(crate) entries: Arc<[DirEntry]>,
+}
+
+/// What the delta chain of a content is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DeltaChainLength {
+    /// The number of representations, the content's own included.
+    pub(crate) reps: u32,
+    /// The number of pairs of neighbours that are in different shards.
+    pub(crate) switches: u32,
+}
+
+/// The changed paths and the properties of a revision, as a log shows them. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct LogRecord(Arc<LogRecordInner>);
+
+#[derive(Debug)]
+struct LogRecordInner {
+    changes: ChangeList,
+    revprops: PropList,
+    /// The state of the properties' file.
+    meta: FileMeta,
+}
+
+impl LogRecord {
+    /// A record whose properties were read from a file with the state `meta`.
+    pub(crate) fn new(changes: ChangeList, revprops: PropList, meta: FileMeta) -> Self {
+        LogRecord(Arc::new(LogRecordInner {
+            changes,
+            revprops,
+            meta,
+        }))
+    }
+
+    /// The changed paths.
+    pub fn changes(&self) -> &ChangeList {
+        &self.0.changes
+    }
+
+    /// The revision properties when the record was read.
+    pub fn revprops(&self) -> &PropList {
+        &self.0.revprops
+    }
+
+    /// The state of the properties' file at that time.
+    pub(crate) fn meta(&self) -> FileMeta {
+        self.0.meta
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        size_of::<LogRecordInner>() + 48 + self.0.changes.bytes() + self.0.revprops.text_len()
+    }
+}

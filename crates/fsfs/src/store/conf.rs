@@ -1,0 +1,358 @@
+//! `db/fsfs.conf`: how the filesystem stores what is written to it.
+//!
+//! Read once, when the filesystem is opened. Formats below 4 ignore every option but `fail-stop` (whose value must still be
+//! good), `[io]` counts from format 7 on; what is ignored is not checked either, so a value may be wrong for years and
+//! refused after an upgrade.
+
+use base::ini::{Case, Ini};
+use base::{Code, Error, Result, ResultExt as _};
+
+use crate::format::fs_format::FsFormat;
+use crate::store::disk::{Disk, is_missing};
+use crate::store::layout::Layout;
+
+/// The options, resolved for the format of the filesystem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FsConf {
+    /// New texts and property lists are looked up in `rep-cache.db`.
+    pub(crate) rep_sharing: bool,
+    /// Directories are stored as deltas.
+    pub(crate) dir_deltification: bool,
+    /// Property lists are stored as deltas.
+    pub(crate) props_deltification: bool,
+    /// Most predecessors to go back for a delta base.
+    pub(crate) max_deltification_walk: u64,
+    /// Up to here the delta base is the direct predecessor.
+    pub(crate) max_linear_deltification: u64,
+    /// How deltas are compressed.
+    pub(crate) compression: Compression,
+    /// Aimed-at size of a packed revprop file, bytes.
+    pub(crate) revprop_pack_size: u64,
+    /// Packed revprop files are compressed.
+    pub(crate) compress_packed_revprops: bool,
+    /// Read granularity, bytes.
+    pub(crate) block_size: u64,
+    /// Entries a page of new L2P indexes.
+    pub(crate) l2p_page_size: u64,
+    /// Bytes a page of new P2L indexes.
+    pub(crate) p2l_page_size: u64,
+    /// Pack after each commit.
+    pub(crate) pack_after_commit: bool,
+    /// Verify a new revision before it becomes visible.
+    pub(crate) verify_before_commit: bool,
+}
+
+/// How the windows of new deltas are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compression {
+    /// svndiff version 0.
+    None,
+    /// svndiff version 2.
+    Lz4,
+    /// svndiff version 1, level 0 (all sections raw) to 9.
+    Zlib(u8),
+}
+
+impl FsConf {
+    /// Reads the filesystem's file; a missing one is an empty one.
+    pub(crate) fn read(disk: &dyn Disk, layout: &Layout, format: &FsFormat) -> Result<Self> {
+        let path = layout.file("fsfs.conf");
+        let text = match disk.read_small(&path) {
+            Ok(text) => text,
+            Err(e) => match Error::io("Can't open file", &path, &e) {
+                e if is_missing(&e) => return Ok(Self::for_format(format.number)),
+                e => return Err(e),
+            },
+        };
+        match Self::parse(&text, format.number) {
+            Err(e) if e.code() == Code::MALFORMED_FILE => {
+                Err(e).context(|| format!("Error while parsing config file: {}:", path.display()))
+            }
+            result => result,
+        }
+    }
+
+    /// What counts where there is no file, or an empty one.
+    pub(crate) fn for_format(format: u32) -> Self {
+        let compression = match format {
+            0..=1 => Compression::None,
+            2..=7 => Compression::Zlib(DEFAULT_ZLIB_LEVEL),
+            _ => Compression::Lz4,
+        };
+        FsConf {
+            rep_sharing: format >= 4,
+            dir_deltification: format >= 4,
+            props_deltification: format >= 4,
+            max_deltification_walk: 1023,
+            max_linear_deltification: 16,
+            compression,
+            revprop_pack_size: 16 * KILO,
+            compress_packed_revprops: false,
+            block_size: 64 * KILO,
+            l2p_page_size: 8192,
+            p2l_page_size: 1024 * KILO,
+            pack_after_commit: false,
+            verify_before_commit: false,
+        }
+    }
+
+    /// Reads the file's text for a filesystem of this format.
+    ///
+    /// # Errors
+    /// `MALFORMED_FILE`, `BAD_CONFIG_VALUE`, `BAD_PROPERTY`-like numbers as Subversion 1.14 gives them.
+    pub(crate) fn parse(text: &[u8], format: u32) -> Result<Self> {
+        let file = File(Ini::parse(text, Case::Ignored)?);
+        let mut conf = Self::for_format(format);
+        file.flag("caches", "fail-stop", false)?;
+        if format < 4 {
+            return Ok(conf);
+        }
+        conf.rep_sharing = file.flag("rep-sharing", "enable-rep-sharing", true)?;
+        conf.deltification(&file, format)?;
+        if format >= 6 {
+            let compressed = file.flag("packed-revprops", "compress-packed-revprops", false)?;
+            let default = if compressed { 64 } else { 16 };
+            let size = file.number("packed-revprops", "revprop-pack-size", default)?;
+            conf.compress_packed_revprops = compressed;
+            conf.revprop_pack_size = u64::try_from(size).unwrap_or(0).saturating_mul(KILO);
+        }
+        if format >= 7 {
+            conf.block_size = file.power_of_two("block-size", 64, KILO)?;
+            conf.l2p_page_size = file.power_of_two("l2p-page-size", 8192, 1)?;
+            conf.p2l_page_size = file.power_of_two("p2l-page-size", 1024, KILO)?;
+        }
+        conf.pack_after_commit = file.flag("debug", "pack-after-commit", false)?;
+        conf.verify_before_commit = file.flag("debug", "verify-before-commit", false)?;
+        Ok(conf)
+    }
+
+    fn deltification(&mut self, file: &File, format: u32) -> Result<()> {
+        const SECTION: &str = "deltification";
+        self.dir_deltification = file.flag(SECTION, "enable-dir-deltification", true)?;
+        self.props_deltification = file.flag(SECTION, "enable-props-deltification", true)?;
+        let limit = |option, default| -> Result<u64> {
+            let number = file.number(SECTION, option, default)?;
+            Ok(u64::try_from(number).unwrap_or(0))
+        };
+        self.max_deltification_walk = limit("max-deltification-walk", 1023)?;
+        self.max_linear_deltification = limit("max-linear-deltification", 16)?;
+        let level = file.text(SECTION, "compression-level")?;
+        match file.text(SECTION, "compression")? {
+            Some(_) if level.is_some() => {
+                return Err(bad_value(
+                    "The 'compression' and 'compression-level' config options are mutually exclusive",
+                ));
+            }
+            Some(value) => self.compression = parse_compression(&value, format)?,
+            None if level.is_some() => {
+                let level = file.number(SECTION, "compression-level", i64::from(DEFAULT_ZLIB_LEVEL))?;
+                self.compression = Compression::Zlib(level.clamp(0, 9) as u8);
+            }
+            None => {}
+        }
+        Ok(())
+    }
+}
+
+fn parse_compression(value: &str, format: u32) -> Result<Compression> {
+    let compression = match value {
+        "none" => Compression::None,
+        "lz4" => Compression::Lz4,
+        "zlib" => Compression::Zlib(DEFAULT_ZLIB_LEVEL),
+        _ => match value.strip_prefix("zlib-").map(str::as_bytes) {
+            Some(&[digit @ b'1'..=b'9']) => Compression::Zlib(digit - b'0'),
+            _ => {
+                return Err(bad_value(format!(
+                    "Invalid 'compression' value '{value}' in the config"
+                )));
+            }
+        },
+    };
+    if compression == Compression::Lz4 && format < 8 {
+        return Err(bad_value(
+            "Compression type 'lz4' requires filesystem format 8 or higher",
+        ));
+    }
+    Ok(compression)
+}
+
+/// Typed access with the incumbent's errors.
+struct File(Ini);
+
+impl File {
+    fn flag(&self, section: &str, option: &str, default: bool) -> Result<bool> {
+        self.0.flag(section, option, default)
+    }
+
+    fn text(&self, section: &str, option: &str) -> Result<Option<String>> {
+        let value = self.0.get(section.as_bytes(), option.as_bytes())?;
+        Ok(value.map(|value| String::from_utf8_lossy(&value).into_owned()))
+    }
+
+    fn number(&self, section: &str, option: &str, default: i64) -> Result<i64> {
+        let Some(value) = self.text(section, option)? else {
+            return Ok(default);
+        };
+        value.parse().map_err(|e: std::num::ParseIntError| {
+            use std::num::IntErrorKind::{NegOverflow, PosOverflow};
+            let message = match e.kind() {
+                PosOverflow | NegOverflow => {
+                    format!("Number '{value}' is out of range '[{}, {}]'", i64::MIN, i64::MAX)
+                }
+                _ => format!("Could not convert '{value}' into a number"),
+            };
+            Error::new(Code::INCORRECT_PARAMS, message)
+        })
+    }
+
+    /// An `[io]` option, in units of `unit` bytes.
+    fn power_of_two(&self, option: &str, default: i64, unit: u64) -> Result<u64> {
+        let number = self.number("io", option, default)?;
+        let refuse = |what: &str| bad_value(format!("{number} is {what}"));
+        let units = u64::try_from(number).ok().filter(|n| *n > 0);
+        let units = units.ok_or_else(|| refuse(&format!("too small for fsfs.conf setting '{option}'.")))?;
+        let bytes = units.checked_mul(unit).filter(|n| *n <= i64::MAX as u64);
+        let bytes = bytes.ok_or_else(|| refuse(&format!("too large for fsfs.conf setting '{option}'.")))?;
+        if !units.is_power_of_two() {
+            let what = format!("invalid for fsfs.conf setting '{option}' because it is not a power of 2.");
+            return Err(refuse(&what));
+        }
+        Ok(bytes)
+    }
+}
+
+fn bad_value(message: impl Into<String>) -> Error {
+    Error::new(Code::BAD_CONFIG_VALUE, message)
+}
+
+const KILO: u64 = 1024;
+
+const DEFAULT_ZLIB_LEVEL: u8 = 5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What Subversion 1.14.2 says to each of these, by format.
+    #[test]
+    fn bad_values_are_refused_like_the_incumbent_does() {
+        let bad = Code::BAD_CONFIG_VALUE;
+        for (text, least_format, code, message) in [
+            (
+                "[deltification]\nmax-deltification-walk = abc\n",
+                4,
+                Code(200004),
+                "Could not convert 'abc' into a number",
+            ),
+            (
+                "[deltification]\nmax-linear-deltification =\n",
+                4,
+                Code(200004),
+                "Could not convert '' into a number",
+            ),
+            (
+                "[deltification]\nmax-deltification-walk = 99999999999999999999999\n",
+                4,
+                Code(200004),
+                "Number '99999999999999999999999' is out of range '[-9223372036854775808, 9223372036854775807]'",
+            ),
+            (
+                "[deltification]\nenable-dir-deltification = maybe\n",
+                4,
+                bad,
+                "Config error: invalid boolean value 'maybe' for '[deltification] enable-dir-deltification'",
+            ),
+            (
+                "[deltification]\ncompression = ZLIB-3\n",
+                4,
+                bad,
+                "Invalid 'compression' value 'ZLIB-3' in the config",
+            ),
+            (
+                "[deltification]\ncompression = zlib-0\n",
+                4,
+                bad,
+                "Invalid 'compression' value 'zlib-0' in the config",
+            ),
+            (
+                "[deltification]\ncompression = zlib-10\n",
+                4,
+                bad,
+                "Invalid 'compression' value 'zlib-10' in the config",
+            ),
+            (
+                "[deltification]\ncompression-level = 3\ncompression = zlib\n",
+                4,
+                bad,
+                "The 'compression' and 'compression-level' config options are mutually exclusive",
+            ),
+            (
+                "[io]\nblock-size = 0\n",
+                7,
+                bad,
+                "0 is too small for fsfs.conf setting 'block-size'.",
+            ),
+            (
+                "[io]\nblock-size = -4\n",
+                7,
+                bad,
+                "-4 is too small for fsfs.conf setting 'block-size'.",
+            ),
+            (
+                "[IO]\nL2P-page-size: 3\n",
+                7,
+                bad,
+                "3 is invalid for fsfs.conf setting 'l2p-page-size' because it is not a power of 2.",
+            ),
+            (
+                "[io]\np2l-page-size = 9007199254740992\n",
+                7,
+                bad,
+                "9007199254740992 is too large for fsfs.conf setting 'p2l-page-size'.",
+            ),
+            (
+                "[caches]\nfail-stop = x\n",
+                1,
+                bad,
+                "Config error: invalid boolean value 'x' for '[caches] fail-stop'",
+            ),
+            (
+                "[io]\nnovalue\n",
+                1,
+                Code::MALFORMED_FILE,
+                "line 2: Option must end with ':' or '='",
+            ),
+        ] {
+            for format in [1, 2, 3, 4, 6, 7, 8] {
+                match FsConf::parse(text.as_bytes(), format) {
+                    Ok(_) => assert!(format < least_format, "format {format}: {text}"),
+                    Err(e) => {
+                        assert!(format >= least_format, "format {format}: {text}");
+                        assert_eq!((e.code(), &*e.message()), (code, message));
+                    }
+                }
+            }
+        }
+        let lz4 = b"[deltification]\ncompression = lz4\n";
+        assert!(
+            FsConf::parse(lz4, 7).is_err() && FsConf::parse(lz4, 8).is_ok() && FsConf::parse(lz4, 3).is_ok()
+        );
+    }
+
+    #[test]
+    fn defaults_follow_the_format() {
+        assert_eq!(FsConf::parse(b"", 8).expect("empty"), FsConf::for_format(8));
+        assert_eq!(FsConf::for_format(7).compression, Compression::Zlib(5));
+        assert!(!FsConf::for_format(3).rep_sharing);
+    }
+
+    #[test]
+    fn values_are_resolved() {
+        let text = b"[deltification]\ncompression-level = 11\nmax-deltification-walk = -5\n\
+            [packed-revprops]\ncompress-packed-revprops = YES\n[io]\nblock-size = 4\n";
+        let conf = FsConf::parse(text, 7).expect("good");
+        assert_eq!(conf.compression, Compression::Zlib(9));
+        assert_eq!(conf.max_deltification_walk, 0);
+        assert_eq!((conf.revprop_pack_size, conf.block_size), (64 * 1024, 4096));
+    }
+}

@@ -1,0 +1,383 @@
+//! [`Store`]: one open filesystem, without its trees.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use base::checksum::Sha1;
+use base::{Code, Error, Result, Revnum};
+use parking_lot::Mutex;
+
+use super::cache::{Cache, Instance, SharedInstance};
+use super::conf::FsConf;
+use super::disk::{Disk, DiskDir, read_replaced};
+use super::layout::Layout;
+use super::rep_cache::{RepCacheConnection, RepCacheRow};
+use super::replaced::ReplacementDetector;
+use super::rev_file::no_such_revision;
+use super::shard_dirs::ShardKind;
+use super::small_files::{check_fs_type, read_format, read_ids};
+use crate::format::fs_format::FsFormat;
+use crate::format::short_line;
+
+/// The files of one open filesystem. A clone is a handle to the same.
+#[derive(Clone)]
+pub struct Store(Arc<StoreInner>);
+
+struct StoreInner {
+    disk: Arc<dyn Disk>,
+    layout: Layout,
+    format: FsFormat,
+    conf: FsConf,
+    uuid: String,
+    /// The instance in the cache; a new one after the revisions were replaced.
+    instance: SharedInstance,
+    /// The name from which the cache makes the instance.
+    instance_name: String,
+    replacement: ReplacementDetector,
+    cache: Arc<Cache>,
+    /// The first revision that is not packed, as last read.
+    min_unpacked_rev: AtomicU64,
+    /// The youngest revision, as last read.
+    youngest: AtomicU64,
+    rep_cache: RepCacheConnection,
+    /// Commits in progress through this handle.
+    committing: AtomicUsize,
+    /// The revisions of a group that is not current yet, if this handle sees them.
+    group: Option<OpenGroup>,
+}
+
+/// Revisions that are written and become current together. Only the handle that writes them sees them.
+#[derive(Clone, Default)]
+struct OpenGroup {
+    /// The youngest of them.
+    youngest: Arc<AtomicU64>,
+    /// The youngest revision whose file has its final name, see [`Store::rev_path`].
+    named: Arc<AtomicU64>,
+    /// The contents of these revisions that later ones may share.
+    rows: UnsharedRows,
+}
+
+/// Rows that are added to the rep-cache once their revisions are current.
+pub(crate) type UnsharedRows = Arc<Mutex<HashMap<Sha1, RepCacheRow>>>;
+
+/// What `svnadmin info` prints about the storage.
+#[derive(Clone, Debug)]
+pub struct FsInfo {
+    /// 1 to 8, never 5.
+    pub format: u32,
+    /// 0 for the linear layout.
+    pub shard_size: u64,
+    /// True if items are found by number and index, false if by offset.
+    pub logical_addressing: bool,
+    /// The first revision that is not packed.
+    pub min_unpacked_rev: Revnum,
+}
+
+impl Store {
+    /// Opens REPOS/db. `current` may be missing.
+    ///
+    /// # Errors
+    /// `FS_UNSUPPORTED_FORMAT`, `FS_UNKNOWN_FS_TYPE`; the system's if a file is missing.
+    pub(crate) fn open(db: &Path, cache: &Arc<Cache>, disk: Arc<dyn Disk>) -> Result<Store> {
+        check_fs_type(&*disk, db)?;
+        let format = read_format(&*disk, db)?;
+        let layout = Layout::new(db, format);
+        let (uuid, instance_id) = read_ids(&*disk, &layout.file("uuid"), &format)?;
+        // Two repositories with the same UUIDs (a plain copy of all files) are told apart by path; one that replaced
+        // another at the same path by the identity of its format file.
+        let identity = disk
+            .metadata(&layout.file("format"))
+            .or_else(|_| disk.metadata(&layout.file("uuid")));
+        let identity = identity.map(|meta| (meta.identity, meta.modified)).ok();
+        let name = format!(
+            "{uuid}\n{instance_id:?}\n{}\n{identity:?}\n{format:?}",
+            db.display()
+        );
+        let store = Store(Arc::new(StoreInner {
+            instance: SharedInstance::new(cache.instance(name.clone())),
+            instance_name: name,
+            replacement: ReplacementDetector::default(),
+            cache: cache.clone(),
+            conf: FsConf::read(&*disk, &layout, &format)?,
+            disk,
+            layout,
+            format,
+            uuid,
+            min_unpacked_rev: AtomicU64::new(0),
+            youngest: AtomicU64::new(0),
+            rep_cache: RepCacheConnection::default(),
+            committing: AtomicUsize::new(0),
+            group: None,
+        }));
+        store.refresh_min_unpacked_rev()?;
+        Ok(store)
+    }
+
+    /// Opens the same filesystem again, with a cache of its own of `budget` bytes.
+    pub(crate) fn reopen(&self, budget: u64) -> Result<Store> {
+        let store = Self::open(self.path(), &Cache::new(budget), self.0.disk.clone())?;
+        store.youngest()?;
+        let Some(group) = &self.0.group else {
+            return Ok(store);
+        };
+        let view = store.group_view(self.last_youngest());
+        view.set_named(Revnum(group.named.load(Ordering::Acquire)));
+        Ok(view)
+    }
+
+    /// REPOS/db.
+    pub fn path(&self) -> &Path {
+        self.layout().db()
+    }
+
+    /// The repository's UUID.
+    pub fn uuid(&self) -> String {
+        self.0.uuid.clone()
+    }
+
+    /// Reads what `svnadmin info` prints.
+    ///
+    /// # Errors
+    /// The system's, if `min-unpacked-rev` cannot be read.
+    pub fn info(&self) -> Result<FsInfo> {
+        self.refresh_min_unpacked_rev()?;
+        Ok(FsInfo {
+            format: self.format().number,
+            shard_size: self.format().shard_size,
+            logical_addressing: self.format().logical,
+            min_unpacked_rev: self.min_unpacked_rev(),
+        })
+    }
+
+    /// Reads `current`.
+    ///
+    /// # Errors
+    /// `REVNUM_PARSE_FAILURE` if it does not start with a number; the system's.
+    pub fn youngest(&self) -> Result<Revnum> {
+        if let Some(group) = &self.0.group {
+            return Ok(Revnum(group.youngest.load(Ordering::Acquire)));
+        }
+        // Before the file is read: then a smaller number in the file is younger than this one.
+        let seen = self.0.youngest.load(Ordering::Acquire);
+        let path = self.layout().file("current");
+        let before = self.disk().metadata(&path).ok();
+        let text = read_replaced(self.disk(), &path)?;
+        // Formats 1 and 2 have counters behind the number.
+        let rev = short_line::leading_revision(&text)?;
+        if rev.0 != seen || self.is_other_current(before) {
+            self.compare_revisions(Revnum(seen), rev, before);
+        }
+        self.0.youngest.store(rev.0, Ordering::Release);
+        Ok(rev)
+    }
+
+    /// Moves this filesystem to a new instance in the cache, because the cached values are no longer valid.
+    pub(crate) fn renew_instance(&self) {
+        let fresh = self
+            .0
+            .cache
+            .renew_instance(&self.0.instance_name, self.instance());
+        self.0.instance.store(fresh);
+    }
+
+    /// The youngest revision when `current` was last read.
+    pub(crate) fn last_youngest(&self) -> Revnum {
+        match &self.0.group {
+            Some(group) => Revnum(group.youngest.load(Ordering::Acquire)),
+            None => Revnum(self.0.youngest.load(Ordering::Relaxed)),
+        }
+    }
+
+    /// Notes the youngest revision after this process has made it.
+    pub(crate) fn set_youngest(&self, rev: Revnum) {
+        self.0.youngest.store(rev.0, Ordering::Release);
+        if let Some(group) = &self.0.group {
+            group.youngest.store(rev.0, Ordering::Release);
+        }
+    }
+
+    /// Returns a handle that also sees the revisions up to `youngest`, which are written but not current. It shares no cached value
+    /// with other handles: these revisions may vanish and others take their numbers.
+    pub(crate) fn group_view(&self, youngest: Revnum) -> Store {
+        let group = OpenGroup::default();
+        group.youngest.store(youngest.0, Ordering::Release);
+        let named = match &self.0.group {
+            Some(group) => group.named.load(Ordering::Acquire),
+            None => youngest.0,
+        };
+        group.named.store(named, Ordering::Release);
+        let inner = &self.0;
+        Store(Arc::new(StoreInner {
+            disk: inner.disk.clone(),
+            layout: inner.layout.clone(),
+            format: inner.format,
+            conf: inner.conf,
+            uuid: inner.uuid.clone(),
+            instance: SharedInstance::new(inner.cache.unnamed_instance()),
+            instance_name: String::new(),
+            replacement: ReplacementDetector::default(),
+            cache: inner.cache.clone(),
+            min_unpacked_rev: AtomicU64::new(inner.min_unpacked_rev.load(Ordering::Relaxed)),
+            youngest: AtomicU64::new(youngest.0),
+            rep_cache: RepCacheConnection::default(),
+            committing: AtomicUsize::new(0),
+            group: Some(group),
+        }))
+    }
+
+    /// The file of an unpacked revision. The revisions of an open group have temporary names: files that are named like revisions
+    /// would pass for revisions in `recover` and after a crash.
+    pub(crate) fn rev_path(&self, rev: Revnum) -> PathBuf {
+        match &self.0.group {
+            Some(group) if rev.0 > group.named.load(Ordering::Acquire) => self.group_path(rev),
+            _ => self.layout().rev(rev),
+        }
+    }
+
+    /// The temporary file of a revision of an open group.
+    pub(crate) fn group_path(&self, rev: Revnum) -> PathBuf {
+        self.layout().file(&format!("{GROUP_PREFIX}{rev}"))
+    }
+
+    /// Notes that the files of all revisions up to `rev` have their final names.
+    pub(crate) fn set_named(&self, rev: Revnum) {
+        if let Some(group) = &self.0.group {
+            group.named.store(rev.0, Ordering::Release);
+        }
+    }
+
+    /// True for a handle that sees an open group: no other process writes to its transactions.
+    pub(crate) fn is_group_view(&self) -> bool {
+        self.0.group.is_some()
+    }
+
+    /// The contents of an open group's revisions; `None` for a handle that sees no group.
+    pub(crate) fn unshared_rows(&self) -> Option<UnsharedRows> {
+        self.0.group.as_ref().map(|group| group.rows.clone())
+    }
+
+    /// Checks that a revision exists.
+    ///
+    /// # Errors
+    /// `FS_NO_SUCH_REVISION` if `rev` does not exist; re-reads `current` before saying so.
+    pub(crate) fn check_rev(&self, rev: Revnum) -> Result<()> {
+        if rev.0 <= self.0.youngest.load(Ordering::Relaxed) || rev <= self.youngest()? {
+            Ok(())
+        } else {
+            Err(no_such_revision(rev))
+        }
+    }
+
+    /// Makes revisions up to `rev` readable until `current` is read again.
+    pub(crate) fn assume_youngest(&self, rev: Revnum) {
+        self.0.youngest.store(rev.0, Ordering::Relaxed);
+    }
+
+    /// Reads `min-unpacked-rev` again.
+    pub(crate) fn refresh_min_unpacked_rev(&self) -> Result<()> {
+        if !self.format().has_packing() {
+            return Ok(());
+        }
+        let path = self.layout().file("min-unpacked-rev");
+        let text = read_replaced(self.disk(), &path)?;
+        let line = short_line::first_line(&text, short_line::LIMIT, &path)?;
+        let rev = short_line::leading_revision(line)?;
+        if self.format().shard_size == 0 && rev.0 != 0 {
+            return Err(Error::new(
+                Code::FS_CORRUPT,
+                "Linear layout with packed revisions",
+            ));
+        }
+        let before = self.0.min_unpacked_rev.swap(rev.0, Ordering::Relaxed);
+        if before < rev.0 {
+            self.cache().drop_unpacked(self.instance(), rev.0);
+        }
+        Ok(())
+    }
+
+    /// Treats the revisions below `rev` as packed until `min-unpacked-rev` is read again.
+    pub(crate) fn assume_packed(&self, rev: Revnum) {
+        self.0.min_unpacked_rev.store(rev.0, Ordering::Relaxed);
+    }
+
+    /// The first unpacked revision when `min-unpacked-rev` was last read.
+    pub(crate) fn min_unpacked_rev(&self) -> Revnum {
+        Revnum(self.0.min_unpacked_rev.load(Ordering::Relaxed))
+    }
+
+    /// Reads `format` again: another process may have upgraded the filesystem.
+    pub(crate) fn read_format(&self) -> Result<FsFormat> {
+        read_format(self.disk(), self.path())
+    }
+
+    /// A shared handle to the disk, for opening another filesystem on it.
+    pub(crate) fn disk_handle(&self) -> Arc<dyn Disk> {
+        self.0.disk.clone()
+    }
+
+    /// The seam to the operating system.
+    pub(crate) fn disk(&self) -> &dyn Disk {
+        &*self.0.disk
+    }
+
+    /// The paths of all files.
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.0.layout
+    }
+
+    /// `db/format` as it was when the filesystem was opened.
+    pub(crate) fn format(&self) -> &FsFormat {
+        &self.0.format
+    }
+
+    /// `fsfs.conf` as it was when the filesystem was opened.
+    pub(crate) fn conf(&self) -> &FsConf {
+        &self.0.conf
+    }
+
+    /// The cache of the process.
+    pub(crate) fn cache(&self) -> &Cache {
+        &self.0.cache
+    }
+
+    /// The connection to the rep-cache database.
+    pub(super) fn rep_cache(&self) -> &RepCacheConnection {
+        &self.0.rep_cache
+    }
+
+    /// The state that tells whether the revisions were replaced.
+    pub(super) fn replacement(&self) -> &ReplacementDetector {
+        &self.0.replacement
+    }
+
+    /// The number of commits in progress through this handle.
+    pub(crate) fn committing(&self) -> &AtomicUsize {
+        &self.0.committing
+    }
+
+    /// The open directory of a shard, if several of its files were read lately. `path` returns the path of one of its files.
+    pub(crate) fn shard_dir(
+        &self,
+        kind: ShardKind,
+        shard: u64,
+        path: impl FnOnce() -> PathBuf,
+    ) -> Option<Arc<dyn DiskDir>> {
+        let key = (self.instance(), kind, shard);
+        self.cache().dirs().get(self.disk(), key, path)
+    }
+
+    /// Closes the directory of a shard after a file was missing in it.
+    pub(crate) fn forget_shard_dir(&self, kind: ShardKind, shard: u64) {
+        self.cache().dirs().forget((self.instance(), kind, shard));
+    }
+
+    /// The instance that cache keys carry.
+    pub(crate) fn instance(&self) -> Instance {
+        self.0.instance.load()
+    }
+}
+
+/// How the names of the files of an open group begin, as those of all temporary files in `db/` do.
+pub(crate) const GROUP_PREFIX: &str = "svn-group-";

@@ -1,0 +1,486 @@
+//! `rep-cache.db`: which stored content has which SHA-1, so that equal contents are stored once.
+//!
+//! An SQLite database with one table. It is consulted only when something is written, may be deleted at any time, and is made
+//! again on demand; readers of the repository never need it. A running Subversion may use it at the same time: SQLite sees to
+//! that. Schema 1 (formats 4 to 7) and 2 (format 8) differ only inside SQLite.
+//!
+//! An open filesystem keeps one connection ([`Store::with_rep_cache`]), and notices when the file is another one.
+
+use std::path::Path;
+use std::time::Duration;
+
+use base::checksum::Sha1;
+use base::{Code, Error, Result, Revnum};
+use parking_lot::Mutex;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Row, TransactionBehavior};
+
+use super::Store;
+use crate::store::disk::Create;
+
+/// An open database.
+#[derive(Debug)]
+pub(crate) struct RepCache {
+    connection: Connection,
+    /// False before the first insertion: the file is there, the table is not.
+    is_initialised: bool,
+}
+
+/// One row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RepCacheRow {
+    /// SHA-1 of the content.
+    pub(crate) sha1: Sha1,
+    /// Where it is stored: revision and item (byte offset with physical addressing).
+    pub(crate) rev: Revnum,
+    pub(crate) item: u64,
+    /// Bytes stored.
+    pub(crate) length: u64,
+    /// Bytes of the content.
+    pub(crate) expanded: u64,
+}
+
+impl RepCache {
+    /// Opens the database for reading; `None` if there is no file.
+    ///
+    /// # Errors
+    /// `SQLITE_ERROR` and its kin below `ATOMIC_INIT_FAILURE`. The number of the schema may be any, as for the incumbent.
+    pub(crate) fn open(path: &Path) -> Result<Option<RepCache>> {
+        let _turn = OPENING.lock();
+        // SQLite tells "is missing" and "can't be opened" apart by the same number.
+        if matches!(std::fs::symlink_metadata(path), Err(e) if e.kind() == std::io::ErrorKind::NotFound) {
+            return Ok(None);
+        }
+        Self::open_existing(path).map(Some).map_err(|e| {
+            e.wrap(
+                Code::ATOMIC_INIT_FAILURE,
+                "Couldn't perform atomic initialization",
+            )
+            .wrap(
+                Code::ATOMIC_INIT_FAILURE,
+                format!("Couldn't open rep-cache database '{}'", path.display()),
+            )
+        })
+    }
+
+    fn open_existing(path: &Path) -> Result<RepCache> {
+        // SQLite would wait for the other end of a FIFO.
+        if std::fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
+            let message = "sqlite[S14]: unable to open database file";
+            return Err(Error::new(Code::SQLITE_ERROR, message));
+        }
+        // Read-write where that is possible: only so can SQLite roll back what a crashed writer left.
+        let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_WRITE)
+            .or_else(|_| Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_ONLY))
+            .map_err(sqlite)?;
+        connection.busy_timeout(BUSY_TIMEOUT).map_err(sqlite)?;
+        // What is lost in a power cut can be made again; the journal's name stays, so that its permissions do.
+        connection
+            .pragma_update(None, "synchronous", "OFF")
+            .and_then(|()| connection.pragma_update_and_check(None, "journal_mode", "TRUNCATE", |_| Ok(())))
+            .map_err(sqlite)?;
+        let version: i64 = connection
+            .query_row("PRAGMA user_version", [], |row| row.get(0))
+            .map_err(sqlite)?;
+        // Reads the schema: a database without one cannot be opened.
+        connection
+            .query_row("SELECT COUNT(*) FROM sqlite_master", [], |_| Ok(()))
+            .map_err(sqlite)?;
+        Ok(RepCache {
+            connection,
+            is_initialised: version > 0,
+        })
+    }
+
+    /// Keeps other writers away until the database is closed.
+    ///
+    /// # Errors
+    /// `SQLITE_READONLY` if the file may not be written: others could go on. `SQLITE_ERROR` and its kin.
+    pub(crate) fn hold(&self) -> Result<()> {
+        if self.connection.is_readonly("main").map_err(sqlite)? {
+            return Err(Error::new(
+                Code::SQLITE_READONLY,
+                "sqlite[S8]: attempt to write a readonly database",
+            ));
+        }
+        self.connection.execute_batch("BEGIN IMMEDIATE").map_err(sqlite)
+    }
+
+    /// Opens the database for writing; makes it if there is none.
+    ///
+    /// # Errors
+    /// As [`RepCache::open`]; the system's.
+    pub(crate) fn open_or_create(fs: &Store) -> Result<RepCache> {
+        let path = fs.layout().file(FILE);
+        let turn = OPENING.lock();
+        match fs.disk().write(&path, Create::New).map(drop) {
+            Ok(()) => {
+                let like = fs.layout().file("current");
+                fs.disk()
+                    .copy_permissions(&like, &path)
+                    .map_err(|e| Error::io("Can't set permissions on file", &path, &e))?;
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(Error::io("Can't create file", &path, &e)),
+        }
+        drop(turn);
+        let mut cache = Self::open(&path)?.ok_or_else(|| {
+            let e = std::io::ErrorKind::NotFound.into();
+            Error::io("Can't open file", &path, &e)
+        })?;
+        cache.initialise(fs.format().number)?;
+        Ok(cache)
+    }
+
+    /// Makes the table if there is none.
+    fn initialise(&mut self, format: u32) -> Result<()> {
+        if self.is_initialised {
+            return Ok(());
+        }
+        let (version, options) = if format >= 8 {
+            (2, " WITHOUT ROWID")
+        } else {
+            (1, "")
+        };
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(sqlite)?;
+        // Another process may have been quicker.
+        let made: i64 = transaction
+            .query_row("PRAGMA user_version", [], |row| row.get(0))
+            .map_err(sqlite)?;
+        if made == 0 {
+            transaction
+                .execute_batch(&format!("{SCHEMA}{options}; PRAGMA user_version = {version};"))
+                .map_err(sqlite)?;
+        }
+        transaction.commit().map_err(sqlite)?;
+        self.is_initialised = true;
+        Ok(())
+    }
+
+    /// Adds rows in one transaction; a content that is there already keeps its row.
+    ///
+    /// # Errors
+    /// `SQLITE_…`: then none is added.
+    pub(crate) fn insert(&mut self, rows: &[RepCacheRow]) -> Result<()> {
+        let transaction = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(sqlite)?;
+        {
+            let mut statement = transaction.prepare_cached(INSERT).map_err(sqlite)?;
+            for row in rows {
+                let numbers = [row.rev.0, row.item, row.length, row.expanded];
+                let [rev, item, length, expanded] = numbers.map(|n| i64::try_from(n).unwrap_or(i64::MAX));
+                statement
+                    .execute((row.sha1.to_string(), rev, item, length, expanded))
+                    .map_err(sqlite)?;
+            }
+        }
+        transaction.commit().map_err(sqlite)
+    }
+
+    /// Deletes the rows of revisions that are younger than `youngest`.
+    ///
+    /// # Errors
+    /// `SQLITE_…`.
+    pub(crate) fn delete_younger(&mut self, youngest: Revnum) -> Result<()> {
+        if self.is_initialised {
+            let bound = i64::try_from(youngest.0).unwrap_or(i64::MAX);
+            self.connection
+                .execute("DELETE FROM rep_cache WHERE revision > ?1", [bound])
+                .map_err(sqlite)?;
+        }
+        Ok(())
+    }
+
+    /// Copies the database as it is at this moment over the one at `path`.
+    ///
+    /// # Errors
+    /// `SQLITE_…`.
+    pub(crate) fn copy_to(&self, path: &Path) -> Result<()> {
+        let mut copy = Connection::open(path).map_err(sqlite)?;
+        let backup = rusqlite::backup::Backup::new(&self.connection, &mut copy).map_err(sqlite)?;
+        // All pages in one step, between two writers.
+        let started = std::time::Instant::now();
+        loop {
+            use rusqlite::backup::StepResult;
+            match backup.step(-1).map_err(sqlite)? {
+                StepResult::Done => return Ok(()),
+                _ if started.elapsed() > BUSY_TIMEOUT => {
+                    let message = format!(
+                        "Can't copy to rep-cache database '{}': it is busy",
+                        path.display()
+                    );
+                    return Err(Error::new(Code::SQLITE_BUSY, message));
+                }
+                _ => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+    }
+
+    /// The youngest revision that any row names; `None` without rows.
+    ///
+    /// # Errors
+    /// `SQLITE_ERROR` and its kin.
+    pub(crate) fn max_revision(&self) -> Result<Option<Revnum>> {
+        if !self.is_initialised {
+            return Ok(None);
+        }
+        let query = "SELECT MAX(revision) FROM rep_cache";
+        let max: Option<i64> = self
+            .connection
+            .query_row(query, [], |row| row.get(0))
+            .map_err(sqlite)?;
+        max.map(|number| unsigned(number).map(Revnum)).transpose()
+    }
+
+    /// The row of this content.
+    ///
+    /// # Errors
+    /// `SQLITE_ERROR` and its kin; `FS_CORRUPT` if the row is nonsense.
+    pub(crate) fn lookup(&self, sha1: &Sha1) -> Result<Option<RepCacheRow>> {
+        if !self.is_initialised {
+            return Ok(None);
+        }
+        let query = format!("{SELECT} WHERE hash = ?1");
+        let mut statement = self.connection.prepare_cached(&query).map_err(sqlite)?;
+        let raw = statement.query_row([sha1.to_string()], RawRow::read).optional();
+        raw.map_err(sqlite)?.map(RawRow::check).transpose()
+    }
+
+    /// Calls `each` for every row of the revisions `first` to `last`, in order of place.
+    ///
+    /// # Errors
+    /// `SQLITE_ERROR` and its kin, `BAD_CHECKSUM_PARSE`, `FS_CORRUPT`, and what `each` says.
+    pub(crate) fn for_each(
+        &self,
+        first: Revnum,
+        last: Revnum,
+        each: &mut dyn FnMut(RepCacheRow) -> Result<()>,
+    ) -> Result<()> {
+        if !self.is_initialised {
+            return Ok(());
+        }
+        let query = format!("{SELECT} WHERE revision >= ?1 AND revision <= ?2 ORDER BY revision, offset");
+        let mut statement = self.connection.prepare(&query).map_err(sqlite)?;
+        let bounds = [first, last].map(|rev| i64::try_from(rev.0).unwrap_or(i64::MAX));
+        let mut rows = statement.query(bounds).map_err(sqlite)?;
+        while let Some(row) = rows.next().map_err(sqlite)? {
+            each(RawRow::read(row).map_err(sqlite)?.check()?)?;
+        }
+        Ok(())
+    }
+}
+
+/// The connection that an open filesystem keeps, and which file it is to.
+#[derive(Default)]
+pub(crate) struct RepCacheConnection(Mutex<Option<(RepCache, (u64, u64))>>);
+
+impl Store {
+    /// Runs `f` on the database; makes it first if `create`, else it is `None` where there is none.
+    ///
+    /// # Errors
+    /// As [`RepCache::open_or_create`], and what `f` says.
+    pub(crate) fn with_rep_cache<T>(
+        &self,
+        create: bool,
+        f: impl FnOnce(Option<&mut RepCache>) -> Result<T>,
+    ) -> Result<T> {
+        let path = self.layout().file(FILE);
+        let mut kept = self.rep_cache().0.lock();
+        let identity = || self.disk().metadata(&path).ok().map(|meta| meta.identity);
+        // Administrators may delete the database at any time; then what the connection has is nobody's.
+        if kept.as_ref().map(|(_, opened)| *opened) != identity() {
+            *kept = None;
+        }
+        if kept.is_none() {
+            let cache = if create {
+                Some(RepCache::open_or_create(self)?)
+            } else {
+                RepCache::open(&path)?
+            };
+            *kept = cache.zip(identity());
+        }
+        match &mut *kept {
+            Some((cache, _)) => {
+                if create {
+                    cache.initialise(self.format().number)?;
+                }
+                f(Some(cache))
+            }
+            None => f(None),
+        }
+    }
+}
+
+/// A row as SQLite has it: any column may hold any type.
+struct RawRow {
+    hash: Vec<u8>,
+    numbers: [i64; 4],
+}
+
+impl RawRow {
+    fn read(row: &Row<'_>) -> rusqlite::Result<RawRow> {
+        Ok(RawRow {
+            // Whatever type the column has, and in whatever encoding.
+            hash: match row.get_ref(0)? {
+                ValueRef::Text(hash) | ValueRef::Blob(hash) => hash.to_vec(),
+                ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => Vec::new(),
+            },
+            numbers: [row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?],
+        })
+    }
+
+    fn check(self) -> Result<RepCacheRow> {
+        let sha1 = Sha1::parse_hex(&self.hash)
+            .ok_or_else(|| Error::new(Code::BAD_CHECKSUM_PARSE, "Invalid character in hex checksum"))?;
+        let [rev, item, length, expanded] = self.numbers;
+        Ok(RepCacheRow {
+            sha1,
+            rev: Revnum(unsigned(rev)?),
+            item: u64::try_from(item).map_err(|_| {
+                let message = format!("Offset {item} too large in revision {rev}");
+                Error::new(Code::FS_INDEX_OVERFLOW, message)
+            })?,
+            length: unsigned(length)?,
+            expanded: unsigned(expanded)?,
+        })
+    }
+}
+
+fn unsigned(number: i64) -> Result<u64> {
+    u64::try_from(number).map_err(|_| {
+        let message = format!("Invalid number '{number}' in the rep-cache database");
+        Error::new(Code::FS_CORRUPT, message)
+    })
+}
+
+/// Our error for SQLite's, in the incumbent's words.
+fn sqlite(e: rusqlite::Error) -> Error {
+    match e {
+        rusqlite::Error::SqliteFailure(failure, message) => {
+            let code = match failure.code {
+                ErrorCode::ReadOnly => Code::SQLITE_READONLY,
+                ErrorCode::DatabaseBusy => Code::SQLITE_BUSY,
+                ErrorCode::ConstraintViolation => Code::SQLITE_CONSTRAINT,
+                _ => Code::SQLITE_ERROR,
+            };
+            let message = message.unwrap_or_else(|| failure.to_string());
+            Error::new(
+                code,
+                format!("sqlite[S{}]: {message}", failure.extended_code & 0xff),
+            )
+        }
+        other => Error::new(Code::SQLITE_ERROR, format!("sqlite: {other}")),
+    }
+}
+
+const SELECT: &str = "SELECT hash, revision, offset, size, expanded_size FROM rep_cache";
+
+const INSERT: &str = "INSERT OR IGNORE INTO rep_cache (hash, revision, offset, size, expanded_size) \
+    VALUES (?1, ?2, ?3, ?4, ?5)";
+
+const SCHEMA: &str = "CREATE TABLE rep_cache (hash TEXT NOT NULL PRIMARY KEY, revision INTEGER NOT NULL, \
+    offset INTEGER NOT NULL, size INTEGER NOT NULL, expanded_size INTEGER NOT NULL)";
+
+/// Its name in `db/`.
+pub(crate) const FILE: &str = "rep-cache.db";
+
+/// Held while a database may be open outside of SQLite: closing it then would take the locks away that SQLite has on it.
+static OPENING: Mutex<()> = Mutex::new(());
+
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn database(sql: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+        let dir = tempfile::tempdir().expect("because the temporary folder can be written");
+        let path = dir.path().join("rep-cache.db");
+        let connection = Connection::open(&path).expect("a new database");
+        connection.execute_batch(sql).expect(sql);
+        (dir, path)
+    }
+
+    const SCHEMA: &str = "CREATE TABLE rep_cache (hash TEXT NOT NULL PRIMARY KEY, revision INTEGER NOT NULL,
+        offset INTEGER NOT NULL, size INTEGER NOT NULL, expanded_size INTEGER NOT NULL); PRAGMA user_version=1;";
+
+    fn rows(cache: &RepCache) -> Result<Vec<RepCacheRow>> {
+        let mut rows = Vec::new();
+        cache.for_each(Revnum(0), Revnum::MAX, &mut |row| {
+            rows.push(row);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    #[test]
+    fn rows_are_found() {
+        let hash = Sha1::of(b"x");
+        let (_dir, path) = database(&format!(
+            "{SCHEMA} INSERT INTO rep_cache VALUES('{hash}',3,4,5,6), ('{}',1,2,3,4);",
+            Sha1::of(b"y")
+        ));
+        let cache = RepCache::open(&path).expect("opens").expect("is there");
+        assert_eq!(cache.max_revision().expect("a number"), Some(Revnum(3)));
+        let row = cache.lookup(&hash).expect("works").expect("is there");
+        assert_eq!(
+            (row.rev, row.item, row.length, row.expanded),
+            (Revnum(3), 4, 5, 6)
+        );
+        assert_eq!(cache.lookup(&Sha1::of(b"z")).expect("works"), None);
+        assert_eq!(rows(&cache).expect("good rows")[1], row);
+    }
+
+    #[test]
+    fn missing_and_empty_databases_hold_nothing() {
+        let dir = tempfile::tempdir().expect("because the temporary folder can be written");
+        let path = dir.path().join("rep-cache.db");
+        assert!(RepCache::open(&path).expect("no error").is_none());
+        std::fs::write(&path, b"").expect("because the folder can be written");
+        let cache = RepCache::open(&path).expect("opens").expect("is there");
+        assert_eq!(cache.max_revision().expect("works"), None);
+        assert_eq!(rows(&cache).expect("works"), []);
+    }
+
+    #[test]
+    fn damage_is_an_error() {
+        let dir = tempfile::tempdir().expect("because the temporary folder can be written");
+        let path = dir.path().join("rep-cache.db");
+        std::fs::write(&path, b"garbage").expect("because the folder can be written");
+        let error = RepCache::open(&path).expect_err("no database");
+        assert_eq!(error.code(), Code::ATOMIC_INIT_FAILURE);
+        assert!(error.root_cause().text().starts_with("sqlite[S26]"), "{error}");
+        for (row, code) in [
+            ("'xyz',1,2,3,4", Code::BAD_CHECKSUM_PARSE),
+            (
+                "'86f7e437faa5a7fce15d1ddcb9eaeaea377667b8',1,'two',3,4",
+                Code::SQLITE_ERROR,
+            ),
+            ("x'00ff',1,2,3,4", Code::BAD_CHECKSUM_PARSE),
+            (
+                "'86f7e437faa5a7fce15d1ddcb9eaeaea377667b8',1,2,-3,4",
+                Code::FS_CORRUPT,
+            ),
+            (
+                "'86f7e437faa5a7fce15d1ddcb9eaeaea377667b8',1,-2,3,4",
+                Code::FS_INDEX_OVERFLOW,
+            ),
+        ] {
+            let (_dir, path) = database(&format!("{SCHEMA} INSERT INTO rep_cache VALUES({row});"));
+            let cache = RepCache::open(&path).expect("opens").expect("is there");
+            assert_eq!(rows(&cache).expect_err(row).code(), code);
+        }
+        let (_dir, path) = database("PRAGMA user_version=2; CREATE TABLE x(y);");
+        let cache = RepCache::open(&path).expect("opens").expect("is there");
+        assert_eq!(
+            cache.max_revision().expect_err("no table").code(),
+            Code::SQLITE_ERROR
+        );
+    }
+}

@@ -1,0 +1,499 @@
+//! Revision and pack files: a bounded set of open ones, and the way from (revision, item) to bytes.
+//!
+//! An item is addressed by (revision, item). With physical addressing the item is an offset from the start of the
+//! revision's data (in a pack, the manifest says where that is); with logical addressing it is a number that the file's
+//! L2P index turns into an offset. Other processes may pack a shard at any time: then the single files vanish, numbers
+//! stay and offsets change. So whatever was looked up in one file is only used with that file, and a reader that finds
+//! a file missing or stale starts over ([`Store::with_rev_file`]).
+//!
+//! Small files are read whole on opening, and the end of longer ones, where trailer or indexes are.
+
+use std::path::PathBuf;
+
+use std::sync::{Arc, OnceLock};
+
+use base::{Code, Error, Result, Revnum};
+
+use super::Store;
+use crate::format::footer::{Footer, FooterError, MAX_FOOTER};
+use crate::format::l2p::{self, L2pHeader, L2pPage};
+use crate::format::manifest;
+use crate::format::p2l::{self, P2lEntry, P2lHeader};
+use crate::format::prefix_mismatch;
+use crate::format::rev_trailer::{self, RevTrailer, TrailerError};
+use crate::store::cache::{Cache, Instance, Key};
+use crate::store::disk::{is_missing, is_stale};
+use crate::store::open_file::{OpenFile, WHOLE_FILE};
+use crate::store::read_mode::takes_time;
+use crate::store::shard_dirs::ShardKind;
+
+/// An open file of one revision or of one packed shard.
+pub(crate) struct RevFile {
+    bytes: OpenFile,
+    instance: Instance,
+    first_rev: Revnum,
+    rev_count: u64,
+    is_packed: bool,
+    addressing: Addressing,
+}
+
+enum Addressing {
+    /// Start of each revision, bytes.
+    Physical(Vec<u64>),
+    Logical(Box<Indexes>),
+}
+
+/// What is known of a file's indexes.
+struct Indexes {
+    footer: Footer,
+    l2p: OnceLock<L2pHeader>,
+    p2l: OnceLock<P2lHeader>,
+    /// The only page of the L2P index, which almost every single revision has.
+    only_page: OnceLock<Arc<[Option<u64>]>>,
+}
+
+/// Bytes kept of the end of longer files of one revision: enough for the indexes of some hundred items.
+const TAIL: u64 = 4 << 10;
+
+/// Bytes read at once of an L2P index, so that a walk needs no read for each revision.
+const L2P_READ: usize = 2 << 10;
+
+impl Store {
+    /// Runs `f` on the file that holds `rev`; again if the file went stale or was packed away meanwhile.
+    pub(crate) fn with_rev_file<T>(&self, rev: Revnum, f: impl Fn(&Arc<RevFile>) -> Result<T>) -> Result<T> {
+        let mut retried = false;
+        loop {
+            let file = self.rev_file(rev)?;
+            match f(&file) {
+                Err(e) if !retried && is_stale(&e) => {
+                    retried = true;
+                    self.cache().drop_file(&file.key());
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// The open file that holds `rev`.
+    pub(crate) fn rev_file(&self, rev: Revnum) -> Result<Arc<RevFile>> {
+        let mut retried = false;
+        loop {
+            let is_packed = self.is_packed(rev);
+            let shard_size = self.format().shard_size;
+            let first_rev = match is_packed {
+                true => Revnum(rev.0 / shard_size * shard_size),
+                false => rev,
+            };
+            let key = (self.instance(), first_rev.0, is_packed);
+            if let Some(file) = self.cache().file(&key) {
+                return Ok(file);
+            }
+            takes_time()?;
+            match self.open_rev_file(first_rev, is_packed) {
+                Ok(file) => {
+                    let file = Arc::new(file);
+                    self.cache().keep_file(key, file.clone());
+                    return Ok(file);
+                }
+                // Deleted by another machine just now; opening it again says whether it is gone.
+                Err(e) if !retried && is_stale(&e) => retried = true,
+                Err(e) if !is_missing(&e) => return Err(e),
+                Err(_) if !retried && self.format().has_packing() => {
+                    // Perhaps another process has packed the shard since we last looked.
+                    retried = true;
+                    self.refresh_min_unpacked_rev()?;
+                }
+                Err(_) => return Err(no_such_revision(rev)),
+            }
+        }
+    }
+
+    /// True if `rev` was packed when we last looked.
+    pub(crate) fn is_packed(&self, rev: Revnum) -> bool {
+        rev < self.min_unpacked_rev()
+    }
+
+    fn open_rev_file(&self, first_rev: Revnum, is_packed: bool) -> Result<RevFile> {
+        let path = match is_packed {
+            true => self.layout().pack(first_rev.0 / self.format().shard_size),
+            false => self.rev_path(first_rev),
+        };
+        let logical = self.format().logical;
+        let tail = match (is_packed, logical) {
+            (true, _) => MAX_FOOTER as u64,
+            (false, true) => TAIL,
+            (false, false) => rev_trailer::WINDOW as u64,
+        };
+        let bytes = match is_packed {
+            true => OpenFile::open(self.disk(), path, tail)?,
+            false => self.open_single(first_rev, path, tail)?,
+        };
+        let rev_count = if is_packed { self.format().shard_size } else { 1 };
+        let addressing = if logical {
+            let footer = Footer::parse(bytes.tail(), bytes.len());
+            let footer = footer.map_err(|e| footer_error(e, first_rev, &bytes))?;
+            Addressing::Logical(Box::new(Indexes {
+                footer,
+                l2p: OnceLock::new(),
+                p2l: OnceLock::new(),
+                only_page: OnceLock::new(),
+            }))
+        } else if is_packed {
+            let path = self.layout().manifest(first_rev.0 / self.format().shard_size);
+            let text = self
+                .disk()
+                .read_small(&path)
+                .map_err(|e| Error::io("Can't open file", &path, &e))?;
+            Addressing::Physical(manifest::parse(&text, rev_count)?)
+        } else {
+            Addressing::Physical(vec![0])
+        };
+        Ok(RevFile {
+            bytes,
+            instance: self.instance(),
+            first_rev,
+            rev_count,
+            is_packed,
+            addressing,
+        })
+    }
+}
+
+impl Store {
+    /// Opens the file of an unpacked revision.
+    fn open_single(&self, rev: Revnum, path: PathBuf, tail: u64) -> Result<OpenFile> {
+        let shard = self.layout().shard(rev).unwrap_or_default();
+        if let Some(dir) = self.shard_dir(ShardKind::Revs, shard, || path.clone()) {
+            match dir.open(&rev.to_string()) {
+                Ok(file) => return OpenFile::of(file, path, tail),
+                // Perhaps the directory is not the one at this path any more.
+                Err(_) => self.forget_shard_dir(ShardKind::Revs, shard),
+            }
+        }
+        OpenFile::open(self.disk(), path, tail)
+    }
+}
+
+/// The error for a revision that does not exist (any more).
+pub(crate) fn no_such_revision(rev: Revnum) -> Error {
+    Error::new(Code::FS_NO_SUCH_REVISION, format!("No such revision {rev}"))
+}
+
+impl RevFile {
+    /// Key under which the open file is kept.
+    pub(crate) fn key(&self) -> (Instance, u64, bool) {
+        (self.instance, self.first_rev.0, self.is_packed)
+    }
+
+    /// The bytes.
+    pub(crate) fn bytes(&self) -> &OpenFile {
+        &self.bytes
+    }
+
+    /// First revision in the file.
+    pub(crate) fn first_rev(&self) -> Revnum {
+        self.first_rev
+    }
+
+    /// Number of revisions in the file.
+    pub(crate) fn rev_count(&self) -> u64 {
+        self.rev_count
+    }
+
+    /// Offset of an item in the file.
+    ///
+    /// # Errors
+    /// `FS_INDEX_REVISION`, `FS_INDEX_OVERFLOW`, `FS_CORRUPT` if there is no such item.
+    pub(crate) fn item_offset(&self, cache: &Cache, rev: Revnum, item: u64) -> Result<u64> {
+        match &self.addressing {
+            Addressing::Physical(_) => {
+                let (start, end) = self.rev_range(rev)?;
+                let offset = start.checked_add(item).filter(|&offset| offset < end);
+                offset.ok_or_else(|| {
+                    Error::new(
+                        Code::FS_CORRUPT,
+                        format!("Offset {item} is outside of revision {rev}"),
+                    )
+                })
+            }
+            Addressing::Logical(indexes) => {
+                let offset = self.logical_offset(indexes, cache, rev, item)?;
+                let offset = offset.filter(|&offset| offset < indexes.footer.l2p_offset);
+                offset.ok_or_else(|| {
+                    Error::new(
+                        Code::FS_CORRUPT,
+                        format!("Item {item} of revision {rev} does not exist"),
+                    )
+                })
+            }
+        }
+    }
+
+    /// First byte behind the items: those of the whole file (logical) or of `rev` (physical).
+    pub(crate) fn items_end(&self, rev: Revnum) -> Result<u64> {
+        match &self.addressing {
+            Addressing::Physical(_) => Ok(self.rev_range(rev)?.1),
+            Addressing::Logical(indexes) => Ok(indexes.footer.l2p_offset),
+        }
+    }
+
+    /// Item of the root node-revision.
+    pub(crate) fn root_item(&self, rev: Revnum) -> Result<u64> {
+        match &self.addressing {
+            Addressing::Physical(_) => Ok(self.trailer(rev)?.root),
+            Addressing::Logical(_) => Ok(2),
+        }
+    }
+
+    /// Item of the changed-path list.
+    pub(crate) fn changes_item(&self, rev: Revnum) -> Result<u64> {
+        match &self.addressing {
+            Addressing::Physical(_) => Ok(self.trailer(rev)?.changes),
+            Addressing::Logical(_) => Ok(1),
+        }
+    }
+
+    /// Start and end of a revision's data (physical addressing; with logical addressing a pack mixes revisions and
+    /// this is the whole item area).
+    pub(crate) fn rev_range(&self, rev: Revnum) -> Result<(u64, u64)> {
+        match &self.addressing {
+            Addressing::Logical(indexes) => Ok((0, indexes.footer.l2p_offset)),
+            Addressing::Physical(starts) => {
+                let at = (rev.0 - self.first_rev.0) as usize;
+                let start = starts.get(at).copied();
+                let end = starts.get(at + 1).copied().unwrap_or(self.bytes.len());
+                match start {
+                    Some(start) if start < end && end <= self.bytes.len() => Ok((start, end)),
+                    _ => Err(Error::new(
+                        Code::FS_CORRUPT,
+                        format!(
+                            "Revision {rev} is not inside file '{}'",
+                            self.bytes.path().display()
+                        ),
+                    )),
+                }
+            }
+        }
+    }
+
+    fn trailer(&self, rev: Revnum) -> Result<RevTrailer> {
+        let (start, end) = self.rev_range(rev)?;
+        let window = (end - start).min(rev_trailer::WINDOW as u64);
+        let mut tail = [0; rev_trailer::WINDOW];
+        let tail = &mut tail[..window as usize];
+        self.bytes.read_exact_at(end - window, tail)?;
+        RevTrailer::parse(tail).map_err(|e| match e {
+            TrailerError::NewlineMissing => {
+                let message = format!("Revision file (r{rev}) lacks trailing newline");
+                Error::new(e.code(), message)
+            }
+            _ => in_file(e, &self.bytes),
+        })
+    }
+
+    fn logical_offset(
+        &self,
+        indexes: &Indexes,
+        cache: &Cache,
+        rev: Revnum,
+        item: u64,
+    ) -> Result<Option<u64>> {
+        let header = self.l2p_header(indexes)?;
+        let (page, entry) = header.page_of(rev, item).map_err(|e| match e {
+            l2p::L2pError::Item => {
+                Error::new(e.code(), format!("Item index {item} too large in revision {rev}"))
+            }
+            other => in_file(other, &self.bytes),
+        })?;
+        let offsets = self.l2p_page(indexes, header, cache, page)?;
+        Ok(offsets.get(entry).copied().flatten())
+    }
+
+    /// The indexes' footer; `None` with physical addressing.
+    pub(crate) fn footer(&self) -> Option<&Footer> {
+        match &self.addressing {
+            Addressing::Physical(_) => None,
+            Addressing::Logical(indexes) => Some(&indexes.footer),
+        }
+    }
+
+    /// All entries of the L2P index that belong to `rev`: offsets by item number.
+    pub(crate) fn l2p_entries(&self, cache: &Cache, rev: Revnum) -> Result<Vec<Option<u64>>> {
+        let indexes = self.indexes()?;
+        let header = self.l2p_header(indexes)?;
+        let mut all = Vec::new();
+        for page in header.pages_of(rev).map_err(|e| in_file(e, &self.bytes))? {
+            all.extend_from_slice(&self.l2p_page(indexes, header, cache, page)?);
+        }
+        Ok(all)
+    }
+
+    /// The header of the P2L index.
+    pub(crate) fn p2l_header(&self) -> Result<&P2lHeader> {
+        let indexes = self.indexes()?;
+        if let Some(header) = indexes.p2l.get() {
+            return Ok(header);
+        }
+        let expect = self.p2l_expect(indexes);
+        let header = self.grow(indexes.footer.p2l_offset, indexes.footer.footer_offset, |bytes| {
+            P2lHeader::parse(bytes, expect).map_err(|e| match e {
+                p2l::P2lError::Prefix => prefix_mismatch(&e.into(), p2l::PREFIX, bytes),
+                _ => in_file(e, &self.bytes),
+            })
+        })?;
+        Ok(indexes.p2l.get_or_init(|| header))
+    }
+
+    /// The items whose last byte lies in a page of the P2L index.
+    pub(crate) fn p2l_page(&self, cache: &Cache, page: u64) -> Result<Arc<[P2lEntry]>> {
+        let indexes = self.indexes()?;
+        let key =
+            Key::part::<Arc<[P2lEntry]>>(self.instance, self.first_rev.0, page, u64::from(self.is_packed));
+        if let Some(entries) = cache.get(&key) {
+            return Ok(entries);
+        }
+        let header = self.p2l_header()?;
+        let (start, end) = header.description(page).ok_or(p2l::P2lError::Offset)?;
+        let data = self
+            .bytes
+            .read_vec(indexes.footer.p2l_offset + start, end - start)?;
+        let entries: Arc<[P2lEntry]> =
+            p2l::parse_description(&data, self.p2l_expect(indexes), header.limit())
+                .map_err(|e| in_file(e, &self.bytes))?
+                .into();
+        cache.insert(key, entries.clone());
+        Ok(entries)
+    }
+
+    /// What is stored at `offset`; `None` if no item contains it.
+    pub(crate) fn p2l_at(&self, cache: &Cache, offset: u64) -> Result<Option<P2lEntry>> {
+        let header = self.p2l_header()?;
+        // An item is filed under the page of its last byte, so a long one is found behind empty descriptions.
+        for page in offset / header.page_size..header.page_count() {
+            let entries = self.p2l_page(cache, page)?;
+            let at = entries.partition_point(|entry| entry.end() <= offset);
+            if let Some(entry) = entries.get(at) {
+                return Ok((entry.offset <= offset && offset < header.file_size).then_some(*entry));
+            }
+        }
+        Ok(None)
+    }
+
+    fn indexes(&self) -> Result<&Indexes> {
+        match &self.addressing {
+            Addressing::Logical(indexes) => Ok(indexes),
+            Addressing::Physical(_) => Err(Error::new(
+                Code::UNSUPPORTED_FEATURE,
+                format!("File '{}' has no index", self.bytes.path().display()),
+            )),
+        }
+    }
+
+    fn p2l_expect(&self, indexes: &Indexes) -> p2l::Expect {
+        p2l::Expect {
+            first_rev: self.first_rev,
+            rev_count: self.rev_count,
+            file_size: indexes.footer.l2p_offset,
+            index_len: indexes.footer.footer_offset - indexes.footer.p2l_offset,
+        }
+    }
+
+    fn l2p_header<'a>(&self, indexes: &'a Indexes) -> Result<&'a L2pHeader> {
+        if let Some(header) = indexes.l2p.get() {
+            return Ok(header);
+        }
+        let (start, end) = (indexes.footer.l2p_offset, indexes.footer.p2l_offset);
+        let expect = l2p::Expect {
+            first_rev: self.first_rev,
+            rev_count: self.rev_count,
+            index_len: end - start,
+        };
+        let header = self.grow(start, end, |bytes| {
+            L2pHeader::parse(bytes, expect).map_err(|e| match e {
+                l2p::L2pError::Prefix => prefix_mismatch(&e.into(), l2p::PREFIX, bytes),
+                _ => in_file(e, &self.bytes),
+            })
+        })?;
+        Ok(indexes.l2p.get_or_init(|| header))
+    }
+
+    fn l2p_page(
+        &self,
+        indexes: &Indexes,
+        header: &L2pHeader,
+        cache: &Cache,
+        page: u32,
+    ) -> Result<Arc<[Option<u64>]>> {
+        let is_only = header.pages.len() == 1;
+        if is_only && let Some(offsets) = indexes.only_page.get() {
+            return Ok(offsets.clone());
+        }
+        let part = u64::from(self.is_packed);
+        let key = |page: u64| Key::part::<Arc<[Option<u64>]>>(self.instance, self.first_rev.0, page, part);
+        if let Some(offsets) = cache.get(&key(u64::from(page))) {
+            return Ok(offsets);
+        }
+        let index_start = indexes.footer.l2p_offset;
+        let decode = |place: &L2pPage, data: &[u8]| -> Result<Arc<[Option<u64>]>> {
+            let offsets = l2p::parse_page(data, place.entries).map_err(|e| in_file(e, &self.bytes))?;
+            Ok(offsets.into())
+        };
+        // Pages of neighbouring revisions are small and lie side by side: take along those that come with one read.
+        let places = &header.pages[page as usize..];
+        let taken = places.iter().scan(0, |sum: &mut usize, place| {
+            *sum += place.length as usize;
+            Some(*sum)
+        });
+        let count = taken.take_while(|&sum| sum <= L2P_READ).count().max(1);
+        let places = &places[..count];
+        let length = places.iter().map(|place| u64::from(place.length)).sum();
+        let data = self.bytes.read_vec(index_start + places[0].offset, length)?;
+        let (first, mut rest) = data.split_at(places[0].length as usize);
+        let offsets = decode(&places[0], first)?;
+        if is_only {
+            return Ok(indexes.only_page.get_or_init(|| offsets).clone());
+        }
+        cache.insert(key(u64::from(page)), offsets.clone());
+        for (at, place) in places.iter().enumerate().skip(1) {
+            let (data, behind) = rest.split_at(place.length as usize);
+            rest = behind;
+            // A damaged neighbour is not what was asked for; whoever asks for it will hear.
+            if let Ok(offsets) = decode(place, data) {
+                cache.insert(key(u64::from(page) + at as u64), offsets);
+            }
+        }
+        Ok(offsets)
+    }
+
+    /// Parses something at `start` whose length shows only in parsing, with ever more bytes up to `end`.
+    fn grow<T>(&self, start: u64, end: u64, parse: impl Fn(&[u8]) -> Result<Option<T>>) -> Result<T> {
+        let mut length = (end - start).min(WHOLE_FILE);
+        loop {
+            let data = self.bytes.read_vec(start, length)?;
+            match parse(&data)? {
+                Some(value) => return Ok(value),
+                None if length < end - start => length = length.saturating_mul(4).min(end - start),
+                None => return Err(self.bytes.ends_early()),
+            }
+        }
+    }
+}
+
+/// Names the file that a decoder found fault with.
+fn in_file(e: impl Into<Error>, file: &OpenFile) -> Error {
+    let e = e.into();
+    let message = format!("{} (file '{}')", e.message(), file.path().display());
+    Error::new(e.code(), message)
+}
+
+/// A footer that would begin before its file is an offset that no file has; the incumbent leaves finding that to the system.
+fn footer_error(e: FooterError, first_rev: Revnum, file: &OpenFile) -> Error {
+    match e {
+        FooterError::Length => {
+            let invalid = rustix::io::Errno::INVAL.into();
+            Error::io("Can't set position pointer in file", file.path(), &invalid)
+        }
+        FooterError::Order | FooterError::Extra => in_file(e, file),
+        e => e.of(first_rev, file.tail()),
+    }
+}

@@ -1,0 +1,89 @@
+//! [`Fs`]: what callers open, and ask for trees.
+
+use std::ops::Deref;
+use std::path::Path;
+use std::sync::Arc;
+
+use base::{Result, Revnum};
+
+use super::open_txns::OpenTxns;
+use super::root::Root;
+use crate::store::Store;
+use crate::store::cache::Cache;
+use crate::store::disk::{Disk, RealDisk};
+
+/// An open filesystem. Cheap to clone; Send + Sync; every method may be called from many threads.
+///
+/// A handle to the files ([`Store`], to whose methods it dereferences) and to the transactions that this process edits. Each module
+/// adds the methods of its own subject.
+#[derive(Clone)]
+pub struct Fs(Arc<FsInner>);
+
+struct FsInner {
+    store: Store,
+    open_txns: OpenTxns,
+}
+
+impl Deref for Fs {
+    type Target = Store;
+
+    fn deref(&self) -> &Store {
+        &self.0.store
+    }
+}
+
+impl Fs {
+    /// Opens REPOS/db.
+    ///
+    /// # Errors
+    /// `FS_UNSUPPORTED_FORMAT`, `FS_UNKNOWN_FS_TYPE`, the system's if a file is missing.
+    pub fn open(db: &Path, cache: &Arc<Cache>) -> Result<Fs> {
+        Self::open_on(db, cache, Arc::new(RealDisk))
+    }
+
+    /// Opens a filesystem on another disk than the machine's.
+    ///
+    /// # Errors
+    /// As [`Fs::open`].
+    pub fn open_on(db: &Path, cache: &Arc<Cache>, disk: Arc<dyn Disk>) -> Result<Fs> {
+        let fs = Self::open_without_current(db, cache, disk)?;
+        fs.youngest()?;
+        Ok(fs)
+    }
+
+    /// Opens a filesystem whose `current` may be missing.
+    pub(crate) fn open_without_current(db: &Path, cache: &Arc<Cache>, disk: Arc<dyn Disk>) -> Result<Fs> {
+        Ok(Fs::of(Store::open(db, cache, disk)?))
+    }
+
+    fn of(store: Store) -> Fs {
+        Fs(Arc::new(FsInner {
+            store,
+            open_txns: OpenTxns::default(),
+        }))
+    }
+
+    /// Opens the same filesystem again, with a cache of its own of `budget` bytes.
+    pub(crate) fn reopen(&self, budget: u64) -> Result<Fs> {
+        self.0.store.reopen(budget).map(Fs::of)
+    }
+
+    /// Returns a handle that also sees the revisions up to `youngest`; see [`Store::group_view`].
+    pub(crate) fn group_view(&self, youngest: Revnum) -> Fs {
+        Fs::of(self.0.store.group_view(youngest))
+    }
+
+    /// The tree of a revision.
+    ///
+    /// # Errors
+    /// `FS_NO_SUCH_REVISION` `No such revision N`.
+    pub fn root(&self, rev: Revnum) -> Result<Root> {
+        self.check_rev(rev)?;
+        Ok(Root::of_revision(self, rev))
+    }
+
+    /// The transactions that holders of this handle edit.
+    pub(crate) fn open_txns(&self) -> &OpenTxns {
+        &self.0.open_txns
+    }
+}

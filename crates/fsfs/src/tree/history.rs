@@ -1,0 +1,235 @@
+//! Where a node comes from: copies, predecessors, and the line of its changes.
+//!
+//! Copies are lazy: copying a directory makes one new node-revision, and everything below keeps its node-revisions,
+//! which know nothing of the copy. So whether a node was copied is a question about its whole path: the youngest copy
+//! root of any directory on the way decides.
+
+use std::sync::Arc;
+
+use base::{Code, Error, FsPath, Result, Revnum};
+
+use crate::format::id::IdPart;
+use crate::format::noderev::NodeRev;
+use crate::tree::Fs;
+use crate::tree::node::Node;
+use crate::tree::root::Root;
+
+/// Walks back through the revisions in which a node changed, as `svnlook history` prints them: the copy of an ancestor
+/// counts as a change of everything inside.
+pub struct History {
+    fs: Fs,
+    next: Next,
+    copies_crossed: bool,
+}
+
+enum Next {
+    /// The youngest change at or before this place.
+    From {
+        path: FsPath,
+        rev: Revnum,
+    },
+    /// The youngest change at or before this node-revision, whose path and newest copy are known.
+    Line {
+        path: FsPath,
+        noderev: Arc<NodeRev>,
+        copy: Option<Copy>,
+    },
+    /// A copy was reported; its source is next.
+    Source(Revnum, FsPath),
+    End,
+}
+
+/// A copy that made a node be where it is.
+#[derive(Clone)]
+struct Copy {
+    rev: Revnum,
+    destination: FsPath,
+}
+
+impl Node {
+    /// The nearest copy at or above this path that made it: (revision, destination path) of the copy.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` and what reading a file may say.
+    pub fn closest_copy(&self) -> Result<Option<(Revnum, FsPath)>> {
+        Ok(closest_copy(self)?.map(|copy| (copy.rev, copy.destination)))
+    }
+
+    /// Revision in which this line of history began (the node's first node-revision).
+    ///
+    /// # Errors
+    /// `FS_NOT_REVISION_ROOT` for a node that a transaction made; `FS_CORRUPT`.
+    pub fn origin_rev(&self) -> Result<Revnum> {
+        let node = self.id().node;
+        if node == IdPart::ROOT {
+            return Ok(Revnum::ZERO);
+        }
+        match node.revision() {
+            None => Err(not_a_revision(self.root())),
+            Some(rev) if rev != Revnum::ZERO => Ok(rev),
+            // Formats 1 and 2 do not record it.
+            Some(_) => self.first_noderev_rev(),
+        }
+    }
+
+    fn first_noderev_rev(&self) -> Result<Revnum> {
+        let mut at = self.noderev().id;
+        let mut predecessor = self.noderev().predecessor;
+        // Each step must lower the count, so a cycle of predecessors ends.
+        let mut left = self.noderev().count;
+        while let Some(id) = predecessor {
+            left = left.checked_sub(1).ok_or_else(|| {
+                Error::new(
+                    Code::FS_CORRUPT,
+                    format!("Node '{id}' has more predecessors than it counts"),
+                )
+            })?;
+            at = id;
+            predecessor = self.fs().noderev(&id)?.predecessor;
+        }
+        at.rev().ok_or_else(|| not_a_revision(self.root()))
+    }
+
+    /// The line of this node's changes.
+    ///
+    /// # Errors
+    /// `FS_NOT_REVISION_ROOT` in a transaction.
+    pub fn history(&self) -> Result<History> {
+        let rev = self
+            .root()
+            .revision()
+            .ok_or_else(|| not_a_revision(self.root()))?;
+        let next = Next::From {
+            path: self.path().clone(),
+            rev,
+        };
+        Ok(History {
+            fs: self.fs().clone(),
+            next,
+            copies_crossed: false,
+        })
+    }
+}
+
+impl History {
+    /// The next older location (the first call gives the youngest change at or before the starting point). Does not
+    /// cross copies unless `cross_copies`.
+    ///
+    /// # Errors
+    /// `FS_NOT_FOUND` if the starting point does not exist; `FS_CORRUPT` and what reading a file may say.
+    pub fn prev(&mut self, cross_copies: bool) -> Result<Option<(Revnum, FsPath)>> {
+        loop {
+            match std::mem::replace(&mut self.next, Next::End) {
+                Next::End => return Ok(None),
+                Next::Source(..) if !cross_copies => return Ok(None),
+                Next::Source(rev, path) => {
+                    self.copies_crossed = true;
+                    self.next = Next::From { path, rev };
+                }
+                Next::From { path, rev } => {
+                    let root = self.fs.root(rev)?;
+                    let node = match root.try_node(&path)? {
+                        Some(node) => node,
+                        None if self.copies_crossed => return Ok(None),
+                        None => return Err(root.not_found(&path)),
+                    };
+                    let copy = closest_copy(&node)?;
+                    let noderev = node.shared_noderev();
+                    self.next = Next::Line { path, noderev, copy };
+                }
+                Next::Line { path, noderev, copy } => return self.report(path, noderev, copy).map(Some),
+            }
+        }
+    }
+
+    /// Returns the youngest change of a line and prepares for the one before.
+    fn report(
+        &mut self,
+        path: FsPath,
+        noderev: Arc<NodeRev>,
+        copy: Option<Copy>,
+    ) -> Result<(Revnum, FsPath)> {
+        let created = noderev.id.rev().ok_or_else(|| {
+            Error::new(
+                Code::FS_CORRUPT,
+                format!("Node '{}' is not committed", noderev.id),
+            )
+        })?;
+        if let Some(copy) = &copy
+            && copy.rev >= created
+        {
+            // The node-revision came with the copy, or was changed on the way; both are one change.
+            let rev = copy.rev;
+            self.next = match self.source(copy, &path)? {
+                Some((rev, path)) => Next::Source(rev, path),
+                None => Next::End,
+            };
+            return Ok((rev, path));
+        }
+        if let Some(id) = noderev.predecessor {
+            let predecessor = self.fs.noderev(&id)?;
+            // Each step must go back, so a cycle of predecessors ends.
+            if id.rev().is_none_or(|rev| rev >= created) {
+                return Err(Error::new(
+                    Code::FS_CORRUPT,
+                    format!("Predecessor '{id}' of node '{}' is not older", noderev.id),
+                ));
+            }
+            self.next = Next::Line {
+                path: path.clone(),
+                noderev: predecessor,
+                copy,
+            };
+        }
+        Ok((created, path))
+    }
+
+    /// Where the node at `path` was before the copy.
+    fn source(&self, copy: &Copy, path: &FsPath) -> Result<Option<(Revnum, FsPath)>> {
+        let destination = self.fs.root(copy.rev)?.node(&copy.destination)?;
+        let (Some((rev, source)), Some(below)) = (
+            &destination.noderev().copyfrom,
+            path.rel_str_below(&copy.destination),
+        ) else {
+            return Ok(None);
+        };
+        if *rev >= copy.rev {
+            return Err(Error::new(
+                Code::FS_CORRUPT,
+                format!("Copy of '{source}' is not younger than its source"),
+            ));
+        }
+        Ok(Some((*rev, source.join_str(below))))
+    }
+}
+
+fn closest_copy(node: &Node) -> Result<Option<Copy>> {
+    let root = node.root();
+    let Some((rev, destination)) = root.youngest_copy(node.path())? else {
+        return Ok(None);
+    };
+    let (copy_root, rev) = match rev {
+        Some(Revnum::ZERO) => return Ok(None),
+        Some(rev) => (node.fs().root(rev)?, rev),
+        // Inside a transaction there is no revision to name.
+        None => return Ok(None),
+    };
+    if !destination.contains(node.path()) {
+        return Ok(None);
+    }
+    // The node may have been added below the destination later, or in the same revision.
+    let Some(there) = copy_root.try_node(node.path())? else {
+        return Ok(None);
+    };
+    let is_line = there.id().is_related(node.id());
+    let was_added = there.created_rev() == Some(rev) && there.predecessor_id().is_none();
+    Ok((is_line && !was_added).then_some(Copy { rev, destination }))
+}
+
+fn not_a_revision(root: &Root) -> Error {
+    let name = root.txn_name().unwrap_or_default();
+    Error::new(
+        Code::FS_NOT_REVISION_ROOT,
+        format!("Transaction '{name}' is not a revision root"),
+    )
+}

@@ -1,0 +1,124 @@
+//! User locks: who may change a file, written down in `db/locks`.
+//!
+//! Each locked path has a digest file, and so has each directory above one; a directory's file lists the digests of all locks
+//! anywhere below, so finding the locks of a subtree reads one file and then one for each lock. Readers take no lock of their own:
+//! an index entry whose file is gone is a lock that has just been removed.
+//!
+//! An expired lock counts as absent. It stays on disk until somebody who holds the write lock removes it.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use base::checksum::Md5;
+use base::{Code, Date, Depth, Error, FsPath, Lock, Result};
+
+use crate::format::lock_digest::{LockDigest, file_name};
+use crate::store::disk::is_missing;
+use crate::tree::Fs;
+
+impl Fs {
+    /// The lock on exactly this path, None if there is none or it has expired.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT`, `MALFORMED_FILE`, `BAD_DATE`, or the system's number.
+    pub fn lock(&self, path: &FsPath) -> Result<Option<Lock>> {
+        self.lock_at(path, now())
+    }
+
+    /// The lock on exactly this path at that time.
+    pub(crate) fn lock_at(&self, path: &FsPath, now: Date) -> Result<Option<Lock>> {
+        let digest = self.lock_digest(&Md5::of(path.as_bytes()), path)?;
+        Ok(live(digest.and_then(|digest| digest.lock), now))
+    }
+
+    /// All locks at or below `path` within `depth`, sorted by path.
+    ///
+    /// # Errors
+    /// As [`Fs::lock`].
+    pub fn locks(&self, path: &FsPath, depth: Depth) -> Result<Vec<Lock>> {
+        let Some(top) = self.lock_digest(&Md5::of(path.as_bytes()), path)? else {
+            return Ok(Vec::new());
+        };
+        let now = now();
+        let mut locks: Vec<Lock> = live(top.lock, now).into_iter().collect();
+        if depth != Depth::Empty {
+            for child in &top.children {
+                let lock = self.lock_digest(child, path)?.and_then(|digest| digest.lock);
+                locks.extend(live(lock, now).filter(|lock| is_within(&lock.path, path, depth)));
+            }
+        }
+        locks.sort_by(|a, b| a.path.cmp(&b.path));
+        locks.dedup_by(|a, b| a.path == b.path);
+        Ok(locks)
+    }
+
+    /// The digest file; `None` if there is none. `path` is for the message alone.
+    pub(crate) fn lock_digest(&self, digest: &Md5, path: &FsPath) -> Result<Option<LockDigest>> {
+        let (folder, name) = file_name(digest);
+        let file = self.layout().file("locks").join(folder).join(name);
+        let bytes = match self.disk().read_small(&file) {
+            Ok(bytes) => bytes,
+            Err(e) => {
+                let error = Error::io("Can't open file", &file, &e);
+                return if is_missing(&error) { Ok(None) } else { Err(error) };
+            }
+        };
+        match LockDigest::decode(&bytes) {
+            Ok(digest) => Ok(Some(digest)),
+            Err(e) if e.code() == Code::MALFORMED_FILE => {
+                Err(e.context(format!("Can't parse lock/entries hashfile '{}'", file.display())))
+            }
+            Err(e) if e.code() == Code::FS_CORRUPT => {
+                let message = format!(
+                    "Corrupt lockfile for path '{path}' in filesystem '{}'",
+                    self.layout().db().display()
+                );
+                Err(Error::new(Code::FS_CORRUPT, message))
+            }
+            Err(e) => Err(e),
+        }
+    }
+}
+
+fn live(lock: Option<Lock>, now: Date) -> Option<Lock> {
+    lock.filter(|lock| lock.expires.is_none_or(|date| date >= now))
+}
+
+fn now() -> Date {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Date(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
+}
+
+/// Locks are on files: what is directly inside is within both `files` and `immediates`.
+fn is_within(lock: &FsPath, path: &FsPath, depth: Depth) -> bool {
+    match (lock.rel_str_below(path), depth) {
+        (None, _) => false,
+        (Some(_), Depth::Infinity | Depth::Unknown) => true,
+        (Some(rel), Depth::Files | Depth::Immediates) => !rel.contains('/'),
+        (Some(rel), Depth::Empty | Depth::Exclude) => rel.is_empty(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_limits_what_is_within() {
+        let path = |p| FsPath::parse(p).expect("canonical");
+        for (lock, depth, within) in [
+            ("/t", Depth::Empty, true),
+            ("/t/a", Depth::Empty, false),
+            ("/t/a", Depth::Files, true),
+            ("/t/a", Depth::Immediates, true),
+            ("/t/a/b", Depth::Immediates, false),
+            ("/t/a/b", Depth::Infinity, true),
+            ("/tx", Depth::Infinity, false),
+        ] {
+            assert_eq!(
+                is_within(&path(lock), &path("/t"), depth),
+                within,
+                "{lock} {depth:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,451 @@
+//! A node-revision, seen at a path of a root: what callers walk, read and compare.
+
+use std::sync::Arc;
+
+use base::checksum::{Md5, Sha1};
+use base::{Code, Error, FsPath, NodeKind, Props, Result, Revnum, hashdump};
+
+use crate::format::dir::{self, DirEntry};
+use crate::format::id::{NodeRevId, TxnId};
+use crate::format::noderev::NodeRev;
+use crate::format::rep_header::RepHeader;
+use crate::format::rep_line::{Rep, RepPlace, RepSize, Uniquifier};
+use crate::store::cache::Key;
+use crate::store::cache::values::NodeRevAtPath;
+use crate::tree::Fs;
+use crate::tree::rep::TextReader;
+use crate::tree::root::Root;
+
+/// A node-revision, seen at a path of a root.
+#[derive(Clone)]
+pub struct Node(Arc<NodeInner>);
+
+struct NodeInner {
+    root: Root,
+    path: FsPath,
+    noderev: Arc<NodeRev>,
+}
+
+/// How two node-revisions relate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// The same node-revision.
+    Same,
+    /// Different states of one node.
+    Related,
+    /// Different nodes.
+    Unrelated,
+}
+
+/// Names one stored content: equal keys = the content was set by the same operation.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RepKey {
+    place: RepPlace,
+    txn: Option<TxnId>,
+    uniquifier: Option<Uniquifier>,
+    /// For contents in a transaction's own files, which have no address: whose they are.
+    owner: Option<NodeRevId>,
+}
+
+/// The directories above a path, the nearest first; see [`Root::above`].
+pub struct Above {
+    root: Root,
+    path: FsPath,
+    /// From the root down to the next one. The node-revisions of N directories in each other would hold N paths.
+    ids: Vec<NodeRevId>,
+}
+
+impl Iterator for Above {
+    type Item = Result<Node>;
+
+    fn next(&mut self) -> Option<Result<Node>> {
+        let id = self.ids.pop()?;
+        self.path = self.path.parent()?;
+        let noderev = self.root.fs().noderev(&id);
+        Some(noderev.map(|noderev| Node::new(self.root.clone(), self.path.clone(), noderev)))
+    }
+}
+
+impl Root {
+    /// The node that `entry` names, whose path is `path`: for walks that hold the entries of directories but not the
+    /// directories themselves.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` and what reading a file may say.
+    pub fn entry_node(&self, entry: &DirEntry, path: FsPath) -> Result<Node> {
+        let noderev = self.fs().noderev(&entry.id)?;
+        if noderev.kind != entry.kind {
+            let id = &entry.id;
+            return Err(Error::new(
+                Code::FS_CORRUPT,
+                format!("Directory entry's kind is not that of node '{id}'"),
+            ));
+        }
+        Ok(Node::new(self.clone(), path, noderev))
+    }
+
+    /// The directories above `path`, from its parent up to the root. The tree is walked once, however deep it is.
+    ///
+    /// # Errors
+    /// As [`Root::node`] for the parent.
+    pub fn above(&self, path: &FsPath) -> Result<Above> {
+        let mut ids = Vec::new();
+        if let Some(parent) = path.parent() {
+            self.each_along(&parent, &mut |noderev| ids.push(noderev.id))?;
+        }
+        Ok(Above {
+            root: self.clone(),
+            path: path.clone(),
+            ids,
+        })
+    }
+
+    /// As [`Root::try_node`], for a path that somebody is likely to have remembered ([`Node::remember_at`]).
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` and what reading a file may say.
+    pub fn remembered_node(&self, path: &FsPath) -> Result<Option<Node>> {
+        let remembered = self.revision().and_then(|rev| {
+            let key = NodeRevAtPath::key(self.fs().instance(), rev.0, path.as_str());
+            self.fs().cache().get::<NodeRevAtPath>(&key)?.at(path.as_str())
+        });
+        match remembered {
+            Some(noderev) => Ok(Some(Node::new(self.clone(), path.clone(), noderev))),
+            None => self.try_node(path),
+        }
+    }
+}
+
+impl Node {
+    pub(crate) fn new(root: Root, path: FsPath, noderev: Arc<NodeRev>) -> Self {
+        Node(Arc::new(NodeInner { root, path, noderev }))
+    }
+
+    pub(crate) fn noderev(&self) -> &NodeRev {
+        &self.0.noderev
+    }
+
+    pub(crate) fn shared_noderev(&self) -> Arc<NodeRev> {
+        self.0.noderev.clone()
+    }
+
+    /// The filesystem.
+    pub fn fs(&self) -> &Fs {
+        self.0.root.fs()
+    }
+
+    /// The tree in which the node was found.
+    pub fn root(&self) -> &Root {
+        &self.0.root
+    }
+
+    /// The path by which the node was reached.
+    pub fn path(&self) -> &FsPath {
+        &self.0.path
+    }
+
+    /// The ID of the node-revision.
+    pub fn id(&self) -> &NodeRevId {
+        &self.noderev().id
+    }
+
+    /// Remembers for [`Root::remembered_node`] that the path of this node names it in revision `rev` as well, as the caller
+    /// knows.
+    pub fn remember_at(&self, rev: Revnum) {
+        let key = NodeRevAtPath::key(self.fs().instance(), rev.0, self.path().as_str());
+        let placed = NodeRevAtPath::new(self.path().as_str(), self.0.noderev.clone());
+        self.fs().cache().insert(key, placed);
+    }
+
+    /// File or directory.
+    pub fn kind(&self) -> NodeKind {
+        self.noderev().kind
+    }
+
+    /// Revision in which this node-revision was made; None inside a transaction that made it. The root of a transaction in
+    /// which nothing has happened yet is still the base's.
+    pub fn created_rev(&self) -> Option<Revnum> {
+        let fresh = || {
+            let base = self.predecessor_id().filter(|_| self.noderev().is_fresh_txn_root);
+            base?.rev()
+        };
+        self.id().rev().or_else(fresh)
+    }
+
+    /// Path at which it was made (differs from `path` below a lazily copied directory).
+    pub fn created_path(&self) -> &FsPath {
+        &self.noderev().created_path
+    }
+
+    /// The node's state before.
+    pub fn predecessor_id(&self) -> Option<&NodeRevId> {
+        self.noderev().predecessor.as_ref()
+    }
+
+    /// Number of states before.
+    pub fn predecessor_count(&self) -> u64 {
+        self.noderev().count
+    }
+
+    /// How this node-revision relates to another.
+    pub fn relation(&self, other: &Node) -> Relation {
+        if self.id() == other.id() {
+            Relation::Same
+        } else if self.id().is_related(other.id()) {
+            Relation::Related
+        } else {
+            Relation::Unrelated
+        }
+    }
+
+    /// True if the property list is not empty.
+    pub fn has_props(&self) -> bool {
+        match &self.noderev().props {
+            None => false,
+            Some(rep) if rep.place == RepPlace::Mutable => self.props().is_ok_and(|props| !props.is_empty()),
+            // `END` and a newline is the empty list.
+            Some(rep) => !matches!(rep.size(), RepSize::Known(0..=4)),
+        }
+    }
+
+    /// The property list.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` and what reading a file may say.
+    pub fn props(&self) -> Result<Arc<Props>> {
+        let noderev = self.noderev();
+        let Some(rep) = &noderev.props else {
+            return Ok(Arc::default());
+        };
+        let parse = |text: &[u8]| -> Result<Arc<Props>> {
+            let props = hashdump::read_props(text).map_err(|e| {
+                let id = &noderev.id;
+                e.wrap(
+                    Code::FS_CORRUPT,
+                    format!("malformed property list for node-revision '{id}'"),
+                )
+            })?;
+            Ok(Arc::new(props))
+        };
+        let load = || parse(&TextReader::new(self.fs(), Some(rep), noderev.id.txn())?.read_shared()?);
+        match (rep.place, noderev.id.txn()) {
+            (RepPlace::Rev(rev, item), _) => {
+                let key = Key::new::<Arc<Props>>(self.fs().instance(), rev.0, item);
+                match self.fs().cache().get(&key) {
+                    Some(props) => Ok(props),
+                    None => self.fs().cache().get_or_load(key, load),
+                }
+            }
+            (RepPlace::Mutable, Some(txn)) => {
+                if let Some(tree) = self.fs().open_txns().tree(txn) {
+                    return tree.props((noderev.id.node, noderev.id.copy));
+                }
+                let path = self
+                    .fs()
+                    .layout()
+                    .txn_node_props(txn, noderev.id.node, noderev.id.copy);
+                let text = self.fs().disk().read_small(&path);
+                parse(&text.map_err(|e| Error::io("Can't open file", &path, &e))?)
+            }
+            (RepPlace::Txn(_), _) | (RepPlace::Mutable, None) => load(),
+        }
+    }
+
+    /// One property.
+    ///
+    /// # Errors
+    /// As [`Node::props`].
+    pub fn prop(&self, name: &str) -> Result<Option<Vec<u8>>> {
+        Ok(self.props()?.get(name).cloned())
+    }
+
+    /// Key of the property list; None if the node never had one.
+    pub fn props_key(&self) -> Option<RepKey> {
+        self.key_of(self.noderev().props.as_ref())
+    }
+
+    /// True if the property lists differ. Quick (by key) unless `strict`, which compares contents where keys differ.
+    ///
+    /// # Errors
+    /// As [`Node::props`].
+    pub fn props_differ(&self, other: &Node, strict: bool) -> Result<bool> {
+        if self.props_key() == other.props_key() {
+            return Ok(false);
+        }
+        Ok(!strict || self.props()? != other.props()?)
+    }
+
+    /// Entries, sorted by name bytes.
+    ///
+    /// # Errors
+    /// `FS_NOT_DIRECTORY`.
+    pub fn entries(&self) -> Result<Arc<[DirEntry]>> {
+        if self.kind() != NodeKind::Dir {
+            return Err(Error::new(
+                Code::FS_NOT_DIRECTORY,
+                "Can't get entries of non-directory",
+            ));
+        }
+        self.root().entries(self.noderev())
+    }
+
+    /// The child of a name, if there is one.
+    ///
+    /// # Errors
+    /// `FS_NOT_DIRECTORY`.
+    pub fn child(&self, name: &str) -> Result<Option<Node>> {
+        let entries = self.entries()?;
+        dir::find(&entries, name)
+            .map(|entry| self.child_of(entry))
+            .transpose()
+    }
+
+    /// The child that `entry` of `entries()` names, without looking the name up again.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` and what reading a file may say.
+    pub fn child_of(&self, entry: &DirEntry) -> Result<Node> {
+        self.root().entry_node(entry, self.path().join_str(&entry.name))
+    }
+
+    /// The same node-revision at another path of the same tree. The caller vouches for the path.
+    pub fn at(&self, path: FsPath) -> Node {
+        Node::new(self.root().clone(), path, self.shared_noderev())
+    }
+
+    /// Bytes of the text.
+    ///
+    /// # Errors
+    /// `FS_NOT_FILE`.
+    pub fn size(&self) -> Result<u64> {
+        self.check_file("length")?;
+        match self.noderev().text.as_ref().map(|rep| (rep, rep.size())) {
+            None => Ok(0),
+            Some((_, RepSize::Known(size))) => Ok(size),
+            Some((rep, RepSize::AskHeader)) => match self.fs().rep_header(rep, self.id().txn())? {
+                RepHeader::Plain => Ok(rep.length),
+                RepHeader::SelfDelta | RepHeader::Delta { .. } => Ok(0),
+            },
+        }
+    }
+
+    /// MD5 of the text as recorded (digest of nothing if the file never got a text: then `has_text` is false).
+    ///
+    /// # Errors
+    /// `FS_NOT_FILE`.
+    pub fn md5(&self) -> Result<Md5> {
+        self.check_file("checksum")?;
+        Ok(self.noderev().text.as_ref().map_or(Md5::EMPTY, |rep| rep.md5))
+    }
+
+    /// SHA-1 if recorded.
+    pub fn sha1(&self) -> Option<Sha1> {
+        self.noderev().text.as_ref().and_then(|rep| rep.sha1)
+    }
+
+    /// False for a file that never got a text (no `text:` line).
+    pub fn has_text(&self) -> bool {
+        self.noderev().text.is_some()
+    }
+
+    /// Key of the text; None if the node never got one.
+    pub fn text_key(&self) -> Option<RepKey> {
+        self.key_of(self.noderev().text.as_ref())
+    }
+
+    /// See `props_differ`; compares size and digests, then contents.
+    ///
+    /// # Errors
+    /// `FS_NOT_FILE`; those of [`Node::reader`].
+    pub fn text_differs(&self, other: &Node, strict: bool) -> Result<bool> {
+        if self.text_key() == other.text_key() {
+            return Ok(false);
+        }
+        if !strict || self.size()? != other.size()? {
+            return Ok(true);
+        }
+        let (a, b) = (self.noderev().text.as_ref(), other.noderev().text.as_ref());
+        if let (Some(a), Some(b)) = (a, b) {
+            if !a.md5.matches(&b.md5) {
+                return Ok(true);
+            }
+            if matches!(a.place, RepPlace::Rev(..)) && a.place == b.place {
+                return Ok(false);
+            }
+            if let (Some(a), Some(b)) = (a.sha1, b.sha1) {
+                return Ok(a != b);
+            }
+        }
+        let (mut a, mut b) = (self.reader()?, other.reader()?);
+        loop {
+            let (from_a, from_b) = (a.fill()?, b.fill()?);
+            let length = from_a.len().min(from_b.len());
+            if length == 0 {
+                return Ok(from_a.len() != from_b.len());
+            }
+            if from_a[..length] != from_b[..length] {
+                return Ok(true);
+            }
+            a.consume(length);
+            b.consume(length);
+        }
+    }
+
+    /// The text as a stream, checked against the MD5 at its end.
+    ///
+    /// # Errors
+    /// `FS_NOT_FILE`.
+    pub fn reader(&self) -> Result<TextReader> {
+        self.check_file("textual contents")?;
+        TextReader::new(self.fs(), self.noderev().text.as_ref(), self.id().txn())
+    }
+
+    /// The text without the check against its MD5: for callers that check many texts at once
+    /// (`base::checksum::md5_many` against [`Node::md5`]), which is ten times as fast.
+    ///
+    /// # Errors
+    /// `FS_NOT_FILE`.
+    pub fn reader_unchecked(&self) -> Result<TextReader> {
+        Ok(self.reader()?.unchecked())
+    }
+
+    /// Set only on the node-revision that the copy itself made.
+    pub fn copyfrom(&self) -> Option<(Revnum, FsPath)> {
+        self.noderev().copyfrom.clone()
+    }
+
+    /// Number of nodes at or below with svn:mergeinfo.
+    pub fn mergeinfo_count(&self) -> u64 {
+        self.noderev().mergeinfo_count
+    }
+
+    /// True if this very node has svn:mergeinfo.
+    pub fn has_mergeinfo(&self) -> bool {
+        self.noderev().has_mergeinfo
+    }
+
+    pub(crate) fn check_file(&self, what: &str) -> Result<()> {
+        if self.kind() == NodeKind::File {
+            return Ok(());
+        }
+        Err(Error::new(
+            Code::FS_NOT_FILE,
+            format!("Attempted to get {what} of a *non*-file node"),
+        ))
+    }
+
+    fn key_of(&self, rep: Option<&Rep>) -> Option<RepKey> {
+        let rep = rep?;
+        let txn = match rep.place {
+            RepPlace::Rev(..) => None,
+            RepPlace::Txn(_) | RepPlace::Mutable => self.id().txn(),
+        };
+        let owner = (rep.place == RepPlace::Mutable).then_some(*self.id());
+        Some(RepKey {
+            place: rep.place,
+            txn,
+            uniquifier: rep.uniquifier,
+            owner,
+        })
+    }
+}

@@ -1,0 +1,142 @@
+//! The difference between two contents, as a pull stream of windows.
+//!
+//! What is stored is a delta already. Where its base is exactly the source that the caller asks for (an empty one
+//! counts), the stored windows are handed out as they are: no inflating, no matching, no hashing. Only where bases
+//! differ both contents are rebuilt and compared anew.
+
+use std::cell::RefCell;
+
+use base::Result;
+use delta::editor::{EncodedVersions, TextChunk};
+use delta::window::Window;
+use delta::xdelta::Matcher;
+
+use super::chain::RepAddress;
+use super::level::Level;
+use super::text::TextReader;
+use super::with_codec;
+use crate::format::id::TxnId;
+use crate::format::rep_header::RepHeader;
+use crate::format::rep_line::Rep;
+use crate::tree::Fs;
+
+/// A text delta, not yet read.
+pub struct DeltaStream {
+    kind: Kind,
+    /// Its cache counts windows.
+    fs: Fs,
+}
+
+enum Kind {
+    /// The stored windows.
+    Stored(Box<Level>, EncodedVersions),
+    /// Both texts anew.
+    Rebuilt {
+        source: Box<TextReader>,
+        target: Box<TextReader>,
+    },
+}
+
+/// A content and the transaction whose node has it.
+pub(crate) type Side<'a> = (Option<&'a Rep>, Option<TxnId>);
+
+impl DeltaStream {
+    /// The delta from `source` (empty if `None`) to `target`.
+    pub(crate) fn new(
+        fs: &Fs,
+        source: Option<Side<'_>>,
+        target: Side<'_>,
+        accepts: EncodedVersions,
+    ) -> Result<Self> {
+        if let (Some(rep), txn) = target {
+            let level = Level::open(fs, RepAddress::of(rep, txn)?, rep.length)?;
+            let matches = match (level.header, source) {
+                (RepHeader::SelfDelta, None) => true,
+                (RepHeader::Delta { rev, item, .. }, Some((Some(base), txn))) => {
+                    RepAddress::of(base, txn)? == RepAddress::Rev(rev, item)
+                }
+                _ => false,
+            };
+            if matches {
+                return Ok(DeltaStream {
+                    kind: Kind::Stored(Box::new(level), accepts),
+                    fs: fs.clone(),
+                });
+            }
+        }
+        let reader = |(rep, txn): Side<'_>| TextReader::new(fs, rep, txn).map(Box::new);
+        let (source, target) = (reader(source.unwrap_or((None, None)))?, reader(target)?);
+        Ok(DeltaStream {
+            kind: Kind::Rebuilt { source, target },
+            fs: fs.clone(),
+        })
+    }
+
+    /// Leaves the check of rebuilt texts against their MD5 to the receiver, for peers that get the digests of both texts
+    /// beside the delta and check them, as they must for stored windows anyway.
+    pub fn unchecked(self) -> Self {
+        let kind = match self.kind {
+            Kind::Rebuilt { source, target } => Kind::Rebuilt {
+                source: Box::new(source.unchecked()),
+                target: Box::new(target.unchecked()),
+            },
+            stored @ Kind::Stored(..) => stored,
+        };
+        DeltaStream { kind, ..self }
+    }
+
+    /// Calls `sink` for each window in order. Checks the MD5 of texts that are rebuilt, unless [`DeltaStream::unchecked`].
+    ///
+    /// # Errors
+    /// `FS_CORRUPT`, svndiff's, the system's, and whatever `sink` returns.
+    pub fn drive(self, sink: &mut dyn FnMut(TextChunk<'_>) -> Result<()>) -> Result<()> {
+        let counters = &self.fs.cache().counters;
+        match self.kind {
+            Kind::Stored(mut level, accepts) => {
+                let mut decoded = Window::default();
+                let mut at = 0;
+                while !level.ends_before(at)? {
+                    let window = level.window(at)?;
+                    if accepts.contains(window.version) {
+                        counters.stored_windows.add();
+                        sink(TextChunk::Encoded(&window))?;
+                    } else {
+                        counters.made_windows.add();
+                        with_codec(|codec| window.decode_into(codec, &mut decoded))?;
+                        sink(TextChunk::Decoded(&decoded))?;
+                    }
+                    at += 1;
+                }
+                Ok(())
+            }
+            Kind::Rebuilt {
+                mut source,
+                mut target,
+            } => {
+                let mut window = Window::default();
+                let mut source_offset = 0;
+                loop {
+                    let to = target.next_piece()?;
+                    if to.bytes().is_empty() {
+                        return Ok(());
+                    }
+                    let from = source.next_piece()?;
+                    with_matcher(|matcher| {
+                        matcher.window_into(source_offset, from.bytes(), to.bytes(), &mut window);
+                    });
+                    counters.made_windows.add();
+                    sink(TextChunk::Decoded(&window))?;
+                    source_offset += from.bytes().len() as u64;
+                }
+            }
+        }
+    }
+}
+
+/// Lends this thread's block matcher.
+fn with_matcher<T>(f: impl FnOnce(&mut Matcher) -> T) -> T {
+    thread_local! {
+        static MATCHER: RefCell<Matcher> = RefCell::new(Matcher::new());
+    }
+    MATCHER.with(|matcher| f(&mut matcher.borrow_mut()))
+}

@@ -1,0 +1,192 @@
+//! A content as encoded windows against nothing: what a checkout sends.
+//!
+//! Where the stored representation is such a delta, its windows are taken as they are; everything else is rebuilt and
+//! encoded. Either way the cache keeps the windows and not the text: they are half as long, and the next checkout
+//! neither rebuilds nor compresses nor opens a file. Who needs the text itself expands it from there (see `chain`).
+//!
+//! Nothing is checked against the MD5: the receiver gets the digest and checks.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use base::{Code, Error, Result};
+use delta::editor::WindowForm;
+use delta::svndiff::{self, KeptWindow};
+
+use super::chain::{Chain, RepAddress, cached_chunk};
+use super::with_codec;
+use crate::format::id::TxnId;
+use crate::format::rep_header::RepHeader;
+use crate::format::rep_line::{Rep, RepSize};
+use crate::store::cache::Key;
+use crate::tree::Fs;
+
+/// A content's windows, one after the other.
+pub struct EncodedText {
+    /// None for a node that never got a text, and at the end.
+    content: Option<Content>,
+}
+
+struct Content {
+    fs: Fs,
+    address: RepAddress,
+    chain: Chain,
+    form: WindowForm,
+    /// Bytes that the rep line promises, if it does.
+    expected: Option<u64>,
+    /// Bytes that the windows so far make.
+    made: u64,
+    next: u64,
+    keep: bool,
+}
+
+impl EncodedText {
+    pub(crate) fn new(fs: &Fs, rep: Option<&Rep>, txn: Option<TxnId>, form: WindowForm) -> Result<Self> {
+        let Some(rep) = rep else {
+            return Ok(EncodedText { content: None });
+        };
+        let address = RepAddress::of(rep, txn)?;
+        let expected = match rep.size() {
+            RepSize::Known(size) => Some(size),
+            RepSize::AskHeader => None,
+        };
+        Ok(EncodedText {
+            content: Some(Content {
+                fs: fs.clone(),
+                address,
+                chain: Chain::new(fs, address, rep.length),
+                form,
+                expected,
+                made: 0,
+                next: 0,
+                keep: expected.is_some_and(|size| fs.cache().has_room_for(size)),
+            }),
+        })
+    }
+
+    /// The next window; `None` at the end.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT`, svndiff's, and what reading a file may say.
+    pub fn next_window(&mut self) -> Result<Option<Arc<KeptWindow>>> {
+        let Some(content) = &mut self.content else {
+            return Ok(None);
+        };
+        let window = content.next_window()?;
+        if window.is_none() {
+            self.content = None;
+        }
+        Ok(window)
+    }
+}
+
+impl Content {
+    fn next_window(&mut self) -> Result<Option<Arc<KeptWindow>>> {
+        let at = self.next;
+        let key = window_key(&self.fs, self.address, at, self.form).filter(|_| self.keep);
+        let cached = key.as_ref().and_then(|key| self.cached(at, key));
+        let window = match (cached, key) {
+            (Some(window), _) => {
+                self.fs.cache().counters.kept_windows.add();
+                window
+            }
+            // Everything promised is there, and whoever loaded the last window saw that none follows.
+            (None, _) if at > 0 && self.expected == Some(self.made) => return Ok(None),
+            (None, _) if self.chain.ends_before(at)? => return Ok(None),
+            (None, Some(key)) => {
+                let fs = self.fs.clone();
+                fs.cache().get_or_load(key, || self.load(at))?
+            }
+            (None, None) => self.load(at)?,
+        };
+        self.next += 1;
+        self.made += u64::from(window.window()?.target_len);
+        Ok(Some(window))
+    }
+
+    /// Window `at`, if somebody was sent it already; one that was compressed for another is as good as one that is not.
+    fn cached(&self, at: u64, key: &Key) -> Option<Arc<KeptWindow>> {
+        let cache = self.fs.cache();
+        cache
+            .get(key)
+            .or_else(|| match self.form == WindowForm::new(2, 0) {
+                true => cache.get(&window_key(&self.fs, self.address, at, WindowForm::new(2, 1))?),
+                false => None,
+            })
+    }
+
+    fn load(&mut self, at: u64) -> Result<Arc<KeptWindow>> {
+        let window = self.make(at)?;
+        let made = self.made + u64::from(window.window()?.target_len);
+        if self.expected == Some(made) && !self.chain.ends_before(at + 1)? {
+            return Err(Error::new(
+                Code::FS_CORRUPT,
+                "Representation is longer than recorded",
+            ));
+        }
+        Ok(window)
+    }
+
+    fn make(&mut self, at: u64) -> Result<Arc<KeptWindow>> {
+        let version = self.form.version();
+        let fs = self.fs.clone();
+        let counters = &fs.cache().counters;
+        let top = self.chain.top()?;
+        if top.header == RepHeader::SelfDelta {
+            let stored = top.window(at)?;
+            if stored.version <= version {
+                counters.stored_windows.add();
+                return Ok(Arc::new(KeptWindow::new(stored.version, stored.raw)));
+            }
+            counters.made_windows.add();
+            return encode(version, |out| {
+                Ok(with_codec(|codec| {
+                    stored.write_as(version, self.form.level(), codec, out)
+                })?)
+            });
+        }
+        counters.made_windows.add();
+        let level = self.form.level();
+        let write = |text: &[u8], out: &mut Vec<u8>| {
+            with_codec(|codec| svndiff::write_insertion(text, version, level, codec, out));
+        };
+        match cached_chunk(&self.fs, self.address, at) {
+            Some(chunk) => encode(version, |out| {
+                write(chunk.bytes(), out);
+                Ok(())
+            }),
+            None => {
+                let text = self.chain.chunk(at)?;
+                encode(version, |out| {
+                    write(&text, out);
+                    Ok(())
+                })
+            }
+        }
+    }
+}
+
+/// Key of a window; none in a transaction, where contents are not cached.
+pub(super) fn window_key(fs: &Fs, address: RepAddress, at: u64, form: WindowForm) -> Option<Key> {
+    let form = u64::from(form.version()) << 4 | u64::from(form.level() & 15);
+    match address {
+        RepAddress::Rev(rev, item) => {
+            let part = at << 8 | form;
+            Some(Key::part::<Arc<KeptWindow>>(fs.instance(), rev.0, item, part))
+        }
+        RepAddress::Txn(..) | RepAddress::Unfinished(..) => None,
+    }
+}
+
+/// Makes a window in this thread's buffer, so that what is kept has just its length.
+fn encode(version: u8, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<Arc<KeptWindow>> {
+    thread_local! {
+        static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    }
+    BUFFER.with(|buffer| {
+        let buffer = &mut *buffer.borrow_mut();
+        buffer.clear();
+        write(buffer)?;
+        Ok(Arc::new(KeptWindow::new(version, buffer)))
+    })
+}

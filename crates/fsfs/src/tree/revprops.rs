@@ -1,0 +1,291 @@
+//! Revision properties: the one thing of a committed revision that can still change.
+//!
+//! A revision's list is a file of its own, or (format 6 and later, in packed shards) part of a pack file which the shard's
+//! manifest names; revision 0's is never packed. Other processes change them without any signal, so what the cache holds is
+//! kept together with what was known about its files, and every look-up asks the disk whether they are still the same: one or
+//! two `stat` calls instead of reading and parsing.
+//!
+//! Packed lists move to other files when they grow, and a shard may be packed while it is read. A missing file therefore means
+//! *look again*: at the manifest, up to ten times, or at where the shard is now.
+
+use std::io;
+use std::result::Result as StdResult;
+use std::sync::Arc;
+
+use base::{Code, Error, PropList, Result, ResultExt as _, Revnum};
+
+use crate::format::revprops_pack::{RevpropsManifest, RevpropsPack, RevpropsPackError};
+use crate::store::cache::values::{CachedFile, CachedManifest, CachedRevprops, CachedRevpropsPack};
+use crate::store::cache::{Cached, Key};
+use crate::store::disk::{ATTEMPTS, DiskDir, FileMeta, is_missing, is_stale};
+use crate::store::read_mode::takes_time;
+use crate::store::shard_dirs::ShardKind;
+use crate::tree::Fs;
+
+/// Name of a pack file: its first revision and how often it was written.
+type PackName = (u64, u64);
+
+/// What a walk over packed lists has looked at: as it was then is good for the whole, short walk.
+#[derive(Default)]
+struct PackWalk {
+    /// Of a shard.
+    manifest: Option<(u64, CachedManifest)>,
+    /// Of a shard.
+    pack: Option<((u64, PackName), CachedRevpropsPack)>,
+}
+
+/// A file's bytes and its state.
+type Contents = (Vec<u8>, FileMeta);
+
+impl Fs {
+    /// The property list of a revision, as it is now.
+    ///
+    /// # Errors
+    /// `FS_NO_SUCH_REVISION`, `FS_CORRUPT`, `MALFORMED_FILE`, or the system's number with the file's name.
+    pub fn revprops(&self, rev: Revnum) -> Result<PropList> {
+        self.revprops_on(&mut PackWalk::default(), rev)
+    }
+
+    /// The property lists of several revisions, as they are now: a pack file that holds several of them is looked at once.
+    pub fn revprop_lists(&self, revs: &[Revnum]) -> Vec<Result<PropList>> {
+        let mut walk = PackWalk::default();
+        revs.iter().map(|rev| self.revprops_on(&mut walk, *rev)).collect()
+    }
+
+    fn revprops_on(&self, walk: &mut PackWalk, rev: Revnum) -> Result<PropList> {
+        self.check_rev(rev)?;
+        let may_be_packed = self.format().has_packed_revprops() && rev != Revnum::ZERO;
+        if may_be_packed && self.is_packed(rev) {
+            return self.packed(walk, rev);
+        }
+        match self.unpacked(rev) {
+            Err(e) if is_gone(&e) && self.format().has_packed_revprops() => {
+                self.refresh_min_unpacked_rev()?;
+                if may_be_packed && self.is_packed(rev) {
+                    return self.packed(walk, rev);
+                }
+                Err(no_such_packed_revision(rev))
+            }
+            result => result,
+        }
+    }
+
+    /// The same for a check that began with `first`: what is wrong with a list is said of the pack file only for the first
+    /// list that is read of the file, as by the incumbent.
+    pub(crate) fn revprops_in_turn(&self, rev: Revnum, first: Revnum) -> Result<PropList> {
+        self.revprops(rev).map_err(|e| {
+            let is_list = e
+                .links()
+                .nth(1)
+                .is_some_and(|link| link.code() == Code::MALFORMED_FILE);
+            match is_list && e.code() == Code::FS_CORRUPT && rev > first && self.shares_pack(rev) {
+                true => {
+                    let links = e.links().skip(1);
+                    Error::from_links(links.map(|link| (link.code(), link.message().map(str::to_owned))))
+                        .unwrap_or(e)
+                }
+                false => e,
+            }
+        })
+    }
+
+    /// True if the list of the revision before is in the same pack file.
+    fn shares_pack(&self, rev: Revnum) -> bool {
+        let shard = self.layout().shard(rev);
+        let name = |rev: Revnum| {
+            let shard = self.layout().shard(rev)?;
+            self.pack_of(&mut PackWalk::default(), rev, shard).ok()
+        };
+        let before = rev.prev().filter(|before| *before != Revnum::ZERO);
+        before.is_some_and(|before| self.layout().shard(before) == shard && name(before) == name(rev))
+    }
+
+    fn unpacked(&self, rev: Revnum) -> Result<PropList> {
+        let path = || self.layout().revprops(rev);
+        let key = Key::new::<CachedRevprops>(self.instance(), rev.0, 0);
+        let parse = |bytes: &[u8]| parse(bytes, rev);
+        let shard = self.layout().shard(rev).unwrap_or_default();
+        let dir = self.shard_dir(ShardKind::Revprops, shard, path);
+        let kept = match dir {
+            None => self.current(key, &path(), parse)?,
+            Some(dir) => match self.current_in(key, &*dir, &rev.to_string()) {
+                Ok(Ok(kept)) => kept,
+                Ok(Err((bytes, meta))) => self.keep(key, &bytes, meta, parse)?,
+                // Perhaps the directory is not the one at this path any more.
+                Err(_) => {
+                    takes_time()?;
+                    self.forget_shard_dir(ShardKind::Revprops, shard);
+                    self.current(key, &path(), parse)?
+                }
+            },
+        };
+        Ok(kept.value.clone())
+    }
+
+    fn packed(&self, walk: &mut PackWalk, rev: Revnum) -> Result<PropList> {
+        let mut attempt = 1;
+        loop {
+            match self.packed_once(walk, rev) {
+                Err(e) if attempt < ATTEMPTS && is_gone(&e) => {
+                    *walk = PackWalk::default();
+                    attempt += 1;
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// Name of the pack file in its shard's directory.
+    fn pack_of(&self, walk: &mut PackWalk, rev: Revnum, shard: u64) -> Result<PackName> {
+        let size = self.format().shard_size;
+        // Revision 0 is not packed: the first manifest begins with revision 1.
+        let (first, count) = if shard == 0 {
+            (1, size.saturating_sub(1))
+        } else {
+            (shard * size, size)
+        };
+        let manifest = match &walk.manifest {
+            Some((known, manifest)) if *known == shard => manifest,
+            _ => {
+                let key = Key::new::<CachedManifest>(self.instance(), shard, 0);
+                let path = self.layout().revprops_pack_dir(shard).join("manifest");
+                let manifest = self.current(key, &path, |bytes| {
+                    RevpropsManifest::parse(bytes, count).map_err(|e| {
+                        let message = format!("Packed revprop manifest for r{rev} {}", e.text());
+                        Error::new(e.code(), message)
+                    })
+                })?;
+                &walk.manifest.insert((shard, manifest)).1
+            }
+        };
+        let at = rev.0.saturating_sub(first);
+        manifest.value.name(at).ok_or_else(|| corrupt(rev))
+    }
+
+    fn packed_once(&self, walk: &mut PackWalk, rev: Revnum) -> Result<PropList> {
+        let shard = self.layout().shard(rev).unwrap_or_default();
+        let name = self.pack_of(walk, rev, shard)?;
+        let pack = match &walk.pack {
+            Some((known, pack)) if *known == (shard, name) => pack,
+            _ => {
+                let key = Key::part::<CachedRevpropsPack>(self.instance(), name.0, name.1, shard);
+                let dir = self.layout().revprops_pack_dir(shard);
+                let path = dir.join(format!("{}.{}", name.0, name.1));
+                let pack = self.current(key, &path, |bytes| {
+                    let pack = RevpropsPack::decode(bytes).map_err(|e| pack_error(e, rev))?;
+                    self.check_range(&pack, shard, rev)?;
+                    Ok(pack)
+                })?;
+                &walk.pack.insert(((shard, name), pack)).1
+            }
+        };
+        // The known pack may have been checked for another revision.
+        self.check_range(&pack.value, shard, rev)?;
+        let list = pack.value.list(rev).ok_or_else(|| corrupt(rev))?;
+        parse(list, rev).map_err(|e| e.wrap(Code::FS_CORRUPT, corrupt(rev).message()))
+    }
+
+    fn check_range(&self, pack: &RevpropsPack, shard: u64, rev: Revnum) -> Result<()> {
+        let range = pack.revisions();
+        let in_shard = |rev| self.layout().shard(Revnum(rev)) == Some(shard);
+        if range.start == 0 || !in_shard(range.start) || !in_shard(range.end - 1) {
+            let message = format!(
+                "Revprop pack for revision r{rev} contains revprops for r{} .. r{}",
+                range.start,
+                range.end - 1
+            );
+            return Err(Error::new(Code::FS_CORRUPT, message)).context(|| corrupt(rev).message());
+        }
+        if range.contains(&rev.0) {
+            Ok(())
+        } else {
+            Err(no_such_packed_revision(rev))
+        }
+    }
+
+    /// The cached value, if its file is still the same; otherwise a new one. What is known about the file is asked before it is
+    /// read: a replacement in between is seen the next time.
+    pub(crate) fn current<T>(
+        &self,
+        key: Key,
+        path: &std::path::Path,
+        parse: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<Arc<CachedFile<T>>>
+    where
+        Arc<CachedFile<T>>: Cached,
+    {
+        let failed = |e: io::Error| Error::io("Can't open file", path, &e);
+        let meta = self.disk().metadata(path).map_err(failed)?;
+        if let Some(kept) = self.cache().get::<Arc<CachedFile<T>>>(&key)
+            && kept.meta == meta
+        {
+            return Ok(kept);
+        }
+        takes_time()?;
+        let bytes = self.disk().read_small(path).map_err(failed)?;
+        self.keep(key, &bytes, meta, parse)
+    }
+
+    /// The same for a file of an open directory: the cached value, or else the bytes and what is known about the file that
+    /// they were read from.
+    fn current_in(
+        &self,
+        key: Key,
+        dir: &dyn DiskDir,
+        name: &str,
+    ) -> io::Result<StdResult<CachedRevprops, Contents>> {
+        if let Some(kept) = self.cache().get::<CachedRevprops>(&key)
+            && kept.meta == dir.metadata(name)?
+        {
+            return Ok(Ok(kept));
+        }
+        takes_time().map_err(io::Error::other)?;
+        dir.read_small(name).map(Err)
+    }
+
+    fn keep<T>(
+        &self,
+        key: Key,
+        bytes: &[u8],
+        meta: FileMeta,
+        parse: impl FnOnce(&[u8]) -> Result<T>,
+    ) -> Result<Arc<CachedFile<T>>>
+    where
+        Arc<CachedFile<T>>: Cached,
+    {
+        let kept = Arc::new(CachedFile {
+            meta,
+            bytes: 2 * bytes.len() + 200,
+            value: parse(bytes)?,
+        });
+        self.cache().insert(key, kept.clone());
+        Ok(kept)
+    }
+}
+
+fn parse(list: &[u8], rev: Revnum) -> Result<PropList> {
+    PropList::read(list).context(|| format!("Failed to parse revprops for r{rev}."))
+}
+
+fn pack_error(e: RevpropsPackError, rev: Revnum) -> Error {
+    Error::from(e).wrap(Code::FS_CORRUPT, corrupt(rev).message())
+}
+
+fn no_such_packed_revision(rev: Revnum) -> Error {
+    Error::new(
+        Code::FS_NO_SUCH_REVISION,
+        format!("No such packed revision {rev}"),
+    )
+}
+
+fn corrupt(rev: Revnum) -> Error {
+    Error::new(
+        Code::FS_CORRUPT,
+        format!("Revprop pack file for r{rev} is corrupt"),
+    )
+}
+
+/// True if a file is not where it was a moment ago.
+fn is_gone(e: &Error) -> bool {
+    is_missing(e) || is_stale(e)
+}

@@ -1,0 +1,420 @@
+//! The tree of one revision or of one transaction, and how a path is looked up in it.
+//!
+//! Directories come parsed and sorted out of the cache, so a look-up is one bisection a component. Callers mostly ask
+//! for one path after the other below one directory: a root remembers the directories it came through last.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use base::{Code, Error, FsPath, NodeKind, Result, Revnum};
+use parking_lot::Mutex;
+
+use crate::format::change_list::ChangeList;
+use crate::format::changes::{self, ChangedPath, ChangesError, RawChange};
+use crate::format::dir::{self, DirEntry};
+use crate::format::fold;
+use crate::format::id::{IdPart, NodeRevId, Tail, TxnId};
+use crate::format::noderev::{MAX_NODEREV, NodeRev, NodeRevError};
+use crate::format::rep_line::RepPlace;
+use crate::store::cache::Key;
+use crate::store::cache::values::{CachedChildren, ChildrenFile};
+use crate::store::disk::is_missing;
+use crate::store::path_chain::PathChain;
+use crate::tree::Fs;
+use crate::tree::node::Node;
+use crate::tree::rep::TextReader;
+
+mod look_up;
+
+pub(crate) use look_up::Found;
+
+/// The tree of one revision or of one transaction.
+#[derive(Clone)]
+pub struct Root(Arc<RootInner>);
+
+struct RootInner {
+    fs: Fs,
+    tree: Tree,
+    root: OnceLock<Arc<NodeRev>>,
+    /// The directories that the last look-up in a revision came through.
+    chain: Mutex<PathChain>,
+    /// The same for deep paths: what else looks at the revision shares it.
+    deep_chain: OnceLock<Arc<Mutex<PathChain>>>,
+}
+
+enum Tree {
+    Revision(Revnum),
+    Transaction(TxnId, String),
+}
+
+impl Root {
+    pub(crate) fn of_revision(fs: &Fs, rev: Revnum) -> Self {
+        Self::new(fs, Tree::Revision(rev))
+    }
+
+    pub(crate) fn of_transaction(fs: &Fs, txn: TxnId, name: &str) -> Self {
+        Self::new(fs, Tree::Transaction(txn, name.to_owned()))
+    }
+
+    fn new(fs: &Fs, tree: Tree) -> Self {
+        Root(Arc::new(RootInner {
+            fs: fs.clone(),
+            tree,
+            root: OnceLock::new(),
+            chain: Mutex::default(),
+            deep_chain: OnceLock::new(),
+        }))
+    }
+
+    /// The filesystem.
+    pub fn fs(&self) -> &Fs {
+        &self.0.fs
+    }
+
+    /// The revision; None for a transaction.
+    pub fn revision(&self) -> Option<Revnum> {
+        match self.0.tree {
+            Tree::Revision(rev) => Some(rev),
+            Tree::Transaction(..) => None,
+        }
+    }
+
+    /// The transaction; None for a revision.
+    pub fn txn_name(&self) -> Option<&str> {
+        match &self.0.tree {
+            Tree::Revision(_) => None,
+            Tree::Transaction(_, name) => Some(name),
+        }
+    }
+
+    /// The revision itself, or the transaction's base.
+    pub fn base_revision(&self) -> Revnum {
+        match self.0.tree {
+            Tree::Revision(rev) => rev,
+            Tree::Transaction(txn, _) => txn.base,
+        }
+    }
+
+    /// The node at `/`.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` and what reading a file may say.
+    pub fn root_node(&self) -> Result<Node> {
+        Ok(Node::new(self.clone(), FsPath::root(), self.root_noderev()?))
+    }
+
+    /// The node at a path.
+    ///
+    /// # Errors
+    /// `FS_NOT_FOUND` `File not found: revision N, path '/P'` (or `transaction 'T'`), `FS_NOT_DIRECTORY` (two links)
+    /// below a file.
+    pub fn node(&self, path: &FsPath) -> Result<Node> {
+        match self.look_up(path)? {
+            Found::Node(noderev) => Ok(Node::new(self.clone(), path.clone(), noderev)),
+            Found::Nothing => Err(self.not_found(path)),
+            Found::BelowFile(file) => Err(self.not_directory(&file)),
+        }
+    }
+
+    /// None where `node` says `FS_NOT_FOUND` or `FS_NOT_DIRECTORY`.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` and what reading a file may say.
+    pub fn try_node(&self, path: &FsPath) -> Result<Option<Node>> {
+        Ok(match self.look_up(path)? {
+            Found::Node(noderev) => Some(Node::new(self.clone(), path.clone(), noderev)),
+            Found::Nothing | Found::BelowFile(_) => None,
+        })
+    }
+
+    /// `NodeKind::None` if it does not exist.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` and what reading a file may say.
+    pub fn kind(&self, path: &FsPath) -> Result<NodeKind> {
+        let Some(parent) = path.parent() else {
+            return Ok(NodeKind::Dir);
+        };
+        match self.look_up(&parent)? {
+            Found::Node(noderev) if noderev.kind == NodeKind::Dir => {
+                let entry = self.fs().dir_entry(&noderev, path.basename())?;
+                Ok(entry.map_or(NodeKind::None, |(kind, _)| kind))
+            }
+            _ => Ok(NodeKind::None),
+        }
+    }
+
+    /// The changed-paths list, folded to one entry a path, sorted by path bytes.
+    ///
+    /// # Errors
+    /// `FS_CORRUPT` and what reading a file may say.
+    pub fn changed_paths(&self) -> Result<Arc<[ChangedPath]>> {
+        match &self.0.tree {
+            Tree::Revision(rev) => Ok(self.fs().changes(*rev)?.to_vec().into()),
+            Tree::Transaction(txn, name) => {
+                if let Some(tree) = self.fs().open_txns().tree(*txn) {
+                    let folded = fold::fold(tree.changes()?)?;
+                    return Ok(folded.into_iter().map(|change| change.info).collect());
+                }
+                let path = self.fs().layout().txn(name).join("changes");
+                let text = match self.fs().disk().read_small(&path) {
+                    Ok(text) => text,
+                    Err(e) => return Err(Error::io("Can't open file", &path, &e)),
+                };
+                let folded = fold::fold(changes::parse(&text, true)?)?;
+                Ok(folded.into_iter().map(|change| change.info).collect())
+            }
+        }
+    }
+
+    pub(crate) fn root_noderev(&self) -> Result<Arc<NodeRev>> {
+        if let Some(noderev) = self.0.root.get() {
+            return Ok(noderev.clone());
+        }
+        let noderev = match self.0.tree {
+            Tree::Revision(rev) => self.fs().root_noderev(rev)?,
+            // Asked for each time: the transaction may be being edited.
+            Tree::Transaction(txn, _) => return self.fs().txn_noderev(txn, IdPart::ROOT, IdPart::ROOT),
+        };
+        Ok(self.0.root.get_or_init(|| noderev).clone())
+    }
+
+    /// Sorted entries of a directory of this tree.
+    pub(crate) fn entries(&self, dir: &NodeRev) -> Result<Arc<[DirEntry]>> {
+        self.fs().dir_entries(dir)
+    }
+
+    pub(crate) fn not_found(&self, path: &FsPath) -> Error {
+        Error::new(
+            Code::FS_NOT_FOUND,
+            format!("File not found: {}, path '{path}'", self.describe()),
+        )
+    }
+
+    pub(crate) fn not_directory(&self, path: &FsPath) -> Error {
+        let uuid = self.fs().uuid();
+        let within = match &self.0.tree {
+            Tree::Revision(rev) => format!("revision {rev}"),
+            Tree::Transaction(_, name) => format!("transaction '{name}'"),
+        };
+        Error::new(
+            Code::FS_NOT_DIRECTORY,
+            format!("'{path}' is not a directory in filesystem '{uuid}'"),
+        )
+        .context(format!("Failure opening '{path}' in {within}"))
+    }
+
+    fn describe(&self) -> String {
+        match &self.0.tree {
+            Tree::Revision(rev) => format!("revision {rev}"),
+            Tree::Transaction(_, name) => format!("transaction '{name}'"),
+        }
+    }
+}
+
+impl Fs {
+    /// The tree of a transaction.
+    ///
+    /// # Errors
+    /// `FS_MALFORMED_TXN_ID`, `FS_NO_SUCH_TRANSACTION`.
+    pub fn txn_root(&self, txn: &str) -> Result<Root> {
+        Ok(Root::of_transaction(self, self.check_txn(txn)?, txn))
+    }
+
+    /// The node-revision that an ID names.
+    pub(crate) fn noderev(&self, id: &NodeRevId) -> Result<Arc<NodeRev>> {
+        match id.tail {
+            Tail::Rev(rev, item) => {
+                self.committed_noderev(rev, item, |e, block| e.of(&id.to_string(), block))
+            }
+            Tail::Txn(txn) => self.txn_noderev(txn, id.node, id.copy),
+        }
+    }
+
+    /// The root node-revision of a revision, which must exist.
+    pub(crate) fn root_noderev(&self, rev: Revnum) -> Result<Arc<NodeRev>> {
+        // With physical addressing the item is found in the trailer only, so the root has a key of its own.
+        let key = Key::part::<Arc<NodeRev>>(self.instance(), rev.0, 0, 1);
+        if let Some(noderev) = self.cache().get(&key) {
+            return Ok(noderev);
+        }
+        let item = self.with_rev_file(rev, |file| file.root_item(rev))?;
+        let id = || format!("0.0.r{rev}/{item}");
+        let noderev = self.committed_noderev(rev, item, |e, block| {
+            e.of_root(self.format().logical, &id(), block)
+        })?;
+        if noderev.kind != NodeKind::Dir {
+            let message = format!("Root of revision {rev} is no directory");
+            return Err(Error::new(Code::FS_CORRUPT, message));
+        }
+        self.cache().insert(key, noderev.clone());
+        Ok(noderev)
+    }
+
+    /// Reads a node-revision; `failed` makes the error if its block cannot be parsed.
+    fn committed_noderev<F>(&self, rev: Revnum, item: u64, failed: F) -> Result<Arc<NodeRev>>
+    where
+        F: Fn(NodeRevError, &[u8]) -> Error,
+    {
+        let key = Key::new::<Arc<NodeRev>>(self.instance(), rev.0, item);
+        if let Some(noderev) = self.cache().get(&key) {
+            return Ok(noderev);
+        }
+        self.check_rev(rev)?;
+        let noderev = self.with_rev_file(rev, |file| {
+            let start = file.item_offset(self.cache(), rev, item)?;
+            let parse = |bytes: &[u8]| {
+                let parsed = NodeRev::parse(bytes).map_err(|e| failed(e, bytes))?;
+                Ok(parsed.map(|(noderev, _)| noderev))
+            };
+            file.bytes()
+                .parse_at(start, file.items_end(rev)?, NODEREV_READ, MAX_NODEREV, parse)
+        })?;
+        let noderev = Arc::new(noderev);
+        self.cache().insert(key, noderev.clone());
+        Ok(noderev)
+    }
+
+    /// An uncommitted node-revision.
+    pub(crate) fn txn_noderev(&self, txn: TxnId, node: IdPart, copy: IdPart) -> Result<Arc<NodeRev>> {
+        if let Some(tree) = self.open_txns().tree(txn) {
+            return tree.noderev((node, copy));
+        }
+        let path = self.layout().txn_node(txn, node, copy);
+        let text = self
+            .disk()
+            .read_small(&path)
+            .map_err(|e| Error::io("Can't open file", &path, &e));
+        let text = text.map_err(|e| match is_missing(&e) {
+            true => {
+                let id = NodeRevId {
+                    node,
+                    copy,
+                    tail: Tail::Txn(txn),
+                };
+                let uuid = self.uuid();
+                e.wrap(
+                    Code::FS_ID_NOT_FOUND,
+                    format!("Reference to non-existent node '{id}' in filesystem '{uuid}'"),
+                )
+            }
+            false => e,
+        })?;
+        match NodeRev::parse(&text)? {
+            Some((noderev, _)) => Ok(Arc::new(noderev)),
+            None => Err(Error::new(
+                Code::FS_CORRUPT,
+                format!("File '{}' ends early", path.display()),
+            )),
+        }
+    }
+
+    /// What a name stands for in a directory. One look-up in a directory that is being changed does not list it whole.
+    pub(crate) fn dir_entry(&self, dir: &NodeRev, name: &str) -> Result<Option<(NodeKind, NodeRevId)>> {
+        if let (Some(RepPlace::Mutable), Some(txn)) = (dir.text.map(|rep| rep.place), dir.id.txn())
+            && let Some(tree) = self.open_txns().tree(txn)
+        {
+            return tree.child((dir.id.node, dir.id.copy), name);
+        }
+        let entries = self.dir_entries(dir)?;
+        Ok(dir::find(&entries, name).map(|entry| (entry.kind, entry.id)))
+    }
+
+    /// Sorted entries of a directory.
+    pub(crate) fn dir_entries(&self, dir: &NodeRev) -> Result<Arc<[DirEntry]>> {
+        let Some(rep) = &dir.text else {
+            return Ok(Arc::default());
+        };
+        let load = || -> Result<Arc<[DirEntry]>> {
+            let text = TextReader::new(self, Some(rep), dir.id.txn())?.read_shared()?;
+            Ok(dir::parse(&text)?.into())
+        };
+        match (rep.place, dir.id.txn()) {
+            (RepPlace::Rev(rev, item), _) => {
+                let key = Key::new::<Arc<[DirEntry]>>(self.instance(), rev.0, item);
+                // Looked up first: a hit is the rule, and costs no closure.
+                match self.cache().get(&key) {
+                    Some(entries) => Ok(entries),
+                    None => self.cache().get_or_load(key, load),
+                }
+            }
+            (RepPlace::Mutable, Some(txn)) => {
+                if let Some(tree) = self.open_txns().tree(txn) {
+                    return tree.children((dir.id.node, dir.id.copy));
+                }
+                self.stored_children(self.layout().txn_children(txn, dir.id.node, dir.id.copy))
+            }
+            (RepPlace::Txn(_), _) | (RepPlace::Mutable, None) => load(),
+        }
+    }
+
+    /// What a revision changed: [`Root::changed_paths`] without a root, and in the form that takes least.
+    ///
+    /// # Errors
+    /// `FS_NO_SUCH_REVISION`, `FS_CORRUPT` and what reading a file may say.
+    pub fn changed_paths(&self, rev: Revnum) -> Result<ChangeList> {
+        self.check_rev(rev)?;
+        self.changes(rev)
+    }
+
+    /// The changed-path list of a revision, which must exist.
+    pub(crate) fn changes(&self, rev: Revnum) -> Result<ChangeList> {
+        let key = Key::new::<ChangeList>(self.instance(), rev.0, 0);
+        if let Some(list) = self.cache().get(&key) {
+            return Ok(list);
+        }
+        let list = match self.changes_in_tail(rev) {
+            Some(list) => list,
+            None => fold::normalize(self.stored_changes(rev)?).iter().collect(),
+        };
+        self.cache().insert(key, list.clone());
+        Ok(list)
+    }
+
+    /// Entries of a directory that a transaction has changed, parsed anew only when their file is another or has grown.
+    fn stored_children(&self, path: PathBuf) -> Result<Arc<[DirEntry]>> {
+        let mut hasher = DefaultHasher::new();
+        path.hash(&mut hasher);
+        let key = Key::new::<CachedChildren>(self.instance(), hasher.finish(), 0);
+        let parse = |text: &[u8]| {
+            let entries = dir::parse_children(text)?.into();
+            let path = path.clone();
+            Ok(ChildrenFile { path, entries })
+        };
+        let kept = self.current(key, &path, parse)?;
+        if kept.value.path == path {
+            return Ok(kept.value.entries.clone());
+        }
+        // Two paths with one hash: this one is not kept.
+        let text = self.disk().read_small(&path);
+        let text = text.map_err(|e| Error::io("Can't open file", &path, &e))?;
+        Ok(dir::parse_children(&text)?.into())
+    }
+
+    /// The changed-path list of a revision as it is stored.
+    pub(crate) fn stored_changes(&self, rev: Revnum) -> Result<Vec<RawChange>> {
+        self.with_rev_file(rev, |file| {
+            let item = file.changes_item(rev)?;
+            let start = file.item_offset(self.cache(), rev, item)?;
+            let parse = |bytes: &[u8]| match changes::parse(bytes, false) {
+                Ok(list) => Ok(Some(list)),
+                Err(ChangesError::End) => Ok(None),
+                Err(e) => Err(e.into()),
+            };
+            file.bytes().parse_at(
+                start,
+                file.items_end(rev)?,
+                CHANGES_READ,
+                changes::MAX_LENGTH,
+                parse,
+            )
+        })
+    }
+}
+
+/// Bytes of the first read for a node-revision: almost all are shorter.
+const NODEREV_READ: usize = 1 << 10;
+
+/// Bytes of the first read for a changed-path list.
+const CHANGES_READ: usize = 4 << 10;

@@ -1,0 +1,148 @@
+//! How a path is looked up in a tree, and what is found on the way.
+
+use std::sync::Arc;
+
+use base::{FsPath, NodeKind, Result, Revnum};
+use parking_lot::Mutex;
+
+use super::{Root, Tree};
+use crate::format::noderev::NodeRev;
+use crate::store::cache::Key;
+use crate::store::path_chain::{Link, PathChain, prefix, youngest};
+
+/// What a path leads to.
+pub(crate) enum Found {
+    Node(Arc<NodeRev>),
+    Nothing,
+    /// A component on the way is this file.
+    BelowFile(FsPath),
+}
+
+impl Root {
+    /// Looks a path up from the nearest directory that the last look-up came through.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub(super) fn look_up(&self, path: &FsPath) -> Result<Found> {
+        if let Tree::Transaction(txn, _) = self.0.tree
+            && let Some(tree) = self.fs().open_txns().tree(txn)
+        {
+            return tree.look_up(self.fs(), path);
+        }
+        let chain = self.chain_for(path);
+        let start = chain.lock().start(path);
+        let (mut at, mut dir, mut copy) = match start.link {
+            None => {
+                let root = self.root_noderev()?;
+                let copy = youngest(None, &root);
+                (0, root, copy)
+            }
+            Some(link) => match start.dir {
+                Some(dir) => (link.end, dir, link.copy),
+                None => (link.end, self.fs().noderev(&link.id)?, link.copy),
+            },
+        };
+        let mut passed = Vec::new();
+        let (found, last) = loop {
+            let rest = &path.as_str()[at..];
+            let rest = rest.strip_prefix('/').unwrap_or(rest);
+            if rest.is_empty() {
+                return Ok(Found::Node(dir));
+            }
+            if dir.kind != NodeKind::Dir {
+                return Ok(Found::BelowFile(prefix(path, at)));
+            }
+            let name_end = memchr::memchr(b'/', rest.as_bytes()).unwrap_or(rest.len());
+            let Some((_, id)) = self.fs().dir_entry(&dir, &rest[..name_end])? else {
+                return Ok(Found::Nothing);
+            };
+            let node = self.fs().noderev(&id)?;
+            if name_end == rest.len() {
+                break (node, dir);
+            }
+            dir = node;
+            at = path.len() - rest.len() + name_end;
+            copy = youngest(copy, &dir);
+            passed.push(Link { id, end: at, copy });
+        };
+        if self.revision().is_some() && !passed.is_empty() {
+            let count = passed.len().min(LONGEST_CHAIN.saturating_sub(start.known));
+            let last = Some(last).filter(|_| count == passed.len());
+            chain.lock().extend(path, start.known, &passed[..count], last);
+        }
+        Ok(Found::Node(found))
+    }
+
+    /// The chain that a look-up of a path begins at. A walk through several revisions of a deep tree comes to each of them many times,
+    /// with another root each time.
+    fn chain_for(&self, path: &FsPath) -> &Mutex<PathChain> {
+        match self.revision() {
+            Some(rev) if path.len() >= DEEP => self.0.deep_chain.get_or_init(|| {
+                let key = Key::new::<Arc<Mutex<PathChain>>>(self.fs().instance(), rev.0, 0);
+                self.fs().cache().get(&key).unwrap_or_else(|| {
+                    let chain = Arc::default();
+                    self.fs().cache().insert(key, Arc::clone(&chain));
+                    chain
+                })
+            }),
+            _ => &self.0.chain,
+        }
+    }
+
+    /// Of the copies that a path and the directories above it came with the youngest, and what it is a copy of; `None` for the revision
+    /// where that is a transaction.
+    pub(crate) fn youngest_copy(&self, path: &FsPath) -> Result<Option<(Option<Revnum>, FsPath)>> {
+        if self.revision().is_some() && path.len() >= DEEP {
+            let node = self.node(path)?;
+            let start = self.chain_for(path).lock().start(path);
+            // Another thread may have led the chain elsewhere.
+            if let Some(link) = start.link
+                && path.len() - link.end <= 1 + path.basename().len()
+                && let Some((rev, id)) = youngest(link.copy, node.noderev())
+            {
+                let destination = self.fs().noderev(&id)?.copyroot().1.clone();
+                return Ok(Some((Some(rev), destination)));
+            }
+        }
+        let mut found: Option<(Option<Revnum>, FsPath)> = None;
+        self.each_along(path, &mut |noderev| {
+            let (rev, path) = noderev.copyroot();
+            // No revision: copied in this very transaction, younger than all.
+            let is_younger = match &found {
+                // Most directories are of the same copy as the one above them.
+                Some((best, of)) if *best == rev && of == path => false,
+                None => true,
+                Some((best, _)) => rev.is_none_or(|rev| best.is_some_and(|best| rev >= best)),
+            };
+            if is_younger {
+                found = Some((rev, path.clone()));
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// Shows `each` the node-revisions on the way to a path that exists, the root first and the path's own last.
+    pub(crate) fn each_along(&self, path: &FsPath, each: &mut dyn FnMut(&NodeRev)) -> Result<()> {
+        let mut dir = self.root_noderev()?;
+        each(&dir);
+        let mut at = 0;
+        for name in path.components() {
+            if dir.kind != NodeKind::Dir {
+                return Err(self.not_directory(&prefix(path, at)));
+            }
+            let Some((_, id)) = self.fs().dir_entry(&dir, name)? else {
+                return Err(self.not_found(path));
+            };
+            dir = self.fs().noderev(&id)?;
+            each(&dir);
+            at += 1 + name.len();
+        }
+        Ok(())
+    }
+}
+
+/// Directories of the longest chain of a revision, which takes about 10 MB. What is below is looked up from its end.
+const LONGEST_CHAIN: usize = 1 << 16;
+
+/// Bytes of a path that is taken for a deep one.
+const DEEP: usize = 1024;

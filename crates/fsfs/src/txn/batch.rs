@@ -1,0 +1,287 @@
+//! Commits in groups, for `load`: many revisions become durable and visible together.
+//!
+//! A revision of a group is a whole revision except that nothing of it has been forced to the disk, its file lies aside under a
+//! temporary name, and `current` does not name it. [`Batch::flush`] does all three for the whole group: everything is made
+//! durable, then the files get their names, then `current` names the youngest. A crash between two flushes leaves the
+//! repository as the first one left it, and temporary files, which the next group removes. Only readers through [`Batch::fs`]
+//! see the revisions of a group before; to all others of this process and any other they do not exist.
+//!
+//! The group holds the write lock from its first commit to its flush: others commit between the groups, so they should be short
+//! (a second, a thousand revisions). A transaction may begin in one group and be committed in a later one; then it is merged with
+//! what others have committed.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use base::{Date, Error, Result, Revnum};
+
+use crate::format::number::push_base36;
+use crate::store::GROUP_PREFIX;
+use crate::store::disk::write_atomic;
+use crate::store::guard::WriteLock;
+use crate::store::rep_cache::RepCacheRow;
+use crate::tree::Fs;
+use crate::txn::strays;
+use crate::txn::{Committed, Txn, TxnOptions, Verify, When};
+
+/// Commits in groups. Dropping it without [`Batch::flush`] gives up what was committed since the last one.
+pub struct Batch {
+    /// As others see it.
+    outer: Fs,
+    /// Sees the revisions of the group.
+    view: Fs,
+    /// Held while a group is being made.
+    lock: Option<WriteLock>,
+    /// Transaction numbers that are taken and not used.
+    numbers: std::ops::Range<u64>,
+    /// The youngest revision that `current` names.
+    flushed: Revnum,
+    /// What the group's revisions may share with later ones.
+    rows: Vec<RepCacheRow>,
+    /// What `current` is to hold; empty before the group's first commit.
+    current: String,
+    /// No group has begun yet.
+    is_first: bool,
+    /// New names of files that were in the way, not reported yet.
+    set_aside: Vec<PathBuf>,
+    /// Why no more commits are taken.
+    refused: Option<Error>,
+    /// Why the group is lost.
+    failed: Option<Error>,
+}
+
+impl Fs {
+    /// Begins to commit in groups.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn batch(&self) -> Result<Batch> {
+        let youngest = self.youngest()?;
+        Ok(Batch {
+            outer: self.clone(),
+            view: self.group_view(youngest),
+            lock: None,
+            numbers: 0..0,
+            flushed: youngest,
+            rows: Vec::new(),
+            current: String::new(),
+            is_first: true,
+            set_aside: Vec::new(),
+            refused: None,
+            failed: None,
+        })
+    }
+}
+
+impl Batch {
+    /// The filesystem with the revisions of the group: to read what was just committed, and what is to be copied.
+    pub fn fs(&self) -> &Fs {
+        &self.view
+    }
+
+    /// Begins a transaction on the youngest revision of the group, or of all where there is none. It must end before the next
+    /// one begins.
+    ///
+    /// # Errors
+    /// As [`Fs::begin_txn`].
+    pub fn begin_txn(&mut self, options: TxnOptions, now: Date) -> Result<Txn> {
+        self.unless_refused(|this| {
+            if this.lock.is_none() {
+                let youngest = this.outer.youngest()?;
+                this.follow(youngest)?;
+            }
+            let base = this.view.last_youngest();
+            if !this.view.format().has_protorevs_dir() {
+                return this.view.begin_txn(base, options, now);
+            }
+            if this.numbers.is_empty() {
+                let first = this.view.take_txn_numbers(NUMBERS)?;
+                this.numbers = first..first.saturating_add(NUMBERS);
+            }
+            let mut name = format!("{base}-");
+            push_base36(&mut name, this.numbers.start);
+            this.numbers.start += 1;
+            this.view.begin_named(&name, base, options, now)
+        })
+    }
+
+    /// Makes a transaction the next revision of the group if `verify` accepts it.
+    ///
+    /// # Errors
+    /// As [`Batch::commit`].
+    pub(crate) fn commit_if(
+        &mut self,
+        mut txn: Txn,
+        now: &dyn Fn() -> Date,
+        verify: Verify<'_>,
+    ) -> Result<Committed> {
+        self.unless_refused(|this| {
+            this.acquire()?;
+            let lock = this.lock.as_ref().expect("because it was acquired");
+            let rev = this.view.last_youngest().next();
+            let when = When::Later(&this.current);
+            let finished = txn.merge_with(this.view.last_youngest());
+            let finished = finished.and_then(|()| {
+                let prepared = txn.prepare(when)?;
+                txn.publish(lock, prepared, now, when, verify)
+            });
+            let finished = finished.inspect_err(|_| this.remove_files(rev))?;
+            this.current = finished.current().to_owned();
+            let (rev, rows) = finished.feed(&this.view);
+            if let Some(shared) = this.view.unshared_rows() {
+                let mut shared = shared.lock();
+                for row in &rows {
+                    shared.entry(row.sha1).or_insert(*row);
+                }
+            }
+            this.rows.extend(rows);
+            Ok(Committed {
+                rev,
+                post_commit_error: None,
+                set_aside: std::mem::take(&mut this.set_aside),
+            })
+        })
+    }
+
+    /// Makes the group durable and visible, and begins the next one. Returns the youngest revision. What fails after that
+    /// (rep-cache) is not told: later commits share less.
+    ///
+    /// # Errors
+    /// The system's. The group is then lost, and no more commits are taken.
+    pub fn flush(&mut self) -> Result<Revnum> {
+        self.unless_failed(|this| {
+            let youngest = this.view.last_youngest();
+            let Some(lock) = this.lock.take() else {
+                return Ok(youngest);
+            };
+            if youngest > this.flushed {
+                let disk = this.outer.disk();
+                let db = this.outer.path();
+                disk.sync_all(db)
+                    .map_err(|e| Error::io("Can't flush filesystem of", db, &e))?;
+                // A crash here leaves some revision files that are whole and durable, and that the next commits move away.
+                let marked = this.name_files(youngest)?;
+                // The commit of the group. A crash before it leaves the group before, after it this one.
+                let path = this.outer.layout().file("current");
+                write_atomic(disk, &path, this.current.as_bytes(), &path)?;
+                for directory in marked {
+                    strays::unmark(&this.outer, this.flushed, &directory.join("0"));
+                }
+                this.flushed = youngest;
+                this.outer.set_youngest(youngest);
+            }
+            drop(lock);
+            if let Some(shared) = this.view.unshared_rows() {
+                _ = this.outer.add_to_rep_cache(&this.rows);
+                this.rows.clear();
+                shared.lock().clear();
+            }
+            Ok(youngest)
+        })
+    }
+
+    /// Gives the files of the group their names, durably. Returns the directories in which it is marked as unfinished.
+    fn name_files(&self, youngest: Revnum) -> Result<BTreeSet<PathBuf>> {
+        let disk = self.outer.disk();
+        let revs = || (self.flushed.0 + 1..=youngest.0).map(Revnum);
+        let paths = revs().map(|rev| self.outer.layout().rev(rev));
+        let directories: BTreeSet<PathBuf> = paths
+            .filter_map(|path| path.parent().map(Path::to_owned))
+            .collect();
+        let sync = || -> Result<()> {
+            directories.iter().try_for_each(|directory| {
+                disk.sync_dir(directory)
+                    .map_err(|e| Error::io("Can't flush directory", directory, &e))
+            })
+        };
+        for directory in &directories {
+            strays::mark(&self.outer, self.flushed, youngest, &directory.join("0"))?;
+        }
+        sync()?;
+        for rev in revs() {
+            let path = self.outer.layout().rev(rev);
+            disk.rename(&self.outer.group_path(rev), &path)
+                .map_err(|e| Error::io("Can't move a file to", &path, &e))?;
+        }
+        self.view.set_named(youngest);
+        sync()?;
+        Ok(directories)
+    }
+
+    /// Removes what a crash has left of an earlier group. Nobody else makes one: the lock is held.
+    fn clear(&self) -> Result<()> {
+        let (disk, db) = (self.outer.disk(), self.outer.path());
+        let names = disk
+            .list(db)
+            .map_err(|e| Error::io("Can't open directory", db, &e))?;
+        for name in names {
+            if name.to_str().is_some_and(|name| name.starts_with(GROUP_PREFIX)) {
+                // In nobody's way if it stays.
+                _ = disk.remove_file(&db.join(name));
+            }
+        }
+        _ = self.outer.remove_gone_txns();
+        Ok(())
+    }
+
+    /// Takes the lock for a new group, on top of what others have committed meanwhile.
+    fn acquire(&mut self) -> Result<()> {
+        if self.lock.is_none() {
+            let lock = self.outer.write_lock()?;
+            self.flushed = lock.youngest();
+            self.set_aside.extend(strays::clear(&self.outer, &lock)?);
+            if self.is_first {
+                self.clear()?;
+                self.is_first = false;
+            }
+            self.follow(lock.youngest())?;
+            self.lock = Some(lock);
+            self.current.clear();
+        }
+        Ok(())
+    }
+
+    /// Sees what others have committed. There are no revisions of a group.
+    fn follow(&self, youngest: Revnum) -> Result<()> {
+        self.view.set_youngest(youngest);
+        self.view.set_named(youngest);
+        self.view.refresh_min_unpacked_rev().map(drop)
+    }
+
+    /// Removes the files of a revision of the group. Nothing was in their way when the lock was taken.
+    fn remove_files(&self, rev: Revnum) {
+        _ = self.outer.disk().remove_file(&self.outer.group_path(rev));
+        _ = self.outer.disk().remove_file(&self.outer.layout().revprops(rev));
+    }
+
+    /// After one failure no transaction begins or is committed. What is committed can still be flushed.
+    fn unless_refused<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if let Some(e) = self.failed.as_ref().or(self.refused.as_ref()) {
+            return Err(e.clone());
+        }
+        step(self).inspect_err(|e| self.refused = Some(e.clone()))
+    }
+
+    /// Fails once, stays failed.
+    fn unless_failed<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if let Some(e) = &self.failed {
+            return Err(e.clone());
+        }
+        step(self).inspect_err(|e| self.failed = Some(e.clone()))
+    }
+}
+
+impl Drop for Batch {
+    fn drop(&mut self) {
+        // Under the lock still: nobody has used the names again.
+        if self.lock.is_some() {
+            for rev in (self.flushed.0 + 1..=self.view.last_youngest().0).rev() {
+                self.remove_files(Revnum(rev));
+            }
+        }
+        _ = self.outer.give_back_txn_numbers(self.numbers.clone());
+    }
+}
+
+/// Transaction numbers that a group takes at once: what is not used is lost.
+const NUMBERS: u64 = 256;

@@ -1,0 +1,109 @@
+//! Transactions that several processes edit in turn.
+//!
+//! A transaction that stays open between the requests of a client is kept in memory, and its files say what it was like
+//! when it was laid down. Another server may go on with it from there, or an administrator may remove it. Whoever keeps one
+//! asks before each use whether the files are still as they were left, and opens it anew if not.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base::{Error, Result};
+
+use super::edit::{Life, Txn};
+use super::open_tree::weak_tree;
+use crate::store::disk::{FileMeta, is_missing};
+use crate::tree::Fs;
+
+/// What the files of a transaction looked like: enough to see that another process has changed them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TxnFingerprint([Option<FileMeta>; 3]);
+
+impl Txn {
+    /// What its files look like now. They change whenever anybody changes the transaction; so does what they
+    /// look like after [`Txn::write_to_disk`].
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn standing(&self) -> Result<TxnFingerprint> {
+        let dir = self.fs.layout().txn(&self.name);
+        // Each change of the tree adds to the log; numbers and properties are replaced.
+        Ok(TxnFingerprint([
+            look(&self.fs, &dir.join("changes"))?,
+            look(&self.fs, &dir.join("next-ids"))?,
+            look(&self.fs, &dir.join("props"))?,
+        ]))
+    }
+
+    /// Reads again what other processes, such as hooks, may have changed since the files looked like `before`, which is what
+    /// they looked like after [`Txn::write_to_disk`].
+    ///
+    /// # Errors
+    /// `FS_NO_SUCH_TRANSACTION` if it is gone; those of [`Fs::open_txn`].
+    pub fn reload(&mut self, before: &TxnFingerprint) -> Result<()> {
+        self.check_open()?;
+        if let Err(gone) = self.fs.check_txn(&self.name) {
+            self.life = Life::Ended;
+            return Err(gone);
+        }
+        let now = self.standing()?;
+        if now.0[..2] == before.0[..2] {
+            // The file is small, and its time may be the same although it was written again.
+            let list = self.fs.stored_txn_props(&self.name)?;
+            let mut state = self.state.write();
+            state.props = Arc::new(list);
+            state.laid.props = true;
+            return Ok(());
+        }
+        // From here on the files are the truth, for readers of this process too.
+        self.fs.open_txns().remove(self.id);
+        let mut read = match self.fs.open_txn(&self.name) {
+            Ok(read) => read,
+            Err(e) => {
+                self.life = Life::Broken;
+                return Err(e);
+            }
+        };
+        read.access = std::mem::take(&mut self.access);
+        std::mem::swap(self, &mut read);
+        read.leave();
+        // The one that has left was known by the same name.
+        self.fs.open_txns().add(self.id, weak_tree(&self.state));
+        Ok(())
+    }
+
+    /// True if its log, as it looked then, holds nothing but what this process has read and written: whoever changed the
+    /// transaction while it was read or laid down shows there.
+    pub fn knows_all_of(&self, standing: &TxnFingerprint) -> bool {
+        let [log, ..] = &standing.0;
+        log.as_ref().map_or(0, |meta| meta.len) == self.state.read().laid.log_bytes
+    }
+
+    /// Keeps other processes from writing to it or committing it, or lets them again: while the files say less than
+    /// this process knows, what they would do would be wrong.
+    ///
+    /// # Errors
+    /// `FS_REP_BEING_WRITTEN` if another process writes; the system's.
+    pub fn hold(&self, hold: bool) -> Result<()> {
+        self.proto.hold(hold)
+    }
+
+    /// Node-revisions that it has made: what it takes in memory grows with them.
+    pub fn node_count(&self) -> usize {
+        self.state.read().nodes.len()
+    }
+
+    /// Lets go of it without writing anything: the files are the truth.
+    pub fn leave(mut self) {
+        self.life = Life::Ended;
+    }
+}
+
+fn look(fs: &Fs, path: &Path) -> Result<Option<FileMeta>> {
+    match fs.disk().metadata(path) {
+        Ok(meta) => Ok(Some(meta)),
+        Err(e) => match Error::io("Can't get attribute information from", path, &e) {
+            e if is_missing(&e) => Ok(None),
+            e => Err(e),
+        },
+    }
+}

@@ -1,0 +1,429 @@
+//! Making and breaking user locks.
+//!
+//! All of it happens under the write lock. A lock is one file for the locked path and one entry in the file of every directory
+//! above it. Locking enters the path in the directories first and writes its own file last, unlocking goes the other way round: what
+//! a crash leaves is at worst an entry without a lock, which counts as none. Files are made durable before they get their names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use base::checksum::Md5;
+use base::{Code, Date, Error, FsPath, Lock, NodeKind, Result, Revnum};
+
+use crate::format::lock_digest::{LockDigest, file_name};
+use crate::store::disk::{DiskWriter, create_unique, is_missing};
+use crate::store::guard::WriteLock;
+use crate::tree::Fs;
+use crate::tree::root::Root;
+use crate::txn::LockAccess;
+
+/// A path that is to be locked.
+#[derive(Clone, Debug)]
+pub struct LockTarget {
+    /// The file.
+    pub path: FsPath,
+    /// The token that it is to have; `None` makes one.
+    pub token: Option<String>,
+    /// The revision of the file that the user has, to be refused if a newer one exists.
+    pub rev: Option<Revnum>,
+}
+
+/// What all locks of one call have in common.
+#[derive(Clone, Copy, Debug)]
+pub struct LockRequest<'a> {
+    /// Who locks.
+    pub owner: &'a str,
+    /// What they say about it.
+    pub comment: Option<&'a str>,
+    /// True if the comment is an XML fragment of a WebDAV client.
+    pub is_dav_comment: bool,
+    /// When the locks end; `None` is never.
+    pub expires: Option<Date>,
+    /// Locks of others are taken over.
+    pub steal: bool,
+    /// The time that goes into the locks, and by which others' have expired.
+    pub now: Date,
+}
+
+impl Fs {
+    /// Locks files; each succeeds or fails alone. The results come in the order of the targets.
+    ///
+    /// # Errors
+    /// Of the whole call: the system's. Of a path: `FS_NOT_FOUND`, `FS_OUT_OF_DATE`, `FS_NOT_FILE`, `FS_PATH_ALREADY_LOCKED`,
+    /// `FS_NO_SUCH_REVISION`.
+    pub fn lock_paths(
+        &self,
+        targets: &[LockTarget],
+        request: &LockRequest<'_>,
+    ) -> Result<Vec<(FsPath, Result<Lock>)>> {
+        let held = self.write_lock()?;
+        let head = self.root(held.youngest())?;
+        let mut results: Vec<(FsPath, Result<Lock>)> = Vec::with_capacity(targets.len());
+        let mut made: BTreeMap<&FsPath, usize> = BTreeMap::new();
+        for target in targets {
+            let result = match made.get(&target.path) {
+                Some(&before) => results[before].1.clone(),
+                None => self.new_lock(target, request, &head, &held),
+            };
+            made.entry(&target.path).or_insert(results.len());
+            results.push((target.path.clone(), result));
+        }
+        let mut digests = Digests::new(self);
+        for lock in results.iter().filter_map(|(_, result)| result.as_ref().ok()) {
+            digests.add(lock)?;
+        }
+        digests.write(&held)?;
+        Ok(results)
+    }
+
+    /// Takes locks away; each path succeeds or fails alone. Without `break_lock` the token and the user must be the lock's.
+    ///
+    /// # Errors
+    /// Of the whole call: the system's. Of a path: `FS_NO_SUCH_LOCK`, `FS_LOCK_OWNER_MISMATCH`, `FS_NO_USER`.
+    pub fn unlock_paths(
+        &self,
+        targets: &[(FsPath, Option<String>)],
+        user: Option<&str>,
+        break_lock: bool,
+    ) -> Result<Vec<(FsPath, Result<()>)>> {
+        let held = self.write_lock()?;
+        let mut results = Vec::with_capacity(targets.len());
+        let mut digests = Digests::new(self);
+        let mut removed: BTreeSet<&FsPath> = BTreeSet::new();
+        for (path, token) in targets {
+            let mut result = Ok(());
+            if !removed.contains(path) {
+                result = match self.lock(path) {
+                    Ok(lock) if break_lock => lock.map(|_| ()).ok_or_else(|| self.no_such_lock(path)),
+                    Ok(lock) => self.may_unlock(lock, path, token.as_deref(), user),
+                    Err(e) => Err(e),
+                };
+            }
+            let is_gone = matches!(&result, Err(e) if e.code() == Code::FS_NO_SUCH_LOCK)
+                && self.has_expired_lock(path)?;
+            if (result.is_ok() || is_gone) && removed.insert(path) {
+                digests.remove(path)?;
+            }
+            results.push((path.clone(), result));
+        }
+        digests.write(&held)?;
+        Ok(results)
+    }
+
+    /// May this path be changed by who presents `access`; with `recursive`, and everything below it?
+    ///
+    /// # Errors
+    /// `FS_NO_USER`, `FS_LOCK_OWNER_MISMATCH`, `FS_BAD_LOCK_TOKEN`; what reading locks may say.
+    pub(crate) fn check_lock(&self, path: &FsPath, access: &LockAccess, recursive: bool) -> Result<()> {
+        if recursive {
+            let locks = self.locks(path, base::Depth::Infinity)?;
+            locks.iter().try_for_each(|lock| may_use(lock, access))
+        } else {
+            self.lock(path)?.map_or(Ok(()), |lock| may_use(&lock, access))
+        }
+    }
+
+    /// A new lock token: `opaquelocktoken:` and a UUID.
+    pub fn generate_lock_token() -> String {
+        format!("opaquelocktoken:{}", crate::store::uuid::new_uuid())
+    }
+
+    /// The lock that `target` would get; an error if it may not have one.
+    fn new_lock(
+        &self,
+        target: &LockTarget,
+        request: &LockRequest<'_>,
+        head: &Root,
+        held: &WriteLock,
+    ) -> Result<Lock> {
+        let path = &target.path;
+        match head.kind(path)? {
+            NodeKind::File => {}
+            NodeKind::Dir => {
+                let message = format!("'{path}' is not a file in filesystem '{}'", self.uuid());
+                return Err(Error::new(Code::FS_NOT_FILE, message));
+            }
+            _ => {
+                let code = match target.rev {
+                    Some(_) => Code::FS_OUT_OF_DATE,
+                    None => Code::FS_NOT_FOUND,
+                };
+                let message = format!("Path '{path}' doesn't exist in HEAD revision");
+                return Err(Error::new(code, message));
+            }
+        }
+        if let Some(rev) = target.rev {
+            if rev > held.youngest() {
+                let message = format!("No such revision {rev}");
+                return Err(Error::new(Code::FS_NO_SUCH_REVISION, message));
+            }
+            if head
+                .node(path)?
+                .created_rev()
+                .is_some_and(|created| rev < created)
+            {
+                let message = format!("Lock failed: newer version of '{path}' exists");
+                return Err(Error::new(Code::FS_OUT_OF_DATE, message));
+            }
+        }
+        if let Some(lock) = self.lock_at(path, request.now)?
+            && !request.steal
+        {
+            let message = format!(
+                "Path '{path}' is already locked by user '{}' in filesystem '{}'",
+                lock.owner,
+                self.uuid()
+            );
+            return Err(Error::new(Code::FS_PATH_ALREADY_LOCKED, message));
+        }
+        Ok(Lock {
+            path: path.clone(),
+            token: target.token.clone().unwrap_or_else(Self::generate_lock_token),
+            owner: request.owner.to_owned(),
+            comment: request.comment.map(str::to_owned),
+            is_dav_comment: request.is_dav_comment,
+            created: request.now,
+            expires: request.expires,
+        })
+    }
+
+    fn may_unlock(
+        &self,
+        lock: Option<Lock>,
+        path: &FsPath,
+        token: Option<&str>,
+        user: Option<&str>,
+    ) -> Result<()> {
+        let lock = lock.filter(|lock| Some(&*lock.token) == token);
+        let lock = lock.ok_or_else(|| self.no_such_lock(path))?;
+        let Some(user) = user.filter(|user| !user.is_empty()) else {
+            let message = format!(
+                "No username is currently associated with filesystem '{}'",
+                self.uuid()
+            );
+            return Err(Error::new(Code::FS_NO_USER, message));
+        };
+        if user == lock.owner {
+            return Ok(());
+        }
+        let message = format!(
+            "User '{user}' is trying to use a lock owned by '{}' in filesystem '{}'",
+            lock.owner,
+            self.uuid()
+        );
+        Err(Error::new(Code::FS_LOCK_OWNER_MISMATCH, message))
+    }
+
+    /// True if there is a lock that counts as none: it may go, now that we hold the write lock.
+    fn has_expired_lock(&self, path: &FsPath) -> Result<bool> {
+        let digest = self.lock_digest(&Md5::of(path.as_str().as_bytes()), path)?;
+        Ok(digest.is_some_and(|digest| digest.lock.is_some()) && self.lock(path)?.is_none())
+    }
+
+    fn no_such_lock(&self, path: &FsPath) -> Error {
+        let message = format!("No lock on path '{path}' in filesystem '{}'", self.uuid());
+        Error::new(Code::FS_NO_SUCH_LOCK, message)
+    }
+}
+
+/// May who presents `access` change what is locked by `lock`?
+fn may_use(lock: &Lock, access: &LockAccess) -> Result<()> {
+    let path = &lock.path;
+    let Some(user) = access.user.as_deref().filter(|user| !user.is_empty()) else {
+        let message = format!("Cannot verify lock on path '{path}'; no username available");
+        return Err(Error::new(Code::FS_NO_USER, message));
+    };
+    if user != lock.owner {
+        let message = format!(
+            "User '{user}' does not own lock on path '{path}' (currently locked by '{}')",
+            lock.owner
+        );
+        return Err(Error::new(Code::FS_LOCK_OWNER_MISMATCH, message));
+    }
+    if access.tokens.contains(&lock.token) {
+        return Ok(());
+    }
+    let message = format!("Cannot verify lock on path '{path}'; no matching lock-token available");
+    Err(Error::new(Code::FS_BAD_LOCK_TOKEN, message))
+}
+
+/// Digest files that are about to change, each read once.
+struct Digests<'a> {
+    fs: &'a Fs,
+    /// Directories above locks: entered before locks are written, left after they are removed.
+    above: BTreeMap<Md5, Changing>,
+    locked: BTreeMap<Md5, Changing>,
+    is_removing: bool,
+}
+
+/// A digest file as it was and as it is to be.
+#[derive(Clone)]
+struct Changing {
+    was: LockDigest,
+    is: LockDigest,
+}
+
+impl<'a> Digests<'a> {
+    fn new(fs: &'a Fs) -> Self {
+        Digests {
+            fs,
+            above: BTreeMap::new(),
+            locked: BTreeMap::new(),
+            is_removing: false,
+        }
+    }
+
+    fn add(&mut self, lock: &Lock) -> Result<()> {
+        let digest = Md5::of(lock.path.as_str().as_bytes());
+        self.each_above(&lock.path, |above| {
+            if !above.children.contains(&digest) {
+                above.children.push(digest);
+            }
+        })?;
+        Self::changing(self.fs, &mut self.locked, &lock.path)?.lock = Some(lock.clone());
+        Ok(())
+    }
+
+    fn remove(&mut self, path: &FsPath) -> Result<()> {
+        self.is_removing = true;
+        let digest = Md5::of(path.as_str().as_bytes());
+        self.each_above(path, |above| above.children.retain(|child| *child != digest))?;
+        Self::changing(self.fs, &mut self.locked, path)?.lock = None;
+        Ok(())
+    }
+
+    fn each_above(&mut self, path: &FsPath, mut change: impl FnMut(&mut LockDigest)) -> Result<()> {
+        let mut above = path.parent();
+        while let Some(path) = above {
+            change(Self::changing(self.fs, &mut self.above, &path)?);
+            above = path.parent();
+        }
+        Ok(())
+    }
+
+    fn changing<'d>(
+        fs: &Fs,
+        digests: &'d mut BTreeMap<Md5, Changing>,
+        path: &FsPath,
+    ) -> Result<&'d mut LockDigest> {
+        use std::collections::btree_map::Entry;
+        let changing = match digests.entry(Md5::of(path.as_str().as_bytes())) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let was = fs.lock_digest(new.key(), path)?.unwrap_or_default();
+                let is = was.clone();
+                new.insert(Changing { was, is })
+            }
+        };
+        Ok(&mut changing.is)
+    }
+
+    /// Writes what changed.
+    fn write(mut self, lock: &WriteLock) -> Result<()> {
+        let (mut above, mut locked) = (std::mem::take(&mut self.above), std::mem::take(&mut self.locked));
+        // A path that has a lock and (from when it was a directory) locks below it is one file: written once, with both.
+        for (digest, own) in &mut locked {
+            if let Some(other) = above.remove(digest) {
+                own.is.children = other.is.children;
+            }
+        }
+        let steps = if self.is_removing {
+            [locked, above]
+        } else {
+            [above, locked]
+        };
+        steps.into_iter().try_for_each(|step| self.write_step(step, lock))
+    }
+
+    /// All files of a step are written and durable before the first gets its name: they need not be in order among themselves.
+    fn write_step(&self, step: BTreeMap<Md5, Changing>, lock: &WriteLock) -> Result<()> {
+        let mut temporaries: Vec<(PathBuf, PathBuf)> = Vec::new();
+        let result = self.write_files(step, lock, &mut temporaries);
+        if result.is_err() {
+            for (temporary, _) in &temporaries {
+                _ = self.fs.disk().remove_file(temporary);
+            }
+        }
+        result
+    }
+
+    fn write_files(
+        &self,
+        step: BTreeMap<Md5, Changing>,
+        lock: &WriteLock,
+        temporaries: &mut Vec<(PathBuf, PathBuf)>,
+    ) -> Result<()> {
+        let disk = self.fs.disk();
+        let permissions = self.fs.data_file(Revnum::ZERO, lock);
+        let mut directories: BTreeSet<PathBuf> = BTreeSet::new();
+        let locks = self.fs.layout().file("locks");
+        for (digest, Changing { was, is }) in step {
+            if was == is {
+                continue;
+            }
+            let (folder, name) = file_name(&digest);
+            let folder = locks.join(folder);
+            let path = folder.join(name);
+            if is == LockDigest::default() {
+                let removed = disk.remove_file(&path);
+                match removed.map_err(|e| Error::io("Can't remove file", &path, &e)) {
+                    Err(e) if !is_missing(&e) => return Err(e),
+                    _ => {}
+                }
+            } else {
+                for directory in [&locks, &folder] {
+                    if self.create_dir(directory)? {
+                        directories.extend(directory.parent().map(PathBuf::from));
+                    }
+                }
+                let (temporary, file) = create_unique(disk, &folder)?;
+                temporaries.push((temporary.clone(), path));
+                self.fill(&temporary, file, &is, &permissions)?;
+            }
+            directories.insert(folder);
+        }
+        for (temporary, path) in &*temporaries {
+            disk.rename(temporary, path)
+                .map_err(|e| Error::io("Can't move a file to", path, &e))?;
+        }
+        for directory in &directories {
+            disk.sync_dir(directory)
+                .map_err(|e| Error::io("Can't flush directory", directory, &e))?;
+        }
+        Ok(())
+    }
+
+    fn fill(
+        &self,
+        path: &Path,
+        mut file: Box<dyn DiskWriter>,
+        digest: &LockDigest,
+        permissions: &Path,
+    ) -> Result<()> {
+        let mut bytes = Vec::new();
+        digest.encode(&mut bytes);
+        file.append(&bytes)
+            .map_err(|e| Error::io("Can't write to file", path, &e))?;
+        file.sync().map_err(|e| Error::io("Can't flush file", path, &e))?;
+        drop(file);
+        self.fs
+            .disk()
+            .copy_permissions(permissions, path)
+            .map_err(|e| Error::io("Can't set permissions on file", path, &e))
+    }
+
+    /// Creates a directory with the permissions of the one above, so that everybody who may lock may also lock and unlock there.
+    /// True if it was not there.
+    fn create_dir(&self, path: &Path) -> Result<bool> {
+        match self.fs.disk().create_dir(path) {
+            Ok(()) => {
+                let above = path.parent().unwrap_or(Path::new("."));
+                let copied = self.fs.disk().copy_permissions(above, path);
+                copied.map_err(|e| Error::io("Can't set permissions on", path, &e))?;
+                Ok(true)
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+            Err(e) => Err(Error::io("Can't create directory", path, &e)),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The tree of a transaction as readers of this process see it, see [`OpenTxns`](crate::tree::open_txns::OpenTxns).
+//!
+//! The reading side of the lock is taken recursively: a commit holds it while it reads.
+
+use std::sync::{Arc, Weak};
+
+use base::{Code, Error, FsPath, NodeKind, Props, Result};
+use parking_lot::RwLock;
+
+use super::state::{NodeKey, State};
+use crate::format::changes::RawChange;
+use crate::format::dir::DirEntry;
+use crate::format::id::NodeRevId;
+use crate::format::noderev::NodeRev;
+use crate::tree::Fs;
+use crate::tree::open_txns::OpenTree;
+use crate::tree::root::Found;
+
+/// A weak reference to the tree of a transaction.
+pub(super) fn weak_tree(state: &Arc<RwLock<State>>) -> Weak<dyn OpenTree> {
+    let weak: Weak<RwLock<State>> = Arc::downgrade(state);
+    weak
+}
+
+impl OpenTree for RwLock<State> {
+    fn noderev(&self, key: NodeKey) -> Result<Arc<NodeRev>> {
+        Ok(self.read_recursive().node(key)?.noderev.clone())
+    }
+
+    fn look_up(&self, fs: &Fs, path: &FsPath) -> Result<Found> {
+        self.read_recursive().look_up(fs, path)
+    }
+
+    fn children(&self, key: NodeKey) -> Result<Arc<[DirEntry]>> {
+        let state = self.read_recursive();
+        match &state.node(key)?.children {
+            Some(children) => Ok(children.entries()),
+            None => Err(has_changed(&state)),
+        }
+    }
+
+    fn child(&self, key: NodeKey, name: &str) -> Result<Option<(NodeKind, NodeRevId)>> {
+        let state = self.read_recursive();
+        match &state.node(key)?.children {
+            Some(children) => Ok(children.find(name)),
+            None => Err(has_changed(&state)),
+        }
+    }
+
+    fn props(&self, key: NodeKey) -> Result<Arc<Props>> {
+        let state = self.read_recursive();
+        match &state.node(key)?.props {
+            Some(props) => Ok(props.clone()),
+            None => Err(has_changed(&state)),
+        }
+    }
+
+    fn changes(&self) -> Result<Vec<RawChange>> {
+        let mut list = Vec::new();
+        self.read_recursive().changes.each_from(0, &mut |change| {
+            list.push(change.clone());
+            Ok(())
+        })?;
+        Ok(list)
+    }
+
+    fn txn_props(&self) -> Arc<Props> {
+        self.read_recursive().props.clone()
+    }
+}
+
+/// The caller asked about a node-revision of before a change.
+fn has_changed(state: &State) -> Error {
+    Error::new(
+        Code::FS_CORRUPT,
+        format!(
+            "Node of transaction '{}' has changed since it was looked up",
+            state.id
+        ),
+    )
+}

@@ -1,0 +1,176 @@
+//! What a new content is stored as a delta against.
+//!
+//! Mostly the node's direct predecessor, so that deltas are small; for every power of two in the number of predecessors one
+//! further back (*skip deltas*), so that chains stay short. Where a shard has to be opened for every few deltas, chains are
+//! kept shorter still. Contents come out as Subversion 1.14 stores them, delta for delta.
+
+use base::{Result, Revnum};
+
+use crate::format::noderev::NodeRev;
+use crate::format::rep_header::{MAX_HEADER, RepHeader};
+use crate::format::rep_line::{Rep, RepPlace, RepSize};
+use crate::store::cache::Key;
+use crate::store::cache::values::DeltaChainLength;
+use crate::tree::Fs;
+
+/// Which content of a node is to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// The text of a file, the entries of a directory.
+    Text,
+    /// The property list.
+    Props,
+}
+
+/// Chooses the base for a new content of `node`, which has its final `count` and `predecessor`; `None`: store it by itself.
+///
+/// # Errors
+/// Those of reading the predecessors.
+pub(crate) fn delta_base(fs: &Fs, node: &NodeRev, which: Which, youngest: Revnum) -> Result<Option<Rep>> {
+    let conf = fs.conf();
+    let count = node.count;
+    // The lowest bit set, cleared.
+    let Some(skip) = count.checked_sub(1).map(|less| count & less) else {
+        return Ok(None);
+    };
+    let walk = count - skip;
+    if walk > conf.max_deltification_walk {
+        return Ok(None);
+    }
+    let steps = match walk < conf.max_linear_deltification {
+        true if is_near(fs, node, walk, youngest)? => 1,
+        _ => walk,
+    };
+    let Some(base) = ancestor(fs, node, steps)? else {
+        return Ok(None);
+    };
+    let rep = match which {
+        Which::Text => base.text,
+        Which::Props => base.props,
+    };
+    let Some(rep) = rep else { return Ok(None) };
+    let Some(place) = Place::of(&rep) else {
+        return Ok(None);
+    };
+    let size = match rep.size() {
+        RepSize::Known(size) => size,
+        RepSize::AskHeader => match place.header(fs)? {
+            RepHeader::Plain => rep.length,
+            RepHeader::SelfDelta | RepHeader::Delta { .. } => 0,
+        },
+    };
+    if size < MIN_BASE {
+        return Ok(None);
+    }
+    let most = conf.max_linear_deltification.saturating_mul(2).saturating_add(2);
+    let Some(chain) = chain_length(fs, place, most.min(LONGEST_CHAIN))? else {
+        return Ok(None);
+    };
+    let shards = chain.switches + 1;
+    let is_scattered = shards > 1 && 128u64.checked_shl(shards).is_none_or(|least| least >= size);
+    Ok((!is_scattered).then_some(rep))
+}
+
+/// True if the `walk` last states are in so few shards that a chain through all of them is cheap.
+fn is_near(fs: &Fs, node: &NodeRev, walk: u64, youngest: Revnum) -> Result<bool> {
+    let mut shard = shard_of(fs, youngest);
+    let mut shards = 1u32;
+    let mut at = node.predecessor;
+    for _ in 0..walk {
+        let Some(id) = at else { return Ok(false) };
+        let noderev = fs.noderev(&id)?;
+        if let Some(rev) = id.rev()
+            && shard_of(fs, rev) != shard
+        {
+            shard = shard_of(fs, rev);
+            shards += 1;
+        }
+        at = noderev.predecessor;
+    }
+    Ok(1u64.checked_shl(shards - 1).is_some_and(|least| least <= walk))
+}
+
+/// The state `steps` before; `None` if the node does not go back so far.
+fn ancestor(fs: &Fs, node: &NodeRev, steps: u64) -> Result<Option<NodeRev>> {
+    let mut at = node.predecessor;
+    for step in 1..=steps {
+        let Some(id) = at else { return Ok(None) };
+        let noderev = fs.noderev(&id)?;
+        if step == steps {
+            return Ok(Some(NodeRev::clone(&noderev)));
+        }
+        at = noderev.predecessor;
+    }
+    Ok(None)
+}
+
+/// Where a committed content is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Place {
+    rev: Revnum,
+    item: u64,
+}
+
+impl Place {
+    fn of(rep: &Rep) -> Option<Place> {
+        match rep.place {
+            RepPlace::Rev(rev, item) => Some(Place { rev, item }),
+            RepPlace::Txn(_) | RepPlace::Mutable => None,
+        }
+    }
+
+    fn key(self, fs: &Fs) -> Key {
+        Key::new::<DeltaChainLength>(fs.instance(), self.rev.0, self.item)
+    }
+
+    fn header(self, fs: &Fs) -> Result<RepHeader> {
+        fs.with_rev_file(self.rev, |file| {
+            let offset = file.item_offset(fs.cache(), self.rev, self.item)?;
+            let end = file.items_end(self.rev)?;
+            let parse = |bytes: &[u8]| Ok(RepHeader::parse(bytes)?.map(|(header, _)| header));
+            file.bytes().parse_at(offset, end, MAX_HEADER, MAX_HEADER, parse)
+        })
+    }
+}
+
+/// Follows the chain of deltas down; `None` if it has `most` representations or more. A base in revision 0 does not count.
+fn chain_length(fs: &Fs, top: Place, most: u64) -> Result<Option<DeltaChainLength>> {
+    let mut passed = Vec::new();
+    let mut place = top;
+    // What is below `place`, and where it begins.
+    let (mut chain, mut below) = loop {
+        if let Some(known) = fs.cache().get::<DeltaChainLength>(&place.key(fs)) {
+            break (known, Some(place));
+        }
+        passed.push(place);
+        if passed.len() as u64 >= most {
+            return Ok(None);
+        }
+        match place.header(fs)? {
+            RepHeader::Delta { rev, item, .. } if rev != Revnum::ZERO => place = Place { rev, item },
+            RepHeader::Delta { .. } | RepHeader::Plain | RepHeader::SelfDelta => {
+                break (DeltaChainLength { reps: 0, switches: 0 }, None);
+            }
+        }
+    };
+    for place in passed.into_iter().rev() {
+        chain.reps = chain.reps.saturating_add(1);
+        if below.is_some_and(|below| shard_of(fs, below.rev) != shard_of(fs, place.rev)) {
+            chain.switches = chain.switches.saturating_add(1);
+        }
+        fs.cache().insert(place.key(fs), chain);
+        below = Some(place);
+    }
+    Ok((u64::from(chain.reps) < most).then_some(chain))
+}
+
+/// The shard of a revision; in the linear layout each revision is one.
+fn shard_of(fs: &Fs, rev: Revnum) -> u64 {
+    fs.layout().shard(rev).unwrap_or(rev.0)
+}
+
+/// Contents shorter than this (bytes) are no base.
+const MIN_BASE: u64 = 64;
+
+/// Longer chains are damage, whatever the configuration allows.
+const LONGEST_CHAIN: u64 = 1 << 20;

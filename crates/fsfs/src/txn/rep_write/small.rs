@@ -1,0 +1,131 @@
+//! Short contents: directories and property lists, which are in memory and written at the commit.
+
+use ::delta::window::WINDOW_SIZE;
+use base::checksum::{Md5, Sha1};
+use base::{NodeKind, Result, Revnum};
+
+use super::choose::{Which, delta_base};
+use super::encode::Encoder;
+use super::share::{NewContent, Sharing};
+use crate::format::noderev::NodeRev;
+use crate::format::p2l::ItemKind;
+use crate::format::rep_header::RepHeader;
+use crate::format::rep_line::{Rep, RepPlace, Uniquifier};
+use crate::tree::Fs;
+use crate::txn::proto_rev::ProtoWriter;
+
+/// What short content is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SmallRep {
+    /// A directory's entries: never shared, without uniquifier.
+    Dir,
+    /// A property list of a file or a directory (the node says of which).
+    Props(Option<Uniquifier>),
+}
+
+/// Writes the dump `content` as the new directory or property list of `node` in revision `rev`, as a delta or as it is (by
+/// configuration), or finds it stored already. Returns the rep line as the committed node-revision has it: for revision
+/// `rev` or an earlier one, and with those digests that the format records.
+///
+/// # Errors
+/// `FS_CORRUPT` for what sharing meets, `FS_AMBIGUOUS_CHECKSUM_REP`; those of reading the base; the system's.
+pub(crate) fn write_small_rep(
+    fs: &Fs,
+    proto: &mut ProtoWriter,
+    what: SmallRep,
+    content: &[u8],
+    node: &NodeRev,
+    rev: Revnum,
+    sharing: &mut Sharing,
+) -> Result<Rep> {
+    let mut rep = Rep {
+        place: RepPlace::Mutable,
+        length: 0,
+        expanded: content.len() as u64,
+        md5: Md5::of(content),
+        sha1: None,
+        uniquifier: None,
+    };
+    let (which, kind, is_delta) = match what {
+        SmallRep::Dir => (Which::Text, ItemKind::DirText, fs.conf().dir_deltification),
+        SmallRep::Props(uniquifier) => {
+            rep.uniquifier = uniquifier;
+            if fs.conf().rep_sharing || fs.format().records_props_sha1() {
+                rep.sha1 = Some(Sha1::of(content));
+            }
+            let kind = match node.kind {
+                NodeKind::Dir => ItemKind::DirProps,
+                _ => ItemKind::FileProps,
+            };
+            (Which::Props, kind, fs.conf().props_deltification)
+        }
+    };
+    let shared = sharing.find(
+        &NewContent {
+            rep,
+            offset: proto.offset(),
+            bytes: Some(content),
+        },
+        proto,
+    )?;
+    let mut rep = match shared {
+        Some(shared) => Rep {
+            place: match shared.place {
+                // The text of a file of this transaction, which happens to be a property list.
+                RepPlace::Txn(item) => RepPlace::Rev(rev, item),
+                place => place,
+            },
+            ..shared
+        },
+        None => {
+            let base = match is_delta {
+                true => delta_base(fs, node, which, rev.prev().unwrap_or(rev))?,
+                false => None,
+            };
+            let offset = proto.start_item();
+            rep.length = match is_delta {
+                true => append_delta(fs, proto, base, content)?,
+                false => append_plain(proto, content)?,
+            };
+            proto.append(END)?;
+            rep.place = RepPlace::Rev(rev, proto.end_item(kind, None)?);
+            if which == Which::Props {
+                sharing.add_props(rep, offset);
+            }
+            rep
+        }
+    };
+    if !fs.format().records_props_sha1() {
+        rep.sha1 = None;
+    }
+    Ok(rep)
+}
+
+fn append_delta(fs: &Fs, proto: &mut ProtoWriter, base: Option<Rep>, content: &[u8]) -> Result<u64> {
+    let (mut encoder, header) = Encoder::new(fs, base.as_ref())?;
+    append_header(proto, header)?;
+    let start = encoder.start();
+    let mut length = start.len();
+    proto.append(start)?;
+    for piece in content.chunks(WINDOW_SIZE) {
+        let window = encoder.window(piece)?;
+        length += window.len();
+        proto.append(window)?;
+    }
+    Ok(length as u64)
+}
+
+fn append_plain(proto: &mut ProtoWriter, content: &[u8]) -> Result<u64> {
+    append_header(proto, RepHeader::Plain)?;
+    proto.append(content)?;
+    Ok(content.len() as u64)
+}
+
+pub(super) fn append_header(proto: &mut ProtoWriter, header: RepHeader) -> Result<()> {
+    let mut line = Vec::new();
+    header.encode(&mut line);
+    proto.append(&line)
+}
+
+/// What follows the body of every representation.
+pub(super) const END: &[u8] = b"ENDREP\n";

@@ -1,0 +1,275 @@
+//! Changing revision properties.
+//!
+//! All of it happens under the write lock, on what the disk says at that moment. A list that has a file of its own is replaced by
+//! rename. A list in a pack file takes its neighbours along: as long as they stay within the aimed-at size together, the pack file
+//! is replaced under its name; when they grow beyond it, they move to two or three new files, and the manifest, replaced last,
+//! says so. Readers see the old list or the new one; after a crash a new pack file may be left that no manifest names.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use base::hashdump::{self, Terminator};
+use base::{Code, Error, Props, Result, ResultExt as _, Revnum};
+
+use crate::format::revprops_pack::{RevpropsManifest, RevpropsPack};
+use crate::store::disk::{Disk, create_unique, read_replaced, write_atomic};
+use crate::store::guard::WriteLock;
+use crate::tree::Fs;
+
+impl Fs {
+    /// Sets (or with `None` deletes) one property of a revision and returns the value that it had. With `expected`, the change is
+    /// made only if the property has that value now (`Some(None)`: only if it is not set). An unchanged value writes nothing.
+    ///
+    /// # Errors
+    /// `FS_PROP_BASEVALUE_MISMATCH`, `FS_NO_SUCH_REVISION`; what reading the list may say; the system's.
+    pub fn change_revprop(
+        &self,
+        rev: Revnum,
+        name: &str,
+        expected: Option<Option<&[u8]>>,
+        value: Option<&[u8]>,
+    ) -> Result<Option<Vec<u8>>> {
+        self.check_rev(rev)?;
+        let lock = self.write_lock()?;
+        let place = Place::find(self, rev, &lock)?;
+        let mut props = place.props(rev)?;
+        let old = match value {
+            Some(value) => props.insert(name.to_owned(), value.to_owned()),
+            None => props.remove(name),
+        };
+        if expected.is_some_and(|expected| expected != old.as_deref()) {
+            return Err(Error::new(
+                Code::FS_PROP_BASEVALUE_MISMATCH,
+                format!("revprop '{name}' has unexpected value in filesystem"),
+            ));
+        }
+        if old.as_deref() != value {
+            place.write(self, rev, &props, &lock)?;
+        }
+        Ok(old)
+    }
+
+    /// Replaces the whole property list of a revision (`load`, `load-revprops`). An unchanged list writes nothing.
+    ///
+    /// # Errors
+    /// As [`Fs::change_revprop`].
+    pub fn set_revprops(&self, rev: Revnum, props: &Props) -> Result<()> {
+        self.check_rev(rev)?;
+        let lock = self.write_lock()?;
+        let place = Place::find(self, rev, &lock)?;
+        // A list that cannot be read may be replaced: that is how it is repaired.
+        if place.props(rev).is_ok_and(|old| old == *props) {
+            return Ok(());
+        }
+        place.write(self, rev, props, &lock)
+    }
+
+    /// The file with a revision's data: what is written about the revision later gets its permissions.
+    pub(crate) fn data_file(&self, rev: Revnum, lock: &WriteLock) -> PathBuf {
+        match self.layout().shard(rev) {
+            Some(shard) if rev < lock.min_unpacked_rev() => self.layout().pack(shard),
+            _ => self.layout().rev(rev),
+        }
+    }
+}
+
+/// Where a revision's list is, and what is there.
+enum Place {
+    /// In a file of its own.
+    Alone { path: PathBuf, list: Vec<u8> },
+    /// With others.
+    Packed(Packed),
+}
+
+impl Place {
+    fn find(fs: &Fs, rev: Revnum, lock: &WriteLock) -> Result<Place> {
+        let is_packed = fs.format().has_packed_revprops() && rev < lock.min_unpacked_rev();
+        if is_packed && rev != Revnum::ZERO {
+            return Ok(Place::Packed(Packed::read(fs, rev)?));
+        }
+        let path = fs.layout().revprops(rev);
+        let list = read_replaced(fs.disk(), &path)?;
+        Ok(Place::Alone { path, list })
+    }
+
+    fn props(&self, rev: Revnum) -> Result<Props> {
+        let list = match self {
+            Place::Alone { list, .. } => list,
+            Place::Packed(packed) => packed.pack.list(rev).unwrap_or_default(),
+        };
+        hashdump::read_props(list).context(|| format!("Failed to parse revprops for r{rev}."))
+    }
+
+    fn write(&self, fs: &Fs, rev: Revnum, props: &Props, lock: &WriteLock) -> Result<()> {
+        let mut list = Vec::new();
+        hashdump::write_props(&mut list, props, Terminator::End);
+        let permissions = fs.data_file(rev, lock);
+        match self {
+            Place::Alone { path, .. } => write_atomic(fs.disk(), path, &list, &permissions),
+            Place::Packed(packed) => packed.write(fs, rev, &list, &permissions),
+        }
+    }
+}
+
+/// The pack file that holds a revision's list, and the manifest that names it.
+struct Packed {
+    dir: PathBuf,
+    /// Revision of the manifest's first line.
+    first: u64,
+    manifest: RevpropsManifest,
+    name: (u64, u64),
+    pack: RevpropsPack,
+}
+
+impl Packed {
+    fn read(fs: &Fs, rev: Revnum) -> Result<Packed> {
+        let corrupt = || {
+            let message = format!("Revprop pack file for r{rev} is corrupt");
+            Error::new(Code::FS_CORRUPT, message)
+        };
+        let size = fs.format().shard_size;
+        let shard = fs.layout().shard(rev).unwrap_or_default();
+        let dir = fs.layout().revprops_pack_dir(shard);
+        // Revision 0 is not packed: the first manifest begins with revision 1.
+        let first = (shard * size).max(1);
+        let text = read_replaced(fs.disk(), &dir.join("manifest"))?;
+        let manifest = RevpropsManifest::parse(&text, (shard + 1) * size - first).map_err(|e| {
+            let message = format!("Packed revprop manifest for r{rev} {}", e.text());
+            Error::new(e.code(), message)
+        })?;
+        let name = manifest.name(rev.0.saturating_sub(first)).ok_or_else(corrupt)?;
+        let bytes = read_replaced(fs.disk(), &dir.join(file_name(name)))?;
+        let pack = RevpropsPack::decode(&bytes)
+            .map_err(|e| Error::from(e).wrap(Code::FS_CORRUPT, corrupt().message()))?;
+        let held = pack.revisions();
+        let is_named = |rev: u64| manifest.name(rev.wrapping_sub(first)) == Some(name);
+        // The file's revisions are written back as they are, so all of them must be those that the manifest sends here.
+        if !held.contains(&rev.0) || !is_named(held.start) || !is_named(held.end - 1) {
+            return Err(corrupt());
+        }
+        Ok(Packed {
+            dir,
+            first,
+            manifest,
+            name,
+            pack,
+        })
+    }
+
+    fn write(&self, fs: &Fs, rev: Revnum, list: &[u8], permissions: &Path) -> Result<()> {
+        let held = self.pack.revisions();
+        let changed = (rev.0 - held.start) as usize;
+        let mut lists: Vec<&[u8]> = held
+            .clone()
+            .map(|rev| self.pack.list(Revnum(rev)).unwrap_or_default())
+            .collect();
+        lists[changed] = list;
+        let sizes: Vec<u64> = lists.iter().map(|list| list.len() as u64).collect();
+        let encode = |part: Range<usize>| {
+            let mut bytes = Vec::new();
+            let first = Revnum(held.start + part.start as u64);
+            let compress = fs.conf().compress_packed_revprops;
+            RevpropsPack::encode(&mut bytes, first, &lists[part], compress);
+            bytes
+        };
+        let Some(parts) = split(&sizes, changed, fs.conf().revprop_pack_size) else {
+            let path = self.dir.join(file_name(self.name));
+            return write_atomic(fs.disk(), &path, &encode(0..lists.len()), permissions);
+        };
+        let mut manifest = self.manifest.clone();
+        for part in parts {
+            let first = held.start + part.start as u64;
+            let name = (first, self.name.1 + 1);
+            // Until the manifest is there, a crash leaves files that nothing names; the next change of this kind replaces them.
+            write_new(fs.disk(), &self.dir.join(file_name(name)), &encode(part.clone()))?;
+            for rev in part {
+                manifest.set_name(held.start + rev as u64 - self.first, name);
+            }
+        }
+        fs.disk()
+            .sync_dir(&self.dir)
+            .map_err(|e| Error::io("Can't flush directory", &self.dir, &e))?;
+        let mut text = Vec::new();
+        manifest.encode(&mut text);
+        write_atomic(fs.disk(), &self.dir.join("manifest"), &text, permissions)?;
+        // From here on nobody looks for the old file; if it cannot be removed it is in nobody's way.
+        _ = fs.disk().remove_file(&self.dir.join(file_name(self.name)));
+        Ok(())
+    }
+}
+
+/// Writes a file whose name nobody looks for yet, durably but for the name; it gets the permissions that new files have.
+pub(crate) fn write_new(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<()> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    // Under another name first: a crash may have left one like it that cannot be written to.
+    let (temporary, mut file) = create_unique(disk, directory)?;
+    let mut write = || -> Result<()> {
+        file.append(bytes)
+            .map_err(|e| Error::io("Can't write to file", &temporary, &e))?;
+        file.sync()
+            .map_err(|e| Error::io("Can't flush file", &temporary, &e))?;
+        disk.rename(&temporary, path)
+            .map_err(|e| Error::io("Can't move a file to", path, &e))
+    };
+    let result = write();
+    if result.is_err() {
+        _ = disk.remove_file(&temporary);
+    }
+    result
+}
+
+pub(crate) fn file_name((first, counter): (u64, u64)) -> String {
+    format!("{first}.{counter}")
+}
+
+/// Into which parts a pack file falls after a change of one of its lists; `None` if all stay together. Lists come with their
+/// new sizes; `aim` is the size that a pack file should keep to, bytes.
+fn split(sizes: &[u64], changed: usize, aim: u64) -> Option<Vec<Range<usize>>> {
+    let count = sizes.len();
+    let total = sizes.iter().sum::<u64>() + (count as u64 + 2) * PER_LIST;
+    if total < aim || count <= 1 {
+        return None;
+    }
+    // The next list goes to the side that is smaller with it.
+    let (mut left, mut right) = (0, count);
+    let (mut left_size, mut right_size) = (2 * PER_LIST, 2 * PER_LIST);
+    while left < right {
+        let (next, last) = (sizes[left], sizes[right - 1]);
+        if left_size + next < right_size + last {
+            left_size += next + PER_LIST;
+            left += 1;
+        } else {
+            right_size += last + PER_LIST;
+            right -= 1;
+        }
+    }
+    let parts = if left_size > aim || right_size > aim {
+        vec![0..changed, changed..changed + 1, changed + 1..count]
+    } else {
+        vec![0..left, left..count]
+    };
+    Some(parts.into_iter().filter(|part| !part.is_empty()).collect())
+}
+
+/// What a list costs in a pack file besides its bytes; the file itself costs two of them.
+pub(crate) const PER_LIST: u64 = 21;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_packs_stay_together() {
+        assert_eq!(split(&[100; 7], 3, 1024), None);
+        assert_eq!(split(&[99_999], 0, 1024), None);
+    }
+
+    #[test]
+    fn large_packs_fall_into_halves_or_around_the_changed_list() {
+        let parts = |sizes: &[u64], changed| split(sizes, changed, 1024).expect("too large");
+        // The real tool's 8.0 (r8 to r14) became 8.1, 10.1 and 11.1.
+        assert_eq!(parts(&[97, 97, 5000, 97, 97, 97, 97], 2), [0..2, 2..3, 3..7]);
+        assert_eq!(parts(&[100, 100, 100, 700, 100, 100], 3), [0..3, 3..6]);
+        assert_eq!(parts(&[2000, 100], 0), [0..1, 1..2]);
+    }
+}

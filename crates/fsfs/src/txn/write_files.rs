@@ -1,0 +1,157 @@
+//! Writing a transaction's files, in the forms that the incumbent's tools and its commit read.
+//!
+//! Nothing here is made durable: a transaction does not outlive the machine. What is written already and has not changed is
+//! not written again; directories and the log only grow, like the incumbent's.
+
+use std::path::{Path, PathBuf};
+
+use base::hashdump::{self, Terminator};
+use base::{Error, Result};
+
+use super::children::Children;
+use super::state::{NodeKey, ROOT, State, TxnNode};
+use crate::format::changes;
+use crate::format::dir::{self, DirEntry};
+use crate::format::id::TxnId;
+use crate::format::number::push_base36;
+use crate::store::disk::{Create, is_missing};
+use crate::tree::Fs;
+
+impl State {
+    /// Writes the root's node-revision into `dir`: enough for the incumbent to open the transaction, and to remove it.
+    pub(super) fn lay_root(&mut self, fs: &Fs, dir: &Path) -> Result<()> {
+        let [path, ..] = files_of(fs, self.id, ROOT);
+        let name = path.file_name().unwrap_or_default();
+        lay_noderev(fs, &dir.join(name), self.node_mut(ROOT)?)
+    }
+
+    /// Writes what is not on disk yet.
+    pub(super) fn write_to_disk(&mut self, fs: &Fs) -> Result<()> {
+        let txn = self.id;
+        let dir = fs.layout().txn(&self.name);
+        for key in std::mem::take(&mut self.removed) {
+            // It may be there again: a node-revision may be linked back and cloned anew.
+            if let Some(node) = self.nodes.get_mut(key)? {
+                node.is_laid = false;
+                node.props_laid = false;
+            }
+            for path in files_of(fs, txn, key) {
+                remove_if_there(fs, &path)?;
+            }
+        }
+        self.nodes.lay(|key, node| {
+            let [noderev, children, props] = files_of(fs, txn, key);
+            if let Some(list) = &mut node.children {
+                lay_children(fs, &children, list)?;
+            }
+            if let (Some(list), false) = (&node.props, node.props_laid) {
+                let mut text = Vec::new();
+                hashdump::write_props(&mut text, list, Terminator::End);
+                write(fs, &props, Create::Replace, &text)?;
+                node.props_laid = true;
+            }
+            lay_noderev(fs, &noderev, node)
+        })?;
+        let mut log = Vec::new();
+        self.changes.each_from(self.laid.changes, &mut |change| {
+            changes::encode_entry(&mut log, change);
+            Ok(())
+        })?;
+        write(fs, &dir.join("changes"), Create::Append, &log)?;
+        self.laid.changes = self.changes.len();
+        self.laid.log_bytes += log.len() as u64;
+        let counters = (self.next_node, self.next_copy);
+        if self.laid.counters != Some(counters) {
+            let mut line = String::new();
+            push_base36(&mut line, counters.0);
+            line.push(' ');
+            push_base36(&mut line, counters.1);
+            line.push('\n');
+            write(fs, &dir.join("next-ids"), Create::Replace, line.as_bytes())?;
+            self.laid.counters = Some(counters);
+        }
+        if !self.laid.props {
+            let mut text = Vec::new();
+            hashdump::write_props(&mut text, &self.props, Terminator::End);
+            write(fs, &dir.join("props"), Create::Replace, &text)?;
+            self.laid.props = true;
+        }
+        Ok(())
+    }
+}
+
+fn lay_noderev(fs: &Fs, path: &Path, node: &mut TxnNode) -> Result<()> {
+    if !node.is_laid {
+        let format = fs.format();
+        let mut text = Vec::new();
+        node.noderev
+            .encode(&mut text, format.has_mergeinfo(), format.has_placeholders());
+        write(fs, path, Create::Replace, &text)?;
+        node.is_laid = true;
+    }
+    Ok(())
+}
+
+/// Writes a directory's file whole, or adds records for the names that changed since.
+fn lay_children(fs: &Fs, path: &Path, children: &mut Children) -> Result<()> {
+    let mut text = Vec::new();
+    let mut record = |name: &str| match children.find(name) {
+        Some((kind, id)) => dir::encode_entry(
+            &mut text,
+            &DirEntry {
+                name: name.into(),
+                kind,
+                id,
+            },
+        ),
+        None => hashdump::write_delete(&mut text, name.as_bytes()),
+    };
+    let how = match &children.file {
+        Some(missing) if missing.is_empty() => return Ok(()),
+        Some(missing) => {
+            missing.iter().for_each(|name| record(name));
+            Create::Append
+        }
+        None => {
+            children.overlay.keys().for_each(|name| record(name));
+            let mut whole = Vec::new();
+            dir::encode(&mut whole, &children.base);
+            whole.append(&mut text);
+            text = whole;
+            Create::Replace
+        }
+    };
+    // Half a record may be there if this fails: then the file is written whole the next time.
+    children.file = None;
+    write(fs, path, how, &text)?;
+    children.file = Some(Vec::new());
+    Ok(())
+}
+
+fn files_of(fs: &Fs, txn: TxnId, key: NodeKey) -> [PathBuf; 3] {
+    let layout = fs.layout();
+    [
+        layout.txn_node(txn, key.0, key.1),
+        layout.txn_children(txn, key.0, key.1),
+        layout.txn_node_props(txn, key.0, key.1),
+    ]
+}
+
+pub(super) fn remove_if_there(fs: &Fs, path: &Path) -> Result<()> {
+    match fs.disk().remove_file(path) {
+        Ok(()) => Ok(()),
+        Err(e) => match Error::io("Can't remove file", path, &e) {
+            e if is_missing(&e) => Ok(()),
+            e => Err(e),
+        },
+    }
+}
+
+fn write(fs: &Fs, path: &Path, how: Create, bytes: &[u8]) -> Result<()> {
+    let mut file = fs
+        .disk()
+        .write(path, how)
+        .map_err(|e| Error::io("Can't open file", path, &e))?;
+    let wrote = file.append(bytes);
+    wrote.map_err(|e| Error::io("Can't write to file", path, &e))
+}
