@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| fsfs::fuzzing::fsfs_conf(data));
+fuzz_target!(|data: &[u8]| fsfs::fuzz_api::fsfs_conf(data));

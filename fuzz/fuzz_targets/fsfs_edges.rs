@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| fsfs::format_doors::edges(data));
+fuzz_target!(|data: &[u8]| fsfs::fuzz_api::edges(data));

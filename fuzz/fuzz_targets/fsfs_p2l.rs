@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| fsfs::format_doors::p2l(data));
+fuzz_target!(|data: &[u8]| fsfs::fuzz_api::p2l(data));

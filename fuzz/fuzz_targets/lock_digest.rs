@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| fsfs::fuzzing::lock_digest(data));
+fuzz_target!(|data: &[u8]| fsfs::fuzz_api::lock_digest(data));

@@ -4,4 +4,4 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| fsfs::fuzzing::revprops_pack(data));
+fuzz_target!(|data: &[u8]| fsfs::fuzz_api::revprops_pack(data));

@@ -1,15 +1,17 @@
 //! The storage engine: FSFS repositories of formats 1 to 8, opened in place.
 //!
-//! Callers hold an [`Fs`], ask it for a [`Root`] (one revision's tree, or one transaction's), and walk
-//! [`Node`]s. Below that: `format` turns bytes into values, `layout` knows which file holds what, `rep` rebuilds
-//! texts from delta chains, one byte-budgeted cache holds parsed things.
+//! Callers open an [`Fs`], ask it for a [`Root`] (one revision's tree, or one transaction's), and walk [`Node`]s. A [`Txn`] changes a
+//! tree and becomes a revision.
 //!
-//! What is absent: users, hooks, authorisation, sockets, and any opinion about what a client should see.
+//! The modules are layers, each of which names only those below it: `format` turns bytes into values and back, `store` does I/O and
+//! holds the cache, `tree` reads trees, `txn` changes them, [`admin`] is for administrators.
+//!
+//! What is absent: users' rights, hooks, sockets, and any opinion about what a client should see.
 
 pub mod admin;
 mod format;
 #[doc(hidden)]
-pub mod fuzzing;
+pub mod fuzz_api;
 mod store;
 mod tree;
 mod txn;
@@ -18,8 +20,6 @@ pub use admin::{CreateOptions, create};
 pub use format::change_list::{Change, ChangeList, Changes};
 pub use format::changes::{ChangeKind, ChangedPath};
 pub use format::dir::DirEntry;
-#[doc(hidden)]
-pub use format::fuzz_api as format_doors;
 pub use format::id::NodeRevId;
 pub use store::cache::Cache;
 pub use store::cache::response::{AnswerPart, ToldRevision};

@@ -32,6 +32,7 @@ fn all() -> Vec<String> {
     out.extend(io_where_none_belongs(&files));
     out.extend(lint_excuses(&files));
     out.extend(vague_names(&files));
+    out.extend(layers_upside_down(&files));
     out.extend(forbidden_edges());
     out.extend(undocumented_dependencies());
     out
@@ -153,6 +154,39 @@ fn vague_names(files: &[Source]) -> Vec<String> {
         .collect()
 }
 
+/// Modules of a layered crate that name a layer above their own.
+fn layers_upside_down(files: &[Source]) -> Vec<String> {
+    let mut out = Vec::new();
+    for (folder, layers) in LAYERS {
+        for file in files {
+            let Ok(below) = file.path.strip_prefix(folder) else {
+                continue;
+            };
+            let top = below
+                .components()
+                .next()
+                .map(|part| part.as_os_str().to_string_lossy());
+            let own = layers.iter().position(|layer| top.as_deref() == Some(layer));
+            let Some(own) = own else { continue };
+            for (number, line) in file.product_lines() {
+                let code = line.split("//").next().unwrap_or_default();
+                for above in &layers[own + 1..] {
+                    let path = format!("crate::{above}");
+                    let names = code.match_indices(&path).any(|(at, _)| {
+                        let next = code.as_bytes().get(at + path.len());
+                        next.is_none_or(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_')
+                    });
+                    if names {
+                        let at = number + 1;
+                        out.push(format!("{}:{at}: {path} is a layer above", file.shown()));
+                    }
+                }
+            }
+        }
+    }
+    out
+}
+
 fn forbidden_edges() -> Vec<String> {
     let mut out = Vec::new();
     let graph = match workspace_graph() {
@@ -257,7 +291,10 @@ const IO_NAMES: &[&str] = &[
     "std::process",
 ];
 
-/// Who may name whom.
+/// Crates whose top modules are layers, the lowest first. A module names its own layer and those below.
+const LAYERS: &[(&str, &[&str])] = &[("crates/fsfs/src", &["format", "store", "tree", "txn", "admin"])];
+
+/// Which crates a crate may depend on.
 const EDGES: &[(&str, &[&str])] = &[
     ("base", &[]),
     ("delta", &["base"]),

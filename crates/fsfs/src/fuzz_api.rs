@@ -1,12 +1,14 @@
-//! A back door for the fuzz targets to decoders that nobody else may call.
+//! The decoders that fuzz targets call. Not part of the public API.
 //!
-//! Each function takes any bytes; it panics if something that was read does not come back after it was written.
+//! Each function takes any bytes. It panics if a value that was read differs from the value that is read after writing it.
 
 use base::Revnum;
 
 use crate::format::lock_digest::LockDigest;
 use crate::format::revprops_pack::{RevpropsManifest, RevpropsPack};
 use crate::store::conf::FsConf;
+
+pub use crate::format::fuzz_api::*;
 
 /// A pack file of revision properties, and a manifest.
 pub fn revprops_pack(data: &[u8]) {
