@@ -5,7 +5,6 @@ pub mod hotcopy;
 pub(crate) mod identity;
 pub mod indexes;
 pub mod pack;
-mod pipeline;
 pub mod recover;
 pub mod rep_cache;
 mod rev_size;
