@@ -1,8 +1,8 @@
-//! The shared vocabulary of the house.
+//! The types and mechanisms that all crates share.
 //!
-//! Everything that more than one room has a word for lives here, once: revision numbers, repository paths,
-//! property lists, checksums, mergeinfo, dates, locks, and the error chain with Subversion's numbers. Values
-//! are canonical by construction: whoever holds an [`FsPath`] need not check it again.
+//! Each concept that more than one crate needs is defined here, once: revision numbers, repository paths, property lists,
+//! checksums, mergeinfo, dates, locks, the error chain with Subversion's numbers, and ordered work on several threads. Values
+//! are canonical by construction: code that holds an [`FsPath`] need not check it again.
 //!
 //! What is absent: I/O, clocks, randomness, and any other crate of the workspace.
 
@@ -17,6 +17,7 @@ mod kind;
 mod line_ends;
 mod lock;
 pub mod mergeinfo;
+pub mod ordered;
 mod path;
 mod prop_list;
 pub mod props;

@@ -12,7 +12,6 @@
 
 pub mod access;
 pub mod admin;
-mod ahead;
 pub mod authz;
 pub mod change_revprop;
 pub mod commit;
@@ -29,6 +28,7 @@ pub mod list;
 pub mod load;
 pub mod log;
 pub mod mergeinfo;
+mod prefetch;
 pub mod props_rules;
 pub mod replay;
 mod repo;

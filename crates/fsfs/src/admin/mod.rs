@@ -6,7 +6,6 @@ mod freeze;
 pub mod hotcopy;
 pub mod indexes;
 pub mod pack;
-mod pipeline;
 pub mod recover;
 pub mod rep_cache;
 mod rev_size;

@@ -5,12 +5,11 @@
 //! cores look through revisions; rows are entered in the order of revisions, so the first to store a content keeps it.
 
 use std::collections::HashSet;
-use std::ops::ControlFlow;
 
 use base::checksum::{Sha1, Sha1Stream};
+use base::ordered::{Limits, cores, in_order};
 use base::{Cancel, Code, Error, FsPath, NodeKind, Result, Revnum};
 
-use super::pipeline::{cores, ordered};
 use crate::format::rep_line::{Rep, RepPlace, RepSize};
 use crate::store::rep_cache::RepCacheRow;
 use crate::tree::Fs;
@@ -42,8 +41,11 @@ pub fn build(
         ));
     }
     fs.check_rev(end)?;
-    let workers = cores();
-    let mut result = Ok(());
+    let threads = cores();
+    let limits = Limits {
+        tasks: 8 * threads,
+        bytes: usize::MAX,
+    };
     let mut rows: Vec<RepCacheRow> = Vec::new();
     // Revisions that are looked through and wait for their rows to be entered together.
     let mut waiting: Vec<Revnum> = Vec::new();
@@ -55,29 +57,17 @@ pub fn build(
         waiting.drain(..).for_each(&mut *progress);
         Ok(())
     };
-    ordered(
-        workers,
-        8 * workers,
-        (start.0..=end.0).map(Revnum),
-        |rev| rows_of(fs, rev, cancel).map(|rows| (rev, rows)),
-        |looked| {
-            let entered = looked.and_then(|(rev, new)| {
-                rows.extend(new);
-                waiting.push(rev);
-                match rows.len() >= ROWS_AT_ONCE || waiting.len() >= REVS_AT_ONCE {
-                    true => enter(&mut rows, &mut waiting),
-                    false => Ok(()),
-                }
-            });
-            match entered {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(e) => {
-                    result = Err(e);
-                    ControlFlow::Break(())
-                }
-            }
-        },
-    );
+    let revs = (start.0..=end.0).map(Revnum);
+    let read = |rev| (rows_of(fs, rev, cancel).map(|rows| (rev, rows)), 0);
+    let result = in_order(threads, limits, revs, read, |read| {
+        let (rev, new) = read?;
+        rows.extend(new);
+        waiting.push(rev);
+        match rows.len() >= ROWS_AT_ONCE || waiting.len() >= REVS_AT_ONCE {
+            true => enter(&mut rows, &mut waiting),
+            false => Ok(()),
+        }
+    });
     // What was looked through before an error is right all the same.
     let last = enter(&mut rows, &mut waiting);
     result.and(last)

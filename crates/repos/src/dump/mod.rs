@@ -4,18 +4,17 @@
 //! says ([`nodes`]); the first revision of a dump that begins in the middle is a whole tree ([`tree`]); what a
 //! record holds is in [`record`]; a [`Filter`] leaves paths out.
 //!
-//! Revisions do not depend on each other, so several are made at once, each into memory, and put out in order
-//! ([`pipeline`]). One that outgrows its share of memory is given up by its worker; when its turn comes, all threads
-//! print its records, each batch of them into memory ([`spread`]). Long texts go straight into the output: they
+//! Revisions do not depend on each other, so several are printed at once, each into memory, and written in order
+//! ([`base::ordered`]). One that needs more than its share of memory is given up; when its turn comes, all threads
+//! print its records, each batch of them into memory ([`parallel`]). Long texts go straight into the output: they
 //! pass in chunks, so a file of any size takes no more memory than a small one.
 
 mod filter;
 mod nodes;
+mod parallel;
 mod piece;
-mod pipeline;
 mod record;
 mod spool;
-mod spread;
 mod tree;
 
 use std::io::{self, Write};
@@ -23,6 +22,7 @@ use std::num::NonZero;
 use std::ops::RangeInclusive;
 use std::thread;
 
+use base::ordered::{self, Limits, ThreadPool};
 use base::{Cancel, Code, Error, Result, Revnum};
 
 use crate::access::{Everything, Readable};
@@ -30,9 +30,9 @@ use crate::dumpfile;
 use crate::replay::{self, Detail};
 use crate::repo::Repository;
 use nodes::NodePrinter;
+use parallel::MemoryLimits;
 use piece::{Ended, Piece};
 use record::{Printer, Records, Style};
-use spread::Means;
 
 pub use filter::{Filter, Rule};
 
@@ -176,6 +176,15 @@ impl<'a> Job<'a> {
     }
 
     fn run(&self, out: &mut dyn Write, observer: &mut dyn Observer) -> Result<()> {
+        ThreadPool::scope(self.threads, |pool| self.run_on(pool, out, observer))
+    }
+
+    fn run_on<'w>(
+        &'w self,
+        pool: &ThreadPool<'w>,
+        out: &mut dyn Write,
+        observer: &mut dyn Observer,
+    ) -> Result<()> {
         let mut head = Vec::new();
         let version = if self.deltas { 3 } else { 2 };
         dumpfile::write_start(&mut head, version, &self.repo.uuid());
@@ -185,23 +194,28 @@ impl<'a> Job<'a> {
         if self.threads == 1 || count == 1 {
             for rev in self.start.0..=self.end.0 {
                 self.cancel.check()?;
-                self.print_noted(Revnum(rev), out, &mut notes)?;
+                self.print_noted(pool, Revnum(rev), out, &mut notes)?;
             }
         } else {
-            let work = |number| self.pieces(self.group(number));
-            let size = |pieces: &Vec<Piece>| {
-                let sizes = pieces
+            let work = move |number| {
+                let pieces = self.pieces(self.group(number));
+                let bytes: usize = pieces
                     .iter()
-                    .map(|piece| piece.bytes.capacity() + size_of::<Piece>());
-                sizes.sum::<usize>()
+                    .map(|piece| piece.bytes.capacity() + size_of::<Piece>())
+                    .sum();
+                ((number, pieces), bytes)
             };
-            let count = count.div_ceil(self.group);
-            let budget = usize::try_from(self.share.saturating_mul(REVISIONS_AHEAD)).unwrap_or(usize::MAX);
-            pipeline::run(count, self.threads, budget, work, size, |number, pieces| {
+            let budget = self.share.saturating_mul(REVISIONS_AHEAD);
+            let limits = Limits {
+                tasks: GROUPS_AHEAD * self.threads,
+                bytes: usize::try_from(budget).unwrap_or(usize::MAX),
+            };
+            let groups = 0..count.div_ceil(self.group);
+            ordered::in_order_on(pool, limits, groups, work, |(number, pieces)| {
                 for (rev, piece) in self.group(number).map(Revnum).zip(pieces) {
                     self.cancel.check()?;
                     if let Ended::TooLarge = piece.ended {
-                        self.print_noted(rev, out, &mut notes)?;
+                        self.print_noted(pool, rev, out, &mut notes)?;
                         continue;
                     }
                     out.write_all(&piece.bytes).map_err(|e| write_error(&e))?;
@@ -260,7 +274,13 @@ impl<'a> Job<'a> {
     }
 
     /// Makes a revision straight into the output, with all threads.
-    fn print_noted(&self, rev: Revnum, out: &mut dyn Write, notes: &mut Notes<'_>) -> Result<()> {
+    fn print_noted<'w>(
+        &'w self,
+        pool: &ThreadPool<'w>,
+        rev: Revnum,
+        out: &mut dyn Write,
+        notes: &mut Notes<'_>,
+    ) -> Result<()> {
         let record = self.revision_record(rev)?;
         out.write_all(&record).map_err(|e| write_error(&e))?;
         let mut warnings = Vec::new();
@@ -270,12 +290,11 @@ impl<'a> Job<'a> {
             warnings.append(&mut printer.warnings);
             result
         } else {
-            let means = Means {
-                threads: self.threads,
-                longest: self.share,
-                budget: self.share.saturating_mul(RECORDS_AHEAD),
+            let limits = MemoryLimits {
+                text: self.share,
+                waiting: self.share.saturating_mul(RECORDS_AHEAD),
             };
-            spread::print(out, self.style(rev), means, &mut warnings, |records| {
+            parallel::print(out, pool, self.style(rev), limits, &mut warnings, |records| {
                 self.records(rev, records)
             })
         };
@@ -387,6 +406,8 @@ const OLD_MERGEINFO: u16 = 0x0001;
 
 /// Most revisions that a worker takes at once.
 const GROUP: u64 = 16;
+/// Groups for each thread that may be begun before their turn.
+const GROUPS_AHEAD: usize = 16;
 
 /// Bytes of one revision that may be in memory.
 const SHARE: u64 = 4 << 20;

@@ -1,7 +1,7 @@
 //! What is told of the revisions of a file, made ready by other threads.
 //!
 //! All places are known before the first is told, and each depends on nothing but the one before it. So runs of
-//! neighbours become pieces of a [`Line`]: a run, because neighbours share texts. What could not be made ready, because it
+//! neighbours become pieces of a [`PrefetchQueue`]: a run, because neighbours share texts. What could not be made ready, because it
 //! fails or is too long, is not there; the conversation then does it itself, and fails where it would have failed.
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use delta::window::Window;
 use fsfs::{Fs, Node};
 
 use super::Place;
-use crate::ahead::Line;
+use crate::prefetch::PrefetchQueue;
 
 /// How one place differs from the one told before.
 pub(super) struct Step {
@@ -88,7 +88,7 @@ impl Kept {
 
 /// Steps that are made ahead, in order.
 pub(super) struct Steps {
-    line: Line<Vec<Option<Ready>>>,
+    queue: PrefetchQueue<Vec<Option<Ready>>>,
     fs: Fs,
     places: Arc<[Place]>,
     include_merged: bool,
@@ -120,7 +120,7 @@ impl Steps {
             return None;
         }
         Some(Steps {
-            line: Line::new()?,
+            queue: PrefetchQueue::new()?,
             fs: fs.clone(),
             places: places.clone(),
             include_merged,
@@ -138,12 +138,12 @@ impl Steps {
         if let Some(next) = self.run.next() {
             return Ok(next);
         }
-        while self.begun < self.places.len() && self.line.has_room() {
+        while self.begun < self.places.len() && self.queue.has_room() {
             let run = self.begun..self.places.len().min(self.begun + RUN);
             self.begun = run.end;
             let (fs, places) = (self.fs.clone(), self.places.clone());
             let (include_merged, accepts) = (self.include_merged, self.accepts);
-            self.line.push(move || {
+            self.queue.push(move || {
                 let mut size = 0;
                 let mut made = Vec::with_capacity(run.len());
                 let mut previous = run.start.checked_sub(1).and_then(|at| places[at].node(&fs).ok());
@@ -164,7 +164,7 @@ impl Steps {
                 (made, size)
             });
         }
-        self.run = self.line.take().transpose()?.unwrap_or_default().into_iter();
+        self.run = self.queue.take().transpose()?.unwrap_or_default().into_iter();
         Ok(self.run.next().flatten())
     }
 }

@@ -6,7 +6,7 @@ use base::{Result, Revnum};
 use fsfs::Fs;
 
 use super::entry::{Entries, Read};
-use crate::ahead::Line;
+use crate::prefetch::PrefetchQueue;
 
 /// Entries that are sent before anything is read ahead.
 const PATIENCE: usize = 32;
@@ -23,16 +23,16 @@ pub(super) fn run(entries: &mut Entries<'_, '_>, mut revs: impl Iterator<Item = 
     if revs.peek().is_none() {
         return Ok(());
     }
-    let Some(mut line) = Line::new() else {
+    let Some(mut queue) = PrefetchQueue::new() else {
         return revs.try_for_each(|rev| entries.send(rev));
     };
     let wanted = (entries.needs_changes(), entries.needs_revprops());
     loop {
-        while line.has_room() && revs.peek().is_some() {
+        while queue.has_room() && revs.peek().is_some() {
             let (fs, batch) = (entries.repo.fs().clone(), revs.by_ref().take(BATCH).collect());
-            line.push(move || read(&fs, batch, wanted));
+            queue.push(move || read(&fs, batch, wanted));
         }
-        let Some(batch) = line.take() else {
+        let Some(batch) = queue.take() else {
             return Ok(());
         };
         for (rev, read) in batch? {

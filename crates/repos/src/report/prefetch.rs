@@ -2,7 +2,7 @@
 //!
 //! In a subtree of which the client has nothing and may see all, the walk comes to every entry, in order. So another walk
 //! can run before it: directories are opened here and now, because what follows depends on them, and each entry becomes a
-//! piece of a [`Line`], texts encoded as they go over the wire. Where making ready fails nothing is ready: the walk
+//! piece of a [`PrefetchQueue`], texts encoded as they go over the wire. Where making ready fails nothing is ready: the walk
 //! then does it itself, and fails where it would have failed.
 
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use delta::editor::WindowForm;
 use delta::svndiff::KeptWindow;
 use fsfs::{DirEntry, Node, NodeRevId, Root};
 
-use crate::ahead::Line;
+use crate::prefetch::PrefetchQueue;
 
 /// An entry that was made ready.
 pub(super) struct Ready {
@@ -28,7 +28,7 @@ pub(super) struct Ready {
 
 /// The walk before the walk.
 pub(super) struct Prefetch {
-    line: Line<(NodeRevId, Option<Ready>)>,
+    queue: PrefetchQueue<(NodeRevId, Option<Ready>)>,
     /// That of texts, if they are wanted.
     form: Option<WindowForm>,
     root: Root,
@@ -54,7 +54,7 @@ impl Prefetch {
     /// Starts before entry `at` of `dir`, to the end of what is below it. `None` where nothing is gained by it.
     pub fn start(dir: &Node, entries: &Arc<[DirEntry]>, at: usize) -> Option<Self> {
         Some(Prefetch {
-            line: Line::new()?,
+            queue: PrefetchQueue::new()?,
             form: None,
             root: dir.root().clone(),
             dir: dir.path().clone(),
@@ -73,8 +73,8 @@ impl Prefetch {
     /// `ASSERTION_FAIL` if making it ready panicked.
     pub fn next(&mut self, entry: &DirEntry, form: Option<WindowForm>) -> Result<Option<Option<Ready>>> {
         self.form = form;
-        while self.line.has_room() && self.advance() {}
-        let Some((id, ready)) = self.line.take().transpose()? else {
+        while self.queue.has_room() && self.advance() {}
+        let Some((id, ready)) = self.queue.take().transpose()? else {
             return Ok(None);
         };
         debug_assert!(id == entry.id, "both walks take the same way");
@@ -118,7 +118,7 @@ impl Prefetch {
         let rev = entry.id.rev().filter(|rev| self.asked.insert(*rev));
         let form = self.form;
         let root = self.root.clone();
-        self.line.push(move || {
+        self.queue.push(move || {
             let fixed = FIXED + path.len();
             let ready = make(&root, path, &entry, rev, form);
             let text = ready.as_ref().ok().and_then(|ready| ready.text.as_ref());

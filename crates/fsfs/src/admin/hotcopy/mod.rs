@@ -8,14 +8,13 @@
 mod copier;
 mod shard;
 
-use std::ops::ControlFlow;
 use std::path::Path;
 
+use base::ordered::{Limits, cores, in_order};
 use base::{Cancel, Code, Error, Result, Revnum};
 
 use self::copier::Copier;
 use self::shard::{Job, Shards};
-use super::pipeline::{cores, ordered};
 use crate::format::short_line::leading_revision;
 use crate::store::cache::Cache;
 use crate::store::disk::{ATTEMPTS, Create, is_missing, read_replaced, write_atomic};
@@ -261,25 +260,22 @@ impl Hotcopy<'_> {
             copier,
             cancel: self.cancel,
         };
-        let workers = cores().min(MOST_WORKERS);
-        let mut result = Ok(());
-        ordered(
-            workers,
-            4 * workers,
-            Job::all(self.src.format().shard_size, packed, youngest),
-            |job| shards.copy(job),
-            |copied| match copied {
-                Ok(copied) => {
-                    copied.into_iter().for_each(&mut *notify);
-                    ControlFlow::Continue(())
-                }
-                Err(e) => {
-                    result = Err(e);
-                    ControlFlow::Break(())
-                }
+        let threads = cores().min(MOST_WORKERS);
+        let limits = Limits {
+            tasks: 4 * threads,
+            bytes: usize::MAX,
+        };
+        let jobs = Job::all(self.src.format().shard_size, packed, youngest);
+        in_order(
+            threads,
+            limits,
+            jobs,
+            |job| (shards.copy(job), 0),
+            |copied| {
+                copied?.into_iter().for_each(&mut *notify);
+                Ok(())
             },
-        );
-        result
+        )
     }
 
     /// Lets the packs at the destination count, and removes what they replace.

@@ -9,12 +9,12 @@ mod gather;
 mod report;
 
 use std::collections::HashMap;
-use std::ops::ControlFlow;
+use std::ops::Range;
 
+use base::ordered::{Limits, cores, in_order};
 use base::{Cancel, NodeKind, Result, Revnum};
 
 use self::gather::{Found, UsedNode};
-use super::pipeline::{cores, ordered};
 use crate::format::rep_header::RepHeader;
 use crate::tree::Fs;
 
@@ -156,36 +156,27 @@ pub fn run(fs: &Fs, progress: &mut dyn FnMut(Revnum), cancel: &Cancel) -> Result
     fs.refresh_min_unpacked_rev()?;
     let mut counting = Counting::default();
     counting.stats.revisions = youngest.0 + 1;
-    let workers = cores();
-    let mut result = Ok(());
-    ordered(
-        workers,
-        4 * workers,
-        gather::jobs(fs, youngest),
-        |revs| {
-            cancel.check()?;
-            gather::read(fs, revs.clone(), cancel).map(|found| (revs, found))
-        },
-        |read| {
-            let added = read.and_then(|(revs, found)| {
-                let size = match fs.format().shard_size {
-                    0 => LINEAR_STEP,
-                    size => size,
-                };
-                let starts = revs.filter(|rev| rev % size == 0);
-                starts.map(Revnum).for_each(&mut *progress);
-                counting.add(fs, found)
-            });
-            match added {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(e) => {
-                    result = Err(e);
-                    ControlFlow::Break(())
-                }
-            }
-        },
-    );
-    result?;
+    let threads = cores();
+    let limits = Limits {
+        tasks: 4 * threads,
+        bytes: usize::MAX,
+    };
+    let read = |revs: Range<u64>| {
+        let read = (cancel.check())
+            .and_then(|()| gather::read(fs, revs.clone(), cancel))
+            .map(|found| (revs, found));
+        (read, 0)
+    };
+    in_order(threads, limits, gather::jobs(fs, youngest), read, |read| {
+        let (revs, found) = read?;
+        let size = match fs.format().shard_size {
+            0 => LINEAR_STEP,
+            size => size,
+        };
+        let starts = revs.filter(|rev| rev % size == 0);
+        starts.map(Revnum).for_each(&mut *progress);
+        counting.add(fs, found)
+    })?;
     Ok(counting.finish())
 }
 

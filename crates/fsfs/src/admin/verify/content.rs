@@ -5,21 +5,20 @@
 //! the content, and the caller sorts out whose error comes first.
 //!
 //! File texts, which are most of the bytes, are not even read by the walk that comes across them. They are noted, and a full
-//! list goes to whichever worker is free: so one large revision, an import say, keeps all of them busy. ([`Batch`] is the walk's
+//! list becomes a task of the pool: so one large revision, an import say, keeps all threads busy. ([`Batch`] is the walk's
 //! side, [`Texts`] what is done to a list.)
 //!
 //! A content that was found good is not read again: [`Verified`] remembers by what it was named (place, lengths, digests), so
 //! that two nodes that share a content and disagree about it are both looked at.
 
 use std::collections::{HashMap, HashSet};
+use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use base::checksum::{Md5, Sha1, TextDigests, md5_many};
+use base::ordered::{Limits, OrderedQueue, ThreadPool};
 use base::{Cancel, Code, Error, Result};
-use crossbeam_channel::{Receiver, Sender, select};
 use parking_lot::Mutex;
-
-use crate::admin::pipeline::Counter;
 
 use crate::format::rep_line::{Rep, RepPlace, RepSize};
 use crate::tree::Fs;
@@ -66,33 +65,26 @@ pub(super) struct Shared<'a> {
     /// Bytes of contents that may wait before they are hashed or handed on.
     pub(super) batch_bytes: usize,
     verified: Verified,
-    lists: Counter<List>,
 }
 
 impl<'a> Shared<'a> {
-    /// For a run with so many workers.
-    pub(super) fn new(fs: &'a Fs, cancel: &'a Cancel, batch_bytes: usize, workers: usize) -> Self {
+    /// For a run on `fs`.
+    pub(super) fn new(fs: &'a Fs, cancel: &'a Cancel, batch_bytes: usize) -> Self {
         Shared {
             fs,
             cancel,
             batch_bytes,
             verified: Verified::default(),
-            lists: Counter::new(workers),
         }
     }
 
-    /// Lists of contents that wait for a worker.
-    pub(super) fn lists(&self) -> &Receiver<List> {
-        self.lists.parts()
-    }
-
-    /// Checks the contents of a list and reports to the walk that made it.
-    pub(super) fn check(&self, mut list: List) {
+    /// Checks the contents of a list; returns the failures. A cancelled run returns none.
+    fn check(&self, list: Vec<Noted>) -> Vec<(Asker, Error)> {
         let mut texts = Texts::new(self);
-        for Noted { rep, askers } in std::mem::take(&mut list.noted) {
+        for Noted { rep, askers } in list {
             for asker in askers {
                 if self.cancel.is_cancelled() {
-                    return;
+                    return Vec::new();
                 }
                 if !texts.is_known(&rep, asker)
                     && let Err(e) = texts.check(&rep, asker)
@@ -102,27 +94,14 @@ impl<'a> Shared<'a> {
             }
             texts.flush_if_full();
         }
-        list.failures = texts.failures();
+        texts.failures()
     }
 }
 
-/// Contents that a walk came across and that anybody may check.
-pub(super) struct List {
-    noted: Vec<Noted>,
-    failures: Vec<(Asker, Error)>,
-    report: Sender<Vec<(Asker, Error)>>,
-}
-
+/// A content that a walk came across and that any thread may check.
 struct Noted {
     rep: Rep,
     askers: Vec<Asker>,
-}
-
-/// However a list ends, the walk must hear of it: it waits.
-impl Drop for List {
-    fn drop(&mut self) {
-        drop(self.report.send(std::mem::take(&mut self.failures)));
-    }
 }
 
 /// The contents of the revisions that one worker walks.
@@ -133,24 +112,21 @@ pub(super) struct Batch<'s, 'a> {
     noted: Vec<Noted>,
     noted_names: HashMap<u128, usize>,
     noted_bytes: u64,
-    report: Sender<Vec<(Asker, Error)>>,
-    reports: Receiver<Vec<(Asker, Error)>>,
-    /// Lists whose reports are not in.
-    outstanding: usize,
+    /// The failures of the lists that were handed on.
+    lists: OrderedQueue<'s, Vec<(Asker, Error)>>,
+    failures: Vec<(Asker, Error)>,
 }
 
 impl<'s, 'a> Batch<'s, 'a> {
-    pub(super) fn new(shared: &'s Shared<'a>) -> Self {
-        let (report, reports) = crossbeam_channel::unbounded();
+    pub(super) fn new(shared: &'s Shared<'a>, pool: &ThreadPool<'s>) -> Self {
         Batch {
             shared,
             texts: Texts::new(shared),
             noted: Vec::new(),
             noted_names: HashMap::new(),
             noted_bytes: 0,
-            report,
-            reports,
-            outstanding: 0,
+            lists: OrderedQueue::urgent(pool, LISTS),
+            failures: Vec::new(),
         }
     }
 
@@ -203,18 +179,10 @@ impl<'s, 'a> Batch<'s, 'a> {
 
     /// Sees to the end of all that waits, and returns all failures since the last call.
     pub(super) fn failures(&mut self) -> Vec<(Asker, Error)> {
-        let mut failures = self.texts.failures();
         self.hand_on();
-        while self.outstanding > 0 {
-            // What nobody has taken up is done here, be it our own or another walk's.
-            select! {
-                recv(self.reports) -> report => {
-                    self.outstanding -= 1;
-                    failures.extend(report.into_iter().flatten());
-                }
-                recv(self.shared.lists()) -> list => list.into_iter().for_each(|list| self.shared.check(list)),
-            }
-        }
+        while self.take_failures() {}
+        let mut failures = self.texts.failures();
+        failures.append(&mut self.failures);
         failures
     }
 
@@ -225,15 +193,21 @@ impl<'s, 'a> Batch<'s, 'a> {
         if noted.is_empty() {
             return;
         }
-        self.outstanding += 1;
-        let list = List {
-            noted,
-            failures: Vec::new(),
-            report: self.report.clone(),
-        };
-        if let Some(list) = self.shared.lists.lay_out(list) {
-            self.shared.check(list);
+        if !self.lists.has_room() {
+            self.take_failures();
         }
+        let shared = self.shared;
+        self.lists.push(move || (shared.check(noted), 0));
+    }
+
+    /// Waits for the first list that was handed on, or checks it; false if there is none.
+    fn take_failures(&mut self) -> bool {
+        let Some(checked) = self.lists.take() else {
+            return false;
+        };
+        let failures = checked.unwrap_or_else(|panic| resume_unwind(panic));
+        self.failures.extend(failures);
+        true
     }
 }
 
@@ -451,6 +425,12 @@ fn mismatch(expected: &dyn std::fmt::Display, actual: &dyn std::fmt::Display) ->
 
 /// Longer contents are hashed as they come, alone.
 const LONG: u64 = 512 << 10;
+
+/// Lists of one walk that may wait.
+const LISTS: Limits = Limits {
+    tasks: 8,
+    bytes: usize::MAX,
+};
 
 /// Bytes that may wait with each worker.
 pub(super) const BATCH_BYTES: usize = 1 << 20;

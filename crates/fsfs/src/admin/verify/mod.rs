@@ -18,12 +18,12 @@ mod tree;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
+use base::ordered::{Limits, ThreadPool, cores, in_order, in_order_on};
 use base::{Cancel, Code, Error, Result, Revnum};
 
 use self::content::{BATCH_BYTES, Batch, Shared};
 use self::replay::Replay;
 use self::tree::{Owner, TreeCheck};
-use super::pipeline::{cores, ordered, ordered_with};
 use crate::format::changes::{ChangeKind, RawChange};
 use crate::format::fold;
 use crate::format::number::parse_base36;
@@ -69,7 +69,7 @@ impl Options {
         }
     }
 
-    fn workers(&self) -> usize {
+    fn threads(&self) -> usize {
         if self.jobs == 0 { cores() } else { self.jobs }
     }
 }
@@ -108,7 +108,7 @@ pub fn run(fs: &Fs, options: &Options, observer: &mut dyn Observer) -> Result<()
     let run = Run {
         fs: &fs,
         options,
-        shared: Shared::new(&fs, &options.cancel, options.batch_bytes, options.workers()),
+        shared: Shared::new(&fs, &options.cancel, options.batch_bytes),
     };
     match run.metadata(observer) {
         Err(e) if options.cancel.is_cancelled() => return Err(e),
@@ -144,11 +144,14 @@ pub fn transaction(fs: &Fs, txn: &str) -> Result<()> {
     let fs = fs.reopen(Options::range(Revnum::ZERO, Revnum::ZERO).cache_budget)?;
     let id = fs.check_txn(txn)?;
     let cancel = Cancel::new();
-    let shared = Shared::new(&fs, &cancel, BATCH_BYTES, 1);
-    let mut batch = Batch::new(&shared);
-    let walked = TreeCheck::new(&fs, &mut batch, Owner::Transaction(id), Revnum::MAX, 0).run();
+    let shared = Shared::new(&fs, &cancel, BATCH_BYTES);
+    let (walked, failures) = ThreadPool::scope(1, |pool| {
+        let mut batch = Batch::new(&shared, pool);
+        let walked = TreeCheck::new(&fs, &mut batch, Owner::Transaction(id), Revnum::MAX, 0).run();
+        (walked, batch.failures())
+    });
     // A failing content was asked for before the walk failed.
-    if let Some((_, e)) = batch.failures().into_iter().min_by_key(|(asker, _)| *asker) {
+    if let Some((_, e)) = failures.into_iter().min_by_key(|(asker, _)| *asker) {
         return Err(e);
     }
     walked?;
@@ -157,6 +160,9 @@ pub fn transaction(fs: &Fs, txn: &str) -> Result<()> {
     Replay::check(&fs, &root, id.base, &changes)?;
     fs.txn_props(txn).map(drop)
 }
+
+/// The observer asked the run to stop, or the run was cancelled.
+struct Stopped;
 
 struct Run<'a> {
     fs: &'a Fs,
@@ -187,9 +193,8 @@ impl Run<'_> {
 
     fn indexes(&self, observer: &mut dyn Observer) -> Result<()> {
         let shard_size = self.fs.format().shard_size.max(1);
-        let mut failure = None;
-        let check = |revs: Vec<Revnum>| -> Vec<(Revnum, Result<()>)> {
-            let mut results = Vec::with_capacity(revs.len());
+        let check = |revs: Vec<Revnum>| {
+            let mut results: Vec<(Revnum, Result<()>)> = Vec::with_capacity(revs.len());
             for rev in revs {
                 let result = self
                     .options
@@ -202,11 +207,11 @@ impl Run<'_> {
                     break;
                 }
             }
-            results
+            (results, 0)
         };
-        ordered(
-            self.options.workers(),
-            4 * self.options.workers(),
+        in_order(
+            self.options.threads(),
+            self.limits(),
             self.files(),
             check,
             |results| {
@@ -214,15 +219,11 @@ impl Run<'_> {
                     if rev.0 % shard_size == 0 {
                         observer.progress(Progress::Metadata(rev));
                     }
-                    if let Err(e) = result {
-                        failure = Some(e);
-                        return ControlFlow::Break(());
-                    }
+                    result?;
                 }
-                ControlFlow::Continue(())
+                Ok(())
             },
-        );
-        failure.map_or(Ok(()), Err)
+        )
     }
 
     /// The first revisions of the files that hold the range, in groups.
@@ -248,15 +249,12 @@ impl Run<'_> {
         let groups = (start..=end)
             .step_by(REVISIONS_AT_ONCE as usize)
             .map(|first| first..=end.min(first.saturating_add(REVISIONS_AT_ONCE - 1)));
-        let workers = self.options.workers();
-        ordered_with(
-            workers,
-            4 * workers,
-            groups,
-            self.shared.lists(),
-            |list| self.shared.check(list),
-            |revs| self.group(revs),
-            |outcomes| {
+        let stopped = ThreadPool::scope(self.options.threads(), |pool| {
+            let check = {
+                let pool = pool.clone();
+                move |revs| (self.group(&pool, revs), 0)
+            };
+            in_order_on(pool, self.limits(), groups, check, |outcomes| {
                 for Outcome {
                     rev,
                     warnings,
@@ -265,19 +263,29 @@ impl Run<'_> {
                 {
                     warnings.iter().for_each(|warning| observer.warn(rev, warning));
                     match result {
-                        _ if self.options.cancel.is_cancelled() => return ControlFlow::Break(()),
+                        _ if self.options.cancel.is_cancelled() => return Err(Stopped),
                         Ok(()) => observer.progress(Progress::Verified(rev)),
-                        Err(e) => observer.failed(Some(rev), &e)?,
+                        Err(e) if observer.failed(Some(rev), &e).is_break() => return Err(Stopped),
+                        Err(_) => {}
                     }
                 }
-                ControlFlow::Continue(())
-            },
-        );
+                Ok(())
+            })
+        });
+        // The caller looks at the cancellation itself; the observer needs no error for what it asked for.
+        let (Ok(()) | Err(Stopped)) = stopped;
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            tasks: 4 * self.options.threads(),
+            bytes: usize::MAX,
+        }
     }
 
     /// Checks some revisions; their contents are hashed together.
-    fn group(&self, revs: std::ops::RangeInclusive<u64>) -> Vec<Outcome> {
-        let mut batch = Batch::new(&self.shared);
+    fn group<'s>(&'s self, pool: &ThreadPool<'s>, revs: std::ops::RangeInclusive<u64>) -> Vec<Outcome> {
+        let mut batch = Batch::new(&self.shared, pool);
         let mut outcomes = Vec::new();
         let mut errors = Vec::new();
         for (at, rev) in revs.map(Revnum).enumerate() {

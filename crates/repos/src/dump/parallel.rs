@@ -1,18 +1,18 @@
-//! One large revision, printed by many threads.
+//! Prints one large revision with several threads.
 //!
-//! The replay runs on the caller's thread, which only notes the records; the lookups are quick. Batches of them are
-//! printed by workers, each into memory, and the caller puts them out in order whenever it has noted too much. So
-//! what waits is bounded, by what the records are expected to take. A batch that takes much more after all, and a
-//! text that is long by itself, the caller prints straight into the output when their turn comes.
+//! The replay runs on the caller's thread, which only notes the records: the lookups are quick. Batches of records are
+//! printed into memory by tasks of an [`OrderedQueue`], and the caller writes them in order as soon as they are printed, or
+//! when too much waits. What waits is bounded by the bytes that the records are expected to take. The caller prints two kinds
+//! of batches straight into the output when their turn comes: those that take much more than expected, and those with a
+//! long text.
 
 use std::collections::VecDeque;
 use std::io::Write;
+use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 
-use base::{Code, Error, FsPath, Result, Revnum};
-use crossbeam_channel::{Receiver, Sender};
+use base::ordered::{Limits, OrderedQueue, ThreadPool};
+use base::{FsPath, Result, Revnum};
 use fsfs::Node;
 
 use crate::dump::piece::{Ended, Piece};
@@ -20,69 +20,58 @@ use crate::dump::record::{Change, Printer, Records, Style};
 use crate::dump::{Warning, write_error};
 use crate::dumpfile::Action;
 
-/// How much memory, and how many threads.
+/// How much memory the records of one revision may take.
 #[derive(Clone, Copy)]
-pub(super) struct Means {
-    pub threads: usize,
-    /// Longer texts are not printed into memory.
-    pub longest: u64,
-    /// Bytes of noted and printed records that may wait for their turn.
-    pub budget: u64,
+pub(super) struct MemoryLimits {
+    /// Texts longer than this many bytes are not printed into memory.
+    pub text: u64,
+    /// Bytes of noted and printed records that may wait to be written.
+    pub waiting: u64,
 }
 
-/// Prints the records that `drive` makes to `out`, as a [`Printer`] alone would do it.
+/// Prints the records that `drive` makes to `out`, with the threads of `pool`. The bytes are those that one [`Printer`]
+/// alone would print.
 ///
 /// # Errors
-/// The first in the order of the records, be it the printing's or `drive`'s; everything before it was written.
-/// `CANCELLED`.
-pub(super) fn print(
+/// The first in the order of the records, from printing or from `drive`; everything before it was written. `CANCELLED`.
+pub(super) fn print<'w>(
     out: &mut dyn Write,
-    style: Style<'_>,
-    means: Means,
+    pool: &ThreadPool<'w>,
+    style: Style<'w>,
+    limits: MemoryLimits,
     warnings: &mut Vec<Warning>,
     drive: impl FnOnce(&mut dyn Records) -> Result<()>,
 ) -> Result<()> {
-    let (give, jobs) = crossbeam_channel::unbounded();
-    let stopped = AtomicBool::new(false);
-    thread::scope(|scope| {
-        for _ in 0..means.threads {
-            let (jobs, stopped) = (jobs.clone(), &stopped);
-            scope.spawn(move || {
-                for job in jobs {
-                    work(job, style, stopped);
-                }
-            });
-        }
-        let mut spread = Spread {
-            out,
-            style,
-            means,
-            warnings,
-            give,
-            noted: Vec::new(),
-            noted_cost: 0,
-            pending: VecDeque::new(),
-            pending_cost: 0,
-            failed: false,
-        };
-        let driven = drive(&mut spread);
-        let settled = spread.settle();
-        stopped.store(true, Ordering::Relaxed);
-        settled.and(driven)
-    })
+    let mut printer = ParallelPrinter {
+        out,
+        style,
+        limits,
+        warnings,
+        queue: OrderedQueue::urgent(pool, NO_LIMITS),
+        noted: Vec::new(),
+        noted_cost: 0,
+        pending: VecDeque::new(),
+        pending_cost: 0,
+        failed: false,
+    };
+    let driven = drive(&mut printer);
+    let finished = printer.finish();
+    finished.and(driven)
 }
 
-struct Spread<'s> {
+/// Notes records and prints them in batches.
+struct ParallelPrinter<'s, 'w> {
     out: &'s mut dyn Write,
-    style: Style<'s>,
-    means: Means,
+    style: Style<'w>,
+    limits: MemoryLimits,
     warnings: &'s mut Vec<Warning>,
-    give: Sender<Job>,
-    /// Records that no worker has got yet.
+    /// The batches of `pending` that are printed into memory.
+    queue: OrderedQueue<'w, Piece>,
+    /// Records that are in no batch yet.
     noted: Vec<Record>,
     noted_cost: u64,
     /// Batches that are not written yet, in order.
-    pending: VecDeque<Pending>,
+    pending: VecDeque<PendingBatch>,
     pending_cost: u64,
     /// After an error nothing more is written.
     failed: bool,
@@ -103,69 +92,58 @@ enum Record {
     },
 }
 
-/// A batch for a worker.
-struct Job {
+/// A batch that is not written yet.
+struct PendingBatch {
     batch: Arc<[Record]>,
+    /// The bytes that it is expected to take.
     cost: u64,
-    done: Sender<Piece>,
+    /// The queue prints it into memory. Otherwise it is printed straight into the output.
+    is_queued: bool,
 }
 
-/// A batch whose turn will come.
-struct Pending {
-    batch: Arc<[Record]>,
-    cost: u64,
-    /// None if the batch is not to be printed into memory.
-    piece: Option<Receiver<Piece>>,
-}
-
-impl Spread<'_> {
+impl ParallelPrinter<'_, '_> {
     fn note(&mut self, record: Record, cost: u64) -> Result<()> {
-        if cost > self.means.longest {
+        if cost > self.limits.text {
             self.submit();
-            self.pending.push_back(Pending {
+            self.pending.push_back(PendingBatch {
                 batch: Arc::new([record]),
                 cost: RECORD_COST,
-                piece: None,
+                is_queued: false,
             });
             self.pending_cost += RECORD_COST;
         } else {
             self.noted.push(record);
             self.noted_cost += cost;
-            if self.noted_cost >= self.means.longest / BATCHES {
+            if self.noted_cost >= self.limits.text / BATCHES {
                 self.submit();
             }
         }
         self.write_ready()
     }
 
-    /// Gives what is noted to the workers.
+    /// Makes a batch of the noted records and queues it.
     fn submit(&mut self) {
         if self.noted.is_empty() {
             return;
         }
         let batch: Arc<[Record]> = std::mem::take(&mut self.noted).into();
         let cost = std::mem::take(&mut self.noted_cost);
-        let (done, piece) = crossbeam_channel::bounded(1);
-        let job = Job {
-            batch: batch.clone(),
-            cost,
-            done,
-        };
-        // The workers live as long as we do; had they panicked, the piece would be missed below.
-        drop(self.give.send(job));
+        let (style, queued) = (self.style, batch.clone());
+        self.queue
+            .push(move || (print_to_memory(&queued, cost, style), 0));
         self.pending_cost += cost;
-        self.pending.push_back(Pending {
+        self.pending.push_back(PendingBatch {
             batch,
             cost,
-            piece: Some(piece),
+            is_queued: true,
         });
     }
 
-    /// Writes the first batches as far as they are there, or as far as there are too many.
+    /// Writes the first batches while they are printed already, or while too much waits.
     fn write_ready(&mut self) -> Result<()> {
         while let Some(first) = self.pending.front() {
-            let is_ready = first.piece.as_ref().is_some_and(|piece| !piece.is_empty());
-            if !is_ready && self.pending_cost < self.means.budget {
+            let is_ready = first.is_queued && self.queue.is_first_done();
+            if !is_ready && self.pending_cost < self.limits.waiting {
                 break;
             }
             self.write_first()?;
@@ -173,8 +151,8 @@ impl Spread<'_> {
         Ok(())
     }
 
-    /// Writes all that was noted.
-    fn settle(&mut self) -> Result<()> {
+    /// Writes everything that was noted.
+    fn finish(&mut self) -> Result<()> {
         if self.failed {
             return Ok(());
         }
@@ -195,11 +173,11 @@ impl Spread<'_> {
         written
     }
 
-    fn write(&mut self, batch: &Pending) -> Result<()> {
-        if let Some(piece) = &batch.piece {
-            let piece = piece
-                .recv()
-                .map_err(|_| Error::new(Code::ASSERTION_FAIL, "A thread of the dump is gone"))?;
+    fn write(&mut self, batch: &PendingBatch) -> Result<()> {
+        if batch.is_queued
+            && let Some(printed) = self.queue.take()
+        {
+            let piece = printed.unwrap_or_else(|panic| resume_unwind(panic));
             if !matches!(piece.ended, Ended::TooLarge) {
                 self.out.write_all(&piece.bytes).map_err(|e| write_error(&e))?;
                 self.warnings.extend(piece.warnings);
@@ -216,7 +194,7 @@ impl Spread<'_> {
     }
 }
 
-impl Records for Spread<'_> {
+impl Records for ParallelPrinter<'_, '_> {
     fn delete(&mut self, path: &FsPath, for_a_copy: bool) -> Result<()> {
         let path = path.clone();
         self.note(Record::Delete { path, for_a_copy }, RECORD_COST)
@@ -225,7 +203,7 @@ impl Records for Spread<'_> {
     fn node(&mut self, change: &Change<'_>) -> Result<()> {
         let has_new_text = change.node.has_text()
             && (change.compared).is_none_or(|compared| compared.text_key() != change.node.text_key());
-        // An error is the printing's to tell.
+        // An error is reported when the record is printed.
         let size = if has_new_text {
             change.node.size().unwrap_or(0)
         } else {
@@ -242,15 +220,11 @@ impl Records for Spread<'_> {
     }
 }
 
-fn work(job: Job, style: Style<'_>, stopped: &AtomicBool) {
-    if stopped.load(Ordering::Relaxed) {
-        return;
-    }
-    let limit = job.cost.saturating_mul(2);
-    let expected = if style.deltas { 0 } else { job.cost };
-    let piece = Piece::make(style, expected, limit, |printer| print_batch(&job.batch, printer));
-    // Nobody waits if the dump has failed.
-    drop(job.done.send(piece));
+/// Prints a batch into memory. One that takes much more than its `cost` is given up: see [`Ended::TooLarge`].
+fn print_to_memory(batch: &[Record], cost: u64, style: Style<'_>) -> Piece {
+    let limit = cost.saturating_mul(2);
+    let expected = if style.deltas { 0 } else { cost };
+    Piece::make(style, expected, limit, |printer| print_batch(batch, printer))
 }
 
 fn print_batch(batch: &[Record], printer: &mut Printer<'_>) -> Result<()> {
@@ -271,6 +245,12 @@ fn print_batch(batch: &[Record], printer: &mut Printer<'_>) -> Result<()> {
         }),
     })
 }
+
+/// What waits is bounded by [`MemoryLimits`] instead.
+const NO_LIMITS: Limits = Limits {
+    tasks: usize::MAX,
+    bytes: usize::MAX,
+};
 
 /// Batches that make up what one revision may take.
 const BATCHES: u64 = 8;

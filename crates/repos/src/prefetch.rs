@@ -1,0 +1,88 @@
+//! Prefetch: other threads read what a long response needs next, while the response is being sent.
+//!
+//! The process has one small pool of threads for all responses, one fewer than there are cores. A response that finds the
+//! pool busy does the work itself (see [`base::ordered`]): a thousand clients at once are a thousand threads that each do
+//! their own work.
+//!
+//! A task that panics is an error of its response.
+
+use std::any::Any;
+use std::sync::OnceLock;
+
+use base::ordered::{Limits, OrderedQueue, ThreadPool, cores};
+use base::{Code, Error, Result};
+
+/// Prefetched results in the order in which they are sent.
+pub(crate) struct PrefetchQueue<T>(OrderedQueue<'static, T>);
+
+/// How much of one response may be prefetched.
+const LIMITS: Limits = Limits {
+    tasks: 64,
+    bytes: 4 << 20,
+};
+
+/// Bytes that all responses together may have prefetched.
+const TOTAL_BYTES: usize = 64 << 20;
+
+impl<T: Send + 'static> PrefetchQueue<T> {
+    /// Returns an empty queue; `None` on a machine with one core, where prefetch gains nothing, or if no thread was started.
+    pub(crate) fn new() -> Option<Self> {
+        static POOL: OnceLock<Option<ThreadPool<'static>>> = OnceLock::new();
+        let pool = POOL.get_or_init(|| ThreadPool::start("prefetch", cores() - 1, TOTAL_BYTES));
+        Some(PrefetchQueue(OrderedQueue::new(pool.as_ref()?, LIMITS)))
+    }
+
+    /// True if another task may be pushed.
+    pub(crate) fn has_room(&self) -> bool {
+        self.0.has_room()
+    }
+
+    /// Appends a task. `work` returns the result and how many bytes it holds.
+    pub(crate) fn push(&mut self, work: impl FnOnce() -> (T, usize) + Send + 'static) {
+        self.0.push(work);
+    }
+
+    /// Takes the result of the first task; `None` if the queue is empty.
+    ///
+    /// # Errors
+    /// `ASSERTION_FAIL` if the task panicked.
+    pub(crate) fn take(&mut self) -> Option<Result<T>> {
+        let result = self.0.take()?;
+        Some(result.map_err(|panic| panic_error(&*panic)))
+    }
+}
+
+fn panic_error(panic: &(dyn Any + Send)) -> Error {
+    let message = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    Error::new(
+        Code::ASSERTION_FAIL,
+        format!("Reading ahead failed: {}", message.unwrap_or("panic")),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_an_error_of_its_task() {
+        let Some(mut queue) = PrefetchQueue::new() else {
+            return;
+        };
+        for number in 0..3 {
+            queue.push(move || {
+                assert!(number != 1, "number {number}");
+                (number, 1)
+            });
+        }
+        assert_eq!(queue.take().and_then(Result::ok), Some(0));
+        let error = queue.take().expect("it was pushed").expect_err("it panicked");
+        assert_eq!(error.code(), Code::ASSERTION_FAIL);
+        assert_eq!(error.message(), "Reading ahead failed: number 1");
+        assert_eq!(queue.take().and_then(Result::ok), Some(2));
+        assert!(queue.take().is_none());
+    }
+}
