@@ -9,13 +9,14 @@
 
 mod directory;
 mod machine;
+mod names;
 mod replace;
 
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use base::{Error, Result};
 use rustix::io::Errno;
@@ -75,6 +76,14 @@ pub trait Disk: Send + Sync {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let _ = (from, to);
         Err(read_only())
+    }
+
+    /// Renames a file to a name that is free.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if the name is taken; else whatever the system says.
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.rename(from, to)
     }
 
     /// Removes a file.
@@ -318,7 +327,14 @@ pub(crate) fn read_replaced(disk: &dyn Disk, path: &Path) -> Result<Vec<u8>> {
     loop {
         match disk.read_small(path) {
             Ok(bytes) => return Ok(bytes),
-            Err(e) if attempt < ATTEMPTS && may_be_replaced(&e) => attempt += 1,
+            Err(e) if attempt < ATTEMPTS && may_be_replaced(&e) => {
+                if Errno::from_io_error(&e) == Some(Errno::STALE) {
+                    // An NFS client opens the deleted file again until the name is looked up by another call.
+                    _ = disk.metadata(path);
+                    std::thread::sleep(STALE_PAUSE * attempt);
+                }
+                attempt += 1;
+            }
             Err(e) => return Err(Error::io("Can't open file", path, &e)),
         }
     }
@@ -364,3 +380,6 @@ pub(crate) fn is_stale(e: &Error) -> bool {
 
 /// Attempts at reading something that another process may be replacing.
 pub(crate) const ATTEMPTS: u32 = 10;
+
+/// Before the second attempt at a file whose handle is stale; the later pauses are multiples of it.
+const STALE_PAUSE: Duration = Duration::from_millis(2);

@@ -21,6 +21,7 @@ use crate::store::disk::write_atomic;
 use crate::store::guard::WriteLock;
 use crate::store::rep_cache::RepCacheRow;
 use crate::tree::Fs;
+use crate::txn::commit::{is_taken, make_shard};
 use crate::txn::strays;
 use crate::txn::{Committed, Txn, TxnOptions, Verify, When};
 
@@ -200,8 +201,13 @@ impl Batch {
         sync()?;
         for rev in revs() {
             let path = self.outer.layout().rev(rev);
-            disk.rename(&self.outer.group_path(rev), &path)
-                .map_err(|e| Error::io("Can't move a file to", &path, &e))?;
+            let renamed = disk.rename_new(&self.outer.group_path(rev), &path);
+            renamed
+                .map_err(|e| Error::io("Can't move a file to", &path, &e))
+                .map_err(|e| match is_taken(&e) {
+                    true => strays::out_of_date(self.flushed, rev),
+                    false => e,
+                })?;
         }
         self.view.set_named(youngest);
         sync()?;
@@ -234,6 +240,8 @@ impl Batch {
                 self.clear()?;
                 self.is_first = false;
             }
+            make_shard(&self.outer, lock.youngest().next(), false)?;
+            strays::mark_free(&self.outer, lock.youngest())?;
             self.follow(lock.youngest())?;
             self.lock = Some(lock);
             self.current.clear();

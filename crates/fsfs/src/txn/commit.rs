@@ -241,6 +241,10 @@ impl Txn {
             strays::mark(fs, previous, rev, &fs.layout().rev(rev))?;
         }
         if let Err(e) = proto.publish(&fs.rev_path(rev), &file_of(fs, previous), sync) {
+            if is_taken(&e) {
+                strays::unmark(fs, previous, &fs.layout().rev(rev));
+                return Err(strays::out_of_date(previous, rev));
+            }
             if fs.disk().metadata(&fs.layout().proto_rev(self.id)).is_err() {
                 self.life = Life::Broken;
             }
@@ -341,6 +345,11 @@ impl Finished {
     }
 }
 
+/// True if a file was not renamed because the new name is taken.
+pub(super) fn is_taken(e: &Error) -> bool {
+    e.code().0 == rustix::io::Errno::EXIST.raw_os_error()
+}
+
 /// Every revision has a root of its own.
 fn check_root(fs: &Fs, state: &State, previous: Revnum) -> Result<()> {
     let (root, before) = (state.node(ROOT)?, fs.root_noderev(previous)?);
@@ -366,7 +375,7 @@ fn file_of(fs: &Fs, rev: Revnum) -> PathBuf {
 }
 
 /// Makes the directories of a shard, if `rev` is its first revision.
-fn make_shard(fs: &Fs, rev: Revnum, sync: bool) -> Result<()> {
+pub(super) fn make_shard(fs: &Fs, rev: Revnum, sync: bool) -> Result<()> {
     if fs.layout().shard(rev).is_none() || !rev.0.is_multiple_of(fs.format().shard_size) {
         return Ok(());
     }

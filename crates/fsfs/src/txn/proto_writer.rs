@@ -236,7 +236,12 @@ impl ProtoWriter {
         let path = &self.proto.0.path;
         disk.copy_permissions(like, path)
             .map_err(|e| Error::io("Can't set permissions on file", path, &e))?;
-        match disk.rename(path, target) {
+        let renamed = match sync {
+            true => disk.rename_new(path, target),
+            // A group is put aside; a crash may have left a file there.
+            false => disk.rename(path, target),
+        };
+        match renamed {
             Ok(()) => {}
             Err(e) if e.kind() == std::io::ErrorKind::CrossesDevices => {
                 let Some(file) = &self.file else { return Ok(()) };
@@ -319,8 +324,11 @@ fn copy(
         }
         disk.copy_permissions(like, &temporary)
             .map_err(|e| Error::io("Can't set permissions on file", &temporary, &e))?;
-        disk.rename(&temporary, target)
-            .map_err(|e| Error::io("Can't move a file to", target, &e))
+        let renamed = match sync {
+            true => disk.rename_new(&temporary, target),
+            false => disk.rename(&temporary, target),
+        };
+        renamed.map_err(|e| Error::io("Can't move a file to", target, &e))
     };
     if let Err(e) = run() {
         _ = disk.remove_file(&temporary);

@@ -141,6 +141,30 @@ pub(crate) fn mark(fs: &Fs, youngest: Revnum, last: Revnum, path: &Path) -> Resu
         .map_err(|e| Error::io("Can't write to file", &marker, &e))
 }
 
+/// Marks the first revision of a group, as [`mark`] does, and makes sure that it does not exist. Creating the marker changes its
+/// directory, so that a network file system looks the names in it up again.
+///
+/// # Errors
+/// `FS_TXN_OUT_OF_DATE` if the revision exists; the system's.
+pub(crate) fn mark_free(fs: &Fs, youngest: Revnum) -> Result<()> {
+    let rev = youngest.next();
+    let path = fs.layout().rev(rev);
+    mark(fs, youngest, rev, &path)?;
+    if is_file(fs.disk(), &path)? {
+        unmark(fs, youngest, &path);
+        return Err(out_of_date(youngest, rev));
+    }
+    Ok(())
+}
+
+/// The error of a commit whose number another machine has taken: a network file system has shown an old `current`.
+pub(crate) fn out_of_date(youngest: Revnum, rev: Revnum) -> Error {
+    Error::new(
+        Code::FS_TXN_OUT_OF_DATE,
+        format!("Transaction out of date: revision {rev} exists, but 'current' still named {youngest}"),
+    )
+}
+
 /// Removes the note of [`mark`]. One that stays does no harm.
 pub(crate) fn unmark(fs: &Fs, youngest: Revnum, path: &Path) {
     _ = fs.disk().remove_file(&marker(path, youngest));

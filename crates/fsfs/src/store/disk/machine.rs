@@ -98,6 +98,10 @@ macro_rules! machine {
                 fs::rename(from, to)
             }
 
+            fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+                super::names::rename_new(from, to)
+            }
+
             fn remove_file(&self, path: &Path) -> io::Result<()> {
                 fs::remove_file(path)
             }
@@ -276,7 +280,12 @@ fn lock(path: &Path, wait: bool) -> io::Result<Option<Box<dyn DiskLock>>> {
         result => result?,
     };
     let both = !sees_both_kinds(filesystem_of(&file)?);
-    lock_file(file, wait, both)
+    let lock = lock_file(file, wait, both)?;
+    if lock.is_some() && !both {
+        // Until now this machine may have old names in its cache.
+        super::names::look_up_again(path)?;
+    }
+    Ok(lock)
 }
 
 /// Locks an open file by `fcntl`, and before that by `flock` if `both`.

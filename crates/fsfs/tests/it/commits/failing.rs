@@ -118,6 +118,10 @@ impl Disk for Failing {
         self.step()?;
         RealDisk.rename(from, to)
     }
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.step()?;
+        RealDisk.rename_new(from, to)
+    }
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         self.step()?;
         RealDisk.remove_file(path)

@@ -12,3 +12,4 @@ pub mod random;
 mod reload;
 mod rules;
 pub mod script;
+mod stale_names;

@@ -1,0 +1,146 @@
+//! Commits on a network file system whose client still knows old names: `current` as it was before another machine's commit,
+//! and no file of the new revision.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use base::{Code, Revnum};
+use fsfs::disk::{Create, Disk, DiskFile, DiskLock, DiskWriter, FileMeta, RealDisk};
+use fsfs::{Cache, Fs};
+
+use super::script::Op::{Mkdir, Put};
+use super::script::{apply, begin, now, ours, verify};
+use crate::incumbent::Repository;
+
+/// A disk that shows revision 1 as the youngest one. The file of revision 2 is hidden until a file is created beside it.
+#[derive(Clone, Default)]
+struct StaleNames(Arc<AtomicBool>, Arc<AtomicBool>);
+
+impl StaleNames {
+    fn hides(&self, path: &Path) -> bool {
+        self.0.load(Ordering::Relaxed) && !self.1.load(Ordering::Relaxed) && path.ends_with("revs/0/2")
+    }
+
+    fn is_old_current(&self, path: &Path) -> bool {
+        self.0.load(Ordering::Relaxed) && path.ends_with("db/current")
+    }
+}
+
+impl Disk for StaleNames {
+    fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        match self.hides(path) {
+            true => Err(io::Error::from_raw_os_error(ENOENT)),
+            false => RealDisk.open(path),
+        }
+    }
+    fn read_small(&self, path: &Path) -> io::Result<Vec<u8>> {
+        match self.is_old_current(path) {
+            true => Ok(b"1\n".to_vec()),
+            false => RealDisk.read_small(path),
+        }
+    }
+    fn list(&self, path: &Path) -> io::Result<Vec<OsString>> {
+        RealDisk.list(path)
+    }
+    fn metadata(&self, path: &Path) -> io::Result<FileMeta> {
+        match self.hides(path) {
+            true => Err(io::Error::from_raw_os_error(ENOENT)),
+            false => RealDisk.metadata(path),
+        }
+    }
+    fn write(&self, path: &Path, how: Create) -> io::Result<Box<dyn DiskWriter>> {
+        if path.parent().is_some_and(|dir| dir.ends_with("revs/0")) {
+            self.1.store(true, Ordering::Relaxed);
+        }
+        RealDisk.write(path, how)
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        RealDisk.rename(from, to)
+    }
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
+        RealDisk.rename_new(from, to)
+    }
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        RealDisk.remove_file(path)
+    }
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        RealDisk.create_dir(path)
+    }
+    fn remove_dir(&self, path: &Path) -> io::Result<()> {
+        RealDisk.remove_dir(path)
+    }
+    fn copy_permissions(&self, like: &Path, path: &Path) -> io::Result<()> {
+        RealDisk.copy_permissions(like, path)
+    }
+    fn set_read_only(&self, path: &Path) -> io::Result<()> {
+        RealDisk.set_read_only(path)
+    }
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        RealDisk.sync_dir(path)
+    }
+    fn sync_all(&self, path: &Path) -> io::Result<()> {
+        RealDisk.sync_all(path)
+    }
+    fn lock(&self, path: &Path, wait: bool) -> io::Result<Option<Box<dyn DiskLock>>> {
+        RealDisk.lock(path, wait)
+    }
+}
+
+/// Makes revision 1, opens the filesystem on a stale disk, and makes revision 2 past it.
+fn start(version: &str) -> (Repository, Fs, StaleNames) {
+    let repository = Repository::create(version, 3, "");
+    let elsewhere = crate::compare::open(&repository);
+    ours(&elsewhere, &[Mkdir("a")]).unwrap();
+    let disk = StaleNames::default();
+    let fs = Fs::open_on(&repository.db(), &Cache::new(16 << 20), Arc::new(disk.clone())).unwrap();
+    disk.0.store(true, Ordering::Relaxed);
+    ours(&elsewhere, &[Put("acknowledged", b"text\n".to_vec())]).unwrap();
+    (repository, fs, disk)
+}
+
+fn check(repository: &Repository, youngest: u64) {
+    let fs = crate::compare::open(repository);
+    assert_eq!(fs.youngest().unwrap(), Revnum(youngest));
+    let root = fs.root(Revnum(2)).unwrap();
+    assert!(root.node(&base::FsPath::parse("/acknowledged").unwrap()).is_ok());
+    verify(repository);
+}
+
+#[test]
+fn a_commit_does_not_take_the_number_of_another() {
+    for version in ["1.14", "1.8", "1.6"] {
+        let (repository, fs, disk) = start(version);
+        let mut txn = begin(&fs);
+        apply(&fs, &mut txn, &[Put("a/f", b"one\n".to_vec())]).unwrap();
+        let refused = txn.commit(&now).expect_err("because revision 2 exists");
+        assert_eq!(refused.code(), Code::FS_TXN_OUT_OF_DATE, "{refused:?}");
+        check(&repository, 2);
+        // Nothing of the transaction is lost.
+        disk.0.store(false, Ordering::Relaxed);
+        assert_eq!(txn.commit(&now).unwrap().rev, Revnum(3));
+        check(&repository, 3);
+    }
+}
+
+#[test]
+fn nor_does_a_group() {
+    let (repository, fs, disk) = start("1.14");
+    let mut batch = fs.batch().unwrap();
+    let mut txn = batch
+        .begin_txn(fsfs::TxnOptions::default(), base::Date(0))
+        .unwrap();
+    apply(batch.fs(), &mut txn, &[Put("a/f", b"one\n".to_vec())]).unwrap();
+    let refused = batch.commit(txn, &now).expect_err("because revision 2 exists");
+    assert_eq!(refused.code(), Code::FS_TXN_OUT_OF_DATE, "{refused:?}");
+    drop(batch);
+    disk.0.store(false, Ordering::Relaxed);
+    check(&repository, 2);
+    ours(&fs, &[Mkdir("b")]).unwrap();
+    check(&repository, 3);
+}
+
+/// The system's number for a file that does not exist.
+const ENOENT: i32 = 2;
