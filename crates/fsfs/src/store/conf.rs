@@ -101,7 +101,7 @@ impl FsConf {
     /// # Errors
     /// `MALFORMED_FILE`, `BAD_CONFIG_VALUE`, `BAD_PROPERTY`-like numbers as Subversion 1.14 gives them.
     pub(crate) fn parse(text: &[u8], format: u32) -> Result<Self> {
-        let file = File(Ini::parse(text, Case::Ignored)?);
+        let file = ConfFile(Ini::parse(text, Case::Ignored)?);
         let mut conf = Self::for_format(format);
         file.flag("caches", "fail-stop", false)?;
         if format < 4 {
@@ -126,7 +126,7 @@ impl FsConf {
         Ok(conf)
     }
 
-    fn deltification(&mut self, file: &File, format: u32) -> Result<()> {
+    fn deltification(&mut self, file: &ConfFile, format: u32) -> Result<()> {
         const SECTION: &str = "deltification";
         self.dir_deltification = file.flag(SECTION, "enable-dir-deltification", true)?;
         self.props_deltification = file.flag(SECTION, "enable-props-deltification", true)?;
@@ -177,9 +177,9 @@ fn parse_compression(value: &str, format: u32) -> Result<Compression> {
 }
 
 /// Typed access with the incumbent's errors.
-struct File(Ini);
+struct ConfFile(Ini);
 
-impl File {
+impl ConfFile {
     fn flag(&self, section: &str, option: &str, default: bool) -> Result<bool> {
         self.0.flag(section, option, default)
     }

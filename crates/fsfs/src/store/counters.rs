@@ -6,15 +6,15 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// How many threads can count at once without getting into each other's way.
-const STRIPES: usize = 16;
+const PARTS: usize = 16;
 
 /// A number that only grows.
 #[derive(Default)]
-pub(crate) struct Counter([Stripe; STRIPES]);
+pub(crate) struct Counter([PaddedCounter; PARTS]);
 
 #[derive(Default)]
 #[repr(align(64))]
-struct Stripe(AtomicU64);
+struct PaddedCounter(AtomicU64);
 
 impl Counter {
     /// One more.
@@ -22,7 +22,7 @@ impl Counter {
         thread_local! {
             static MINE: usize = {
                 static NEXT: AtomicUsize = AtomicUsize::new(0);
-                NEXT.fetch_add(1, Ordering::Relaxed) % STRIPES
+                NEXT.fetch_add(1, Ordering::Relaxed) % PARTS
             };
         }
         let mine = MINE.with(|mine| *mine);
@@ -41,7 +41,7 @@ pub(crate) struct Counters {
     pub(crate) misses: Counter,
     pub(crate) waits: Counter,
     pub(crate) stored_windows: Counter,
-    pub(crate) kept_windows: Counter,
+    pub(crate) cached_windows: Counter,
     pub(crate) made_windows: Counter,
 }
 
@@ -57,7 +57,7 @@ pub struct CacheCounts {
     /// Windows of deltas that were passed on as they are stored.
     pub stored_windows: u64,
     /// Windows of deltas that were passed on as the cache had them.
-    pub kept_windows: u64,
+    pub cached_windows: u64,
     /// Windows of deltas that were made for whoever asked.
     pub made_windows: u64,
 }
@@ -69,7 +69,7 @@ impl Counters {
             misses: self.misses.sum(),
             waits: self.waits.sum(),
             stored_windows: self.stored_windows.sum(),
-            kept_windows: self.kept_windows.sum(),
+            cached_windows: self.cached_windows.sum(),
             made_windows: self.made_windows.sum(),
         }
     }
@@ -81,12 +81,12 @@ mod tests {
 
     #[test]
     fn all_threads_count() {
-        let tally = Counter::default();
+        let counter = Counter::default();
         std::thread::scope(|scope| {
             for _ in 0..40 {
-                scope.spawn(|| (0..100).for_each(|_| tally.add()));
+                scope.spawn(|| (0..100).for_each(|_| counter.add()));
             }
         });
-        assert_eq!(tally.sum(), 4000);
+        assert_eq!(counter.sum(), 4000);
     }
 }

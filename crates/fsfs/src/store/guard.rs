@@ -176,7 +176,7 @@ impl AllLocks {
 pub(crate) struct FileLock {
     // Given back in this order: who is next in the queue opens the file anew.
     _file: Box<dyn DiskLock>,
-    _turn: Turn,
+    _queue: QueueGuard,
 }
 
 impl FileLock {
@@ -197,7 +197,7 @@ impl FileLock {
     /// # Errors
     /// The system's.
     pub(crate) fn take(fs: &Store, path: &Path, wait: bool) -> Result<Option<FileLock>> {
-        let Some(turn) = Turn::take(fs, path, wait)? else {
+        let Some(queued) = QueueGuard::take(fs, path, wait)? else {
             return Ok(None);
         };
         let file = fs.disk().lock(path, wait).map_err(|e| {
@@ -214,20 +214,20 @@ impl FileLock {
         })?;
         Ok(file.map(|file| FileLock {
             _file: file,
-            _turn: turn,
+            _queue: queued,
         }))
     }
 }
 
 /// Being first in the process's queue for a lock file.
-struct Turn(Arc<Queue>);
+struct QueueGuard(Arc<Queue>);
 
 /// Those threads of this process that want one lock file.
 #[derive(Default)]
-struct Queue(Mutex<Waiting>);
+struct Queue(Mutex<QueueState>);
 
 #[derive(Default)]
-struct Waiting {
+struct QueueState {
     is_taken: bool,
     next: VecDeque<Arc<Waiter>>,
 }
@@ -244,17 +244,17 @@ type LockName = ((u64, u64), OsString);
 /// Queues that somebody is in.
 static QUEUES: LazyLock<Mutex<HashMap<LockName, Weak<Queue>>>> = LazyLock::new(Mutex::default);
 
-impl Turn {
-    fn take(fs: &Store, path: &Path, wait: bool) -> Result<Option<Turn>> {
+impl QueueGuard {
+    fn take(fs: &Store, path: &Path, wait: bool) -> Result<Option<QueueGuard>> {
         let queue = Self::queue(fs, path)?;
         let waiter = {
-            let mut waiting = queue.0.lock();
-            if !waiting.is_taken {
-                waiting.is_taken = true;
+            let mut state = queue.0.lock();
+            if !state.is_taken {
+                state.is_taken = true;
                 None
             } else if wait {
                 let waiter = Arc::<Waiter>::default();
-                waiting.next.push_back(waiter.clone());
+                state.next.push_back(waiter.clone());
                 Some(waiter)
             } else {
                 return Ok(None);
@@ -266,7 +266,7 @@ impl Turn {
                 waiter.called.wait(&mut is_called);
             }
         }
-        Ok(Some(Turn(queue)))
+        Ok(Some(QueueGuard(queue)))
     }
 
     fn queue(fs: &Store, path: &Path) -> Result<Arc<Queue>> {
@@ -288,16 +288,16 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for QueueGuard {
     fn drop(&mut self) {
-        let mut waiting = self.0.0.lock();
+        let mut state = self.0.0.lock();
         // The turn passes on rather than being free for a moment, so that nobody overtakes those who wait.
-        match waiting.next.pop_front() {
+        match state.next.pop_front() {
             Some(waiter) => {
                 *waiter.is_called.lock() = true;
                 waiter.called.notify_one();
             }
-            None => waiting.is_taken = false,
+            None => state.is_taken = false,
         }
     }
 }

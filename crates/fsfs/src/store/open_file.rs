@@ -12,7 +12,7 @@ use base::{Code, Error, Result};
 use parking_lot::Mutex;
 
 use crate::store::disk::{Disk, DiskFile};
-use crate::store::read_mode::takes_time;
+use crate::store::read_mode::check_may_wait;
 
 /// A file with its name and its last bytes in memory.
 pub(crate) struct OpenFile {
@@ -22,13 +22,13 @@ pub(crate) struct OpenFile {
     len: u64,
     tail: Box<[u8]>,
     tail_start: u64,
-    ahead: ReadAhead,
+    read_ahead: ReadAhead,
 }
 
 /// Blocks of a file that is being walked through.
 struct ReadAhead {
     /// Blocks in which something was read lately, and how often.
-    touched: [AtomicU64; TOUCHED],
+    touched: [AtomicU64; TRACKED_BLOCKS],
     next_touched: AtomicUsize,
     /// The blocks read last, the newest first: number and bytes.
     blocks: Mutex<Vec<(u64, Arc<[u8]>)>>,
@@ -41,16 +41,16 @@ pub(crate) const WHOLE_FILE: u64 = 16 << 10;
 const BLOCK: u64 = 64 << 10;
 
 /// Reads longer than this go straight to the file.
-const MAX_SMALL: usize = 16 << 10;
+const MAX_BUFFERED_READ: usize = 16 << 10;
 
 /// Blocks kept of one file.
-const KEPT_BLOCKS: usize = 2;
+const CACHED_BLOCKS: usize = 2;
 
 /// Reads within a block, lately, that make the next one a walk.
-const WALK: u64 = 3;
+const READS_BEFORE_WALK: u64 = 3;
 
 /// Blocks remembered as touched: a walk reads node-revisions, directories and texts in different places.
-const TOUCHED: usize = 8;
+const TRACKED_BLOCKS: usize = 8;
 
 impl OpenFile {
     /// Opens a file and reads it whole if it is small, else its last `tail` bytes.
@@ -73,7 +73,7 @@ impl OpenFile {
             len,
             tail: Box::default(),
             tail_start: len,
-            ahead: ReadAhead::new(),
+            read_ahead: ReadAhead::new(),
         };
         let mut bytes = Vec::with_capacity(tail as usize);
         opened.append(&mut bytes, tail as usize, len - tail)?;
@@ -99,19 +99,19 @@ impl OpenFile {
 
     /// Reads up to `buf.len()` bytes; fewer only at the end of the file.
     pub(crate) fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        if let Some(known) = self.in_memory(offset) {
-            let length = known.len().min(buf.len());
-            buf[..length].copy_from_slice(&known[..length]);
+        if let Some(in_memory) = self.in_memory(offset) {
+            let length = in_memory.len().min(buf.len());
+            buf[..length].copy_from_slice(&in_memory[..length]);
             return Ok(length);
         }
-        if let Some(length) = self.read_ahead(offset, buf)? {
+        if let Some(length) = self.read_through_block(offset, buf)? {
             return Ok(length);
         }
         self.read_file(offset, buf)
     }
 
     fn read_file(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        takes_time()?;
+        check_may_wait()?;
         let Some(file) = &self.file else {
             return Ok(0);
         };
@@ -151,10 +151,10 @@ impl OpenFile {
 
     /// Reads up to `length` bytes, of which the caller knows that they may be allocated; fewer only at the end of the file.
     pub(crate) fn read_up_to(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
-        if let Some(known) = self.in_memory(offset) {
-            return Ok(known[..known.len().min(length)].to_vec());
+        if let Some(in_memory) = self.in_memory(offset) {
+            return Ok(in_memory[..in_memory.len().min(length)].to_vec());
         }
-        if length <= MAX_SMALL {
+        if length <= MAX_BUFFERED_READ {
             let mut buf = vec![0; length];
             let read = self.read_at(offset, &mut buf)?;
             buf.truncate(read);
@@ -167,7 +167,7 @@ impl OpenFile {
 
     /// Appends up to `length` bytes of the file itself.
     fn append(&self, buf: &mut Vec<u8>, length: usize, offset: u64) -> Result<()> {
-        takes_time()?;
+        check_may_wait()?;
         let Some(file) = &self.file else {
             return Ok(());
         };
@@ -185,7 +185,7 @@ impl OpenFile {
         }
     }
 
-    /// Parses something at `offset` of which only an upper bound (`end`, and `most` bytes) is known: tries with what
+    /// Parses something at `offset` of which only an upper bound (`end`, and `most` bytes) is in_memory: tries with what
     /// is in memory or a first read of `first` bytes, then with more.
     pub(crate) fn parse_at<T>(
         &self,
@@ -197,9 +197,9 @@ impl OpenFile {
     ) -> Result<T> {
         let available = usize::try_from(end.min(self.len).saturating_sub(offset)).unwrap_or(usize::MAX);
         let available = available.min(most);
-        if let Some(known) = self.in_memory(offset) {
-            let known = &known[..known.len().min(available)];
-            return parse(known)?.ok_or_else(|| self.ends_early());
+        if let Some(in_memory) = self.in_memory(offset) {
+            let in_memory = &in_memory[..in_memory.len().min(available)];
+            return parse(in_memory)?.ok_or_else(|| self.ends_early());
         }
         let mut buf = vec![0; first.min(available)];
         self.read_exact_at(offset, &mut buf)?;
@@ -207,9 +207,9 @@ impl OpenFile {
             match parse(&buf)? {
                 Some(value) => return Ok(value),
                 None if buf.len() < available => {
-                    let known = buf.len();
-                    buf.resize(known.saturating_mul(4).min(available), 0);
-                    self.read_exact_at(offset + known as u64, &mut buf[known..])?;
+                    let in_memory = buf.len();
+                    buf.resize(in_memory.saturating_mul(4).min(available), 0);
+                    self.read_exact_at(offset + in_memory as u64, &mut buf[in_memory..])?;
                 }
                 None => return Err(self.ends_early()),
             }
@@ -217,7 +217,7 @@ impl OpenFile {
     }
 
     /// These bytes, if they are in memory.
-    pub(crate) fn known(&self, offset: u64, length: u64) -> Option<&[u8]> {
+    pub(crate) fn slice_in_memory(&self, offset: u64, length: u64) -> Option<&[u8]> {
         self.in_memory(offset)?.get(..usize::try_from(length).ok()?)
     }
 
@@ -227,7 +227,7 @@ impl OpenFile {
     /// `FS_CORRUPT` if the file ends before.
     pub(crate) fn read_into(&self, offset: u64, length: usize, buf: &mut Vec<u8>) -> Result<()> {
         buf.clear();
-        if length <= MAX_SMALL {
+        if length <= MAX_BUFFERED_READ {
             buf.resize(length, 0);
             return self.read_exact_at(offset, buf);
         }
@@ -264,9 +264,12 @@ impl OpenFile {
     }
 
     /// Reads through the block around, if a walk is going on there.
-    fn read_ahead(&self, offset: u64, buf: &mut [u8]) -> Result<Option<usize>> {
+    fn read_through_block(&self, offset: u64, buf: &mut [u8]) -> Result<Option<usize>> {
         let number = offset / BLOCK;
-        if buf.is_empty() || buf.len() > MAX_SMALL || (offset + buf.len() as u64 - 1) / BLOCK != number {
+        if buf.is_empty()
+            || buf.len() > MAX_BUFFERED_READ
+            || (offset + buf.len() as u64 - 1) / BLOCK != number
+        {
             return Ok(None);
         }
         let Some(block) = self.block(number)? else {
@@ -282,13 +285,13 @@ impl OpenFile {
 
     fn block(&self, number: u64) -> Result<Option<Arc<[u8]>>> {
         {
-            let mut blocks = self.ahead.blocks.lock();
-            if let Some(at) = blocks.iter().position(|(kept, _)| *kept == number) {
+            let mut blocks = self.read_ahead.blocks.lock();
+            if let Some(at) = blocks.iter().position(|(cached, _)| *cached == number) {
                 blocks[..=at].rotate_right(1);
                 return Ok(Some(blocks[0].1.clone()));
             }
         }
-        if !self.ahead.is_walk(number) {
+        if !self.read_ahead.is_walk(number) {
             return Ok(None);
         }
         let start = number * BLOCK;
@@ -296,8 +299,8 @@ impl OpenFile {
         let mut bytes = Vec::with_capacity(length);
         self.append(&mut bytes, length, start)?;
         let block: Arc<[u8]> = bytes.into();
-        let mut blocks = self.ahead.blocks.lock();
-        blocks.truncate(KEPT_BLOCKS - 1);
+        let mut blocks = self.read_ahead.blocks.lock();
+        blocks.truncate(CACHED_BLOCKS - 1);
         blocks.insert(0, (number, block.clone()));
         Ok(Some(block))
     }
@@ -311,7 +314,7 @@ impl ReadAhead {
         for slot in &self.touched {
             let seen = slot.load(Ordering::Relaxed);
             if seen & !0xff == tag {
-                if seen & 0xff >= WALK {
+                if seen & 0xff >= READS_BEFORE_WALK {
                     slot.store(0, Ordering::Relaxed);
                     return true;
                 }
@@ -319,7 +322,7 @@ impl ReadAhead {
                 return false;
             }
         }
-        let slot = self.next_touched.fetch_add(1, Ordering::Relaxed) % TOUCHED;
+        let slot = self.next_touched.fetch_add(1, Ordering::Relaxed) % TRACKED_BLOCKS;
         self.touched[slot].store(tag + 1, Ordering::Relaxed);
         false
     }

@@ -31,14 +31,14 @@ pub(crate) struct Link {
     /// The length of its path, in bytes.
     pub(crate) end: usize,
     /// Of the copies that the directory and those above it came with, the youngest; see [`youngest`].
-    pub(crate) copy: Option<Copied>,
+    pub(crate) copy: Option<CopyRef>,
 }
 
 /// When a copy was made, and the node-revision that says so.
-pub(crate) type Copied = (Revnum, NodeRevId);
+pub(crate) type CopyRef = (Revnum, NodeRevId);
 
 /// The younger one of a copy and the copy that a node-revision came with; the latter where both are as old.
-pub(crate) fn youngest(copy: Option<Copied>, noderev: &NodeRev) -> Option<Copied> {
+pub(crate) fn youngest(copy: Option<CopyRef>, noderev: &NodeRev) -> Option<CopyRef> {
     match noderev.copyroot() {
         (Some(rev), _) if copy.is_none_or(|(youngest, _)| rev >= youngest) => Some((rev, noderev.id)),
         _ => copy,
@@ -46,7 +46,7 @@ pub(crate) fn youngest(copy: Option<Copied>, noderev: &NodeRev) -> Option<Copied
 }
 
 /// Where a look-up begins.
-pub(crate) struct Start {
+pub(crate) struct ChainStart {
     /// The number of directories of the chain that lead there.
     pub(crate) known: usize,
     /// The last of them; `None` for the root.
@@ -57,9 +57,9 @@ pub(crate) struct Start {
 
 impl PathChain {
     /// The directory nearest to `path`: the path itself, or above it.
-    pub(crate) fn start(&self, path: &str) -> Start {
+    pub(crate) fn start(&self, path: &str) -> ChainStart {
         let known = self.towards(path);
-        Start {
+        ChainStart {
             known,
             link: known.checked_sub(1).map(|at| self.dirs[at]),
             dir: self.last.clone().filter(|_| known == self.dirs.len()),

@@ -46,7 +46,7 @@ impl RepCache {
     /// # Errors
     /// `SQLITE_ERROR` and its kin below `ATOMIC_INIT_FAILURE`. The number of the schema may be any, as for the incumbent.
     pub(crate) fn open(path: &Path) -> Result<Option<RepCache>> {
-        let _turn = OPENING.lock();
+        let _opening = OPENING.lock();
         // SQLite tells "is missing" and "can't be opened" apart by the same number.
         if matches!(std::fs::symlink_metadata(path), Err(e) if e.kind() == std::io::ErrorKind::NotFound) {
             return Ok(None);
@@ -113,7 +113,7 @@ impl RepCache {
     /// As [`RepCache::open`]; the system's.
     pub(crate) fn open_or_create(fs: &Store) -> Result<RepCache> {
         let path = fs.layout().file(FILE);
-        let turn = OPENING.lock();
+        let opening = OPENING.lock();
         match fs.disk().write(&path, Create::New).map(drop) {
             Ok(()) => {
                 let like = fs.layout().file("current");
@@ -124,7 +124,7 @@ impl RepCache {
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(e) => return Err(Error::io("Can't create file", &path, &e)),
         }
-        drop(turn);
+        drop(opening);
         let mut cache = Self::open(&path)?.ok_or_else(|| {
             let e = std::io::ErrorKind::NotFound.into();
             Error::io("Can't open file", &path, &e)
@@ -291,21 +291,21 @@ impl Store {
         f: impl FnOnce(Option<&mut RepCache>) -> Result<T>,
     ) -> Result<T> {
         let path = self.layout().file(FILE);
-        let mut kept = self.rep_cache().0.lock();
+        let mut open = self.rep_cache().0.lock();
         let identity = || self.disk().metadata(&path).ok().map(|meta| meta.identity);
         // Administrators may delete the database at any time; then what the connection has is nobody's.
-        if kept.as_ref().map(|(_, opened)| *opened) != identity() {
-            *kept = None;
+        if open.as_ref().map(|(_, opened)| *opened) != identity() {
+            *open = None;
         }
-        if kept.is_none() {
+        if open.is_none() {
             let cache = if create {
                 Some(RepCache::open_or_create(self)?)
             } else {
                 RepCache::open(&path)?
             };
-            *kept = cache.zip(identity());
+            *open = cache.zip(identity());
         }
-        match &mut *kept {
+        match &mut *open {
             Some((cache, _)) => {
                 if create {
                     cache.initialise(self.format().number)?;

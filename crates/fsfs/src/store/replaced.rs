@@ -16,14 +16,14 @@ use crate::store::disk::FileMeta;
 #[derive(Default)]
 pub(crate) struct ReplacementDetector {
     /// The files as they were when `current` was last looked at.
-    files: Mutex<Files>,
+    files: Mutex<FileStates>,
     /// The revisions were replaced, and nothing was committed since.
     is_replaced: AtomicBool,
 }
 
 /// `None` is what is not known for certain.
 #[derive(Clone, Copy, Default)]
-struct Files {
+struct FileStates {
     /// A revision, and its file as it was when this was the youngest one.
     revision: Option<(Revnum, FileMeta)>,
     /// `current`, and what it names.

@@ -24,7 +24,7 @@ use crate::format::rev_trailer::{self, RevTrailer, TrailerError};
 use crate::store::cache::{Cache, Instance, Key};
 use crate::store::disk::{is_missing, is_stale};
 use crate::store::open_file::{OpenFile, WHOLE_FILE};
-use crate::store::read_mode::takes_time;
+use crate::store::read_mode::check_may_wait;
 use crate::store::shard_dirs::ShardKind;
 
 /// An open file of one revision or of one packed shard.
@@ -88,7 +88,7 @@ impl Store {
             if let Some(file) = self.cache().file(&key) {
                 return Ok(file);
             }
-            takes_time()?;
+            check_may_wait()?;
             match self.open_rev_file(first_rev, is_packed) {
                 Ok(file) => {
                     let file = Arc::new(file);
@@ -335,12 +335,13 @@ impl RevFile {
             return Ok(header);
         }
         let expect = self.p2l_expect(indexes);
-        let header = self.grow(indexes.footer.p2l_offset, indexes.footer.footer_offset, |bytes| {
-            P2lHeader::parse(bytes, expect).map_err(|e| match e {
-                p2l::P2lError::Prefix => prefix_mismatch(&e.into(), p2l::PREFIX, bytes),
-                _ => in_file(e, &self.bytes),
-            })
-        })?;
+        let header =
+            self.parse_growing(indexes.footer.p2l_offset, indexes.footer.footer_offset, |bytes| {
+                P2lHeader::parse(bytes, expect).map_err(|e| match e {
+                    p2l::P2lError::Prefix => prefix_mismatch(&e.into(), p2l::PREFIX, bytes),
+                    _ => in_file(e, &self.bytes),
+                })
+            })?;
         Ok(indexes.p2l.get_or_init(|| header))
     }
 
@@ -353,14 +354,13 @@ impl RevFile {
             return Ok(entries);
         }
         let header = self.p2l_header()?;
-        let (start, end) = header.description(page).ok_or(p2l::P2lError::Offset)?;
+        let (start, end) = header.page_range(page).ok_or(p2l::P2lError::Offset)?;
         let data = self
             .bytes
             .read_vec(indexes.footer.p2l_offset + start, end - start)?;
-        let entries: Arc<[P2lEntry]> =
-            p2l::parse_description(&data, self.p2l_expect(indexes), header.limit())
-                .map_err(|e| in_file(e, &self.bytes))?
-                .into();
+        let entries: Arc<[P2lEntry]> = p2l::parse_page(&data, self.p2l_expect(indexes), header.limit())
+            .map_err(|e| in_file(e, &self.bytes))?
+            .into();
         cache.insert(key, entries.clone());
         Ok(entries)
     }
@@ -389,8 +389,8 @@ impl RevFile {
         }
     }
 
-    fn p2l_expect(&self, indexes: &Indexes) -> p2l::Expect {
-        p2l::Expect {
+    fn p2l_expect(&self, indexes: &Indexes) -> p2l::ExpectedP2l {
+        p2l::ExpectedP2l {
             first_rev: self.first_rev,
             rev_count: self.rev_count,
             file_size: indexes.footer.l2p_offset,
@@ -403,12 +403,12 @@ impl RevFile {
             return Ok(header);
         }
         let (start, end) = (indexes.footer.l2p_offset, indexes.footer.p2l_offset);
-        let expect = l2p::Expect {
+        let expect = l2p::ExpectedL2p {
             first_rev: self.first_rev,
             rev_count: self.rev_count,
             index_len: end - start,
         };
-        let header = self.grow(start, end, |bytes| {
+        let header = self.parse_growing(start, end, |bytes| {
             L2pHeader::parse(bytes, expect).map_err(|e| match e {
                 l2p::L2pError::Prefix => prefix_mismatch(&e.into(), l2p::PREFIX, bytes),
                 _ => in_file(e, &self.bytes),
@@ -434,31 +434,31 @@ impl RevFile {
             return Ok(offsets);
         }
         let index_start = indexes.footer.l2p_offset;
-        let decode = |place: &L2pPage, data: &[u8]| -> Result<Arc<[Option<u64>]>> {
-            let offsets = l2p::parse_page(data, place.entries).map_err(|e| in_file(e, &self.bytes))?;
+        let decode = |page_info: &L2pPage, data: &[u8]| -> Result<Arc<[Option<u64>]>> {
+            let offsets = l2p::parse_page(data, page_info.entries).map_err(|e| in_file(e, &self.bytes))?;
             Ok(offsets.into())
         };
         // Pages of neighbouring revisions are small and lie side by side: take along those that come with one read.
-        let places = &header.pages[page as usize..];
-        let taken = places.iter().scan(0, |sum: &mut usize, place| {
-            *sum += place.length as usize;
+        let pages = &header.pages[page as usize..];
+        let lengths = pages.iter().scan(0, |sum: &mut usize, page_info| {
+            *sum += page_info.length as usize;
             Some(*sum)
         });
-        let count = taken.take_while(|&sum| sum <= L2P_READ).count().max(1);
-        let places = &places[..count];
-        let length = places.iter().map(|place| u64::from(place.length)).sum();
-        let data = self.bytes.read_vec(index_start + places[0].offset, length)?;
-        let (first, mut rest) = data.split_at(places[0].length as usize);
-        let offsets = decode(&places[0], first)?;
+        let count = lengths.take_while(|&sum| sum <= L2P_READ).count().max(1);
+        let pages = &pages[..count];
+        let length = pages.iter().map(|page_info| u64::from(page_info.length)).sum();
+        let data = self.bytes.read_vec(index_start + pages[0].offset, length)?;
+        let (first, mut rest) = data.split_at(pages[0].length as usize);
+        let offsets = decode(&pages[0], first)?;
         if is_only {
             return Ok(indexes.only_page.get_or_init(|| offsets).clone());
         }
         cache.insert(key(u64::from(page)), offsets.clone());
-        for (at, place) in places.iter().enumerate().skip(1) {
-            let (data, behind) = rest.split_at(place.length as usize);
+        for (at, page_info) in pages.iter().enumerate().skip(1) {
+            let (data, behind) = rest.split_at(page_info.length as usize);
             rest = behind;
             // A damaged neighbour is not what was asked for; whoever asks for it will hear.
-            if let Ok(offsets) = decode(place, data) {
+            if let Ok(offsets) = decode(page_info, data) {
                 cache.insert(key(u64::from(page) + at as u64), offsets);
             }
         }
@@ -466,7 +466,12 @@ impl RevFile {
     }
 
     /// Parses something at `start` whose length shows only in parsing, with ever more bytes up to `end`.
-    fn grow<T>(&self, start: u64, end: u64, parse: impl Fn(&[u8]) -> Result<Option<T>>) -> Result<T> {
+    fn parse_growing<T>(
+        &self,
+        start: u64,
+        end: u64,
+        parse: impl Fn(&[u8]) -> Result<Option<T>>,
+    ) -> Result<T> {
         let mut length = (end - start).min(WHOLE_FILE);
         loop {
             let data = self.bytes.read_vec(start, length)?;

@@ -23,9 +23,9 @@ use parking_lot::Mutex;
 use quick_cache::sync::{Cache as QuickCache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
-use self::values::{Kind, Value};
+use self::values::{Value, ValueKind};
 use super::counters::{CacheCounts, Counters};
-use super::read_mode::takes_time;
+use super::read_mode::check_may_wait;
 use super::rev_file::RevFile;
 use super::shard_dirs::ShardDirs;
 
@@ -39,14 +39,14 @@ pub struct Cache {
     /// Those that are read through handles.
     files: QuickCache<FileKey, Arc<RevFile>>,
     /// Those that are in memory whole.
-    small_files: QuickCache<FileKey, Arc<RevFile>, WeighFile>,
+    small_files: QuickCache<FileKey, Arc<RevFile>, FileWeighter>,
     dirs: ShardDirs,
     instances: Mutex<HashMap<String, u32>>,
     next_instance: AtomicU32,
     pub(crate) counters: Counters,
 }
 
-type Items = QuickCache<Key, Value, Weigh>;
+type Items = QuickCache<Key, Value, ValueWeighter>;
 
 /// Open files that are kept for the next reader.
 const OPEN_FILES: usize = 256;
@@ -85,7 +85,7 @@ pub(crate) type FileKey = (Instance, u64, bool);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) instance: Instance,
-    kind: Kind,
+    kind: ValueKind,
     /// Further distinction, such as the number of a page or a window.
     pub(crate) part: u64,
     pub(crate) rev: u64,
@@ -93,9 +93,9 @@ pub(crate) struct Key {
 }
 
 #[derive(Clone)]
-struct Weigh;
+struct ValueWeighter;
 
-impl Weighter<Key, Value> for Weigh {
+impl Weighter<Key, Value> for ValueWeighter {
     fn weight(&self, _: &Key, value: &Value) -> u64 {
         // What a process holds for its values, in size classes and in pages that other threads gave back, was measured at
         // 1.75 times their own bytes after 25,000 revisions. The budget is about the process.
@@ -104,9 +104,9 @@ impl Weighter<Key, Value> for Weigh {
 }
 
 #[derive(Clone)]
-struct WeighFile;
+struct FileWeighter;
 
-impl Weighter<FileKey, Arc<RevFile>> for WeighFile {
+impl Weighter<FileKey, Arc<RevFile>> for FileWeighter {
     fn weight(&self, _: &FileKey, file: &Arc<RevFile>) -> u64 {
         // Names, indexes that were parsed, and what keeps both.
         const BESIDE: u64 = 1 << 10;
@@ -121,7 +121,7 @@ impl Cache {
         let for_files = (budget / part).min(most);
         let budget = budget - for_files;
         let for_files = for_files.max(least);
-        let small_files = QuickCache::with_weighter((for_files >> 12) as usize, for_files, WeighFile);
+        let small_files = QuickCache::with_weighter((for_files >> 12) as usize, for_files, FileWeighter);
         // Shards set the largest item that fits, so a small cache has few.
         let shards = (budget / (4 << 20)).clamp(1, 64).next_power_of_two() as usize;
         let options = OptionsBuilder::new()
@@ -136,7 +136,7 @@ impl Cache {
             .expect("because all mandatory options are given and in range");
         let items = Items::with_options(
             options,
-            Weigh,
+            ValueWeighter,
             DefaultHashBuilder::default(),
             DefaultLifecycle::default(),
         );
@@ -211,7 +211,7 @@ impl Cache {
     /// The value; if it is missing, `load` makes it, while others who ask for it wait.
     pub(crate) fn get_or_load<T: Cached>(&self, key: Key, load: impl FnOnce() -> Result<T>) -> Result<T> {
         if self.item_limit == 0 {
-            takes_time()?;
+            check_may_wait()?;
             return load();
         }
         let value = match self.items.get(&key) {
@@ -220,7 +220,7 @@ impl Cache {
                 value
             }
             None => {
-                takes_time()?;
+                check_may_wait()?;
                 let mut loaded = false;
                 let value = self.items.get_or_insert_with(&key, || {
                     loaded = true;

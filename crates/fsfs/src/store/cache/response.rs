@@ -17,74 +17,74 @@ use crate::store::disk::FileMeta;
 
 /// A part of an answer.
 #[derive(Clone)]
-pub struct AnswerPart(Arc<dyn AsRef<[u8]> + Send + Sync>);
+pub struct ResponsePart(Arc<dyn AsRef<[u8]> + Send + Sync>);
 
 /// An answer in the form that suits who keeps it.
 pub(crate) type CachedValue = Arc<dyn Any + Send + Sync>;
 
 /// What an answer tells of a revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ToldRevision {
+pub struct ShownRevprops {
     pub(crate) rev: Revnum,
     date: Option<Box<[u8]>>,
     author: Option<Box<[u8]>>,
 }
 
-/// What there is to know of a kept answer.
+/// What there is to know of a cached answer.
 pub(crate) struct CachedResponse {
     pub(crate) name: Box<[u8]>,
     /// All of it, and its bytes; such an answer has no parts.
     pub(crate) value: Option<(CachedValue, usize)>,
-    pub(crate) told: Box<[ToldRevision]>,
+    pub(crate) shown: Box<[ShownRevprops]>,
     /// When that was last found to be so.
-    pub(crate) compared: Mutex<Option<Compared>>,
+    pub(crate) check: Mutex<Option<RevpropsCheck>>,
     pub(crate) parts: u64,
     /// Of which answer the parts are: there may have been others of the same name.
     pub(crate) number: u64,
 }
 
 /// That all lists were as an answer tells them.
-pub(crate) struct Compared {
+pub(crate) struct RevpropsCheck {
     when: Instant,
     /// Shards with these lists, and what was known of their directories before.
     dirs: Box<[(u64, FileMeta)]>,
 }
 
 /// How long directories stand for their files.
-const BELIEVED: Duration = Duration::from_secs(1);
+const DIRS_TRUSTED: Duration = Duration::from_secs(1);
 /// A directory that was changed less than this ago may be changed again without showing it.
-const QUIET: Duration = Duration::from_secs(10);
+const DIR_SETTLED: Duration = Duration::from_secs(10);
 
 /// Answers of each form have names of their own.
 #[derive(Clone, Copy)]
-pub(crate) enum Form {
-    InParts,
+pub(crate) enum ResponseForm {
+    Parts,
     Value,
 }
 
-impl AnswerPart {
+impl ResponsePart {
     /// Takes bytes over.
-    pub fn new(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> AnswerPart {
-        AnswerPart(Arc::new(bytes))
+    pub fn new(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> ResponsePart {
+        ResponsePart(Arc::new(bytes))
     }
 }
 
-impl AsRef<[u8]> for AnswerPart {
+impl AsRef<[u8]> for ResponsePart {
     fn as_ref(&self) -> &[u8] {
         (*self.0).as_ref()
     }
 }
 
-impl std::fmt::Debug for AnswerPart {
+impl std::fmt::Debug for ResponsePart {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "AnswerPart({} bytes)", self.as_ref().len())
+        write!(f, "ResponsePart({} bytes)", self.as_ref().len())
     }
 }
 
-impl ToldRevision {
+impl ShownRevprops {
     /// What `revprops`, the properties of `rev`, say.
-    pub fn of(rev: Revnum, revprops: &PropList) -> ToldRevision {
-        ToldRevision {
+    pub fn of(rev: Revnum, revprops: &PropList) -> ShownRevprops {
+        ShownRevprops {
             rev,
             date: revprops.get(props::DATE).map(Into::into),
             author: revprops.get(props::AUTHOR).map(Into::into),
@@ -92,20 +92,23 @@ impl ToldRevision {
     }
 
     /// True if the revision properties are those that the response shows.
-    pub(crate) fn is_still_so(&self, revprops: &PropList) -> bool {
+    pub(crate) fn matches(&self, revprops: &PropList) -> bool {
         revprops.get(props::DATE) == self.date.as_deref()
             && revprops.get(props::AUTHOR) == self.author.as_deref()
     }
 }
 
-impl Compared {
-    /// Looks at the directories of the lists that will be compared; `None` if they would not show what changes.
-    pub(crate) fn begin(fs: &Store, told: &[ToldRevision]) -> Option<Compared> {
+impl RevpropsCheck {
+    /// Looks at the directories of the lists that will be check; `None` if they would not show what changes.
+    pub(crate) fn begin(fs: &Store, shown: &[ShownRevprops]) -> Option<RevpropsCheck> {
         let when = Instant::now();
-        let quiet_since = SystemTime::now().checked_sub(QUIET)?;
+        let quiet_since = SystemTime::now().checked_sub(DIR_SETTLED)?;
         let mut shards = Vec::new();
-        for told in told {
-            let shard = fs.layout().shard(told.rev).filter(|_| !fs.is_packed(told.rev))?;
+        for shown in shown {
+            let shard = fs
+                .layout()
+                .shard(shown.rev)
+                .filter(|_| !fs.is_packed(shown.rev))?;
             if shards.last() != Some(&shard) {
                 shards.push(shard);
             }
@@ -113,16 +116,16 @@ impl Compared {
         shards.sort_unstable();
         shards.dedup();
         let dirs = shards.into_iter().map(|shard| {
-            let meta = Compared::dir(fs, shard)?;
+            let meta = RevpropsCheck::dir(fs, shard)?;
             (meta.modified < quiet_since).then_some((shard, meta))
         });
         let dirs = dirs.collect::<Option<_>>()?;
-        Some(Compared { when, dirs })
+        Some(RevpropsCheck { when, dirs })
     }
 
     pub(crate) fn still_holds(&self, fs: &Store) -> bool {
-        let same = |(shard, meta): &(u64, FileMeta)| Compared::dir(fs, *shard) == Some(*meta);
-        self.when.elapsed() < BELIEVED && self.dirs.iter().all(same)
+        let same = |(shard, meta): &(u64, FileMeta)| RevpropsCheck::dir(fs, *shard) == Some(*meta);
+        self.when.elapsed() < DIRS_TRUSTED && self.dirs.iter().all(same)
     }
 
     fn dir(fs: &Store, shard: u64) -> Option<FileMeta> {
@@ -134,26 +137,27 @@ impl Compared {
 impl CachedResponse {
     pub(crate) fn bytes(&self) -> usize {
         let text = |text: &Option<Box<[u8]>>| text.as_ref().map_or(0, |text| text.len() + 16);
-        let told = |told: &ToldRevision| size_of::<ToldRevision>() + text(&told.date) + text(&told.author);
+        let shown =
+            |shown: &ShownRevprops| size_of::<ShownRevprops>() + text(&shown.date) + text(&shown.author);
         let value = self.value.as_ref().map_or(0, |(_, bytes)| *bytes);
-        size_of::<CachedResponse>() + value + self.name.len() + self.told.iter().map(told).sum::<usize>()
+        size_of::<CachedResponse>() + value + self.name.len() + self.shown.iter().map(shown).sum::<usize>()
     }
 
-    pub(crate) fn key(fs: &Store, name: &[u8], form: Form) -> Key {
+    pub(crate) fn key(fs: &Store, name: &[u8], form: ResponseForm) -> Key {
         let mut hash = DefaultHasher::new();
         name.hash(&mut hash);
         Key::part::<Arc<CachedResponse>>(fs.instance(), 0, hash.finish(), form as u64)
     }
 
-    /// What was kept under a name.
-    pub(crate) fn find(fs: &Store, name: &[u8], form: Form) -> Option<Arc<CachedResponse>> {
-        let kept = fs
+    /// What was cached under a name.
+    pub(crate) fn find(fs: &Store, name: &[u8], form: ResponseForm) -> Option<Arc<CachedResponse>> {
+        let cached = fs
             .cache()
             .get::<Arc<CachedResponse>>(&CachedResponse::key(fs, name, form));
-        kept.filter(|kept| *kept.name == *name)
+        cached.filter(|cached| *cached.name == *name)
     }
 
     pub(crate) fn part(&self, fs: &Store, part: u64) -> Key {
-        Key::part::<AnswerPart>(fs.instance(), 0, self.number, part)
+        Key::part::<ResponsePart>(fs.instance(), 0, self.number, part)
     }
 }

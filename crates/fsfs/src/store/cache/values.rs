@@ -8,7 +8,7 @@ use base::{PropList, Props};
 use delta::svndiff::KeptWindow;
 use parking_lot::Mutex;
 
-use super::response::{AnswerPart, CachedResponse};
+use super::response::{CachedResponse, ResponsePart};
 use super::{Chunk, Instance, Key};
 use crate::format::change_list::ChangeList;
 use crate::format::dir::DirEntry;
@@ -21,7 +21,7 @@ use crate::store::path_chain::PathChain;
 /// A type that the cache holds. Cheap to clone: a reference count.
 pub(crate) trait Cached: Clone {
     /// Sets keys of different types apart.
-    const KIND: Kind;
+    const KIND: ValueKind;
     /// Wraps it.
     fn into_value(self) -> Value;
     /// Unwraps it.
@@ -34,7 +34,7 @@ macro_rules! cached {
     ($($(#[$doc:meta])* $kind:ident($type:ty) = $bytes:expr;)*) => {
         /// Kinds of values.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub(crate) enum Kind {
+        pub(crate) enum ValueKind {
             $($(#[$doc])* $kind,)*
         }
 
@@ -53,7 +53,7 @@ macro_rules! cached {
         }
 
         $(impl Cached for $type {
-            const KIND: Kind = Kind::$kind;
+            const KIND: ValueKind = ValueKind::$kind;
             fn into_value(self) -> Value {
                 Value::$kind(self)
             }
@@ -101,9 +101,9 @@ cached! {
     /// Node-revision at a path by revision and a hash of the path.
     NodeRevAtPath(NodeRevAtPath) = |value| size_of::<NodeRev>() + 64 + value.0.len();
     /// What there is to know of a kept answer, by a hash of its name.
-    Answer(Arc<CachedResponse>) = |value| value.bytes();
+    Response(Arc<CachedResponse>) = |value| value.bytes();
     /// Part of a kept answer by its number and that of the part.
-    AnswerPart(AnswerPart) = |value| 64 + value.as_ref().len();
+    ResponsePart(ResponsePart) = |value| 64 + value.as_ref().len();
     /// What a log tells of a revision, by revision.
     Log(LogRecord) = |value| value.bytes();
     /// Changed-path list by revision.

@@ -13,16 +13,18 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{AtFlags, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::machine::{again, open_to_read};
+use super::machine::{open_to_read, retry_on_signal};
 use super::{DiskDir, DiskFile, FileMeta};
 
 /// A directory of the machine.
-pub(super) struct Directory(OwnedFd);
+pub(super) struct RealDir(OwnedFd);
 
-impl Directory {
+impl RealDir {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Directory(again(|| rustix::fs::open(path, flags, Mode::empty()))?))
+        Ok(RealDir(retry_on_signal(|| {
+            rustix::fs::open(path, flags, Mode::empty())
+        })?))
     }
 
     fn file(&self, name: &str) -> io::Result<File> {
@@ -30,7 +32,7 @@ impl Directory {
     }
 }
 
-impl DiskDir for Directory {
+impl DiskDir for RealDir {
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
         Ok(Arc::new(self.file(name)?))
     }
@@ -43,7 +45,7 @@ impl DiskDir for Directory {
 
     fn read_small_into(&self, name: &str, bytes: &mut Vec<u8>) -> io::Result<FileMeta> {
         let file = self.file(name)?;
-        let meta = meta(&again(|| rustix::fs::fstat(&file))?)?;
+        let meta = meta(&retry_on_signal(|| rustix::fs::fstat(&file))?)?;
         let expected = usize::try_from(meta.len).map_err(|_| Errno::FBIG)?;
         bytes.clear();
         // One more than there should be: a read that is not filled has seen the end.
@@ -58,7 +60,9 @@ impl DiskDir for Directory {
     }
 
     fn metadata(&self, name: &str) -> io::Result<FileMeta> {
-        meta(&again(|| rustix::fs::statat(&self.0, name, AtFlags::empty()))?)
+        meta(&retry_on_signal(|| {
+            rustix::fs::statat(&self.0, name, AtFlags::empty())
+        })?)
     }
 }
 
@@ -93,7 +97,7 @@ mod tests {
         for length in [0usize, 1, 31, 32, 5000] {
             let path = dir.join("file");
             std::fs::write(&path, vec![b'x'; length]).expect("a file");
-            let open = Directory::open(&dir).expect("opens");
+            let open = RealDir::open(&dir).expect("opens");
             let (bytes, meta) = open.read_small("file").expect("reads");
             assert_eq!(bytes.len(), length);
             assert_eq!(meta, RealDisk.metadata(&path).expect("its state"));
@@ -109,8 +113,8 @@ mod tests {
                 (2 + length.min(7), length as u64)
             );
         }
-        assert!(Directory::open(&dir.join("file")).is_err());
-        let missing = Directory::open(&dir).expect("opens").metadata("missing");
+        assert!(RealDir::open(&dir.join("file")).is_err());
+        let missing = RealDir::open(&dir).expect("opens").metadata("missing");
         assert_eq!(
             missing.expect_err("it is missing").kind(),
             io::ErrorKind::NotFound

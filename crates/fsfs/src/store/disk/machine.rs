@@ -26,14 +26,14 @@ use rustix::fs::{CWD, FlockOperation, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 use rustix::path::Arg;
 
-use super::directory::Directory;
+use super::directory::RealDir;
 use super::{Create, Disk, DiskDir, DiskFile, DiskLock, DiskWriter, FileMeta};
 
 /// Opens a file of a repository for reading; `path` is relative to `directory`. A FIFO in its place looks like an empty file:
 /// nothing waits for its other end.
 pub(super) fn open_to_read(directory: impl AsFd, path: impl Arg + Copy) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    let open = |flags| again(|| rustix::fs::openat(directory.as_fd(), path, flags, Mode::empty()));
+    let open = |flags| retry_on_signal(|| rustix::fs::openat(directory.as_fd(), path, flags, Mode::empty()));
     let file = match open(flags | OFlags::NONBLOCK) {
         // Another process holds a lease on the file and is asked to give it up.
         Err(Errno::AGAIN) => open(flags)?,
@@ -46,7 +46,7 @@ pub(super) fn open_to_read(directory: impl AsFd, path: impl Arg + Copy) -> io::R
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealDisk;
 
-/// The machine, without waiting for anything to be durable.
+/// The machine, without unwritten for anything to be durable.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UnsyncedDisk;
 
@@ -78,7 +78,7 @@ macro_rules! machine {
             }
 
             fn open_dir(&self, path: &Path) -> io::Result<Option<Arc<dyn DiskDir>>> {
-                Ok(Some(Arc::new(Directory::open(path)?)))
+                Ok(Some(Arc::new(RealDir::open(path)?)))
             }
 
             fn write(&self, path: &Path, how: Create) -> io::Result<Box<dyn DiskWriter>> {
@@ -91,7 +91,7 @@ macro_rules! machine {
                     Create::Append => options.create(true),
                 };
                 let file = options.open(path)?;
-                Ok(Box::new(Writer { file, syncs: $syncs, waiting: 0 }))
+                Ok(Box::new(RealWriter { file, syncs: $syncs, unwritten: 0 }))
             }
 
             fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -176,66 +176,66 @@ impl DiskFile for File {
         let start = buf.len();
         buf.reserve_exact(length);
         // What the system fills need not be zeroed first.
-        let read = again(|| rustix::io::pread(self, spare_capacity(buf), offset))?;
+        let read = retry_on_signal(|| rustix::io::pread(self, spare_capacity(buf), offset))?;
         buf.truncate(start + length);
         Ok(read.min(length))
     }
 
     fn len(&self) -> io::Result<u64> {
         // Asking for the end takes the system half of what asking for everything does. Nobody reads at the position.
-        Ok(again(|| rustix::fs::seek(self, SeekFrom::End(0)))?)
+        Ok(retry_on_signal(|| rustix::fs::seek(self, SeekFrom::End(0)))?)
     }
 }
 
 /// A file that is being written.
-struct Writer {
+struct RealWriter {
     file: File,
     syncs: bool,
     /// Bytes appended that nobody has asked the system to write out.
-    waiting: u64,
+    unwritten: u64,
 }
 
-impl Writer {
+impl RealWriter {
     /// Asks the system to begin writing out what was appended lately, and not to wait for the sync at the end: then the disk works
     /// while a long text still comes. What cannot be asked for is done by the sync.
-    fn begin_to_write_out(&mut self) {
+    fn start_write_back(&mut self) {
         #[cfg(target_os = "linux")]
-        if let (Ok(end), Some(length)) = (DiskFile::len(self), NonZeroU64::new(self.waiting)) {
+        if let (Ok(end), Some(length)) = (DiskFile::len(self), NonZeroU64::new(self.unwritten)) {
             // Pages that are not written yet stay in memory, whatever the name of the advice says, and these are not.
-            let start = end.saturating_sub(self.waiting);
+            let start = end.saturating_sub(self.unwritten);
             _ = rustix::fs::fadvise(&self.file, start, Some(length), Advice::DontNeed);
         }
-        self.waiting = 0;
+        self.unwritten = 0;
     }
 }
 
 /// Bytes after which the system is asked to begin writing out: no file of an ordinary commit is that long.
-const WRITE_OUT: u64 = 8 << 20;
+const WRITE_BACK_AFTER: u64 = 8 << 20;
 
-impl DiskFile for Writer {
+impl DiskFile for RealWriter {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         DiskFile::read_at(&self.file, buf, offset)
     }
 
     fn len(&self) -> io::Result<u64> {
-        let stat = again(|| rustix::fs::fstat(&self.file))?;
+        let stat = retry_on_signal(|| rustix::fs::fstat(&self.file))?;
         u64::try_from(stat.st_size).map_err(|_| Errno::OVERFLOW.into())
     }
 }
 
-impl DiskWriter for Writer {
+impl DiskWriter for RealWriter {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)?;
-        self.waiting += bytes.len() as u64;
-        if self.syncs && self.waiting >= WRITE_OUT {
-            self.begin_to_write_out();
+        self.unwritten += bytes.len() as u64;
+        if self.syncs && self.unwritten >= WRITE_BACK_AFTER {
+            self.start_write_back();
         }
         Ok(())
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
         use std::io::Seek as _;
-        again(|| rustix::fs::ftruncate(&self.file, length))?;
+        retry_on_signal(|| rustix::fs::ftruncate(&self.file, length))?;
         // Only where the file was emptied on opening does the position count.
         self.file.seek(io::SeekFrom::Start(length))?;
         Ok(())
@@ -245,21 +245,21 @@ impl DiskWriter for Writer {
         if !self.syncs {
             return Ok(());
         }
-        Ok(again(|| rustix::fs::fdatasync(&self.file))?)
+        Ok(retry_on_signal(|| rustix::fs::fdatasync(&self.file))?)
     }
 }
 
 /// A lock file that is held.
-struct Lock(File);
+struct RealLock(File);
 
-impl DiskLock for Lock {}
+impl DiskLock for RealLock {}
 
-impl Drop for Lock {
+impl Drop for RealLock {
     fn drop(&mut self) {
         // Closing would do, were there no copy of the descriptor: a program that another thread is starting has one for a
         // moment. Neither call fails on a file that is locked.
-        _ = again(|| rustix::fs::fcntl_lock(&self.0, FlockOperation::Unlock));
-        _ = again(|| rustix::fs::flock(&self.0, FlockOperation::Unlock));
+        _ = retry_on_signal(|| rustix::fs::fcntl_lock(&self.0, FlockOperation::Unlock));
+        _ = retry_on_signal(|| rustix::fs::flock(&self.0, FlockOperation::Unlock));
     }
 }
 
@@ -286,7 +286,7 @@ fn lock_file(file: File, wait: bool, both: bool) -> io::Result<Option<Box<dyn Di
         false => FlockOperation::NonBlockingLockExclusive,
     };
     let flock = || match both {
-        true => match again(|| rustix::fs::flock(&file, operation)) {
+        true => match retry_on_signal(|| rustix::fs::flock(&file, operation)) {
             // A filesystem without this kind, such as some in user space.
             Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK) => Ok(()),
             result => result,
@@ -294,7 +294,7 @@ fn lock_file(file: File, wait: bool, both: bool) -> io::Result<Option<Box<dyn Di
         false => Ok(()),
     };
     let locked = flock().and_then(|()| {
-        again(|| match rustix::fs::fcntl_lock(&file, operation) {
+        retry_on_signal(|| match rustix::fs::fcntl_lock(&file, operation) {
             // The system takes all threads of a process for one when it looks for deadlocks. Ours have an order.
             Err(Errno::DEADLK) if wait => {
                 std::thread::sleep(DEADLOCK_PAUSE);
@@ -304,7 +304,7 @@ fn lock_file(file: File, wait: bool, both: bool) -> io::Result<Option<Box<dyn Di
         })
     });
     match locked {
-        Ok(()) => Ok(Some(Box::new(Lock(file)))),
+        Ok(()) => Ok(Some(Box::new(RealLock(file)))),
         // What POSIX lets either call say to "it is taken".
         Err(Errno::AGAIN | Errno::ACCESS) if !wait => Ok(None),
         Err(e) => Err(e.into()),
@@ -314,7 +314,7 @@ fn lock_file(file: File, wait: bool, both: bool) -> io::Result<Option<Box<dyn Di
 /// What `statfs` calls the kind of filesystem that a file is on; 0 where it cannot tell.
 #[cfg(target_os = "linux")]
 fn filesystem_of(file: &File) -> io::Result<u64> {
-    let stat = again(|| rustix::fs::fstatfs(file))?;
+    let stat = retry_on_signal(|| rustix::fs::fstatfs(file))?;
     // The system uses 32 bits of it.
     Ok(stat.f_type as u64 & 0xffff_ffff)
 }
@@ -360,7 +360,7 @@ const SET_GROUP_ID: u32 = 0o2000;
 
 fn sync_dir(path: &Path) -> io::Result<()> {
     let directory = File::open(path)?;
-    match again(|| rustix::fs::fdatasync(&directory)) {
+    match retry_on_signal(|| rustix::fs::fdatasync(&directory)) {
         // Filesystems that keep no directories of their own on disk say so.
         Err(Errno::INVAL | Errno::ROFS) => Ok(()),
         result => Ok(result?),
@@ -369,14 +369,14 @@ fn sync_dir(path: &Path) -> io::Result<()> {
 
 fn sync_all(path: &Path) -> io::Result<()> {
     let file = File::open(path)?;
-    Ok(again(|| rustix::fs::syncfs(&file))?)
+    Ok(retry_on_signal(|| rustix::fs::syncfs(&file))?)
 }
 
 /// Before trying again where the system believes in a deadlock.
 const DEADLOCK_PAUSE: Duration = Duration::from_millis(5);
 
 /// Calls until no signal comes between.
-pub(super) fn again<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
+pub(super) fn retry_on_signal<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
     loop {
         match call() {
             Err(Errno::INTR) => {}
