@@ -1,11 +1,11 @@
-//! Counters for many threads, and what the cache and the deltas count with them.
+//! Counters that many threads increment, and the counters of the cache and of delta windows.
 //!
-//! A counter is a handful of numbers, each in a cache line of its own; a thread adds to one of them, whoever asks adds them
-//! up. So counting costs a hot look-up nothing that can be measured.
+//! A counter is several numbers, each in its own cache line. A thread increments one of them; a reader adds them up.
+//! So counting costs a hot look-up nothing measurable.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// How many threads can count at once without getting into each other's way.
+/// The numbers of a counter: threads up to this many do not share a cache line.
 const PARTS: usize = 16;
 
 /// A number that only grows.
@@ -17,7 +17,7 @@ pub(crate) struct Counter([PaddedCounter; PARTS]);
 struct PaddedCounter(AtomicU64);
 
 impl Counter {
-    /// One more.
+    /// Adds one.
     pub(crate) fn add(&self) {
         thread_local! {
             static MINE: usize = {
@@ -34,7 +34,7 @@ impl Counter {
     }
 }
 
-/// What is counted beside a cache.
+/// The counters of a cache.
 #[derive(Default)]
 pub(crate) struct Counters {
     pub(crate) hits: Counter,
@@ -45,20 +45,20 @@ pub(crate) struct Counters {
     pub(crate) made_windows: Counter,
 }
 
-/// What a process has counted since it began.
+/// The values of the counters since the process began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheCounts {
-    /// Values that were there.
+    /// Look-ups that found the value in the cache.
     pub hits: u64,
-    /// Values that had to be loaded.
+    /// Look-ups that loaded the value.
     pub misses: u64,
-    /// Values that somebody else was loading.
+    /// Look-ups that waited for another thread to load the value.
     pub waits: u64,
-    /// Windows of deltas that were passed on as they are stored.
+    /// Delta windows that were sent as they are stored.
     pub stored_windows: u64,
-    /// Windows of deltas that were passed on as the cache had them.
+    /// Delta windows that were sent from the cache.
     pub cached_windows: u64,
-    /// Windows of deltas that were made for whoever asked.
+    /// Delta windows that were made for the request.
     pub made_windows: u64,
 }
 

@@ -1,8 +1,8 @@
-//! An open file that is read at offsets, with its end (or all of it) in memory and an eye on walks.
+//! A file that is read at offsets, with its end (or all of it) in memory and with read-ahead for walks.
 //!
-//! A single look-up reads what it needs and no more. A walk through a pack comes to the same neighbourhood again and
-//! again, for this node-revision and then for the next: after a few reads within an aligned block the whole block is read,
-//! and what follows comes out of it. So nobody has to say beforehand which kind of access theirs will be.
+//! A single look-up reads what it needs and no more. A walk through a pack file reads many items that are close
+//! together: after a few reads within an aligned block, the whole block is read, and the next reads are served from
+//! it. So callers need not declare which kind of access theirs is.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,42 +14,44 @@ use parking_lot::Mutex;
 use crate::store::disk::{Disk, DiskFile};
 use crate::store::read_mode::check_may_wait;
 
-/// A file with its name and its last bytes in memory.
+/// An open file with its path and its last bytes in memory.
 pub(crate) struct OpenFile {
     path: PathBuf,
-    /// None if all of it is in memory.
+    /// `None` if all of the file is in memory.
     file: Option<Arc<dyn DiskFile>>,
     len: u64,
     tail: Box<[u8]>,
+    /// Offset of `tail` in the file, bytes.
     tail_start: u64,
     read_ahead: ReadAhead,
 }
 
-/// Blocks of a file that is being walked through.
+/// The blocks that read-ahead uses.
 struct ReadAhead {
-    /// Blocks in which something was read lately, and how often.
+    /// Recently read blocks, each with the number of reads; see [`ReadAhead::is_walk`].
     touched: [AtomicU64; TRACKED_BLOCKS],
     next_touched: AtomicUsize,
-    /// The blocks read last, the newest first: number and bytes.
+    /// The blocks in memory, the last used first: number and bytes.
     blocks: Mutex<Vec<(u64, Arc<[u8]>)>>,
 }
 
-/// Files up to this size are kept whole while they are open.
+/// The size up to which a file is read whole, bytes.
 pub(crate) const WHOLE_FILE: u64 = 16 << 10;
 
-/// Bytes of a block.
+/// The size of a block, bytes.
 const BLOCK: u64 = 64 << 10;
 
-/// Reads longer than this go straight to the file.
+/// Longer reads do not go through a block, bytes.
 const MAX_BUFFERED_READ: usize = 16 << 10;
 
-/// Blocks kept of one file.
+/// The number of blocks of one file in memory.
 const CACHED_BLOCKS: usize = 2;
 
-/// Reads within a block, lately, that make the next one a walk.
+/// The number of earlier reads within a block that make the next one a walk.
 const READS_BEFORE_WALK: u64 = 3;
 
-/// Blocks remembered as touched: a walk reads node-revisions, directories and texts in different places.
+/// The number of blocks whose reads are counted: a walk reads node-revisions, directories and texts in different
+/// parts of the file.
 const TRACKED_BLOCKS: usize = 8;
 
 impl OpenFile {
@@ -82,7 +84,7 @@ impl OpenFile {
         }
         opened.tail = bytes.into();
         opened.tail_start = len - tail;
-        // What is in memory needs no handle.
+        // A file that is in memory whole needs no descriptor.
         opened.file = opened.file.filter(|_| tail < len);
         Ok(opened)
     }
@@ -137,7 +139,7 @@ impl OpenFile {
         }
     }
 
-    /// Reads `length` bytes, which must be there: the file's length bounds what is allocated.
+    /// Reads exactly `length` bytes. The length of the file bounds what is allocated.
     pub(crate) fn read_vec(&self, offset: u64, length: u64) -> Result<Vec<u8>> {
         if offset.checked_add(length).is_none_or(|end| end > self.len) {
             return Err(self.ends_early());
@@ -149,7 +151,8 @@ impl OpenFile {
         }
     }
 
-    /// Reads up to `length` bytes, of which the caller knows that they may be allocated; fewer only at the end of the file.
+    /// Reads up to `length` bytes, fewer only at the end of the file. The caller has checked that so much may be
+    /// allocated.
     pub(crate) fn read_up_to(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
         if let Some(in_memory) = self.in_memory(offset) {
             return Ok(in_memory[..in_memory.len().min(length)].to_vec());
@@ -165,7 +168,7 @@ impl OpenFile {
         Ok(buf)
     }
 
-    /// Appends up to `length` bytes of the file itself.
+    /// Appends up to `length` bytes, read from the disk.
     fn append(&self, buf: &mut Vec<u8>, length: usize, offset: u64) -> Result<()> {
         check_may_wait()?;
         let Some(file) = &self.file else {
@@ -185,8 +188,8 @@ impl OpenFile {
         }
     }
 
-    /// Parses something at `offset` of which only an upper bound (`end`, and `most` bytes) is in_memory: tries with what
-    /// is in memory or a first read of `first` bytes, then with more.
+    /// Parses a value at `offset` of which only an upper bound of the length is known: `end`, and `most` bytes. Tries
+    /// with the bytes in memory or with a first read of `first` bytes, then with more.
     pub(crate) fn parse_at<T>(
         &self,
         offset: u64,
@@ -216,12 +219,12 @@ impl OpenFile {
         }
     }
 
-    /// These bytes, if they are in memory.
+    /// `length` bytes at `offset`, if they are in memory.
     pub(crate) fn slice_in_memory(&self, offset: u64, length: u64) -> Option<&[u8]> {
         self.in_memory(offset)?.get(..usize::try_from(length).ok()?)
     }
 
-    /// Replaces what is in `buf` by these bytes.
+    /// Replaces the content of `buf` by `length` bytes at `offset`.
     ///
     /// # Errors
     /// `FS_CORRUPT` if the file ends before.
@@ -245,17 +248,17 @@ impl OpenFile {
         self.tail.get(usize::try_from(at).ok()?..)
     }
 
-    /// The file's name.
+    /// The path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The last bytes.
+    /// The last bytes of the file: those that are in memory.
     pub(crate) fn tail(&self) -> &[u8] {
         &self.tail
     }
 
-    /// The error for a file that is shorter than what it holds says.
+    /// The error for a file that ends inside of an item.
     pub(crate) fn ends_early(&self) -> Error {
         Error::new(
             Code::FS_CORRUPT,
@@ -263,7 +266,7 @@ impl OpenFile {
         )
     }
 
-    /// Reads through the block around, if a walk is going on there.
+    /// Reads out of the block that contains the bytes, if a walk is in progress there.
     fn read_through_block(&self, offset: u64, buf: &mut [u8]) -> Result<Option<usize>> {
         let number = offset / BLOCK;
         if buf.is_empty()
@@ -307,9 +310,9 @@ impl OpenFile {
 }
 
 impl ReadAhead {
-    /// Notes a read in a block; true if enough others came there lately.
+    /// Counts a read in a block. Returns true if there were enough other reads in it recently.
     fn is_walk(&self, number: u64) -> bool {
-        // The low bits count, the others are the number + 1.
+        // The low 8 bits are the count, the others the number of the block + 1.
         let tag = (number + 1) << 8;
         for slot in &self.touched {
             let seen = slot.load(Ordering::Relaxed);

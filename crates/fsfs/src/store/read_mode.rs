@@ -1,11 +1,12 @@
-//! Answers that come at once, out of memory, or not at all.
+//! The read mode of a thread: whether a read may wait for the disk.
 //!
-//! A thread that serves many connections must not wait for a disk or spend its time on rebuilding texts. It asks within
-//! [`cached_only`]: there, what would have to be read from files of revisions fails instead, and the asker learns that somebody
-//! with more time must do it. Nothing is half done by that: what fails so is neither kept nor told to anyone.
+//! A thread that serves many connections must neither wait for a disk nor spend its time on rebuilding contents. It
+//! runs its work in [`cached_only`]. There, every read of a revision file fails at once instead of waiting, and the
+//! caller gets `None`. It then gives the work to a thread of the pool. A failed attempt has no effect: its results
+//! are neither cached nor sent.
 //!
-//! The small files that are looked at for every question anyway (`current`, the state of a list of revision properties) are
-//! not what is meant here.
+//! Small files that every request looks at (`current`, the metadata of a file with revision properties) are read in
+//! both modes.
 
 use std::cell::Cell;
 
@@ -13,11 +14,11 @@ use base::{Code, Error, Result};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ReadMode {
-    /// Everything may take its time.
+    /// Reads may wait for the disk.
     MayWait,
-    /// What is not in memory fails.
+    /// A read of anything that is not in memory fails.
     CachedOnly,
-    /// Something has failed for that reason.
+    /// As `CachedOnly`, and a read has failed.
     Failed,
 }
 
@@ -25,7 +26,7 @@ thread_local! {
     static READ_MODE: Cell<ReadMode> = const { Cell::new(ReadMode::MayWait) };
 }
 
-/// ResetOnDrop the hurry, also when a panic passes by.
+/// Sets the mode back to `MayWait`, also when a panic unwinds.
 struct ResetOnDrop;
 
 impl Drop for ResetOnDrop {
@@ -34,8 +35,8 @@ impl Drop for ResetOnDrop {
     }
 }
 
-/// Does `work` as far as it needs nothing but memory. `None` if it needed more: then whatever it has made is void, and it is to
-/// be done again by somebody who may wait.
+/// Runs `work` with reads from memory only. Returns `None` if it needed the disk: the caller drops what it has made
+/// and does it again on a thread that may wait.
 pub fn cached_only<T>(work: impl FnOnce() -> T) -> Option<T> {
     let _reset = ResetOnDrop;
     READ_MODE.set(ReadMode::CachedOnly);
@@ -43,10 +44,10 @@ pub fn cached_only<T>(work: impl FnOnce() -> T) -> Option<T> {
     (READ_MODE.get() == ReadMode::CachedOnly).then_some(made)
 }
 
-/// Called before what takes its time.
+/// Fails if this thread may not wait. Called before every read from the disk and before long computations.
 ///
 /// # Errors
-/// `EAGAIN` within [`cached_only`], which returns nothing then.
+/// `EAGAIN` within [`cached_only`], which then returns `None`.
 pub fn check_may_wait() -> Result<()> {
     match READ_MODE.get() {
         ReadMode::MayWait => Ok(()),
@@ -57,12 +58,12 @@ pub fn check_may_wait() -> Result<()> {
     }
 }
 
-/// False within [`cached_only`]: what is done there may have to be done again.
+/// Returns false within [`cached_only`]: work that is done there may be done again.
 pub fn may_wait() -> bool {
     READ_MODE.get() == ReadMode::MayWait
 }
 
-/// The system's number for what cannot be done at once.
+/// The system's error number for "cannot be done without waiting".
 const EAGAIN: i32 = 11;
 
 #[cfg(test)]

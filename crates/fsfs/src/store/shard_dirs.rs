@@ -1,9 +1,9 @@
-//! The directories in which a walk is going on, tracked open.
+//! Open directories of shards, for walks over many revisions.
 //!
-//! Unpacked revisions lie in `revs/SHARD/` and `revprops/SHARD/`. Whoever asks for a third file of such a directory is
-//! likely to ask for more: then the directory is opened, and its files are found from there. An open directory
-//! remains what it was when another one takes its place, so none is tracked for longer than a second, and whoever finds a
-//! file missing or stale asks again by its path.
+//! Unpacked revisions are in `revs/SHARD/` and `revprops/SHARD/`. Finding a file in an open directory costs the
+//! system a fraction of finding it by its path. So a directory is opened when a third of its files is read. An open
+//! directory stays the same directory when another one takes its place. So none is used for longer than a second, and
+//! a reader that finds a file missing or stale tries its path.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,17 +14,17 @@ use parking_lot::Mutex;
 use crate::store::cache::Instance;
 use crate::store::disk::{Disk, DiskDir};
 
-/// What the files of a directory are.
+/// The kind of the files in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ShardKind {
     Revs,
     Revprops,
 }
 
-/// A directory: of which filesystem, of what, and which.
+/// The key of a directory: filesystem, kind of files, shard.
 pub(crate) type DirKey = (Instance, ShardKind, u64);
 
-/// The directories that were asked for lately, of all filesystems.
+/// The directories that were used recently, of all filesystems, the last one first.
 #[derive(Default)]
 pub(crate) struct ShardDirs(Mutex<Vec<TrackedDir>>);
 
@@ -34,17 +34,17 @@ struct TrackedDir {
     dir: Option<(Instant, Arc<dyn DiskDir>)>,
 }
 
-/// Directories remembered: an export goes to and fro between many shards.
+/// The number of directories in the list: an export goes back and forth between many shards.
 const MAX_TRACKED: usize = 64;
 
-/// How many files are asked for by path before the directory is opened.
+/// The number of files that are read by path before the directory is opened.
 const USES_BEFORE_OPEN: u32 = 2;
 
-/// How long an open directory is believed.
+/// The longest use of an open directory.
 const MAX_AGE: Duration = Duration::from_secs(1);
 
 impl ShardDirs {
-    /// The open directory, if a walk goes on in it. `path` makes that of one of its files.
+    /// The open directory, if a walk is in progress in it. `path` returns the path of one of its files.
     pub(crate) fn get(
         &self,
         disk: &dyn Disk,
@@ -84,7 +84,7 @@ impl ShardDirs {
         dir
     }
 
-    /// Closes a directory in which a file was not found.
+    /// Closes a directory after a file was missing in it.
     pub(crate) fn forget(&self, key: DirKey) {
         self.0.lock().retain(|tracked| tracked.key != key);
     }

@@ -1,12 +1,13 @@
-//! Long responses that were made once and are sent again.
+//! Long responses that are made once and sent again.
 //!
-//! Revisions do not change, so a response about them stays valid, except for the revision properties that it shows. The maker
-//! gives a name, which holds everything else that the response depends on, and the properties that it shows. A response is
-//! returned only if all of them are still the same.
+//! Revisions do not change, so a response about them stays valid, except for the revision properties that it shows.
+//! The maker gives a name, which contains everything else that the response depends on, and the properties that it
+//! shows. A response is returned only if all of them are still the same.
 //!
-//! A checkout shows the properties of thousands of revisions. A changed property is a new file in the place of the old one, which changes
-//! the directory. So within one second after all lists were check, only their directories are. The second is for programs that
-//! write into such a file in place, which Subversion never does.
+//! A checkout shows the properties of thousands of revisions. A changed property is a new file in place of the old
+//! one, which changes the directory. So for one second after all lists were compared, only the metadata of their
+//! directories is compared. The limit of one second is for programs that write into such a file in place, which
+//! Subversion never does.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -21,10 +22,11 @@ use crate::store::cache::response::{
 use crate::tree::Fs;
 
 impl Fs {
-    /// The answer that was cached under this name, if all of it is there and what it tells of revisions is still so.
+    /// The response of this name, if all of it is in the cache and the revision properties that it shows are still
+    /// the same.
     ///
     /// # Errors
-    /// What reading revision properties may say.
+    /// Those of [`Fs::revprops`].
     pub fn cached_response(&self, name: &str) -> Result<Option<Vec<ResponsePart>>> {
         let Some(cached) = CachedResponse::find(self, name.as_bytes(), ResponseForm::Parts) else {
             return Ok(None);
@@ -34,7 +36,7 @@ impl Fs {
             return Ok(None);
         };
         if cached
-            .check
+            .last_check
             .lock()
             .as_ref()
             .is_some_and(|check| check.still_holds(self))
@@ -48,18 +50,18 @@ impl Fs {
                 return Ok(None);
             }
         }
-        *cached.check.lock() = check;
+        *cached.last_check.lock() = check;
         Ok(Some(parts))
     }
 
-    /// Keeps an answer under a name that says all that it depends on but what is `shown` in it of revisions.
+    /// Caches a response. The name contains all that it depends on except the revision properties in `shown`.
     pub fn cache_response(&self, name: &str, shown: Vec<ShownRevprops>, parts: Vec<ResponsePart>) {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let cached = CachedResponse {
             name: name.as_bytes().into(),
             value: None,
             shown: shown.into(),
-            check: Mutex::default(),
+            last_check: Mutex::default(),
             parts: parts.len() as u64,
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
         };
@@ -70,19 +72,19 @@ impl Fs {
         self.cache().insert(key, Arc::new(cached));
     }
 
-    /// What was cached under this name as one value.
+    /// The value of this name.
     pub fn cached_value(&self, name: &[u8]) -> Option<Arc<dyn Any + Send + Sync>> {
         let cached = CachedResponse::find(self, name, ResponseForm::Value)?;
         cached.value.as_ref().map(|(value, _)| value.clone())
     }
 
-    /// Keeps a value of so many bytes under a name that says all that it depends on.
+    /// Caches a value of `bytes` bytes. The name contains all that it depends on.
     pub fn cache_value(&self, name: &[u8], value: Arc<dyn Any + Send + Sync>, bytes: usize) {
         let cached = CachedResponse {
             name: name.into(),
             value: Some((value, bytes)),
             shown: Box::default(),
-            check: Mutex::default(),
+            last_check: Mutex::default(),
             parts: 0,
             number: 0,
         };

@@ -1,7 +1,7 @@
-//! Responses of a server that are sent again, as values of the cache.
+//! Cached responses of a server, as values of the cache.
 //!
-//! A long response is a list of parts, each a value by itself. A response of which one part is gone is not used. A short response that
-//! depends on nothing that can change is one value in the form of its maker.
+//! A long response is a list of parts, each a value by itself. It is not used if one of its parts has left the cache.
+//! A short response that depends on nothing that can change is one value of a type that the server chooses.
 
 use std::any::Any;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -15,14 +15,14 @@ use super::Key;
 use crate::store::Store;
 use crate::store::disk::FileMeta;
 
-/// A part of an answer.
+/// A part of a response.
 #[derive(Clone)]
 pub struct ResponsePart(Arc<dyn AsRef<[u8]> + Send + Sync>);
 
-/// An answer in the form that suits who keeps it.
+/// A response as a value of the type that the server chose.
 pub(crate) type CachedValue = Arc<dyn Any + Send + Sync>;
 
-/// What an answer tells of a revision.
+/// The revision properties that a response shows of one revision: the date and the author.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownRevprops {
     pub(crate) rev: Revnum,
@@ -30,32 +30,32 @@ pub struct ShownRevprops {
     author: Option<Box<[u8]>>,
 }
 
-/// What there is to know of a cached answer.
+/// A response without the bytes of its parts.
 pub(crate) struct CachedResponse {
     pub(crate) name: Box<[u8]>,
-    /// All of it, and its bytes; such an answer has no parts.
+    /// The whole response and its size in bytes; then it has no parts.
     pub(crate) value: Option<(CachedValue, usize)>,
     pub(crate) shown: Box<[ShownRevprops]>,
-    /// When that was last found to be so.
-    pub(crate) check: Mutex<Option<RevpropsCheck>>,
+    /// The last time when all shown properties were the same as now.
+    pub(crate) last_check: Mutex<Option<RevpropsCheck>>,
     pub(crate) parts: u64,
-    /// Of which answer the parts are: there may have been others of the same name.
+    /// The number that the keys of its parts carry: it tells responses of one name apart.
     pub(crate) number: u64,
 }
 
-/// That all lists were as an answer tells them.
+/// The state of the directories of revision properties at a time when all lists were as a response shows them.
 pub(crate) struct RevpropsCheck {
     when: Instant,
-    /// Shards with these lists, and what was known of their directories before.
+    /// The shards of these lists, and the metadata of their directories before the lists were compared.
     dirs: Box<[(u64, FileMeta)]>,
 }
 
-/// How long directories stand for their files.
+/// How long an unchanged directory counts as a proof for unchanged files.
 const DIRS_TRUSTED: Duration = Duration::from_secs(1);
-/// A directory that was changed less than this ago may be changed again without showing it.
+/// A directory that was changed less than this ago is no proof: the next change could get the same time.
 const DIR_SETTLED: Duration = Duration::from_secs(10);
 
-/// Answers of each form have names of their own.
+/// The form of a response. Each form has its own names.
 #[derive(Clone, Copy)]
 pub(crate) enum ResponseForm {
     Parts,
@@ -63,7 +63,7 @@ pub(crate) enum ResponseForm {
 }
 
 impl ResponsePart {
-    /// Takes bytes over.
+    /// Wraps bytes.
     pub fn new(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> ResponsePart {
         ResponsePart(Arc::new(bytes))
     }
@@ -82,7 +82,7 @@ impl std::fmt::Debug for ResponsePart {
 }
 
 impl ShownRevprops {
-    /// What `revprops`, the properties of `rev`, say.
+    /// The properties to show of `rev`, out of its list.
     pub fn of(rev: Revnum, revprops: &PropList) -> ShownRevprops {
         ShownRevprops {
             rev,
@@ -99,7 +99,8 @@ impl ShownRevprops {
 }
 
 impl RevpropsCheck {
-    /// Looks at the directories of the lists that will be check; `None` if they would not show what changes.
+    /// Reads the metadata of the directories whose lists are compared next. Returns `None` if a change might not show
+    /// in it: packed shards, directories changed a moment ago.
     pub(crate) fn begin(fs: &Store, shown: &[ShownRevprops]) -> Option<RevpropsCheck> {
         let when = Instant::now();
         let quiet_since = SystemTime::now().checked_sub(DIR_SETTLED)?;
@@ -149,7 +150,7 @@ impl CachedResponse {
         Key::part::<Arc<CachedResponse>>(fs.instance(), 0, hash.finish(), form as u64)
     }
 
-    /// What was cached under a name.
+    /// The response of this name.
     pub(crate) fn find(fs: &Store, name: &[u8], form: ResponseForm) -> Option<Arc<CachedResponse>> {
         let cached = fs
             .cache()

@@ -1,7 +1,7 @@
-//! An open directory: its files are found without walking the path from the root again.
+//! An open directory, whose files are found without walking their paths from the root.
 //!
-//! A walk over a history opens two files a revision, thousands of them in the same two directories. Finding a
-//! name in an open directory costs the system a fraction of what eight components do.
+//! A walk over a history opens two files for each revision, thousands of them in the same two directories. Finding a
+//! name in an open directory costs the system a fraction of walking eight components of a path.
 
 use std::fs::File;
 use std::io;
@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use super::machine::{open_to_read, retry_on_signal};
 use super::{DiskDir, DiskFile, FileMeta};
 
-/// A directory of the machine.
+/// An open directory of the operating system.
 pub(super) struct RealDir(OwnedFd);
 
 impl RealDir {
@@ -48,7 +48,7 @@ impl DiskDir for RealDir {
         let meta = meta(&retry_on_signal(|| rustix::fs::fstat(&file))?)?;
         let expected = usize::try_from(meta.len).map_err(|_| Errno::FBIG)?;
         bytes.clear();
-        // One more than there should be: a read that is not filled has seen the end.
+        // One byte more than expected: a read that does not fill the buffer has seen the end of the file.
         bytes.reserve_exact(expected.saturating_add(1));
         loop {
             let (at, room) = (bytes.len(), bytes.capacity() - bytes.len());
@@ -66,7 +66,7 @@ impl DiskDir for RealDir {
     }
 }
 
-/// What a file that grew while it was read is read on with, bytes.
+/// The size of further reads of a file that grew while it was read, bytes.
 const PROBE: usize = 32;
 
 fn meta(stat: &Stat) -> io::Result<FileMeta> {
