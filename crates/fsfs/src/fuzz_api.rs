@@ -4,6 +4,7 @@
 
 use base::Revnum;
 
+use crate::format::fs_format::FsFormat;
 use crate::format::lock_digest::LockDigest;
 use crate::format::revprops_pack::{RevpropsManifest, RevpropsPack};
 use crate::store::conf::FsConf;
@@ -49,7 +50,11 @@ pub fn lock_digest(data: &[u8]) {
 
 /// `fsfs.conf`, for the format that the first byte chooses.
 pub fn fsfs_conf(data: &[u8]) {
-    if let Some((format, text)) = data.split_first() {
-        let _ = FsConf::parse(text, u32::from(format % 9));
+    if let Some((number, text)) = data.split_first() {
+        let format = FsFormat {
+            number: u32::from(number % 9),
+            ..FsFormat::MISSING_FILE
+        };
+        let _ = FsConf::parse(text, &format);
     }
 }

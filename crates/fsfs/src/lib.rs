@@ -22,15 +22,15 @@ pub use format::changes::{ChangeKind, ChangedPath};
 pub use format::dir::DirEntry;
 pub use format::id::NodeRevId;
 pub use store::cache::Cache;
-pub use store::cache::response::{AnswerPart, ToldRevision};
+pub use store::cache::response::{ResponsePart, ShownRevprops};
 pub use store::cache::values::LogRecord;
 pub use store::counters::CacheCounts;
-pub use store::read_mode as prompt;
+pub use store::read_mode;
 pub use store::{FsInfo, Store, disk, guard};
 pub use tree::Fs;
 pub use tree::history::History;
-pub use tree::node::{Above, Node, Relation, RepKey};
-pub use tree::rep::{DeltaStream, EncodedText, Piece as TextPiece, TextReader};
+pub use tree::node::{Ancestors, Node, Relation, RepKey};
+pub use tree::rep::{DeltaStream, EncodedText, TextPiece, TextReader};
 pub use tree::root::Root;
 pub use txn::{
     Batch, Committed, LockAccess, LockRequest, LockTarget, TextWriter, Txn, TxnFingerprint, TxnOptions,

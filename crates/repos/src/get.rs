@@ -308,7 +308,7 @@ impl Repository {
     ) -> Result<Vec<(RelPath, Props)>> {
         let root = self.fs().root(rev)?;
         let mut found = Vec::new();
-        for dir in root.above(path)? {
+        for dir in root.ancestors(path)? {
             let dir = dir?;
             if !dir.has_props() || !readable.read(dir.path()) {
                 continue;

@@ -39,8 +39,8 @@ pub mod user_locks;
 
 pub use create::{CreateOptions, create};
 pub use fsfs::{
-    AnswerPart, Cache, CacheCounts, Change, ChangeKind, ChangeList, ChangedPath, FsInfo, TextPiece,
-    TextReader, prompt,
+    Cache, CacheCounts, Change, ChangeKind, ChangeList, ChangedPath, FsInfo, ResponsePart, TextPiece,
+    TextReader, read_mode,
 };
 pub use get::{Dirent, DirentFields, File, FirstEntries};
 pub use repo::{OpenOptions, Repository, RevisionAccess};

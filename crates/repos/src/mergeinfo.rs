@@ -102,7 +102,7 @@ pub(crate) fn passed(info: Mergeinfo, below: &RelPath) -> Mergeinfo {
 
 fn bearer_above(node: &Node) -> Result<Option<(Mergeinfo, RelPath)>> {
     let path = node.path();
-    for ancestor in node.root().above(path)? {
+    for ancestor in node.root().ancestors(path)? {
         let ancestor = ancestor?;
         if let Some(info) = own(&ancestor)?
             && let Some(below) = path.relative_to(ancestor.path())

@@ -87,7 +87,7 @@ impl Tree {
     /// # Errors
     /// As of [`Tree::find`].
     pub fn find_told(&self, path: &FsPath) -> Result<Option<Node>> {
-        Ok(self.0.remembered_node(path)?.map(Node))
+        Ok(self.0.try_node_cached(path)?.map(Node))
     }
 
     /// The node at a path.

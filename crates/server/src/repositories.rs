@@ -10,7 +10,7 @@ use std::sync::Arc;
 use base::Result;
 use parking_lot::Mutex;
 use repos::config::FileStamp;
-use repos::prompt::takes_time;
+use repos::read_mode::check_may_wait;
 use repos::{Cache, Repository};
 
 /// Most repositories kept open.
@@ -48,7 +48,7 @@ impl Repositories {
             return Ok(repository);
         }
         // Not under the lock: a slow disk below one repository must not stop the others.
-        takes_time()?;
+        check_may_wait()?;
         let repository = Repository::open(path, &self.cache)?;
         let mut open = self.open.lock();
         if open.len() >= MAX_OPEN {

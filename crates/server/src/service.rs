@@ -203,7 +203,7 @@ impl Service {
             label: "origin",
             values: vec![
                 ("stored", counts.stored_windows),
-                ("cache", counts.kept_windows),
+                ("cache", counts.cached_windows),
                 ("made", counts.made_windows),
             ],
         });

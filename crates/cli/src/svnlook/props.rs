@@ -16,7 +16,7 @@ pub type List = Vec<(String, Vec<u8>)>;
 /// As the engine's.
 pub fn inherited(root: &Root, path: &FsPath, name: Option<&str>) -> Result<Vec<(FsPath, List)>> {
     let mut found = Vec::new();
-    for dir in root.above(path)? {
+    for dir in root.ancestors(path)? {
         let dir = dir?;
         let list = of_node(&dir, name)?;
         if !list.is_empty() {

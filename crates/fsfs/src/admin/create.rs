@@ -61,8 +61,8 @@ impl Default for CreateOptions {
 pub fn create(db: &Path, options: &CreateOptions, now: Date, disk: Arc<dyn Disk>) -> Result<()> {
     let format = resolve(options)?;
     let conf = match &options.conf {
-        Some(text) => FsConf::parse(text, format.number)?,
-        None => FsConf::for_format(format.number),
+        Some(text) => FsConf::parse(text, &format)?,
+        None => FsConf::for_format(&format),
     };
     let layout = Layout::new(db, format);
     let new = New { disk: &*disk };

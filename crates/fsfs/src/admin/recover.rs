@@ -35,7 +35,7 @@ pub fn run(db: &Path, cancel: &Cancel) -> Result<Revnum> {
 pub fn run_on(db: &Path, disk: Arc<dyn Disk>, cancel: &Cancel) -> Result<Revnum> {
     let fs = open(db, disk, cancel)?;
     let locks = fs.all_locks()?;
-    fs.write_uuid(&fs.uuid(), fs.format().number, locks.write())?;
+    fs.write_uuid(&fs.uuid(), fs.format(), locks.write())?;
     let said = locks.write().youngest();
     let youngest = find_youngest(&fs, cancel)?;
     if said > youngest {

@@ -90,11 +90,11 @@ impl Upgrade<'_> {
             pack_revprops(self.fs, shard, PACK_SIZE, false, self.lock)?;
             notify(UpgradeEvent::PackedRevprops(shard));
         }
-        self.fs.write_uuid(&self.fs.uuid(), FsFormat::NEWEST, self.lock)?;
         let newest = FsFormat {
             number: FsFormat::NEWEST,
             ..self.format
         };
+        self.fs.write_uuid(&self.fs.uuid(), &newest, self.lock)?;
         let mut text = Vec::new();
         newest.encode(&mut text);
         let path = layout.file("format");

@@ -79,7 +79,7 @@ impl ChangeList {
     }
 
     /// True if the kind of each node is known.
-    pub fn knows_kinds(&self) -> bool {
+    pub fn has_all_kinds(&self) -> bool {
         !self.0.starts_with(SOME_UNKNOWN)
     }
 
@@ -97,7 +97,7 @@ impl ChangeList {
 impl<'a> FromIterator<&'a ChangedPath> for ChangeList {
     /// Takes changes in the order of their paths.
     fn from_iter<T: IntoIterator<Item = &'a ChangedPath>>(changes: T) -> Self {
-        let mut list = ListBuilder::new(String::new());
+        let mut list = ChangeListBuilder::new(String::new());
         for change in changes {
             list.push(&change.as_change());
         }
@@ -119,13 +119,13 @@ impl<'a> Iterator for Changes<'a> {
     type Item = Change<'a>;
 
     fn next(&mut self) -> Option<Change<'a>> {
-        let &[what, flags, ..] = self.0.as_bytes() else {
+        let &[kinds, flags, ..] = self.0.as_bytes() else {
             return None;
         };
-        let (path, rest) = cut(self.0.get(2..)?)?;
-        let (source, rest) = cut(rest)?;
+        let (path, rest) = split_at_nul(self.0.get(2..)?)?;
+        let (source, rest) = split_at_nul(rest)?;
         self.0 = rest;
-        let (change, node_kind) = what_of(what)?;
+        let (change, node_kind) = kinds_of(kinds)?;
         let (text_mod, prop_mod, mergeinfo_mod) = flags_of(flags);
         let copyfrom = match source.split_once(' ') {
             None => None,
@@ -143,7 +143,7 @@ impl<'a> Iterator for Changes<'a> {
     }
 }
 
-fn cut(text: &str) -> Option<(&str, &str)> {
+fn split_at_nul(text: &str) -> Option<(&str, &str)> {
     let end = memchr::memchr(0, text.as_bytes())?;
     Some((text.get(..end)?, text.get(end + 1..)?))
 }
@@ -154,14 +154,14 @@ const SOME_UNKNOWN: char = 'u';
 const ALL_KNOWN: char = 'k';
 
 /// Makes a list.
-pub(crate) struct ListBuilder(String);
+pub(crate) struct ChangeListBuilder(String);
 
-impl ListBuilder {
+impl ChangeListBuilder {
     /// Makes it in `buffer`, of which only the memory counts.
     pub(crate) fn new(mut buffer: String) -> Self {
         buffer.clear();
         buffer.push(ALL_KNOWN);
-        ListBuilder(buffer)
+        ChangeListBuilder(buffer)
     }
 
     /// Adds a change. Its path comes after all before.
@@ -169,7 +169,7 @@ impl ListBuilder {
         if change.node_kind == NodeKind::Unknown {
             self.0.replace_range(..1, SOME_UNKNOWN.encode_utf8(&mut [0; 4]));
         }
-        self.0.push(what_letter(change.change, change.node_kind));
+        self.0.push(kinds_letter(change.change, change.node_kind));
         self.0.push(flags_letter(change));
         self.0.push_str(change.path);
         self.0.push('\0');
@@ -181,13 +181,13 @@ impl ListBuilder {
     }
 
     /// The list, and the memory that it was made in.
-    pub(crate) fn finish_in(self) -> (ChangeList, String) {
+    pub(crate) fn finish_with_buffer(self) -> (ChangeList, String) {
         (ChangeList(self.0.as_str().into()), self.0)
     }
 
     /// The list.
     pub(crate) fn finish(self) -> ChangeList {
-        self.finish_in().0
+        self.finish_with_buffer().0
     }
 }
 
@@ -195,13 +195,13 @@ impl ListBuilder {
 const LETTERS: u8 = b'A';
 
 /// What can happen, and to what: in the order of declaration.
-const WHATS: [ChangeKind; 4] = [
+const CHANGE_KINDS: [ChangeKind; 4] = [
     ChangeKind::Modify,
     ChangeKind::Add,
     ChangeKind::Delete,
     ChangeKind::Replace,
 ];
-const KINDS: [NodeKind; 5] = [
+const NODE_KINDS: [NodeKind; 5] = [
     NodeKind::None,
     NodeKind::File,
     NodeKind::Dir,
@@ -209,13 +209,16 @@ const KINDS: [NodeKind; 5] = [
     NodeKind::Unknown,
 ];
 
-fn what_letter(change: ChangeKind, kind: NodeKind) -> char {
-    char::from(LETTERS + change as u8 * KINDS.len() as u8 + kind as u8)
+fn kinds_letter(change: ChangeKind, kind: NodeKind) -> char {
+    char::from(LETTERS + change as u8 * NODE_KINDS.len() as u8 + kind as u8)
 }
 
-fn what_of(letter: u8) -> Option<(ChangeKind, NodeKind)> {
+fn kinds_of(letter: u8) -> Option<(ChangeKind, NodeKind)> {
     let number = usize::from(letter.wrapping_sub(LETTERS));
-    Some((*WHATS.get(number / KINDS.len())?, KINDS[number % KINDS.len()]))
+    Some((
+        *CHANGE_KINDS.get(number / NODE_KINDS.len())?,
+        NODE_KINDS[number % NODE_KINDS.len()],
+    ))
 }
 
 fn flags_letter(change: &Change<'_>) -> char {
@@ -245,8 +248,8 @@ mod tests {
     fn every_kind_of_change_comes_back() {
         let path = |text: &str| FsPath::parse(text).expect("canonical");
         let mut all = Vec::new();
-        for change in WHATS {
-            for node_kind in KINDS {
+        for change in CHANGE_KINDS {
+            for node_kind in NODE_KINDS {
                 for flags in 0..12u8 {
                     let (text_mod, prop_mod) = (flags & 1 != 0, flags & 2 != 0);
                     let mergeinfo_mod = [None, Some(false), Some(true)][usize::from(flags / 4)];
@@ -269,10 +272,10 @@ mod tests {
         }
         let list: ChangeList = all.iter().collect();
         assert_eq!(list.to_vec(), all);
-        assert!(!list.knows_kinds() && !list.is_empty());
+        assert!(!list.has_all_kinds() && !list.is_empty());
         for change in &all {
             let list: ChangeList = [change].into_iter().collect();
-            assert_eq!(list.knows_kinds(), change.node_kind != NodeKind::Unknown);
+            assert_eq!(list.has_all_kinds(), change.node_kind != NodeKind::Unknown);
             assert_eq!(list.to_vec(), std::slice::from_ref(change));
         }
     }
@@ -280,7 +283,7 @@ mod tests {
     #[test]
     fn nothing_is_nothing() {
         for list in [ChangeList::default(), [].into_iter().collect()] {
-            assert!(list.is_empty() && list.knows_kinds() && list.iter().next().is_none());
+            assert!(list.is_empty() && list.has_all_kinds() && list.iter().next().is_none());
         }
     }
 }

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 
 use base::{FsPath, NodeKind, Revnum};
 
-use super::change_list::{Change, ChangeList, ListBuilder};
+use super::change_list::{Change, ChangeList, ChangeListBuilder};
 use super::decode_error;
 use super::fold::normalize;
 use super::id::{NodeRevId, skip_id};
@@ -103,10 +103,10 @@ pub(crate) fn parse_normal(text: &[u8]) -> Result<ChangeList, ChangesError> {
     thread_local! {
         static BUFFER: RefCell<String> = const { RefCell::new(String::new()) };
     }
-    let mut list = ListBuilder::new(BUFFER.take());
+    let mut list = ChangeListBuilder::new(BUFFER.take());
     let mut last = None;
     let mut is_normal = true;
-    let line = |line| match quick_line(line) {
+    let line = |line| match parse_common_line(line) {
         Some(change) => Ok((false, change)),
         None => parse_line(line).map(|((_, is_reset), change)| (is_reset, change)),
     };
@@ -115,8 +115,8 @@ pub(crate) fn parse_normal(text: &[u8]) -> Result<ChangeList, ChangesError> {
         last = Some(change.path);
         list.push(&change);
     })?;
-    let (list, buffer) = list.finish_in();
-    if buffer.capacity() <= KEPT_BUFFER {
+    let (list, buffer) = list.finish_with_buffer();
+    if buffer.capacity() <= MAX_IDLE_BUFFER {
         BUFFER.set(buffer);
     }
     match is_normal {
@@ -129,7 +129,7 @@ pub(crate) fn parse_normal(text: &[u8]) -> Result<ChangeList, ChangesError> {
 pub(crate) const MAX_LENGTH: usize = 1 << 30;
 
 /// The most memory that a thread keeps to make lists in, bytes.
-const KEPT_BUFFER: usize = 64 << 10;
+const MAX_IDLE_BUFFER: usize = 64 << 10;
 
 /// Gives `each` the entries, as `line` reads the first line of one.
 fn parse_each<'a, T>(
@@ -138,7 +138,7 @@ fn parse_each<'a, T>(
     line: impl Fn(&'a [u8]) -> Result<(T, Change<'a>), ChangesError>,
     mut each: impl FnMut(T, Change<'a>),
 ) -> Result<(), ChangesError> {
-    let mut lines = Lines(text);
+    let mut lines = LineReader(text);
     loop {
         let first = match lines.next_line() {
             Some(first) => first,
@@ -148,13 +148,13 @@ fn parse_each<'a, T>(
         if first.is_empty() {
             return Ok(());
         }
-        let (of_line, mut change) = line(first)?;
+        let (extra, mut change) = line(first)?;
         let source = lines.next_line().ok_or(ChangesError::End)?;
         if !source.is_empty() {
             let space = memchr::memchr(b' ', source).unwrap_or(source.len());
             let rev = parse_rev(&source[..space]).map_err(|e| match e {
                 BadRev::NoDigit => ChangesError::CopyRevision,
-                BadRev::Junk => ChangesError::CopyFrom,
+                BadRev::Trailing => ChangesError::CopyFrom,
             })?;
             let path = source.get(space + 1..).ok_or(ChangesError::CopyFrom)?;
             change.copyfrom = Some((
@@ -162,13 +162,13 @@ fn parse_each<'a, T>(
                 parse_path(path, ChangesError::CopyFrom, ChangesError::UnknownPath)?,
             ));
         }
-        each(of_line, change);
+        each(extra, change);
     }
 }
 
 /// [`parse_line`] for what nearly all lines are, in a third of the time: nothing is made of the ID. `None` says only that the
 /// line is another one, or malformed.
-fn quick_line(line: &[u8]) -> Option<Change<'_>> {
+fn parse_common_line(line: &[u8]) -> Option<Change<'_>> {
     let mut rest = skip_id(line)?.strip_prefix(b" ")?;
     let actions: [(&[u8], ChangeKind); 4] = [
         (b"modify-", ChangeKind::Modify),
@@ -306,9 +306,9 @@ pub(crate) fn encode(out: &mut Vec<u8>, entries: &[RawChange]) {
     out.push(END);
 }
 
-struct Lines<'a>(&'a [u8]);
+struct LineReader<'a>(&'a [u8]);
 
-impl<'a> Lines<'a> {
+impl<'a> LineReader<'a> {
     fn next_line(&mut self) -> Option<&'a [u8]> {
         let end = memchr::memchr(b'\n', self.0)?;
         let line = &self.0[..end];
@@ -433,7 +433,7 @@ mod tests {
                             format!("{id} {word} {a} {b} {c} {path}"),
                             format!("{id} {word} {a} {b} {path}"),
                         ] {
-                            if let Some(change) = quick_line(line.as_bytes()) {
+                            if let Some(change) = parse_common_line(line.as_bytes()) {
                                 quick += 1;
                                 let thorough = parse_line(line.as_bytes());
                                 assert_eq!(thorough.map(|(_, change)| change), Ok(change), "{line}");

@@ -30,16 +30,16 @@ pub(crate) fn fold(log: impl IntoIterator<Item = RawChange>) -> Result<Vec<RawCh
 }
 
 /// A log that was folded, sorted by path.
-pub(crate) enum Folded<'a> {
+pub(crate) enum FoldedChanges<'a> {
     /// Every path came once, and nothing was taken away: the entries as they are in the log.
-    Plain(Vec<&'a RawChange>),
+    Borrowed(Vec<&'a RawChange>),
     /// Others.
-    Made(Vec<RawChange>),
+    Owned(Vec<RawChange>),
 }
 
-impl Folded<'_> {
+impl FoldedChanges<'_> {
     /// Folds a log that stays where it is. That of a large import is only pointed at: copies would take more memory than the log.
-    pub(crate) fn of(log: &[RawChange]) -> Result<Folded<'_>, FoldError> {
+    pub(crate) fn of(log: &[RawChange]) -> Result<FoldedChanges<'_>, FoldError> {
         let is_plain = |change: &RawChange| {
             !change.is_reset && matches!(change.info.change, ChangeKind::Add | ChangeKind::Modify)
         };
@@ -47,23 +47,23 @@ impl Folded<'_> {
             let mut list: Vec<&RawChange> = log.iter().collect();
             list.sort_unstable_by(|a, b| a.info.path.cmp(&b.info.path));
             if list.windows(2).all(|pair| pair[0].info.path != pair[1].info.path) {
-                return Ok(Folded::Plain(list));
+                return Ok(FoldedChanges::Borrowed(list));
             }
         }
-        fold(log.iter().cloned()).map(Folded::Made)
+        fold(log.iter().cloned()).map(FoldedChanges::Owned)
     }
 
     pub(crate) fn len(&self) -> usize {
         match self {
-            Folded::Plain(list) => list.len(),
-            Folded::Made(list) => list.len(),
+            FoldedChanges::Borrowed(list) => list.len(),
+            FoldedChanges::Owned(list) => list.len(),
         }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &RawChange> {
         let (plain, made) = match self {
-            Folded::Plain(list) => (&list[..], &[][..]),
-            Folded::Made(list) => (&[][..], &list[..]),
+            FoldedChanges::Borrowed(list) => (&list[..], &[][..]),
+            FoldedChanges::Owned(list) => (&[][..], &list[..]),
         };
         plain.iter().copied().chain(made)
     }
@@ -198,8 +198,8 @@ mod tests {
             (add("/b") + "1-1.0.r2/6 delete-dir false false /a\n\n", false),
         ] {
             let log = parse(log.as_bytes(), true).expect("well-formed");
-            let folded = Folded::of(&log).expect("folds");
-            assert_eq!(matches!(folded, Folded::Plain(_)), is_plain);
+            let folded = FoldedChanges::of(&log).expect("folds");
+            assert_eq!(matches!(folded, FoldedChanges::Borrowed(_)), is_plain);
             let same: Vec<RawChange> = folded.iter().cloned().collect();
             assert_eq!(same.len(), folded.len());
             assert_eq!(same, fold(log.clone()).expect("folds"));

@@ -1,4 +1,18 @@
-//! The file `db/format`: format number, layout and addressing.
+//! The file `db/format`: the format number, and the options of layout and addressing.
+//!
+//! | line | formats | meaning |
+//! |---|---|---|
+//! | `<number>` | all | 1 to 8, never 5 |
+//! | `layout linear` | 3 and later | all revisions in one directory; the default |
+//! | `layout sharded <size>` | 3 and later | `<size>` revisions in a shard, 0 to 2^31 - 1; 0 is the linear layout |
+//! | `addressing physical` | 7 and later | items are found by their offset; the default |
+//! | `addressing logical` | 7 and later | items are found by a number; only with shards |
+//!
+//! The options may come in any order and end with an empty line or the file. A filesystem without the file has format
+//! 1.
+//!
+//! The methods `has_…` of [`FsFormat`] are the one table of what each format has. No other module compares format
+//! numbers to find out.
 
 use super::decode_error;
 use super::number::parse_decimal;
@@ -14,7 +28,7 @@ decode_error! {
 }
 
 impl FormatError {
-    /// The option at fault, for messages.
+    /// The first invalid option in the text, for messages.
     pub(crate) fn line(self, text: &[u8]) -> String {
         let lines = text.split(|&b| b == b'\n').skip(1);
         let bad = lines.take_while(|line| !line.is_empty()).find(|line| {
@@ -33,29 +47,29 @@ impl FormatError {
     }
 }
 
-/// What `db/format` says.
+/// The content of `db/format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FsFormat {
     /// 1 to 8, never 5.
     pub(crate) number: u32,
-    /// Revisions in a shard; 0 for the linear layout.
+    /// The number of revisions in a shard; 0 for the linear layout.
     pub(crate) shard_size: u64,
-    /// True if items are numbered and found by indexes; false if they are byte offsets.
+    /// True with logical addressing, false with physical addressing.
     pub(crate) logical: bool,
 }
 
 impl FsFormat {
-    /// What a repository without a `format` file has.
+    /// The format of a filesystem without the file.
     pub(crate) const MISSING_FILE: FsFormat = FsFormat {
         number: 1,
         shard_size: 0,
         logical: false,
     };
 
-    /// Newest format.
+    /// The newest format.
     pub(crate) const NEWEST: u32 = 8;
 
-    /// Reads the file.
+    /// Parses the text of the file.
     pub(crate) fn parse(text: &[u8]) -> Result<Self, FormatError> {
         let mut lines = text.split(|&b| b == b'\n');
         let number = lines
@@ -72,14 +86,16 @@ impl FsFormat {
             logical: false,
         };
         for line in lines.take_while(|line| !line.is_empty()) {
-            if line == b"layout linear" && number >= 3 {
+            if line == b"layout linear" && format.has_layout_option() {
                 format.shard_size = 0;
-            } else if let (Some(size), 3..) = (line.strip_prefix(b"layout sharded "), number) {
+            } else if let Some(size) = line.strip_prefix(b"layout sharded ")
+                && format.has_layout_option()
+            {
                 let size = parse_decimal(size).filter(|&size| size <= i32::MAX as u64);
                 format.shard_size = size.ok_or(FormatError::Option)?;
-            } else if line == b"addressing physical" && number >= 7 {
+            } else if line == b"addressing physical" && format.has_addressing_option() {
                 format.logical = false;
-            } else if line == b"addressing logical" && number >= 7 {
+            } else if line == b"addressing logical" && format.has_addressing_option() {
                 format.logical = true;
             } else {
                 return Err(FormatError::Option);
@@ -91,16 +107,16 @@ impl FsFormat {
         Ok(format)
     }
 
-    /// Appends the file's text.
+    /// Appends the text of the file.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let mut text = format!("{}\n", self.number);
-        if self.number >= 3 {
+        if self.has_layout_option() {
             match self.shard_size {
                 0 => text.push_str("layout linear\n"),
                 size => text.push_str(&format!("layout sharded {size}\n")),
             }
         }
-        if self.number >= 7 {
+        if self.has_addressing_option() {
             text.push_str(if self.logical {
                 "addressing logical\n"
             } else {
@@ -110,7 +126,53 @@ impl FsFormat {
         out.extend_from_slice(text.as_bytes());
     }
 
-    /// Shards can be packed, `min-unpacked-rev` exists.
+    /// `format` has a line with the layout.
+    pub(crate) fn has_layout_option(&self) -> bool {
+        self.number >= 3
+    }
+
+    /// `format` has a line with the addressing.
+    pub(crate) fn has_addressing_option(&self) -> bool {
+        self.number >= 7
+    }
+
+    /// Texts may be stored as svndiff version 1 (zlib).
+    pub(crate) fn has_svndiff1(&self) -> bool {
+        self.number >= 2
+    }
+
+    /// Texts may be stored as svndiff version 2 (LZ4).
+    pub(crate) fn has_svndiff2(&self) -> bool {
+        self.number >= 8
+    }
+
+    /// Directories and property lists may be stored as deltas.
+    pub(crate) fn has_dir_and_props_deltas(&self) -> bool {
+        self.number >= 4
+    }
+
+    /// `fsfs.conf` has an effect.
+    pub(crate) fn has_conf(&self) -> bool {
+        self.number >= 4
+    }
+
+    /// The section `[io]` of `fsfs.conf` has an effect.
+    pub(crate) fn has_io_conf(&self) -> bool {
+        self.number >= 7
+    }
+
+    /// The rep-cache has schema 2, else schema 1.
+    pub(crate) fn has_rep_cache_schema_2(&self) -> bool {
+        self.number >= 8
+    }
+
+    /// Data that a handle of this format writes is valid after an upgrade to a newer one. Before format 4, IDs and `current` have
+    /// another form.
+    pub(crate) fn has_upgradable_writes(&self) -> bool {
+        self.number >= 4
+    }
+
+    /// Shards can be packed, and `min-unpacked-rev` exists.
     pub(crate) fn has_packing(&self) -> bool {
         self.number >= 4
     }
@@ -120,47 +182,48 @@ impl FsFormat {
         self.number >= 7
     }
 
-    /// Packed shards hold their revision properties packed too.
+    /// Packed shards have packed revision properties, too.
     pub(crate) fn has_packed_revprops(&self) -> bool {
         self.number >= 6
     }
 
-    /// Packing has a lock of its own.
+    /// Packing has its own lock file, `pack-lock`.
     pub(crate) fn has_pack_lock(&self) -> bool {
         self.number >= 7
     }
 
-    /// Node-revisions count nodes with mergeinfo; node-ids and copy-ids carry the revision that made them.
+    /// Node-revisions count nodes with mergeinfo, and node-ids and copy-ids contain the revision that assigned them.
     pub(crate) fn has_mergeinfo(&self) -> bool {
         self.number >= 3
     }
 
-    /// Contents can be shared (`rep-cache.db`), node-revisions record what that takes.
+    /// Contents can be shared through `rep-cache.db`, and node-revisions record SHA-1 and uniquifier.
     pub(crate) fn has_rep_sharing(&self) -> bool {
         self.number >= 4
     }
 
-    /// Changed-path lists name the kind of node.
+    /// Changed-path lists have the node kind.
     pub(crate) fn has_kinds_in_changes(&self) -> bool {
         self.number >= 4
     }
 
-    /// Changed-path lists tell whether mergeinfo was changed.
+    /// Changed-path lists have a flag for changed mergeinfo.
     pub(crate) fn has_mergeinfo_in_changes(&self) -> bool {
         self.number >= 7
     }
 
-    /// Rep lines have `-` in place of what is missing.
+    /// Rep lines have `-` in place of a missing SHA-1 or uniquifier.
     pub(crate) fn has_placeholders(&self) -> bool {
         self.number >= 8
     }
 
-    /// Rep lines of property lists have the SHA-1 (later formats leave a gap).
+    /// Rep lines of property lists have the SHA-1; format 8 writes `-`.
     pub(crate) fn records_props_sha1(&self) -> bool {
         (4..8).contains(&self.number)
     }
 
-    /// Proto-revisions live in `txn-protorevs/`, not in the transaction's directory.
+    /// Proto-revision files are in `txn-protorevs/`, not in the directory of the transaction, and `txn-current`
+    /// exists.
     pub(crate) fn has_protorevs_dir(&self) -> bool {
         self.number >= 3
     }
@@ -189,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_refused() {
+    fn unknown_formats_and_options_are_refused() {
         for (text, error) in [
             ("", FormatError::FirstLine),
             ("x\n", FormatError::FirstLine),

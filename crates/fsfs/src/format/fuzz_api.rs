@@ -63,7 +63,7 @@ pub fn dir(data: &[u8]) {
 /// An L2P index of one revision and one of four.
 pub fn l2p(data: &[u8]) {
     for rev_count in [1, 4] {
-        let expect = l2p::Expect {
+        let expect = l2p::ExpectedL2p {
             first_rev: Revnum(4),
             rev_count,
             index_len: data.len() as u64,
@@ -86,7 +86,7 @@ pub fn l2p(data: &[u8]) {
 }
 
 fn long_way(index: &[u8], item: u64) -> Option<u64> {
-    let expect = l2p::Expect {
+    let expect = l2p::ExpectedL2p {
         first_rev: Revnum(4),
         rev_count: 1,
         index_len: index.len() as u64,
@@ -101,7 +101,7 @@ fn long_way(index: &[u8], item: u64) -> Option<u64> {
 /// A P2L index of a file of 809 bytes.
 pub fn p2l(data: &[u8]) {
     for rev_count in [1, 4] {
-        let expect = p2l::Expect {
+        let expect = p2l::ExpectedP2l {
             first_rev: Revnum(1),
             rev_count,
             file_size: 809,
@@ -111,8 +111,8 @@ pub fn p2l(data: &[u8]) {
             continue;
         };
         for page in 0..header.page_count() {
-            if let Some((start, end)) = header.description(page) {
-                let _ = p2l::parse_description(&data[start as usize..end as usize], expect, header.limit());
+            if let Some((start, end)) = header.page_range(page) {
+                let _ = p2l::parse_page(&data[start as usize..end as usize], expect, header.limit());
             }
         }
     }

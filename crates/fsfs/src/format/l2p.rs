@@ -53,7 +53,7 @@ pub(crate) struct L2pPage {
 
 /// What a file's index must agree with.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Expect {
+pub(crate) struct ExpectedL2p {
     /// First revision in the file.
     pub(crate) first_rev: Revnum,
     /// Revisions in the file: 1, or those of a shard.
@@ -64,7 +64,7 @@ pub(crate) struct Expect {
 
 impl L2pHeader {
     /// Reads the header at the front of `input`; `None` if more bytes are needed.
-    pub(crate) fn parse(input: &[u8], expect: Expect) -> Result<Option<Self>, L2pError> {
+    pub(crate) fn parse(input: &[u8], expect: ExpectedL2p) -> Result<Option<Self>, L2pError> {
         let whole = input.len() as u64 >= expect.index_len;
         match Self::parse_some(input, expect) {
             Err(L2pError::Truncated) if !whole => Ok(None),
@@ -73,7 +73,7 @@ impl L2pHeader {
         }
     }
 
-    fn parse_some(input: &[u8], expect: Expect) -> Result<Self, L2pError> {
+    fn parse_some(input: &[u8], expect: ExpectedL2p) -> Result<Self, L2pError> {
         let mut rest = match input.strip_prefix(PREFIX) {
             Some(rest) => rest,
             None if PREFIX.starts_with(input) => return Err(L2pError::Truncated),
@@ -278,8 +278,8 @@ mod tests {
     const REAL: &[u8] = b"L2P-INDEX\n\x01\x80\x40\x01\x01\x01\x10\x09\
         \x00\xb0\x0a\xf7\x01\xb5\x08\x4e\x84\x01\xd6\x02\x80\x01\xe8\x01";
 
-    fn expect(bytes: &[u8], first_rev: u64, rev_count: u64) -> Expect {
-        Expect {
+    fn expect(bytes: &[u8], first_rev: u64, rev_count: u64) -> ExpectedL2p {
+        ExpectedL2p {
             first_rev: Revnum(first_rev),
             rev_count,
             index_len: bytes.len() as u64,
@@ -364,7 +364,7 @@ mod tests {
         let parse = |numbers: &[u64], len: u64| {
             let mut bytes = PREFIX.to_vec();
             numbers.iter().for_each(|&n| push_uint(&mut bytes, n));
-            let expect = Expect {
+            let expect = ExpectedL2p {
                 first_rev: Revnum(1),
                 rev_count: 1,
                 index_len: len,

@@ -31,7 +31,7 @@ impl LockDigest {
     /// # Errors
     /// `MALFORMED_FILE` if it is no hash dump, `BAD_DATE`, `FS_CORRUPT` for anything missing or malformed.
     pub(crate) fn decode(file: &[u8]) -> Result<Self> {
-        let mut fields = Fields::default();
+        let mut fields = LockFields::default();
         let mut reader = Reader::new(file, Terminator::End, false);
         while let Some(entry) = reader.next_entry()? {
             fields.set(entry.key, entry.value.unwrap_or_default());
@@ -72,7 +72,7 @@ pub(crate) fn file_name(digest: &Md5) -> (String, String) {
 }
 
 #[derive(Default)]
-struct Fields<'a> {
+struct LockFields<'a> {
     path: Option<&'a [u8]>,
     token: Option<&'a [u8]>,
     owner: Option<&'a [u8]>,
@@ -83,7 +83,7 @@ struct Fields<'a> {
     children: Option<&'a [u8]>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> LockFields<'a> {
     fn set(&mut self, key: &[u8], value: &'a [u8]) {
         let field = match key {
             b"path" => &mut self.path,

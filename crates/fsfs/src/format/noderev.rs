@@ -38,12 +38,12 @@ impl NodeRevError {
     /// The error of the committed node-revision `id` that cannot be parsed from `block`, in the incumbent's words.
     pub(crate) fn of(self, id: &str, block: &[u8]) -> Error {
         let node = || quoted(id.split('.').next().unwrap_or(id).as_bytes());
-        let said = |what: String| Error::new(self.code(), what);
+        let error = |what: String| Error::new(self.code(), what);
         let cause = match self {
             NodeRevError::Header => self.of_header(block),
-            NodeRevError::Kind | NodeRevError::CreatedPath => said(format!("{} '{}'", self.text(), node())),
-            NodeRevError::MalformedId => said(format!("{} '{}'", self.text(), value_in(block, b"id"))),
-            NodeRevError::Pred => said(format!("{} '{}'", self.text(), value_in(block, b"pred"))),
+            NodeRevError::Kind | NodeRevError::CreatedPath => error(format!("{} '{}'", self.text(), node())),
+            NodeRevError::MalformedId => error(format!("{} '{}'", self.text(), value_in(block, b"id"))),
+            NodeRevError::Pred => error(format!("{} '{}'", self.text(), value_in(block, b"pred"))),
             NodeRevError::Rep
             | NodeRevError::RepRevision
             | NodeRevError::RepNumber
@@ -128,7 +128,7 @@ pub(crate) const MAX_NODEREV: usize = 1 << 20;
 impl NodeRev {
     /// Reads the node-revision at the front of `input`, with its length; `None` if more bytes are needed.
     pub(crate) fn parse(input: &[u8]) -> Result<Option<(Self, usize)>, NodeRevError> {
-        let mut fields = Fields::default();
+        let mut fields = NodeRevFields::default();
         let mut at = 0;
         loop {
             let rest = &input[at..];
@@ -196,7 +196,7 @@ impl NodeRev {
 }
 
 #[derive(Default)]
-struct Fields {
+struct NodeRevFields {
     id: Option<NodeRevId>,
     kind: Option<NodeKind>,
     predecessor: Option<NodeRevId>,
@@ -211,7 +211,7 @@ struct Fields {
     has_mergeinfo: bool,
 }
 
-impl Fields {
+impl NodeRevFields {
     fn set(&mut self, name: &[u8], value: &[u8]) -> Result<(), NodeRevError> {
         match name {
             b"id" => self.id = Some(NodeRevId::parse(value).map_err(|_| NodeRevError::MalformedId)?),
@@ -295,7 +295,7 @@ fn value_in(block: &[u8], name: &[u8]) -> String {
 fn copy_rev(digits: &[u8]) -> Result<Revnum, NodeRevError> {
     parse_rev(digits).map_err(|e| match e {
         BadRev::NoDigit => NodeRevError::CopyRevision,
-        BadRev::Junk => NodeRevError::CopyFrom,
+        BadRev::Trailing => NodeRevError::CopyFrom,
     })
 }
 

@@ -15,13 +15,13 @@ pub(crate) enum BadRev {
     /// It does not begin with a digit.
     NoDigit,
     /// Something follows the digits, or there are too many of them.
-    Junk,
+    Trailing,
 }
 
 /// Parses a revision number.
 pub(crate) fn parse_rev(field: &[u8]) -> Result<Revnum, BadRev> {
     Revnum::parse(field).ok_or(match field.first() {
-        Some(b'0'..=b'9') => BadRev::Junk,
+        Some(b'0'..=b'9') => BadRev::Trailing,
         _ => BadRev::NoDigit,
     })
 }

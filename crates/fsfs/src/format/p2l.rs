@@ -96,12 +96,12 @@ pub(crate) struct P2lHeader {
     /// Bytes of the item area that one description covers.
     pub(crate) page_size: u64,
     /// Start of each description from the start of the index, and one more: the end of the last.
-    pub(crate) descriptions: Vec<u64>,
+    pub(crate) pages: Vec<u64>,
 }
 
 /// What a file's index must agree with.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Expect {
+pub(crate) struct ExpectedP2l {
     /// First revision in the file.
     pub(crate) first_rev: Revnum,
     /// Revisions in the file: 1, or those of a shard.
@@ -114,7 +114,7 @@ pub(crate) struct Expect {
 
 impl P2lHeader {
     /// Reads the header at the front of `input`; `None` if more bytes are needed.
-    pub(crate) fn parse(input: &[u8], expect: Expect) -> Result<Option<Self>, P2lError> {
+    pub(crate) fn parse(input: &[u8], expect: ExpectedP2l) -> Result<Option<Self>, P2lError> {
         let whole = input.len() as u64 >= expect.index_len;
         match Self::parse_some(input, expect) {
             Err(P2lError::Truncated) if !whole => Ok(None),
@@ -123,7 +123,7 @@ impl P2lHeader {
         }
     }
 
-    fn parse_some(input: &[u8], expect: Expect) -> Result<Self, P2lError> {
+    fn parse_some(input: &[u8], expect: ExpectedP2l) -> Result<Self, P2lError> {
         let mut rest = match input.strip_prefix(PREFIX) {
             Some(rest) => rest,
             None if PREFIX.starts_with(input) => return Err(P2lError::Truncated),
@@ -150,39 +150,39 @@ impl P2lHeader {
         if page_count != (file_size - 1) / page_size + 1 || page_count > expect.index_len {
             return Err(P2lError::PageCount);
         }
-        let mut descriptions = Vec::with_capacity(page_count as usize + 1);
+        let mut pages = Vec::with_capacity(page_count as usize + 1);
         let mut offset = 0u64;
         for _ in 0..page_count {
-            descriptions.push(offset);
+            pages.push(offset);
             offset = offset
                 .checked_add(number(&mut rest)?)
                 .ok_or(P2lError::PageLength)?;
         }
-        descriptions.push(offset);
+        pages.push(offset);
         let data_start = (input.len() - rest.len()) as u64;
         if data_start.checked_add(offset) != Some(expect.index_len) {
             return Err(P2lError::PageLength);
         }
-        for start in &mut descriptions {
+        for start in &mut pages {
             *start += data_start;
         }
         Ok(P2lHeader {
             first_rev: expect.first_rev,
             file_size,
             page_size,
-            descriptions,
+            pages,
         })
     }
 
     /// Number of pages.
     pub(crate) fn page_count(&self) -> u64 {
-        self.descriptions.len() as u64 - 1
+        self.pages.len() as u64 - 1
     }
 
-    /// Bytes of the page descriptions from the start of the index: `(start, end)`.
-    pub(crate) fn description(&self, page: u64) -> Option<(u64, u64)> {
+    /// Bytes of the page pages from the start of the index: `(start, end)`.
+    pub(crate) fn page_range(&self, page: u64) -> Option<(u64, u64)> {
         let at = usize::try_from(page).ok()?;
-        Some((*self.descriptions.get(at)?, *self.descriptions.get(at + 1)?))
+        Some((*self.pages.get(at)?, *self.pages.get(at + 1)?))
     }
 
     /// Largest end that an entry may have: the end of the last page.
@@ -192,9 +192,9 @@ impl P2lHeader {
 }
 
 /// Decodes one description. `expect` is that of the header, `limit` the end of the last page.
-pub(crate) fn parse_description(
+pub(crate) fn parse_page(
     mut data: &[u8],
-    expect: Expect,
+    expect: ExpectedP2l,
     limit: u64,
 ) -> Result<Vec<P2lEntry>, P2lError> {
     if data.is_empty() {
@@ -269,7 +269,7 @@ pub(crate) fn encode(
 pub(crate) struct P2lWriter {
     first_rev: Revnum,
     page_size: u64,
-    /// All descriptions so far, back to back, and the length of each.
+    /// All pages so far, back to back, and the length of each.
     data: Vec<u8>,
     lengths: Vec<u64>,
     /// Page, compound and revision of the entry before.
@@ -351,8 +351,8 @@ mod tests {
         \x40\x0a\x00\xf6\xa7\xa1\xe4\x03\x74\x16\x00\xf5\xf1\xc2\xc0\x09\x53\x0a\x00\xac\x91\xfc\x1e\
         \x7c\x59\x00\xf5\xdd\xc5\xfb\x0b\x92\x01\x0d\x00\xef\x9a\xde\xec\x01\xd7\xf9\x3f\x1b\x00\x00";
 
-    fn expect(bytes: &[u8], first_rev: u64, rev_count: u64, file_size: u64) -> Expect {
-        Expect {
+    fn expect(bytes: &[u8], first_rev: u64, rev_count: u64, file_size: u64) -> ExpectedP2l {
+        ExpectedP2l {
             first_rev: Revnum(first_rev),
             rev_count,
             file_size,
@@ -360,13 +360,13 @@ mod tests {
         }
     }
 
-    fn decode(bytes: &[u8], expect: Expect) -> Vec<P2lEntry> {
+    fn decode(bytes: &[u8], expect: ExpectedP2l) -> Vec<P2lEntry> {
         let header = P2lHeader::parse(bytes, expect).expect("valid").expect("whole");
         (0..header.page_count())
             .flat_map(|page| {
-                let (start, end) = header.description(page).expect("a page");
+                let (start, end) = header.page_range(page).expect("a page");
                 let data = &bytes[start as usize..end as usize];
-                parse_description(data, expect, header.limit()).expect("valid")
+                parse_page(data, expect, header.limit()).expect("valid")
             })
             .collect()
     }
@@ -396,7 +396,7 @@ mod tests {
         let parse = |numbers: &[u64], len: u64| {
             let mut bytes = PREFIX.to_vec();
             numbers.iter().for_each(|&n| push_uint(&mut bytes, n));
-            let expect = Expect {
+            let expect = ExpectedP2l {
                 first_rev: Revnum(1),
                 rev_count: 1,
                 file_size: 809,
@@ -422,7 +422,7 @@ mod tests {
                 push_int(&mut bytes, rev);
                 push_uint(&mut bytes, checksum);
             }
-            parse_description(&bytes, expect(&bytes, 1, 1, 809), 1024).map(|_| ())
+            parse_page(&bytes, expect(&bytes, 1, 1, 809), 1024).map(|_| ())
         };
         assert_eq!(parse(&[(10, 3 << 3 | 7, 0, 0)]), Err(P2lError::Kind));
         assert_eq!(parse(&[(10, 3 << 3 | 6, 0, 0)]), Err(P2lError::Changes));
@@ -460,7 +460,7 @@ mod tests {
         fn garbage_never_panics(bytes: Vec<u8>) {
             let bytes = [PREFIX, &bytes].concat();
             let _ = P2lHeader::parse(&bytes, expect(&bytes, 1, 1, 809));
-            let _ = parse_description(&bytes[10..], expect(&bytes, 1, 1, 809), 1 << 20);
+            let _ = parse_page(&bytes[10..], expect(&bytes, 1, 1, 809), 1 << 20);
         }
     }
 }

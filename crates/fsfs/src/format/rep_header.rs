@@ -59,7 +59,7 @@ impl RepHeader {
         let mut field = || fields.next().ok_or(RepHeaderError::Malformed);
         let rev = parse_rev(field()?).map_err(|e| match e {
             BadRev::NoDigit => RepHeaderError::Revision,
-            BadRev::Junk => RepHeaderError::Malformed,
+            BadRev::Trailing => RepHeaderError::Malformed,
         })?;
         let item = parse_decimal(field()?).ok_or(RepHeaderError::Number)?;
         let length = parse_decimal(field()?).filter(|&length| length <= i64::MAX as u64);

@@ -77,7 +77,7 @@ impl Rep {
             b"-1" => None,
             field => Some(parse_rev(field).map_err(|e| match e {
                 BadRev::NoDigit => RepLineError::Revision,
-                BadRev::Junk => bad,
+                BadRev::Trailing => bad,
             })?),
         };
         let mut number = || {

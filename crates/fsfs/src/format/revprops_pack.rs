@@ -40,7 +40,7 @@ pub(crate) struct RevpropsPack {
 impl RevpropsPack {
     /// Reads a pack file.
     pub(crate) fn decode(file: &[u8]) -> Result<Self, RevpropsPackError> {
-        let content = unblock(file)?;
+        let content = decode_block(file)?;
         let mut at = 0;
         let first = number(line(&content, &mut at)?)?;
         let count = number(line(&content, &mut at)?)?;
@@ -84,7 +84,7 @@ impl RevpropsPack {
         }
         content.push(b'\n');
         lists.iter().for_each(|list| content.extend_from_slice(list));
-        block(out, &content, compress);
+        encode_block(out, &content, compress);
     }
 
     /// The revisions it holds.
@@ -158,7 +158,7 @@ impl RevpropsManifest {
 }
 
 /// Takes a compressed block apart.
-fn unblock(file: &[u8]) -> Result<Vec<u8>, RevpropsPackError> {
+fn decode_block(file: &[u8]) -> Result<Vec<u8>, RevpropsPackError> {
     let (size, rest) = block_size(file).ok_or(RevpropsPackError::NoSize)?;
     if size == rest.len() as u64 {
         return Ok(rest.to_vec());
@@ -174,7 +174,7 @@ fn unblock(file: &[u8]) -> Result<Vec<u8>, RevpropsPackError> {
 }
 
 /// Appends a compressed block.
-fn block(out: &mut Vec<u8>, content: &[u8], compress: bool) {
+fn encode_block(out: &mut Vec<u8>, content: &[u8], compress: bool) {
     push_block_size(out, content.len() as u64);
     if compress && content.len() >= MIN_COMPRESSED {
         let level = libdeflater::CompressionLvl::new(5).expect("because levels 0 to 12 exist");

@@ -1,8 +1,8 @@
-//! `db/fsfs.conf`: how the filesystem stores what is written to it.
+//! The options of `db/fsfs.conf`: how the filesystem stores new data.
 //!
-//! Read once, when the filesystem is opened. Formats below 4 ignore every option but `fail-stop` (whose value must still be
-//! good), `[io]` counts from format 7 on; what is ignored is not checked either, so a value may be wrong for years and
-//! refused after an upgrade.
+//! The file is read once, when the filesystem is opened. Formats below 4 ignore every option but `fail-stop`, whose
+//! value must still be valid. The section `[io]` has an effect from format 7 on. Ignored options are not checked, so
+//! a wrong value may stay unnoticed until an upgrade.
 
 use base::ini::{Case, Ini};
 use base::{Code, Error, Result, ResultExt as _};
@@ -11,38 +11,38 @@ use crate::format::fs_format::FsFormat;
 use crate::store::disk::{Disk, is_missing};
 use crate::store::layout::Layout;
 
-/// The options, resolved for the format of the filesystem.
+/// The options with their effective values for the format of the filesystem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FsConf {
-    /// New texts and property lists are looked up in `rep-cache.db`.
+    /// True if new texts and property lists are looked up in `rep-cache.db`.
     pub(crate) rep_sharing: bool,
-    /// Directories are stored as deltas.
+    /// True if directories are stored as deltas.
     pub(crate) dir_deltification: bool,
-    /// Property lists are stored as deltas.
+    /// True if property lists are stored as deltas.
     pub(crate) props_deltification: bool,
-    /// Most predecessors to go back for a delta base.
+    /// The greatest number of predecessors to go back for a delta base.
     pub(crate) max_deltification_walk: u64,
-    /// Up to here the delta base is the direct predecessor.
+    /// The number of latest node-revisions whose delta base is the direct predecessor.
     pub(crate) max_linear_deltification: u64,
-    /// How deltas are compressed.
+    /// The compression of new deltas.
     pub(crate) compression: Compression,
-    /// Aimed-at size of a packed revprop file, bytes.
+    /// The intended size of a pack file of revision properties, bytes.
     pub(crate) revprop_pack_size: u64,
-    /// Packed revprop files are compressed.
+    /// True if these pack files are compressed.
     pub(crate) compress_packed_revprops: bool,
-    /// Read granularity, bytes.
+    /// The unit of reading, bytes.
     pub(crate) block_size: u64,
-    /// Entries a page of new L2P indexes.
+    /// The number of entries in a page of new L2P indexes.
     pub(crate) l2p_page_size: u64,
-    /// Bytes a page of new P2L indexes.
+    /// The bytes of items that a page of new P2L indexes covers.
     pub(crate) p2l_page_size: u64,
-    /// Pack after each commit.
+    /// True if each commit packs the complete shards.
     pub(crate) pack_after_commit: bool,
-    /// Verify a new revision before it becomes visible.
+    /// True if a new revision is verified before it becomes current.
     pub(crate) verify_before_commit: bool,
 }
 
-/// How the windows of new deltas are stored.
+/// The compression of the windows of new deltas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compression {
     /// svndiff version 0.
@@ -54,17 +54,17 @@ pub(crate) enum Compression {
 }
 
 impl FsConf {
-    /// Reads the filesystem's file; a missing one is an empty one.
+    /// Reads the file of the filesystem. A missing file counts as an empty one.
     pub(crate) fn read(disk: &dyn Disk, layout: &Layout, format: &FsFormat) -> Result<Self> {
         let path = layout.file("fsfs.conf");
         let text = match disk.read_small(&path) {
             Ok(text) => text,
             Err(e) => match Error::io("Can't open file", &path, &e) {
-                e if is_missing(&e) => return Ok(Self::for_format(format.number)),
+                e if is_missing(&e) => return Ok(Self::for_format(format)),
                 e => return Err(e),
             },
         };
-        match Self::parse(&text, format.number) {
+        match Self::parse(&text, format) {
             Err(e) if e.code() == Code::MALFORMED_FILE => {
                 Err(e).context(|| format!("Error while parsing config file: {}:", path.display()))
             }
@@ -72,17 +72,17 @@ impl FsConf {
         }
     }
 
-    /// What counts where there is no file, or an empty one.
-    pub(crate) fn for_format(format: u32) -> Self {
-        let compression = match format {
-            0..=1 => Compression::None,
-            2..=7 => Compression::Zlib(DEFAULT_ZLIB_LEVEL),
-            _ => Compression::Lz4,
+    /// The values for an empty file.
+    pub(crate) fn for_format(format: &FsFormat) -> Self {
+        let compression = match (format.has_svndiff1(), format.has_svndiff2()) {
+            (_, true) => Compression::Lz4,
+            (true, false) => Compression::Zlib(DEFAULT_ZLIB_LEVEL),
+            (false, false) => Compression::None,
         };
         FsConf {
-            rep_sharing: format >= 4,
-            dir_deltification: format >= 4,
-            props_deltification: format >= 4,
+            rep_sharing: format.has_rep_sharing(),
+            dir_deltification: format.has_dir_and_props_deltas(),
+            props_deltification: format.has_dir_and_props_deltas(),
             max_deltification_walk: 1023,
             max_linear_deltification: 16,
             compression,
@@ -96,27 +96,27 @@ impl FsConf {
         }
     }
 
-    /// Reads the file's text for a filesystem of this format.
+    /// Parses the text of the file for a filesystem of this format.
     ///
     /// # Errors
     /// `MALFORMED_FILE`, `BAD_CONFIG_VALUE`, `BAD_PROPERTY`-like numbers as Subversion 1.14 gives them.
-    pub(crate) fn parse(text: &[u8], format: u32) -> Result<Self> {
-        let file = File(Ini::parse(text, Case::Ignored)?);
+    pub(crate) fn parse(text: &[u8], format: &FsFormat) -> Result<Self> {
+        let file = ConfFile(Ini::parse(text, Case::Ignored)?);
         let mut conf = Self::for_format(format);
         file.flag("caches", "fail-stop", false)?;
-        if format < 4 {
+        if !format.has_conf() {
             return Ok(conf);
         }
         conf.rep_sharing = file.flag("rep-sharing", "enable-rep-sharing", true)?;
         conf.deltification(&file, format)?;
-        if format >= 6 {
+        if format.has_packed_revprops() {
             let compressed = file.flag("packed-revprops", "compress-packed-revprops", false)?;
             let default = if compressed { 64 } else { 16 };
             let size = file.number("packed-revprops", "revprop-pack-size", default)?;
             conf.compress_packed_revprops = compressed;
             conf.revprop_pack_size = u64::try_from(size).unwrap_or(0).saturating_mul(KILO);
         }
-        if format >= 7 {
+        if format.has_io_conf() {
             conf.block_size = file.power_of_two("block-size", 64, KILO)?;
             conf.l2p_page_size = file.power_of_two("l2p-page-size", 8192, 1)?;
             conf.p2l_page_size = file.power_of_two("p2l-page-size", 1024, KILO)?;
@@ -126,7 +126,7 @@ impl FsConf {
         Ok(conf)
     }
 
-    fn deltification(&mut self, file: &File, format: u32) -> Result<()> {
+    fn deltification(&mut self, file: &ConfFile, format: &FsFormat) -> Result<()> {
         const SECTION: &str = "deltification";
         self.dir_deltification = file.flag(SECTION, "enable-dir-deltification", true)?;
         self.props_deltification = file.flag(SECTION, "enable-props-deltification", true)?;
@@ -154,7 +154,7 @@ impl FsConf {
     }
 }
 
-fn parse_compression(value: &str, format: u32) -> Result<Compression> {
+fn parse_compression(value: &str, format: &FsFormat) -> Result<Compression> {
     let compression = match value {
         "none" => Compression::None,
         "lz4" => Compression::Lz4,
@@ -168,7 +168,7 @@ fn parse_compression(value: &str, format: u32) -> Result<Compression> {
             }
         },
     };
-    if compression == Compression::Lz4 && format < 8 {
+    if compression == Compression::Lz4 && !format.has_svndiff2() {
         return Err(bad_value(
             "Compression type 'lz4' requires filesystem format 8 or higher",
         ));
@@ -176,10 +176,10 @@ fn parse_compression(value: &str, format: u32) -> Result<Compression> {
     Ok(compression)
 }
 
-/// Typed access with the incumbent's errors.
-struct File(Ini);
+/// The parsed file, with typed access and the incumbent's errors.
+struct ConfFile(Ini);
 
-impl File {
+impl ConfFile {
     fn flag(&self, section: &str, option: &str, default: bool) -> Result<bool> {
         self.0.flag(section, option, default)
     }
@@ -233,7 +233,14 @@ const DEFAULT_ZLIB_LEVEL: u8 = 5;
 mod tests {
     use super::*;
 
-    /// What Subversion 1.14.2 says to each of these, by format.
+    fn format(number: u32) -> FsFormat {
+        FsFormat {
+            number,
+            ..FsFormat::MISSING_FILE
+        }
+    }
+
+    /// The errors of Subversion 1.14.2 for each of these, by format.
     #[test]
     fn bad_values_are_refused_like_the_incumbent_does() {
         let bad = Code::BAD_CONFIG_VALUE;
@@ -323,34 +330,37 @@ mod tests {
                 "line 2: Option must end with ':' or '='",
             ),
         ] {
-            for format in [1, 2, 3, 4, 6, 7, 8] {
-                match FsConf::parse(text.as_bytes(), format) {
-                    Ok(_) => assert!(format < least_format, "format {format}: {text}"),
+            for number in [1, 2, 3, 4, 6, 7, 8] {
+                match FsConf::parse(text.as_bytes(), &format(number)) {
+                    Ok(_) => assert!(number < least_format, "format {number}: {text}"),
                     Err(e) => {
-                        assert!(format >= least_format, "format {format}: {text}");
+                        assert!(number >= least_format, "format {number}: {text}");
                         assert_eq!((e.code(), &*e.message()), (code, message));
                     }
                 }
             }
         }
         let lz4 = b"[deltification]\ncompression = lz4\n";
-        assert!(
-            FsConf::parse(lz4, 7).is_err() && FsConf::parse(lz4, 8).is_ok() && FsConf::parse(lz4, 3).is_ok()
-        );
+        let is_good = |number| FsConf::parse(lz4, &format(number)).is_ok();
+        assert!(!is_good(7) && is_good(8) && is_good(3));
     }
 
     #[test]
     fn defaults_follow_the_format() {
-        assert_eq!(FsConf::parse(b"", 8).expect("empty"), FsConf::for_format(8));
-        assert_eq!(FsConf::for_format(7).compression, Compression::Zlib(5));
-        assert!(!FsConf::for_format(3).rep_sharing);
+        let newest = format(8);
+        assert_eq!(
+            FsConf::parse(b"", &newest).expect("empty"),
+            FsConf::for_format(&newest)
+        );
+        assert_eq!(FsConf::for_format(&format(7)).compression, Compression::Zlib(5));
+        assert!(!FsConf::for_format(&format(3)).rep_sharing);
     }
 
     #[test]
     fn values_are_resolved() {
         let text = b"[deltification]\ncompression-level = 11\nmax-deltification-walk = -5\n\
             [packed-revprops]\ncompress-packed-revprops = YES\n[io]\nblock-size = 4\n";
-        let conf = FsConf::parse(text, 7).expect("good");
+        let conf = FsConf::parse(text, &format(7)).expect("good");
         assert_eq!(conf.compression, Compression::Zlib(9));
         assert_eq!(conf.max_deltification_walk, 0);
         assert_eq!((conf.revprop_pack_size, conf.block_size), (64 * 1024, 4096));

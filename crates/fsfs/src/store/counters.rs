@@ -1,28 +1,28 @@
-//! Counters for many threads, and what the cache and the deltas count with them.
+//! Counters that many threads increment, and the counters of the cache and of delta windows.
 //!
-//! A counter is a handful of numbers, each in a cache line of its own; a thread adds to one of them, whoever asks adds them
-//! up. So counting costs a hot look-up nothing that can be measured.
+//! A counter is several numbers, each in its own cache line. A thread increments one of them; a reader adds them up.
+//! So counting costs a hot look-up nothing measurable.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// How many threads can count at once without getting into each other's way.
-const STRIPES: usize = 16;
+/// The numbers of a counter: threads up to this many do not share a cache line.
+const PARTS: usize = 16;
 
 /// A number that only grows.
 #[derive(Default)]
-pub(crate) struct Counter([Stripe; STRIPES]);
+pub(crate) struct Counter([PaddedCounter; PARTS]);
 
 #[derive(Default)]
 #[repr(align(64))]
-struct Stripe(AtomicU64);
+struct PaddedCounter(AtomicU64);
 
 impl Counter {
-    /// One more.
+    /// Adds one.
     pub(crate) fn add(&self) {
         thread_local! {
             static MINE: usize = {
                 static NEXT: AtomicUsize = AtomicUsize::new(0);
-                NEXT.fetch_add(1, Ordering::Relaxed) % STRIPES
+                NEXT.fetch_add(1, Ordering::Relaxed) % PARTS
             };
         }
         let mine = MINE.with(|mine| *mine);
@@ -34,31 +34,31 @@ impl Counter {
     }
 }
 
-/// What is counted beside a cache.
+/// The counters of a cache.
 #[derive(Default)]
 pub(crate) struct Counters {
     pub(crate) hits: Counter,
     pub(crate) misses: Counter,
     pub(crate) waits: Counter,
     pub(crate) stored_windows: Counter,
-    pub(crate) kept_windows: Counter,
+    pub(crate) cached_windows: Counter,
     pub(crate) made_windows: Counter,
 }
 
-/// What a process has counted since it began.
+/// The values of the counters since the process began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheCounts {
-    /// Values that were there.
+    /// Look-ups that found the value in the cache.
     pub hits: u64,
-    /// Values that had to be loaded.
+    /// Look-ups that loaded the value.
     pub misses: u64,
-    /// Values that somebody else was loading.
+    /// Look-ups that waited for another thread to load the value.
     pub waits: u64,
-    /// Windows of deltas that were passed on as they are stored.
+    /// Delta windows that were sent as they are stored.
     pub stored_windows: u64,
-    /// Windows of deltas that were passed on as the cache had them.
-    pub kept_windows: u64,
-    /// Windows of deltas that were made for whoever asked.
+    /// Delta windows that were sent from the cache.
+    pub cached_windows: u64,
+    /// Delta windows that were made for the request.
     pub made_windows: u64,
 }
 
@@ -69,7 +69,7 @@ impl Counters {
             misses: self.misses.sum(),
             waits: self.waits.sum(),
             stored_windows: self.stored_windows.sum(),
-            kept_windows: self.kept_windows.sum(),
+            cached_windows: self.cached_windows.sum(),
             made_windows: self.made_windows.sum(),
         }
     }
@@ -81,12 +81,12 @@ mod tests {
 
     #[test]
     fn all_threads_count() {
-        let tally = Counter::default();
+        let counter = Counter::default();
         std::thread::scope(|scope| {
             for _ in 0..40 {
-                scope.spawn(|| (0..100).for_each(|_| tally.add()));
+                scope.spawn(|| (0..100).for_each(|_| counter.add()));
             }
         });
-        assert_eq!(tally.sum(), 4000);
+        assert_eq!(counter.sum(), 4000);
     }
 }

@@ -1,11 +1,13 @@
-//! The seam between the engine and the machine: every file under `db/` is read and written through these traits.
+//! The traits between the engine and the operating system: every file below `db/` is read and written through them,
+//! except the SQLite database.
 //!
-//! The real one is [`RealDisk`] (or [`UnsyncedDisk`], which leaves durability to the system); tests put another in their
-//! place that fails at the n-th call or loses what was not synced. Nothing here knows what the files mean. Files are read at
-//! offsets, never by seeking, and never mapped: an I/O error stays an error. Files are written at their end only.
+//! The real implementation is [`RealDisk`], or [`UnsyncedDisk`], which does not wait for data to be durable. Tests
+//! use others, which fail at the n-th call or lose what was not synced. The traits do not know what the files mean.
+//! Files are read at offsets, never by seeking. They are never mapped into memory, so that an I/O error stays an
+//! error. Files are written at their end only.
 //!
-//! Repositories may lie on NFS: files that are replaced by rename can be momentarily missing or stale, so
-//! [`read_replaced`] tries again, as Subversion does.
+//! Repositories may be on NFS, where a file that another process replaces by rename can be missing or stale for a
+//! moment. [`read_replaced`] tries again then, as Subversion does.
 
 mod directory;
 mod machine;
@@ -25,36 +27,37 @@ pub use machine::{RealDisk, UnsyncedDisk};
 pub(crate) use replace::create_unique;
 pub use replace::write_atomic;
 
-/// What the engine asks of a machine.
+/// The operations that the engine needs.
 pub trait Disk: Send + Sync {
     /// Opens a file for reading.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>>;
 
-    /// Reads a whole small file; for those that do not grow with the repository or are bounded by their kind.
+    /// Reads a whole small file: one that does not grow with the repository, or whose kind bounds its size.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn read_small(&self, path: &Path) -> io::Result<Vec<u8>>;
 
     /// Names in a directory, in any order, without `.` and `..`.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn list(&self, path: &Path) -> io::Result<Vec<OsString>>;
 
     /// Size, kind, identity and time of a file or directory; follows symbolic links.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn metadata(&self, path: &Path) -> io::Result<FileMeta>;
 
-    /// Opens a directory, for callers that will ask for many of its files; `None` if that is no quicker than by path.
+    /// Opens a directory, for callers that will read many of its files. `None` if that is no faster than reading by
+    /// path.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn open_dir(&self, path: &Path) -> io::Result<Option<Arc<dyn DiskDir>>> {
         let _ = path;
         Ok(None)
@@ -63,7 +66,7 @@ pub trait Disk: Send + Sync {
     /// Opens a file for writing.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn write(&self, path: &Path, how: Create) -> io::Result<Box<dyn DiskWriter>> {
         let _ = (path, how);
         Err(read_only())
@@ -72,7 +75,7 @@ pub trait Disk: Send + Sync {
     /// Renames a file or directory over what is there.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let _ = (from, to);
         Err(read_only())
@@ -89,7 +92,7 @@ pub trait Disk: Send + Sync {
     /// Removes a file.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         let _ = path;
         Err(read_only())
@@ -98,7 +101,7 @@ pub trait Disk: Send + Sync {
     /// Creates a directory, whose parent exists.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn create_dir(&self, path: &Path) -> io::Result<()> {
         let _ = path;
         Err(read_only())
@@ -107,7 +110,7 @@ pub trait Disk: Send + Sync {
     /// Removes an empty directory.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn remove_dir(&self, path: &Path) -> io::Result<()> {
         let _ = path;
         Err(read_only())
@@ -116,16 +119,16 @@ pub trait Disk: Send + Sync {
     /// Gives `path` the permissions that `like` has.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn copy_permissions(&self, like: &Path, path: &Path) -> io::Result<()> {
         let _ = (like, path);
         Err(read_only())
     }
 
-    /// Copies a file with its permissions to a place where there is none, or replaces what is there.
+    /// Copies a file with its permissions to a new path, or over the file there.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn copy(&self, from: &Path, to: &Path) -> io::Result<()> {
         let source = self.open(from)?;
         let mut copy = self.write(to, Create::Replace)?;
@@ -143,28 +146,29 @@ pub trait Disk: Send + Sync {
         self.copy_permissions(from, to)
     }
 
-    /// Gives the owner of a file the right to write it.
+    /// Gives the owner of a file or directory the permission to write it.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn set_writable(&self, path: &Path) -> io::Result<()> {
         let _ = path;
         Ok(())
     }
 
-    /// Takes the right to write a file from everybody.
+    /// Removes the permission to write a file from all users.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn set_read_only(&self, path: &Path) -> io::Result<()> {
         let _ = path;
         Err(read_only())
     }
 
-    /// Lets what is made in a directory belong to the directory's group; where that cannot be, it is left.
+    /// Sets the set-group-ID bit of a directory, so that new files in it get its group. No error on a file system
+    /// without that bit.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn share_group(&self, path: &Path) -> io::Result<()> {
         let _ = path;
         Err(read_only())
@@ -173,70 +177,70 @@ pub trait Disk: Send + Sync {
     /// Makes the names in a directory durable (renames and new files in it).
     ///
     /// # Errors
-    /// Whatever the system says; a filesystem that cannot sync directories is no error.
+    /// The system's. A file system that cannot sync directories is no error.
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         let _ = path;
         Err(read_only())
     }
 
-    /// Makes everything durable that was written to the filesystem on which `path` lies.
+    /// Makes all data durable that was written to the file system that contains `path`.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn sync_all(&self, path: &Path) -> io::Result<()> {
         let _ = path;
         Err(read_only())
     }
 
-    /// Locks a lock file for this process alone, creating it if it is missing; `None` if `wait` is false and another holds it.
-    /// Within the process nobody else may have it open at that time: `guard` sees to that.
+    /// Locks a lock file for this process alone, creating it if it is missing. `None` if `wait` is false and another
+    /// process holds it. No other thread of the process may have the file open meanwhile: module `guard` ensures it.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn lock(&self, path: &Path, wait: bool) -> io::Result<Option<Box<dyn DiskLock>>> {
         let _ = (path, wait);
         Err(read_only())
     }
 }
 
-/// The answer of a disk that has no writing half.
+/// The error of a disk that can only read.
 fn read_only() -> io::Error {
     Errno::ROFS.into()
 }
 
-/// What is to happen where the file exists, or does not.
+/// How to open a file for writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Create {
-    /// Must not exist.
+    /// Creates the file; an error if it exists.
     New,
-    /// Created, or emptied.
+    /// Creates the file, or empties it.
     Replace,
-    /// Created, or written to behind what is there.
+    /// Creates the file, or appends to it.
     Append,
 }
 
-/// A file that is being written: always at its end.
+/// A file that is being written, always at its end.
 pub trait DiskWriter: DiskFile {
     /// Appends bytes.
     ///
     /// # Errors
-    /// Whatever the system says; how much was written is then unknown.
+    /// The system's; how much was written is then unknown.
     fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Cuts the file off at `length` bytes.
+    /// Cuts the file to `length` bytes.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn truncate(&mut self, length: u64) -> io::Result<()>;
 
     /// Makes the contents durable.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn sync(&mut self) -> io::Result<()>;
 }
 
-/// A held lock file; dropping it gives the lock back.
+/// A held lock file. Dropping it releases the lock.
 pub trait DiskLock: Send + Sync {}
 
 /// An open file.
@@ -244,13 +248,13 @@ pub trait DiskFile: Send + Sync {
     /// Reads at most `buf.len()` bytes at `offset`; 0 only at the end of the file (or for an empty `buf`).
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize>;
 
     /// Appends the bytes from `offset` on to `buf`, at most `length`, and returns how many; 0 as for `read_at`.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn append_at(&self, buf: &mut Vec<u8>, length: usize, offset: u64) -> io::Result<usize> {
         let start = buf.len();
         buf.resize(start + length, 0);
@@ -262,13 +266,13 @@ pub trait DiskFile: Send + Sync {
     /// Length in bytes.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn len(&self) -> io::Result<u64>;
 
     /// True if there are no bytes.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
     }
@@ -279,19 +283,19 @@ pub trait DiskDir: Send + Sync {
     /// Opens a file of the directory for reading.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>>;
 
-    /// Reads a whole small file, and what is known about this very file.
+    /// Reads a whole small file. Returns its bytes and the metadata of the same open file.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn read_small(&self, name: &str) -> io::Result<(Vec<u8>, FileMeta)>;
 
-    /// The same, into `bytes`, in place of what is there.
+    /// As `read_small`, but replaces the content of `bytes`.
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn read_small_into(&self, name: &str, bytes: &mut Vec<u8>) -> io::Result<FileMeta> {
         let (read, meta) = self.read_small(name)?;
         *bytes = read;
@@ -301,27 +305,27 @@ pub trait DiskDir: Send + Sync {
     /// As [`Disk::metadata`].
     ///
     /// # Errors
-    /// Whatever the system says.
+    /// The system's.
     fn metadata(&self, name: &str) -> io::Result<FileMeta>;
 }
 
-/// What is known about a file without opening it.
+/// The metadata of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileMeta {
-    /// Bytes.
+    /// The length in bytes.
     pub len: u64,
     /// True for a directory.
     pub is_dir: bool,
-    /// Which file this is: device and inode. A file replaced by rename gets another one.
+    /// Device and inode: which file this is. A file that replaces another by rename has another identity.
     pub identity: (u64, u64),
-    /// Last modification.
+    /// The time of the last modification.
     pub modified: SystemTime,
 }
 
-/// Reads a small file that others replace by rename.
+/// Reads a small file that other processes replace by rename.
 ///
 /// # Errors
-/// `Can't open file …` with the system's number, after ten attempts if it may be that the file was just replaced.
+/// `Can't open file …` with the system's number. Errors that a replacement may cause are returned after ten attempts.
 pub(crate) fn read_replaced(disk: &dyn Disk, path: &Path) -> Result<Vec<u8>> {
     let mut attempt = 1;
     loop {
@@ -340,8 +344,8 @@ pub(crate) fn read_replaced(disk: &dyn Disk, path: &Path) -> Result<Vec<u8>> {
     }
 }
 
-/// Removes a file in a directory that is to be removed. As with the incumbent, the owner of a directory that may not be written
-/// makes it writable.
+/// Removes a file of a directory that is about to be removed. If the directory is not writable, makes it so first, as
+/// the incumbent does.
 ///
 /// # Errors
 /// The system's.
@@ -355,7 +359,7 @@ pub(crate) fn remove_file_in(disk: &dyn Disk, directory: &Path, file: &Path) -> 
     }
 }
 
-/// True for failures that a file shows while it is being replaced.
+/// True for errors that a file may give while it is being replaced.
 fn may_be_replaced(e: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(e),
@@ -378,7 +382,7 @@ pub(crate) fn is_stale(e: &Error) -> bool {
     e.code().0 == Errno::STALE.raw_os_error()
 }
 
-/// Attempts at reading something that another process may be replacing.
+/// The number of attempts to read a file that another process may be replacing.
 pub(crate) const ATTEMPTS: u32 = 10;
 
 /// Before the second attempt at a file whose handle is stale; the later pauses are multiples of it.

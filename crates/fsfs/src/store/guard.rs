@@ -1,15 +1,17 @@
-//! Locks between writers, as values: holding the value is holding the lock.
+//! Locks between processes that write, as values: a thread that has the value holds the lock.
 //!
-//! The order is txn-current, then pack, then write; so the later ones are taken through the earlier ones where both are
-//! needed ([`PackLock::write_lock`], [`Store::all_locks`]), and no method leads back. Each lock is first a queue within the
-//! process (first come, first served; by directory and name, so that two open handles of one repository meet), then a lock
-//! of the file between processes. While one thread has the file open no other does: closing a second descriptor would
-//! give the first one's lock away.
+//! The order is txn-current, then pack, then write. Where two are needed, the later one is taken through the earlier
+//! one ([`PackLock::write_lock`], [`Store::all_locks`]); no method takes an earlier one through a later one.
 //!
-//! What depends on other writers standing still is read when the write lock has been taken, and lives in it: the youngest
-//! revision, and how far the repository is packed.
+//! Each lock has two stages. The first is a queue within the process: first come, first served, one queue for each
+//! lock file, also if several handles of one repository are open. The second is a lock on the file, between
+//! processes. Only the first thread of the queue opens the file, because closing a second descriptor would release
+//! the lock of the first.
 //!
-//! Readers take none of these.
+//! Facts that hold only while no other process writes are read when the write lock has been taken, and are part of
+//! its value: the youngest revision, and the first revision that is not packed.
+//!
+//! Readers take no lock.
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
@@ -23,8 +25,8 @@ use rustix::io::Errno;
 use super::Store;
 use crate::store::disk::DiskLock;
 
-/// The right to commit, to change revision properties and user locks, and to make packed revisions current. Given back
-/// when it is dropped.
+/// The lock for commits, for changes of revision properties and user locks, and for the last step of packing.
+/// Released when it is dropped.
 #[must_use]
 pub struct WriteLock {
     youngest: Revnum,
@@ -32,23 +34,24 @@ pub struct WriteLock {
     _held: Arc<FileLock>,
 }
 
-/// The right to pack.
+/// The lock for packing.
 #[must_use]
 pub struct PackLock {
     fs: Store,
     held: Arc<FileLock>,
 }
 
-/// The right to hand out transaction numbers.
+/// The lock for new transaction numbers.
 #[must_use]
 pub struct TxnCurrentLock {
     _held: FileLock,
 }
 
-/// Every lock that the format knows, for what must have the repository for itself: upgrade, recover, and being copied to.
+/// All locks of the format, for operations that need the repository for themselves: upgrade, recovery, and being the
+/// target of a hot copy.
 #[must_use]
 pub struct AllLocks {
-    // Given back in this order.
+    // Released in this order.
     write: WriteLock,
     _pack: PackLock,
     _txn_current: Option<TxnCurrentLock>,
@@ -64,7 +67,7 @@ impl Store {
         WriteLock::new(self, Arc::new(held))
     }
 
-    /// Waits for the pack lock: in formats without one the write lock serves, for all of the time.
+    /// Waits for the pack lock. In formats without one it is the write lock, held for the whole packing.
     ///
     /// # Errors
     /// The system's.
@@ -90,7 +93,7 @@ impl Store {
         Ok(TxnCurrentLock { _held: held })
     }
 
-    /// Waits for every lock that the format knows.
+    /// Waits for all locks of the format.
     ///
     /// # Errors
     /// As [`Store::write_lock`].
@@ -107,7 +110,7 @@ impl Store {
 }
 
 impl PackLock {
-    /// Waits for the write lock; where it is what this lock consists of, it is there already.
+    /// Waits for the write lock. Where this lock is the write lock already, returns at once.
     ///
     /// # Errors
     /// As [`Store::write_lock`].
@@ -124,9 +127,9 @@ impl WriteLock {
     fn new(fs: &Store, held: Arc<FileLock>) -> Result<Self> {
         let now = fs.read_format()?;
         let known = fs.format();
-        // An upgrade keeps layout and addressing, and from format 4 on nothing that a handle of an older format writes is
-        // wrong in a newer one. Before that, IDs and `current` are.
-        if now != *known && known.number < 4 {
+        // An upgrade keeps layout and addressing. Data that a handle of format 4 or later writes is valid in every
+        // newer format. Before format 4, IDs and `current` have another form.
+        if now != *known && !known.has_upgradable_writes() {
             return Err(Error::new(
                 Code::FS_UNSUPPORTED_FORMAT,
                 format!(
@@ -154,7 +157,7 @@ impl WriteLock {
         })
     }
 
-    /// The youngest revision: nobody else can add one now.
+    /// The youngest revision. It stays the youngest while the lock is held.
     pub fn youngest(&self) -> Revnum {
         self.youngest
     }
@@ -166,7 +169,7 @@ impl WriteLock {
 }
 
 impl AllLocks {
-    /// The write lock among them.
+    /// The write lock.
     pub fn write(&self) -> &WriteLock {
         &self.write
     }
@@ -174,9 +177,9 @@ impl AllLocks {
 
 /// A held lock file.
 pub(crate) struct FileLock {
-    // Given back in this order: who is next in the queue opens the file anew.
+    // Released in this order: the next thread of the queue opens the file again.
     _file: Box<dyn DiskLock>,
-    _turn: Turn,
+    _queue: QueueGuard,
 }
 
 impl FileLock {
@@ -192,16 +195,16 @@ impl FileLock {
         }
     }
 
-    /// Takes a lock file; `None` if `wait` is false and somebody has it.
+    /// Takes a lock file. `None` if `wait` is false and another thread or process holds it.
     ///
     /// # Errors
     /// The system's.
     pub(crate) fn take(fs: &Store, path: &Path, wait: bool) -> Result<Option<FileLock>> {
-        let Some(turn) = Turn::take(fs, path, wait)? else {
+        let Some(queue_guard) = QueueGuard::take(fs, path, wait)? else {
             return Ok(None);
         };
         let file = fs.disk().lock(path, wait).map_err(|e| {
-            // What a lock that cannot be taken says; all else is from opening the file.
+            // The errors of locking; all others come from opening the file.
             let is_lock = matches!(
                 Errno::from_io_error(&e),
                 Some(Errno::AGAIN | Errno::DEADLK | Errno::NOLCK | Errno::OPNOTSUPP | Errno::INTR)
@@ -214,20 +217,20 @@ impl FileLock {
         })?;
         Ok(file.map(|file| FileLock {
             _file: file,
-            _turn: turn,
+            _queue: queue_guard,
         }))
     }
 }
 
-/// Being first in the process's queue for a lock file.
-struct Turn(Arc<Queue>);
+/// The first position in the queue of the process for a lock file. Dropping it lets the next thread in.
+struct QueueGuard(Arc<Queue>);
 
-/// Those threads of this process that want one lock file.
+/// The threads of this process that wait for one lock file.
 #[derive(Default)]
-struct Queue(Mutex<Waiting>);
+struct Queue(Mutex<QueueState>);
 
 #[derive(Default)]
-struct Waiting {
+struct QueueState {
     is_taken: bool,
     next: VecDeque<Arc<Waiter>>,
 }
@@ -238,23 +241,23 @@ struct Waiter {
     called: Condvar,
 }
 
-/// A directory's device and inode, and a name in it.
+/// The name of a lock: device and inode of the directory, and the file name.
 type LockName = ((u64, u64), OsString);
 
-/// Queues that somebody is in.
+/// The queues in use.
 static QUEUES: LazyLock<Mutex<HashMap<LockName, Weak<Queue>>>> = LazyLock::new(Mutex::default);
 
-impl Turn {
-    fn take(fs: &Store, path: &Path, wait: bool) -> Result<Option<Turn>> {
+impl QueueGuard {
+    fn take(fs: &Store, path: &Path, wait: bool) -> Result<Option<QueueGuard>> {
         let queue = Self::queue(fs, path)?;
         let waiter = {
-            let mut waiting = queue.0.lock();
-            if !waiting.is_taken {
-                waiting.is_taken = true;
+            let mut state = queue.0.lock();
+            if !state.is_taken {
+                state.is_taken = true;
                 None
             } else if wait {
                 let waiter = Arc::<Waiter>::default();
-                waiting.next.push_back(waiter.clone());
+                state.next.push_back(waiter.clone());
                 Some(waiter)
             } else {
                 return Ok(None);
@@ -266,11 +269,12 @@ impl Turn {
                 waiter.called.wait(&mut is_called);
             }
         }
-        Ok(Some(Turn(queue)))
+        Ok(Some(QueueGuard(queue)))
     }
 
     fn queue(fs: &Store, path: &Path) -> Result<Arc<Queue>> {
-        // The directory rather than the file: that one may be missing, or be replaced by a file of the same name.
+        // The identity of the directory, not of the file: the file may be missing, or be replaced by another one of
+        // the same name.
         let directory = path.parent().unwrap_or(Path::new("."));
         let meta = fs
             .disk()
@@ -288,16 +292,17 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
+impl Drop for QueueGuard {
     fn drop(&mut self) {
-        let mut waiting = self.0.0.lock();
-        // The turn passes on rather than being free for a moment, so that nobody overtakes those who wait.
-        match waiting.next.pop_front() {
+        let mut state = self.0.0.lock();
+        // The position passes directly to the next thread, without being free meanwhile, so that no later thread
+        // overtakes it.
+        match state.next.pop_front() {
             Some(waiter) => {
                 *waiter.is_called.lock() = true;
                 waiter.called.notify_one();
             }
-            None => waiting.is_taken = false,
+            None => state.is_taken = false,
         }
     }
 }

@@ -1,4 +1,8 @@
-//! [`Store`]: one open filesystem, without its trees.
+//! [`Store`]: the files of one open filesystem, without its trees.
+//!
+//! A store reads `format`, `uuid` and `fsfs.conf` when it is opened. `current` and `min-unpacked-rev` change while it
+//! is open; their values are kept as last read and read again where a caller needs the newest. Values that the store
+//! caches carry its instance.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -21,7 +25,7 @@ use super::small_files::{check_fs_type, read_format, read_ids};
 use crate::format::fs_format::FsFormat;
 use crate::format::short_line;
 
-/// The files of one open filesystem. A clone is a handle to the same.
+/// The files of one open filesystem. Cheap to clone: all clones share one state.
 #[derive(Clone)]
 pub struct Store(Arc<StoreInner>);
 
@@ -33,7 +37,7 @@ struct StoreInner {
     uuid: String,
     /// The instance in the cache; a new one after the revisions were replaced.
     instance: SharedInstance,
-    /// The name from which the cache makes the instance.
+    /// The text that identifies this filesystem to the cache.
     instance_name: String,
     replacement: ReplacementDetector,
     cache: Arc<Cache>,
@@ -42,16 +46,16 @@ struct StoreInner {
     /// The youngest revision, as last read.
     youngest: AtomicU64,
     rep_cache: RepCacheConnection,
-    /// Commits in progress through this handle.
+    /// The number of commits in progress through this handle.
     committing: AtomicUsize,
-    /// The revisions of a group that is not current yet, if this handle sees them.
+    /// The revisions that this handle sees beyond `current`.
     group: Option<OpenGroup>,
 }
 
-/// Revisions that are written and become current together. Only the handle that writes them sees them.
+/// Revisions that are written already and become current together. Only the handle that writes them sees them.
 #[derive(Clone, Default)]
 struct OpenGroup {
-    /// The youngest of them.
+    /// The youngest revision of the group.
     youngest: Arc<AtomicU64>,
     /// The youngest revision whose file has its final name, see [`Store::rev_path`].
     named: Arc<AtomicU64>,
@@ -85,8 +89,8 @@ impl Store {
         let format = read_format(&*disk, db)?;
         let layout = Layout::new(db, format);
         let (uuid, instance_id) = read_ids(&*disk, &layout.file("uuid"), &format)?;
-        // Two repositories with the same UUIDs (a plain copy of all files) are told apart by path; one that replaced
-        // another at the same path by the identity of its format file.
+        // The path tells two repositories with the same UUIDs apart (a plain copy of all files). The identity of the
+        // format file tells a repository from an earlier one at the same path.
         let identity = disk
             .metadata(&layout.file("format"))
             .or_else(|_| disk.metadata(&layout.file("uuid")));
@@ -159,7 +163,7 @@ impl Store {
         if let Some(group) = &self.0.group {
             return Ok(Revnum(group.youngest.load(Ordering::Acquire)));
         }
-        // Before the file is read: then a smaller number in the file is younger than this one.
+        // Loaded before the file is read: then a smaller number in the file means that `current` has gone back.
         let seen = self.0.youngest.load(Ordering::Acquire);
         let path = self.layout().file("current");
         let before = self.disk().metadata(&path).ok();
@@ -190,7 +194,7 @@ impl Store {
         }
     }
 
-    /// Notes the youngest revision after this process has made it.
+    /// Stores the youngest revision after this process has made it.
     pub(crate) fn set_youngest(&self, rev: Revnum) {
         self.0.youngest.store(rev.0, Ordering::Release);
         if let Some(group) = &self.0.group {
@@ -198,8 +202,8 @@ impl Store {
         }
     }
 
-    /// Returns a handle that also sees the revisions up to `youngest`, which are written but not current. It shares no cached value
-    /// with other handles: these revisions may vanish and others take their numbers.
+    /// Returns a handle that also sees the revisions up to `youngest`, which are written but not current. It shares
+    /// no cached value with other handles, because these revisions may be discarded and other ones get their numbers.
     pub(crate) fn group_view(&self, youngest: Revnum) -> Store {
         let group = OpenGroup::default();
         group.youngest.store(youngest.0, Ordering::Release);
@@ -227,8 +231,8 @@ impl Store {
         }))
     }
 
-    /// The file of an unpacked revision. The revisions of an open group have temporary names: files that are named like revisions
-    /// would pass for revisions in `recover` and after a crash.
+    /// The file of an unpacked revision. Revisions of an open group have temporary names: a file with the name of a
+    /// revision would count as one in `recover` and after a crash.
     pub(crate) fn rev_path(&self, rev: Revnum) -> PathBuf {
         match &self.0.group {
             Some(group) if rev.0 > group.named.load(Ordering::Acquire) => self.group_path(rev),
@@ -241,7 +245,7 @@ impl Store {
         self.layout().file(&format!("{GROUP_PREFIX}{rev}"))
     }
 
-    /// Notes that the files of all revisions up to `rev` have their final names.
+    /// Records that the files of all revisions up to `rev` have their final names.
     pub(crate) fn set_named(&self, rev: Revnum) {
         if let Some(group) = &self.0.group {
             group.named.store(rev.0, Ordering::Release);
@@ -261,7 +265,7 @@ impl Store {
     /// Checks that a revision exists.
     ///
     /// # Errors
-    /// `FS_NO_SUCH_REVISION` if `rev` does not exist; re-reads `current` before saying so.
+    /// `FS_NO_SUCH_REVISION` if `rev` does not exist, according to a fresh read of `current`.
     pub(crate) fn check_rev(&self, rev: Revnum) -> Result<()> {
         if rev.0 <= self.0.youngest.load(Ordering::Relaxed) || rev <= self.youngest()? {
             Ok(())
@@ -317,7 +321,7 @@ impl Store {
         self.0.disk.clone()
     }
 
-    /// The seam to the operating system.
+    /// The disk that the filesystem is on.
     pub(crate) fn disk(&self) -> &dyn Disk {
         &*self.0.disk
     }
@@ -347,7 +351,7 @@ impl Store {
         &self.0.rep_cache
     }
 
-    /// The state that tells whether the revisions were replaced.
+    /// The state of the check for replaced revisions.
     pub(super) fn replacement(&self) -> &ReplacementDetector {
         &self.0.replacement
     }
@@ -357,7 +361,8 @@ impl Store {
         &self.0.committing
     }
 
-    /// The open directory of a shard, if several of its files were read lately. `path` returns the path of one of its files.
+    /// The open directory of a shard, if several of its files were read recently. `path` returns the path of one of
+    /// its files.
     pub(crate) fn shard_dir(
         &self,
         kind: ShardKind,

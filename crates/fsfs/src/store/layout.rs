@@ -1,7 +1,7 @@
-//! Which path holds what: `db/` with its linear or sharded, packed or unpacked revisions.
+//! The paths of all files below `db/`, in the linear or sharded layout.
 //!
-//! Pure arithmetic on names. Whether a revision is packed is not known here: it changes while the repository is open
-//! (see `rev_file`).
+//! Pure computation on names. Whether a revision is packed is not part of it, because that changes while the
+//! filesystem is open (see `rev_file`).
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ impl Layout {
         self.db.join(name)
     }
 
-    /// Number of the shard of a revision; `None` in the linear layout.
+    /// The shard of a revision; `None` in the linear layout.
     pub(crate) fn shard(&self, rev: Revnum) -> Option<u64> {
         rev.0.checked_div(self.format.shard_size)
     }
@@ -51,17 +51,17 @@ impl Layout {
         self.db.join(format!("revs/{shard}.pack/pack"))
     }
 
-    /// The manifest beside it (physical addressing).
+    /// The manifest of a packed shard (physical addressing).
     pub(crate) fn manifest(&self, shard: u64) -> PathBuf {
         self.db.join(format!("revs/{shard}.pack/manifest"))
     }
 
-    /// The file with one revision's properties, unpacked.
+    /// The file with the properties of one unpacked revision.
     pub(crate) fn revprops(&self, rev: Revnum) -> PathBuf {
         self.revision_file("revprops", rev)
     }
 
-    /// The directory with a shard's packed revision properties.
+    /// The directory with the packed properties of a shard.
     pub(crate) fn revprops_pack_dir(&self, shard: u64) -> PathBuf {
         self.db.join(format!("revprops/{shard}.pack"))
     }
@@ -81,19 +81,19 @@ impl Layout {
         self.txn(&txn.to_string()).join(format!("node.{node}.{copy}"))
     }
 
-    /// The contents of an uncommitted directory.
+    /// The entries of a directory that a transaction has changed.
     pub(crate) fn txn_children(&self, txn: TxnId, node: IdPart, copy: IdPart) -> PathBuf {
         self.txn(&txn.to_string())
             .join(format!("node.{node}.{copy}.children"))
     }
 
-    /// The property list of an uncommitted node.
+    /// The property list of a node that a transaction has changed.
     pub(crate) fn txn_node_props(&self, txn: TxnId, node: IdPart, copy: IdPart) -> PathBuf {
         self.txn(&txn.to_string())
             .join(format!("node.{node}.{copy}.props"))
     }
 
-    /// The file that is to become the revision file.
+    /// The proto-revision file, which becomes the revision file.
     pub(crate) fn proto_rev(&self, txn: TxnId) -> PathBuf {
         if self.format.has_protorevs_dir() {
             self.db.join(format!("txn-protorevs/{txn}.rev"))
@@ -102,7 +102,7 @@ impl Layout {
         }
     }
 
-    /// The file whose lock whoever writes to the proto-revision file must have.
+    /// The lock file that a writer of the proto-revision file must hold.
     pub(crate) fn proto_rev_lock(&self, txn: TxnId) -> PathBuf {
         if self.format.has_protorevs_dir() {
             self.db.join(format!("txn-protorevs/{txn}.rev-lock"))
@@ -112,7 +112,7 @@ impl Layout {
     }
 
     fn revision_file(&self, kind: &str, rev: Revnum) -> PathBuf {
-        // Asked twice a revision by every walk: one allocation.
+        // Every walk makes two paths for each revision: this makes one allocation for a path.
         let mut path = PathBuf::with_capacity(self.db.as_os_str().len() + 48);
         path.push(&self.db);
         let name = path.as_mut_os_string();

@@ -1,10 +1,18 @@
-//! The files of a filesystem, and what is known of them: the lowest layer that does I/O.
+//! The files of one filesystem: the lowest layer that does I/O.
 //!
-//! [`disk`] is the seam to the operating system, [`layout`] names files, [`rev_file`] reads items of revision and pack files,
-//! [`guard`] holds the locks between writers, [`cache`] keeps parsed values, [`rep_cache`] is the SQLite table of shared contents.
-//! [`Store`] is one open filesystem to all of them.
+//! | module | subject |
+//! |---|---|
+//! | [`disk`] | the traits between the engine and the operating system |
+//! | [`layout`] | the names of files |
+//! | [`handle`] | [`Store`], one open filesystem |
+//! | [`rev_file`], [`open_file`] | items of revision and pack files |
+//! | [`guard`] | locks between processes that write |
+//! | [`cache`] | parsed values, one budget for the process |
+//! | [`rep_cache`] | the SQLite table of shared contents |
+//! | [`read_mode`] | reads that may not wait for the disk |
 //!
-//! What is absent: trees, paths of nodes, and transactions. Modules of this layer use each other and `format`, nothing above.
+//! What is absent: trees, paths of nodes, and transactions. Modules of this layer use each other and `format`,
+//! nothing above.
 
 pub(crate) mod cache;
 pub(crate) mod conf;

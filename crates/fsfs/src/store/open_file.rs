@@ -1,8 +1,8 @@
-//! An open file that is read at offsets, with its end (or all of it) in memory and an eye on walks.
+//! A file that is read at offsets, with its end (or all of it) in memory and with read-ahead for walks.
 //!
-//! A single look-up reads what it needs and no more. A walk through a pack comes to the same neighbourhood again and
-//! again, for this node-revision and then for the next: after a few reads within an aligned block the whole block is read,
-//! and what follows comes out of it. So nobody has to say beforehand which kind of access theirs will be.
+//! A single look-up reads what it needs and no more. A walk through a pack file reads many items that are close
+//! together: after a few reads within an aligned block, the whole block is read, and the next reads are served from
+//! it. So callers need not declare which kind of access theirs is.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,45 +12,47 @@ use base::{Code, Error, Result};
 use parking_lot::Mutex;
 
 use crate::store::disk::{Disk, DiskFile};
-use crate::store::read_mode::takes_time;
+use crate::store::read_mode::check_may_wait;
 
-/// A file with its name and its last bytes in memory.
+/// An open file with its path and its last bytes in memory.
 pub(crate) struct OpenFile {
     path: PathBuf,
-    /// None if all of it is in memory.
+    /// `None` if all of the file is in memory.
     file: Option<Arc<dyn DiskFile>>,
     len: u64,
     tail: Box<[u8]>,
+    /// Offset of `tail` in the file, bytes.
     tail_start: u64,
-    ahead: ReadAhead,
+    read_ahead: ReadAhead,
 }
 
-/// Blocks of a file that is being walked through.
+/// The blocks that read-ahead uses.
 struct ReadAhead {
-    /// Blocks in which something was read lately, and how often.
-    touched: [AtomicU64; TOUCHED],
+    /// Recently read blocks, each with the number of reads; see [`ReadAhead::is_walk`].
+    touched: [AtomicU64; TRACKED_BLOCKS],
     next_touched: AtomicUsize,
-    /// The blocks read last, the newest first: number and bytes.
+    /// The blocks in memory, the last used first: number and bytes.
     blocks: Mutex<Vec<(u64, Arc<[u8]>)>>,
 }
 
-/// Files up to this size are kept whole while they are open.
+/// The size up to which a file is read whole, bytes.
 pub(crate) const WHOLE_FILE: u64 = 16 << 10;
 
-/// Bytes of a block.
+/// The size of a block, bytes.
 const BLOCK: u64 = 64 << 10;
 
-/// Reads longer than this go straight to the file.
-const MAX_SMALL: usize = 16 << 10;
+/// Longer reads do not go through a block, bytes.
+const MAX_BUFFERED_READ: usize = 16 << 10;
 
-/// Blocks kept of one file.
-const KEPT_BLOCKS: usize = 2;
+/// The number of blocks of one file in memory.
+const CACHED_BLOCKS: usize = 2;
 
-/// Reads within a block, lately, that make the next one a walk.
-const WALK: u64 = 3;
+/// The number of earlier reads within a block that make the next one a walk.
+const READS_BEFORE_WALK: u64 = 3;
 
-/// Blocks remembered as touched: a walk reads node-revisions, directories and texts in different places.
-const TOUCHED: usize = 8;
+/// The number of blocks whose reads are counted: a walk reads node-revisions, directories and texts in different
+/// parts of the file.
+const TRACKED_BLOCKS: usize = 8;
 
 impl OpenFile {
     /// Opens a file and reads it whole if it is small, else its last `tail` bytes.
@@ -73,7 +75,7 @@ impl OpenFile {
             len,
             tail: Box::default(),
             tail_start: len,
-            ahead: ReadAhead::new(),
+            read_ahead: ReadAhead::new(),
         };
         let mut bytes = Vec::with_capacity(tail as usize);
         opened.append(&mut bytes, tail as usize, len - tail)?;
@@ -82,7 +84,7 @@ impl OpenFile {
         }
         opened.tail = bytes.into();
         opened.tail_start = len - tail;
-        // What is in memory needs no handle.
+        // A file that is in memory whole needs no descriptor.
         opened.file = opened.file.filter(|_| tail < len);
         Ok(opened)
     }
@@ -99,19 +101,19 @@ impl OpenFile {
 
     /// Reads up to `buf.len()` bytes; fewer only at the end of the file.
     pub(crate) fn read_at(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        if let Some(known) = self.in_memory(offset) {
-            let length = known.len().min(buf.len());
-            buf[..length].copy_from_slice(&known[..length]);
+        if let Some(in_memory) = self.in_memory(offset) {
+            let length = in_memory.len().min(buf.len());
+            buf[..length].copy_from_slice(&in_memory[..length]);
             return Ok(length);
         }
-        if let Some(length) = self.read_ahead(offset, buf)? {
+        if let Some(length) = self.read_through_block(offset, buf)? {
             return Ok(length);
         }
         self.read_file(offset, buf)
     }
 
     fn read_file(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        takes_time()?;
+        check_may_wait()?;
         let Some(file) = &self.file else {
             return Ok(0);
         };
@@ -137,7 +139,7 @@ impl OpenFile {
         }
     }
 
-    /// Reads `length` bytes, which must be there: the file's length bounds what is allocated.
+    /// Reads exactly `length` bytes. The length of the file bounds what is allocated.
     pub(crate) fn read_vec(&self, offset: u64, length: u64) -> Result<Vec<u8>> {
         if offset.checked_add(length).is_none_or(|end| end > self.len) {
             return Err(self.ends_early());
@@ -149,12 +151,13 @@ impl OpenFile {
         }
     }
 
-    /// Reads up to `length` bytes, of which the caller knows that they may be allocated; fewer only at the end of the file.
+    /// Reads up to `length` bytes, fewer only at the end of the file. The caller has checked that so much may be
+    /// allocated.
     pub(crate) fn read_up_to(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
-        if let Some(known) = self.in_memory(offset) {
-            return Ok(known[..known.len().min(length)].to_vec());
+        if let Some(in_memory) = self.in_memory(offset) {
+            return Ok(in_memory[..in_memory.len().min(length)].to_vec());
         }
-        if length <= MAX_SMALL {
+        if length <= MAX_BUFFERED_READ {
             let mut buf = vec![0; length];
             let read = self.read_at(offset, &mut buf)?;
             buf.truncate(read);
@@ -165,9 +168,9 @@ impl OpenFile {
         Ok(buf)
     }
 
-    /// Appends up to `length` bytes of the file itself.
+    /// Appends up to `length` bytes, read from the disk.
     fn append(&self, buf: &mut Vec<u8>, length: usize, offset: u64) -> Result<()> {
-        takes_time()?;
+        check_may_wait()?;
         let Some(file) = &self.file else {
             return Ok(());
         };
@@ -185,8 +188,8 @@ impl OpenFile {
         }
     }
 
-    /// Parses something at `offset` of which only an upper bound (`end`, and `most` bytes) is known: tries with what
-    /// is in memory or a first read of `first` bytes, then with more.
+    /// Parses a value at `offset` of which only an upper bound of the length is known: `end`, and `most` bytes. Tries
+    /// with the bytes in memory or with a first read of `first` bytes, then with more.
     pub(crate) fn parse_at<T>(
         &self,
         offset: u64,
@@ -197,9 +200,9 @@ impl OpenFile {
     ) -> Result<T> {
         let available = usize::try_from(end.min(self.len).saturating_sub(offset)).unwrap_or(usize::MAX);
         let available = available.min(most);
-        if let Some(known) = self.in_memory(offset) {
-            let known = &known[..known.len().min(available)];
-            return parse(known)?.ok_or_else(|| self.ends_early());
+        if let Some(in_memory) = self.in_memory(offset) {
+            let in_memory = &in_memory[..in_memory.len().min(available)];
+            return parse(in_memory)?.ok_or_else(|| self.ends_early());
         }
         let mut buf = vec![0; first.min(available)];
         self.read_exact_at(offset, &mut buf)?;
@@ -207,27 +210,27 @@ impl OpenFile {
             match parse(&buf)? {
                 Some(value) => return Ok(value),
                 None if buf.len() < available => {
-                    let known = buf.len();
-                    buf.resize(known.saturating_mul(4).min(available), 0);
-                    self.read_exact_at(offset + known as u64, &mut buf[known..])?;
+                    let in_memory = buf.len();
+                    buf.resize(in_memory.saturating_mul(4).min(available), 0);
+                    self.read_exact_at(offset + in_memory as u64, &mut buf[in_memory..])?;
                 }
                 None => return Err(self.ends_early()),
             }
         }
     }
 
-    /// These bytes, if they are in memory.
-    pub(crate) fn known(&self, offset: u64, length: u64) -> Option<&[u8]> {
+    /// `length` bytes at `offset`, if they are in memory.
+    pub(crate) fn slice_in_memory(&self, offset: u64, length: u64) -> Option<&[u8]> {
         self.in_memory(offset)?.get(..usize::try_from(length).ok()?)
     }
 
-    /// Replaces what is in `buf` by these bytes.
+    /// Replaces the content of `buf` by `length` bytes at `offset`.
     ///
     /// # Errors
     /// `FS_CORRUPT` if the file ends before.
     pub(crate) fn read_into(&self, offset: u64, length: usize, buf: &mut Vec<u8>) -> Result<()> {
         buf.clear();
-        if length <= MAX_SMALL {
+        if length <= MAX_BUFFERED_READ {
             buf.resize(length, 0);
             return self.read_exact_at(offset, buf);
         }
@@ -245,17 +248,17 @@ impl OpenFile {
         self.tail.get(usize::try_from(at).ok()?..)
     }
 
-    /// The file's name.
+    /// The path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The last bytes.
+    /// The last bytes of the file: those that are in memory.
     pub(crate) fn tail(&self) -> &[u8] {
         &self.tail
     }
 
-    /// The error for a file that is shorter than what it holds says.
+    /// The error for a file that ends inside of an item.
     pub(crate) fn ends_early(&self) -> Error {
         Error::new(
             Code::FS_CORRUPT,
@@ -263,10 +266,13 @@ impl OpenFile {
         )
     }
 
-    /// Reads through the block around, if a walk is going on there.
-    fn read_ahead(&self, offset: u64, buf: &mut [u8]) -> Result<Option<usize>> {
+    /// Reads out of the block that contains the bytes, if a walk is in progress there.
+    fn read_through_block(&self, offset: u64, buf: &mut [u8]) -> Result<Option<usize>> {
         let number = offset / BLOCK;
-        if buf.is_empty() || buf.len() > MAX_SMALL || (offset + buf.len() as u64 - 1) / BLOCK != number {
+        if buf.is_empty()
+            || buf.len() > MAX_BUFFERED_READ
+            || (offset + buf.len() as u64 - 1) / BLOCK != number
+        {
             return Ok(None);
         }
         let Some(block) = self.block(number)? else {
@@ -282,13 +288,13 @@ impl OpenFile {
 
     fn block(&self, number: u64) -> Result<Option<Arc<[u8]>>> {
         {
-            let mut blocks = self.ahead.blocks.lock();
-            if let Some(at) = blocks.iter().position(|(kept, _)| *kept == number) {
+            let mut blocks = self.read_ahead.blocks.lock();
+            if let Some(at) = blocks.iter().position(|(cached, _)| *cached == number) {
                 blocks[..=at].rotate_right(1);
                 return Ok(Some(blocks[0].1.clone()));
             }
         }
-        if !self.ahead.is_walk(number) {
+        if !self.read_ahead.is_walk(number) {
             return Ok(None);
         }
         let start = number * BLOCK;
@@ -296,22 +302,22 @@ impl OpenFile {
         let mut bytes = Vec::with_capacity(length);
         self.append(&mut bytes, length, start)?;
         let block: Arc<[u8]> = bytes.into();
-        let mut blocks = self.ahead.blocks.lock();
-        blocks.truncate(KEPT_BLOCKS - 1);
+        let mut blocks = self.read_ahead.blocks.lock();
+        blocks.truncate(CACHED_BLOCKS - 1);
         blocks.insert(0, (number, block.clone()));
         Ok(Some(block))
     }
 }
 
 impl ReadAhead {
-    /// Notes a read in a block; true if enough others came there lately.
+    /// Counts a read in a block. Returns true if there were enough other reads in it recently.
     fn is_walk(&self, number: u64) -> bool {
-        // The low bits count, the others are the number + 1.
+        // The low 8 bits are the count, the others the number of the block + 1.
         let tag = (number + 1) << 8;
         for slot in &self.touched {
             let seen = slot.load(Ordering::Relaxed);
             if seen & !0xff == tag {
-                if seen & 0xff >= WALK {
+                if seen & 0xff >= READS_BEFORE_WALK {
                     slot.store(0, Ordering::Relaxed);
                     return true;
                 }
@@ -319,7 +325,7 @@ impl ReadAhead {
                 return false;
             }
         }
-        let slot = self.next_touched.fetch_add(1, Ordering::Relaxed) % TOUCHED;
+        let slot = self.next_touched.fetch_add(1, Ordering::Relaxed) % TRACKED_BLOCKS;
         self.touched[slot].store(tag + 1, Ordering::Relaxed);
         false
     }

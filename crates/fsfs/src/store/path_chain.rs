@@ -1,9 +1,12 @@
-//! The directories that led to the path that was looked up last.
+//! The directories on the way of the last look-up in a tree.
 //!
-//! Look-ups in one tree are close to each other: most are in the directory of the one before, directly below it, or in one
-//! above it. So a tree remembers its *chain*: the IDs of the directories in each other. A look-up begins where the new path leaves it,
-//! which makes a walk through a tree of any depth and shape linear in the number of its steps. A chain holds IDs, because the
-//! node-revisions of N directories in each other hold N paths.
+//! Look-ups in one tree are close to each other: most are in the directory of the one before, directly below it, or
+//! in one above it. So a tree keeps a *chain*: the IDs of the nested directories of the last look-up. The next
+//! look-up starts at the deepest directory that both paths share. This makes a walk through a tree of any depth and
+//! shape linear in the number of its steps.
+//!
+//! A chain holds IDs and not node-revisions, because the node-revisions of N nested directories contain N paths:
+//! memory quadratic in the depth.
 
 use std::sync::Arc;
 
@@ -12,15 +15,15 @@ use base::{FsPath, Revnum};
 use crate::format::id::NodeRevId;
 use crate::format::noderev::NodeRev;
 
-/// Directories in each other. The first one is in the root, which is not listed.
+/// Nested directories. The first one is in the root, which is not listed.
 #[derive(Debug, Default)]
 pub(crate) struct PathChain {
     /// The path of the last directory, empty for the root.
     path: String,
     dirs: Vec<Link>,
-    /// The last directory, in trees that do not change.
+    /// The node-revision of the last directory, in trees that do not change.
     last: Option<Arc<NodeRev>>,
-    /// The number of directories at the beginning that are known to be the transaction's own.
+    /// The number of directories at the beginning that the transaction is known to have changed already.
     pub(crate) owned: usize,
 }
 
@@ -30,23 +33,24 @@ pub(crate) struct Link {
     pub(crate) id: NodeRevId,
     /// The length of its path, in bytes.
     pub(crate) end: usize,
-    /// Of the copies that the directory and those above it came with, the youngest; see [`youngest`].
-    pub(crate) copy: Option<Copied>,
+    /// The youngest copy among those that the directory and its ancestors belong to; see [`youngest`].
+    pub(crate) copy: Option<CopyRef>,
 }
 
-/// When a copy was made, and the node-revision that says so.
-pub(crate) type Copied = (Revnum, NodeRevId);
+/// A copy: its revision, and a node-revision with its copy root.
+pub(crate) type CopyRef = (Revnum, NodeRevId);
 
-/// The younger one of a copy and the copy that a node-revision came with; the latter where both are as old.
-pub(crate) fn youngest(copy: Option<Copied>, noderev: &NodeRev) -> Option<Copied> {
+/// Returns the younger one of `copy` and the copy that a node-revision belongs to, the latter if both are of the same
+/// revision.
+pub(crate) fn youngest(copy: Option<CopyRef>, noderev: &NodeRev) -> Option<CopyRef> {
     match noderev.copyroot() {
         (Some(rev), _) if copy.is_none_or(|(youngest, _)| rev >= youngest) => Some((rev, noderev.id)),
         _ => copy,
     }
 }
 
-/// Where a look-up begins.
-pub(crate) struct Start {
+/// The start of a look-up.
+pub(crate) struct ChainStart {
     /// The number of directories of the chain that lead there.
     pub(crate) known: usize,
     /// The last of them; `None` for the root.
@@ -56,21 +60,21 @@ pub(crate) struct Start {
 }
 
 impl PathChain {
-    /// The directory nearest to `path`: the path itself, or above it.
-    pub(crate) fn start(&self, path: &str) -> Start {
-        let known = self.towards(path);
-        Start {
+    /// The deepest directory that is at or above `path`.
+    pub(crate) fn start(&self, path: &str) -> ChainStart {
+        let known = self.shared_with(path);
+        ChainStart {
             known,
             link: known.checked_sub(1).map(|at| self.dirs[at]),
             dir: self.last.clone().filter(|_| known == self.dirs.len()),
         }
     }
 
-    /// Adds the directories `passed` on the way to `path` after the first `known` of it. `last` is the node-revision of the last
-    /// of them, if the tree does not change.
+    /// Adds the directories `passed` on the way to `path` after its first `known` ones. `last` is the node-revision
+    /// of the last of them, if the tree does not change.
     pub(crate) fn extend(&mut self, path: &str, known: usize, passed: &[Link], last: Option<Arc<NodeRev>>) {
-        // Another thread may have led it elsewhere meanwhile, or further on the same way.
-        let now = self.towards(path);
+        // Another thread may have changed the chain meanwhile, to another path or further on the same one.
+        let now = self.shared_with(path);
         if let Some(new) = now.checked_sub(known).and_then(|more| passed.get(more..))
             && let Some(end) = new.last().map(|link| link.end)
         {
@@ -81,11 +85,11 @@ impl PathChain {
         }
     }
 
-    /// Leaves the directories above `path` alone. Returns their number.
+    /// Removes all directories but those above `path`. Returns their number.
     pub(crate) fn cut_above(&mut self, path: &str) -> usize {
-        let towards = self.towards(path);
-        let is_there = towards > 0 && self.dirs[towards - 1].end == path.len();
-        self.truncate(towards - usize::from(is_there));
+        let count = self.shared_with(path);
+        let is_there = count > 0 && self.dirs[count - 1].end == path.len();
+        self.truncate(count - usize::from(is_there));
         self.dirs.len()
     }
 
@@ -106,13 +110,13 @@ impl PathChain {
     }
 
     /// The number of directories that lead to `path`, itself included.
-    fn towards(&self, path: &str) -> usize {
+    fn shared_with(&self, path: &str) -> usize {
         let same = shared_length(&self.path, path);
         if same == self.path.len() && matches!(path.as_bytes().get(same), None | Some(b'/')) {
             return self.dirs.len();
         }
         let near = self.dirs.partition_point(|link| link.end <= same);
-        // The last one may only begin like a component of the path.
+        // The last one may be a name that only begins like a component of the path.
         match self.dirs[..near].last() {
             Some(link) if !matches!(path.as_bytes().get(link.end), None | Some(b'/')) => near - 1,
             _ => near,

@@ -1,68 +1,69 @@
-//! Answers that come at once, out of memory, or not at all.
+//! The read mode of a thread: whether a read may wait for the disk.
 //!
-//! A thread that serves many connections must not wait for a disk or spend its time on rebuilding texts. It asks within
-//! [`at_once`]: there, what would have to be read from files of revisions fails instead, and the asker learns that somebody
-//! with more time must do it. Nothing is half done by that: what fails so is neither kept nor told to anyone.
+//! A thread that serves many connections must neither wait for a disk nor spend its time on rebuilding contents. It
+//! runs its work in [`cached_only`]. There, every read of a revision file fails at once instead of waiting, and the
+//! caller gets `None`. It then gives the work to a thread of the pool. A failed attempt has no effect: its results
+//! are neither cached nor sent.
 //!
-//! The small files that are looked at for every question anyway (`current`, the state of a list of revision properties) are
-//! not what is meant here.
+//! Small files that every request looks at (`current`, the metadata of a file with revision properties) are read in
+//! both modes.
 
 use std::cell::Cell;
 
 use base::{Code, Error, Result};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Hurry {
-    /// Everything may take its time.
-    None,
-    /// What is not in memory fails.
-    AtOnce,
-    /// Something has failed for that reason.
+enum ReadMode {
+    /// Reads may wait for the disk.
+    MayWait,
+    /// A read of anything that is not in memory fails.
+    CachedOnly,
+    /// As `CachedOnly`, and a read has failed.
     Failed,
 }
 
 thread_local! {
-    static HURRY: Cell<Hurry> = const { Cell::new(Hurry::None) };
+    static READ_MODE: Cell<ReadMode> = const { Cell::new(ReadMode::MayWait) };
 }
 
-/// Ends the hurry, also when a panic passes by.
-struct Ends;
+/// Sets the mode back to `MayWait`, also when a panic unwinds.
+struct ResetOnDrop;
 
-impl Drop for Ends {
+impl Drop for ResetOnDrop {
     fn drop(&mut self) {
-        HURRY.set(Hurry::None);
+        READ_MODE.set(ReadMode::MayWait);
     }
 }
 
-/// Does `work` as far as it needs nothing but memory. `None` if it needed more: then whatever it has made is void, and it is to
-/// be done again by somebody who may wait.
-pub fn at_once<T>(work: impl FnOnce() -> T) -> Option<T> {
-    let _ends = Ends;
-    HURRY.set(Hurry::AtOnce);
+/// Runs `work` with reads from memory only. Returns `None` if it needed the disk: the caller drops what it has made
+/// and does it again on a thread that may wait.
+pub fn cached_only<T>(work: impl FnOnce() -> T) -> Option<T> {
+    let _reset = ResetOnDrop;
+    READ_MODE.set(ReadMode::CachedOnly);
     let made = work();
-    (HURRY.get() == Hurry::AtOnce).then_some(made)
+    (READ_MODE.get() == ReadMode::CachedOnly).then_some(made)
 }
 
-/// Called before what takes its time.
+/// Fails if this thread may not wait. Called before every read from the disk and before long computations.
 ///
 /// # Errors
-/// `EAGAIN` within [`at_once`], which returns nothing then.
-pub fn takes_time() -> Result<()> {
-    match HURRY.get() {
-        Hurry::None => Ok(()),
-        Hurry::AtOnce | Hurry::Failed => {
-            HURRY.set(Hurry::Failed);
+/// `EAGAIN` within [`cached_only`], which then returns `None`.
+pub fn check_may_wait() -> Result<()> {
+    match READ_MODE.get() {
+        ReadMode::MayWait => Ok(()),
+        ReadMode::CachedOnly | ReadMode::Failed => {
+            READ_MODE.set(ReadMode::Failed);
             Err(Error::bare(Code(EAGAIN)))
         }
     }
 }
 
-/// False within [`at_once`]: what is done there may have to be done again.
-pub fn has_time() -> bool {
-    HURRY.get() == Hurry::None
+/// Returns false within [`cached_only`]: work that is done there may be done again.
+pub fn may_wait() -> bool {
+    READ_MODE.get() == ReadMode::MayWait
 }
 
-/// The system's number for what cannot be done at once.
+/// The system's error number for "cannot be done without waiting".
 const EAGAIN: i32 = 11;
 
 #[cfg(test)]
@@ -71,13 +72,13 @@ mod tests {
 
     #[test]
     fn what_takes_time_fails_only_in_a_hurry_and_voids_all() {
-        assert!(takes_time().is_ok());
-        assert!(has_time());
-        assert_eq!(at_once(has_time), Some(false));
-        assert_eq!(at_once(|| 7), Some(7));
-        assert_eq!(at_once(|| takes_time().is_err()), None);
-        assert!(takes_time().is_ok());
-        let panicked = std::panic::catch_unwind(|| at_once(|| panic!("on the way")));
-        assert!(panicked.is_err() && takes_time().is_ok());
+        assert!(check_may_wait().is_ok());
+        assert!(may_wait());
+        assert_eq!(cached_only(may_wait), Some(false));
+        assert_eq!(cached_only(|| 7), Some(7));
+        assert_eq!(cached_only(|| check_may_wait().is_err()), None);
+        assert!(check_may_wait().is_ok());
+        let panicked = std::panic::catch_unwind(|| cached_only(|| panic!("on the way")));
+        assert!(panicked.is_err() && check_may_wait().is_ok());
     }
 }

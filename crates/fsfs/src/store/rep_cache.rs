@@ -1,10 +1,19 @@
-//! `rep-cache.db`: which stored content has which SHA-1, so that equal contents are stored once.
+//! `rep-cache.db`: the table that finds a representation by the SHA-1 of its content, for rep sharing.
 //!
-//! An SQLite database with one table. It is consulted only when something is written, may be deleted at any time, and is made
-//! again on demand; readers of the repository never need it. A running Subversion may use it at the same time: SQLite sees to
-//! that. Schema 1 (formats 4 to 7) and 2 (format 8) differ only inside SQLite.
+//! It is an SQLite database with one table. Only writers use it; readers of the repository never need it. It may be
+//! deleted at any time, and is created again on demand. Subversion may use it at the same time: SQLite coordinates
+//! the processes. Schema 1 (formats 4 to 7) and schema 2 (format 8) differ only inside SQLite.
 //!
-//! An open filesystem keeps one connection ([`Store::with_rep_cache`]), and notices when the file is another one.
+//! | column | content |
+//! |---|---|
+//! | `hash` | SHA-1 of the content, hexadecimal; the key |
+//! | `revision` | the revision with the representation |
+//! | `offset` | its item: a number with logical addressing, else an offset in bytes |
+//! | `size` | bytes of the stored body |
+//! | `expanded_size` | bytes of the content |
+//!
+//! An open filesystem keeps one connection ([`Store::with_rep_cache`]) and opens another one when the file was
+//! replaced.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,25 +25,27 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _, Row, TransactionBehavior};
 
 use super::Store;
+use crate::format::fs_format::FsFormat;
 use crate::store::disk::Create;
 
 /// An open database.
 #[derive(Debug)]
 pub(crate) struct RepCache {
     connection: Connection,
-    /// False before the first insertion: the file is there, the table is not.
+    /// False if the database has no table yet.
     is_initialised: bool,
 }
 
-/// One row.
+/// A row: where a content is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RepCacheRow {
     /// SHA-1 of the content.
     pub(crate) sha1: Sha1,
-    /// Where it is stored: revision and item (byte offset with physical addressing).
+    /// The revision of the representation.
     pub(crate) rev: Revnum,
+    /// Its item (byte offset with physical addressing).
     pub(crate) item: u64,
-    /// Bytes stored.
+    /// Bytes of the stored body.
     pub(crate) length: u64,
     /// Bytes of the content.
     pub(crate) expanded: u64,
@@ -44,10 +55,10 @@ impl RepCache {
     /// Opens the database for reading; `None` if there is no file.
     ///
     /// # Errors
-    /// `SQLITE_ERROR` and its kin below `ATOMIC_INIT_FAILURE`. The number of the schema may be any, as for the incumbent.
+    /// `SQLITE_…` below `ATOMIC_INIT_FAILURE`. Any schema version is accepted, as the incumbent does.
     pub(crate) fn open(path: &Path) -> Result<Option<RepCache>> {
-        let _turn = OPENING.lock();
-        // SQLite tells "is missing" and "can't be opened" apart by the same number.
+        let _opening = OPENING.lock();
+        // SQLite gives one error number for a missing file and for one that cannot be opened.
         if matches!(std::fs::symlink_metadata(path), Err(e) if e.kind() == std::io::ErrorKind::NotFound) {
             return Ok(None);
         }
@@ -64,18 +75,18 @@ impl RepCache {
     }
 
     fn open_existing(path: &Path) -> Result<RepCache> {
-        // SQLite would wait for the other end of a FIFO.
+        // SQLite would wait for a writer of a FIFO.
         if std::fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
             let message = "sqlite[S14]: unable to open database file";
             return Err(Error::new(Code::SQLITE_ERROR, message));
         }
-        // Read-write where that is possible: only so can SQLite roll back what a crashed writer left.
+        // For writing if possible: only then can SQLite roll back an unfinished transaction of a crashed writer.
         let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_WRITE)
             .or_else(|_| Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_ONLY))
             .map_err(sqlite)?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(sqlite)?;
-        // What is lost in a power cut can be made again; the journal's name stays, so that its permissions do.
+        // Rows lost in a power failure can be made again. The journal file is kept, and with it its permissions.
         connection
             .pragma_update(None, "synchronous", "OFF")
             .and_then(|()| connection.pragma_update_and_check(None, "journal_mode", "TRUNCATE", |_| Ok(())))
@@ -83,7 +94,7 @@ impl RepCache {
         let version: i64 = connection
             .query_row("PRAGMA user_version", [], |row| row.get(0))
             .map_err(sqlite)?;
-        // Reads the schema: a database without one cannot be opened.
+        // Reads the schema: fails if the file is no database.
         connection
             .query_row("SELECT COUNT(*) FROM sqlite_master", [], |_| Ok(()))
             .map_err(sqlite)?;
@@ -93,10 +104,10 @@ impl RepCache {
         })
     }
 
-    /// Keeps other writers away until the database is closed.
+    /// Locks the database against other writers until it is closed.
     ///
     /// # Errors
-    /// `SQLITE_READONLY` if the file may not be written: others could go on. `SQLITE_ERROR` and its kin.
+    /// `SQLITE_READONLY` if the file is not writable, because then it cannot be locked. Other `SQLITE_…`.
     pub(crate) fn hold(&self) -> Result<()> {
         if self.connection.is_readonly("main").map_err(sqlite)? {
             return Err(Error::new(
@@ -107,13 +118,13 @@ impl RepCache {
         self.connection.execute_batch("BEGIN IMMEDIATE").map_err(sqlite)
     }
 
-    /// Opens the database for writing; makes it if there is none.
+    /// Opens the database for writing. Creates it if there is none.
     ///
     /// # Errors
     /// As [`RepCache::open`]; the system's.
     pub(crate) fn open_or_create(fs: &Store) -> Result<RepCache> {
         let path = fs.layout().file(FILE);
-        let turn = OPENING.lock();
+        let opening = OPENING.lock();
         match fs.disk().write(&path, Create::New).map(drop) {
             Ok(()) => {
                 let like = fs.layout().file("current");
@@ -124,21 +135,21 @@ impl RepCache {
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(e) => return Err(Error::io("Can't create file", &path, &e)),
         }
-        drop(turn);
+        drop(opening);
         let mut cache = Self::open(&path)?.ok_or_else(|| {
             let e = std::io::ErrorKind::NotFound.into();
             Error::io("Can't open file", &path, &e)
         })?;
-        cache.initialise(fs.format().number)?;
+        cache.initialise(fs.format())?;
         Ok(cache)
     }
 
-    /// Makes the table if there is none.
-    fn initialise(&mut self, format: u32) -> Result<()> {
+    /// Creates the table if there is none.
+    fn initialise(&mut self, format: &FsFormat) -> Result<()> {
         if self.is_initialised {
             return Ok(());
         }
-        let (version, options) = if format >= 8 {
+        let (version, options) = if format.has_rep_cache_schema_2() {
             (2, " WITHOUT ROWID")
         } else {
             (1, "")
@@ -147,7 +158,7 @@ impl RepCache {
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(sqlite)?;
-        // Another process may have been quicker.
+        // Another process may have created it meanwhile.
         let made: i64 = transaction
             .query_row("PRAGMA user_version", [], |row| row.get(0))
             .map_err(sqlite)?;
@@ -161,7 +172,7 @@ impl RepCache {
         Ok(())
     }
 
-    /// Adds rows in one transaction; a content that is there already keeps its row.
+    /// Adds rows in one transaction. A content that has a row keeps it.
     ///
     /// # Errors
     /// `SQLITE_…`: then none is added.
@@ -204,7 +215,7 @@ impl RepCache {
     pub(crate) fn copy_to(&self, path: &Path) -> Result<()> {
         let mut copy = Connection::open(path).map_err(sqlite)?;
         let backup = rusqlite::backup::Backup::new(&self.connection, &mut copy).map_err(sqlite)?;
-        // All pages in one step, between two writers.
+        // All pages in one step, so that no writer comes between.
         let started = std::time::Instant::now();
         loop {
             use rusqlite::backup::StepResult;
@@ -222,10 +233,10 @@ impl RepCache {
         }
     }
 
-    /// The youngest revision that any row names; `None` without rows.
+    /// The youngest revision in the table; `None` if it is empty.
     ///
     /// # Errors
-    /// `SQLITE_ERROR` and its kin.
+    /// `SQLITE_…`.
     pub(crate) fn max_revision(&self) -> Result<Option<Revnum>> {
         if !self.is_initialised {
             return Ok(None);
@@ -241,7 +252,7 @@ impl RepCache {
     /// The row of this content.
     ///
     /// # Errors
-    /// `SQLITE_ERROR` and its kin; `FS_CORRUPT` if the row is nonsense.
+    /// `SQLITE_…`; `FS_CORRUPT` if the row is nonsense.
     pub(crate) fn lookup(&self, sha1: &Sha1) -> Result<Option<RepCacheRow>> {
         if !self.is_initialised {
             return Ok(None);
@@ -252,10 +263,10 @@ impl RepCache {
         raw.map_err(sqlite)?.map(RawRow::check).transpose()
     }
 
-    /// Calls `each` for every row of the revisions `first` to `last`, in order of place.
+    /// Calls `each` for every row of the revisions `first` to `last`, ordered by revision and offset.
     ///
     /// # Errors
-    /// `SQLITE_ERROR` and its kin, `BAD_CHECKSUM_PARSE`, `FS_CORRUPT`, and what `each` says.
+    /// `SQLITE_…`, `BAD_CHECKSUM_PARSE`, `FS_CORRUPT`, and those of `each`.
     pub(crate) fn for_each(
         &self,
         first: Revnum,
@@ -276,39 +287,39 @@ impl RepCache {
     }
 }
 
-/// The connection that an open filesystem keeps, and which file it is to.
+/// The connection of an open filesystem, with device and inode of its file.
 #[derive(Default)]
 pub(crate) struct RepCacheConnection(Mutex<Option<(RepCache, (u64, u64))>>);
 
 impl Store {
-    /// Runs `f` on the database; makes it first if `create`, else it is `None` where there is none.
+    /// Runs `f` on the database. If there is none, creates it if `create`, else calls `f` with `None`.
     ///
     /// # Errors
-    /// As [`RepCache::open_or_create`], and what `f` says.
+    /// As [`RepCache::open_or_create`], and those of `f`.
     pub(crate) fn with_rep_cache<T>(
         &self,
         create: bool,
         f: impl FnOnce(Option<&mut RepCache>) -> Result<T>,
     ) -> Result<T> {
         let path = self.layout().file(FILE);
-        let mut kept = self.rep_cache().0.lock();
+        let mut open = self.rep_cache().0.lock();
         let identity = || self.disk().metadata(&path).ok().map(|meta| meta.identity);
-        // Administrators may delete the database at any time; then what the connection has is nobody's.
-        if kept.as_ref().map(|(_, opened)| *opened) != identity() {
-            *kept = None;
+        // An administrator may delete the database at any time. The open connection is then to a file without a name.
+        if open.as_ref().map(|(_, opened)| *opened) != identity() {
+            *open = None;
         }
-        if kept.is_none() {
+        if open.is_none() {
             let cache = if create {
                 Some(RepCache::open_or_create(self)?)
             } else {
                 RepCache::open(&path)?
             };
-            *kept = cache.zip(identity());
+            *open = cache.zip(identity());
         }
-        match &mut *kept {
+        match &mut *open {
             Some((cache, _)) => {
                 if create {
-                    cache.initialise(self.format().number)?;
+                    cache.initialise(self.format())?;
                 }
                 f(Some(cache))
             }
@@ -317,7 +328,7 @@ impl Store {
     }
 }
 
-/// A row as SQLite has it: any column may hold any type.
+/// A row as SQLite returns it: any column may hold any type.
 struct RawRow {
     hash: Vec<u8>,
     numbers: [i64; 4],
@@ -359,7 +370,7 @@ fn unsigned(number: i64) -> Result<u64> {
     })
 }
 
-/// Our error for SQLite's, in the incumbent's words.
+/// Converts an SQLite error, with the text of the incumbent.
 fn sqlite(e: rusqlite::Error) -> Error {
     match e {
         rusqlite::Error::SqliteFailure(failure, message) => {
@@ -387,10 +398,11 @@ const INSERT: &str = "INSERT OR IGNORE INTO rep_cache (hash, revision, offset, s
 const SCHEMA: &str = "CREATE TABLE rep_cache (hash TEXT NOT NULL PRIMARY KEY, revision INTEGER NOT NULL, \
     offset INTEGER NOT NULL, size INTEGER NOT NULL, expanded_size INTEGER NOT NULL)";
 
-/// Its name in `db/`.
+/// The name of the database in `db/`.
 pub(crate) const FILE: &str = "rep-cache.db";
 
-/// Held while a database may be open outside of SQLite: closing it then would take the locks away that SQLite has on it.
+/// Held while this process opens a database file outside of SQLite: closing that descriptor would release the locks
+/// that SQLite has on the file.
 static OPENING: Mutex<()> = Mutex::new(());
 
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);

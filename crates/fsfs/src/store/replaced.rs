@@ -1,8 +1,15 @@
-//! Revisions that were replaced under an open filesystem: an administrator has put a backup, or another repository, in their place.
+//! Detection of replaced revisions: an administrator has put a backup, or another repository, in place of an open
+//! filesystem.
 //!
-//! Revisions never change, so nothing that is cached of them is looked at again. A replacement breaks that rule, and it shows:
-//! `current` goes back, or is another file that names the same revision; the file of the revision that was the youngest is another
-//! one; or so is `format`.
+//! Revisions do not change, so cached values of them are not compared with the files. A replacement breaks this rule.
+//! It is detected when `current` is read, by one of these signs:
+//!
+//! - `current` names an older revision than before;
+//! - `current` is another file but names the same revision, while every commit names a new one;
+//! - the file of the revision that was the youngest is another file;
+//! - `format` is another file, and not because of an upgrade.
+//!
+//! Then the filesystem gets a new instance in the cache.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,49 +19,49 @@ use parking_lot::Mutex;
 use super::Store;
 use crate::store::disk::FileMeta;
 
-/// What is remembered to notice it.
+/// The files that are compared, as last seen.
 #[derive(Default)]
 pub(crate) struct ReplacementDetector {
-    /// The files as they were when `current` was last looked at.
-    files: Mutex<Files>,
-    /// The revisions were replaced, and nothing was committed since.
+    /// The metadata of the files when `current` was last read.
+    files: Mutex<FileStates>,
+    /// True after the revisions were replaced, until [`Store::take_replaced`].
     is_replaced: AtomicBool,
 }
 
-/// `None` is what is not known for certain.
+/// Metadata of files. `None` where it could not be read reliably.
 #[derive(Clone, Copy, Default)]
-struct Files {
-    /// A revision, and its file as it was when this was the youngest one.
+struct FileStates {
+    /// The youngest revision at that time, and its file.
     revision: Option<(Revnum, FileMeta)>,
-    /// `current`, and what it names.
+    /// The revision in `current`, and the file itself.
     current: Option<(Revnum, FileMeta)>,
     format: Option<FileMeta>,
 }
 
 impl Store {
-    /// True if `current` is another file than the one that was compared last.
+    /// True if `current` is another file than the one that was last compared.
     pub(crate) fn is_other_current(&self, now: Option<FileMeta>) -> bool {
-        let known = self.replacement().files.lock().current;
-        known.map(|(_, file)| file) != now
+        let compared = self.replacement().files.lock().current;
+        compared.map(|(_, file)| file) != now
     }
 
-    /// Forgets what is cached if the revisions are not those that were there when `seen` was the youngest; `now` is the youngest, and
-    /// `before` was `current` before this was read in it.
+    /// Gives the filesystem a new instance in the cache if its revisions were replaced. `seen` is the youngest
+    /// revision as read before, `now` as read now, and `before` is the metadata of `current` from before it was read.
     pub(crate) fn compare_revisions(&self, seen: Revnum, now: Revnum, before: Option<FileMeta>) {
         let mut files = self.replacement().files.lock();
         let meta = |rev| self.disk().metadata(&self.layout().rev(rev)).ok();
         let file = |name: &str| self.disk().metadata(&self.layout().file(name)).ok();
-        // If it was replaced while it was read, it is not known which file has said so.
+        // If the file was replaced while it was read, the number may come from either one.
         let current = before.filter(|before| file("current").as_ref() == Some(before));
         let format = file("format");
         let is_other = match files.revision {
-            // One that is not there is packed.
+            // A missing file means that the revision was packed.
             Some((rev, before)) if rev <= now => meta(rev).is_some_and(|there| there != before),
             _ => false,
         };
-        // A commit names another revision.
+        // A commit would have changed the number.
         let is_rewritten = matches!((files.current, current), (Some((rev, known)), Some(current)) if rev == now && known != current);
-        // An upgrade keeps the revisions.
+        // An upgrade rewrites `format` and keeps the revisions.
         let is_upgraded = || {
             self.read_format()
                 .is_ok_and(|there| there.number > self.format().number)
@@ -64,7 +71,7 @@ impl Store {
             self.renew_instance();
             self.replacement().is_replaced.store(true, Ordering::Release);
             files.revision = None;
-            // What cannot be read now is read when a file is missed.
+            // After an error here, a reader that misses a file reads it again.
             _ = self.refresh_min_unpacked_rev();
         }
         if files.revision.is_none_or(|(rev, _)| rev < now) {

@@ -1,12 +1,15 @@
-//! Revision and pack files: a bounded set of open ones, and the way from (revision, item) to bytes.
+//! Revision and pack files: from (revision, item) to bytes.
 //!
-//! An item is addressed by (revision, item). With physical addressing the item is an offset from the start of the
-//! revision's data (in a pack, the manifest says where that is); with logical addressing it is a number that the file's
-//! L2P index turns into an offset. Other processes may pack a shard at any time: then the single files vanish, numbers
-//! stay and offsets change. So whatever was looked up in one file is only used with that file, and a reader that finds
-//! a file missing or stale starts over ([`Store::with_rev_file`]).
+//! With physical addressing an item is an offset from the start of its revision; in a pack file, the manifest says
+//! where each revision starts. With logical addressing an item is a number, which the L2P index of the file maps to
+//! an offset.
 //!
-//! Small files are read whole on opening, and the end of longer ones, where trailer or indexes are.
+//! Another process may pack a shard at any time. Then the files of its revisions disappear, item numbers stay the
+//! same and offsets change. So an offset is used only with the file that it was looked up in, and a reader that finds
+//! its file missing or stale starts again ([`Store::with_rev_file`]).
+//!
+//! A small file is read whole when it is opened. Of a longer file the end is read, where the trailer or the indexes
+//! are. Open files are kept in the cache.
 
 use std::path::PathBuf;
 
@@ -24,7 +27,7 @@ use crate::format::rev_trailer::{self, RevTrailer, TrailerError};
 use crate::store::cache::{Cache, Instance, Key};
 use crate::store::disk::{is_missing, is_stale};
 use crate::store::open_file::{OpenFile, WHOLE_FILE};
-use crate::store::read_mode::takes_time;
+use crate::store::read_mode::check_may_wait;
 use crate::store::shard_dirs::ShardKind;
 
 /// An open file of one revision or of one packed shard.
@@ -43,7 +46,7 @@ enum Addressing {
     Logical(Box<Indexes>),
 }
 
-/// What is known of a file's indexes.
+/// The indexes of a file, as far as they have been read.
 struct Indexes {
     footer: Footer,
     l2p: OnceLock<L2pHeader>,
@@ -52,14 +55,15 @@ struct Indexes {
     only_page: OnceLock<Arc<[Option<u64>]>>,
 }
 
-/// Bytes kept of the end of longer files of one revision: enough for the indexes of some hundred items.
+/// The bytes in memory of the end of a longer file of one revision: enough for the indexes of some hundred items.
 const TAIL: u64 = 4 << 10;
 
-/// Bytes read at once of an L2P index, so that a walk needs no read for each revision.
+/// Bytes of an L2P index that one read may take along, so that a walk over a pack file needs no read for each
+/// revision.
 const L2P_READ: usize = 2 << 10;
 
 impl Store {
-    /// Runs `f` on the file that holds `rev`; again if the file went stale or was packed away meanwhile.
+    /// Runs `f` on the file that holds `rev`. Runs it once more if the file has gone stale or was packed.
     pub(crate) fn with_rev_file<T>(&self, rev: Revnum, f: impl Fn(&Arc<RevFile>) -> Result<T>) -> Result<T> {
         let mut retried = false;
         loop {
@@ -88,18 +92,18 @@ impl Store {
             if let Some(file) = self.cache().file(&key) {
                 return Ok(file);
             }
-            takes_time()?;
+            check_may_wait()?;
             match self.open_rev_file(first_rev, is_packed) {
                 Ok(file) => {
                     let file = Arc::new(file);
-                    self.cache().keep_file(key, file.clone());
+                    self.cache().insert_file(key, file.clone());
                     return Ok(file);
                 }
-                // Deleted by another machine just now; opening it again says whether it is gone.
+                // Another machine has deleted the file. Opening it again says whether its shard was packed.
                 Err(e) if !retried && is_stale(&e) => retried = true,
                 Err(e) if !is_missing(&e) => return Err(e),
                 Err(_) if !retried && self.format().has_packing() => {
-                    // Perhaps another process has packed the shard since we last looked.
+                    // Another process may have packed the shard since `min-unpacked-rev` was read.
                     retried = true;
                     self.refresh_min_unpacked_rev()?;
                 }
@@ -108,7 +112,7 @@ impl Store {
         }
     }
 
-    /// True if `rev` was packed when we last looked.
+    /// True if `rev` was packed when `min-unpacked-rev` was last read.
     pub(crate) fn is_packed(&self, rev: Revnum) -> bool {
         rev < self.min_unpacked_rev()
     }
@@ -166,7 +170,7 @@ impl Store {
         if let Some(dir) = self.shard_dir(ShardKind::Revs, shard, || path.clone()) {
             match dir.open(&rev.to_string()) {
                 Ok(file) => return OpenFile::of(file, path, tail),
-                // Perhaps the directory is not the one at this path any more.
+                // Another directory may have taken the place of the open one.
                 Err(_) => self.forget_shard_dir(ShardKind::Revs, shard),
             }
         }
@@ -180,7 +184,7 @@ pub(crate) fn no_such_revision(rev: Revnum) -> Error {
 }
 
 impl RevFile {
-    /// Key under which the open file is kept.
+    /// The key of the file in the cache.
     pub(crate) fn key(&self) -> (Instance, u64, bool) {
         (self.instance, self.first_rev.0, self.is_packed)
     }
@@ -229,7 +233,7 @@ impl RevFile {
         }
     }
 
-    /// First byte behind the items: those of the whole file (logical) or of `rev` (physical).
+    /// The end of the items, bytes: of the whole file with logical addressing, of `rev` with physical addressing.
     pub(crate) fn items_end(&self, rev: Revnum) -> Result<u64> {
         match &self.addressing {
             Addressing::Physical(_) => Ok(self.rev_range(rev)?.1),
@@ -237,7 +241,7 @@ impl RevFile {
         }
     }
 
-    /// Item of the root node-revision.
+    /// The item of the root node-revision.
     pub(crate) fn root_item(&self, rev: Revnum) -> Result<u64> {
         match &self.addressing {
             Addressing::Physical(_) => Ok(self.trailer(rev)?.root),
@@ -245,7 +249,7 @@ impl RevFile {
         }
     }
 
-    /// Item of the changed-path list.
+    /// The item of the changed-path list.
     pub(crate) fn changes_item(&self, rev: Revnum) -> Result<u64> {
         match &self.addressing {
             Addressing::Physical(_) => Ok(self.trailer(rev)?.changes),
@@ -253,8 +257,8 @@ impl RevFile {
         }
     }
 
-    /// Start and end of a revision's data (physical addressing; with logical addressing a pack mixes revisions and
-    /// this is the whole item area).
+    /// The start and end of the data of a revision, bytes. With logical addressing, where a pack file mixes
+    /// revisions, all items of the file.
     pub(crate) fn rev_range(&self, rev: Revnum) -> Result<(u64, u64)> {
         match &self.addressing {
             Addressing::Logical(indexes) => Ok((0, indexes.footer.l2p_offset)),
@@ -335,12 +339,13 @@ impl RevFile {
             return Ok(header);
         }
         let expect = self.p2l_expect(indexes);
-        let header = self.grow(indexes.footer.p2l_offset, indexes.footer.footer_offset, |bytes| {
-            P2lHeader::parse(bytes, expect).map_err(|e| match e {
-                p2l::P2lError::Prefix => prefix_mismatch(&e.into(), p2l::PREFIX, bytes),
-                _ => in_file(e, &self.bytes),
-            })
-        })?;
+        let header =
+            self.parse_growing(indexes.footer.p2l_offset, indexes.footer.footer_offset, |bytes| {
+                P2lHeader::parse(bytes, expect).map_err(|e| match e {
+                    p2l::P2lError::Prefix => prefix_mismatch(&e.into(), p2l::PREFIX, bytes),
+                    _ => in_file(e, &self.bytes),
+                })
+            })?;
         Ok(indexes.p2l.get_or_init(|| header))
     }
 
@@ -353,22 +358,21 @@ impl RevFile {
             return Ok(entries);
         }
         let header = self.p2l_header()?;
-        let (start, end) = header.description(page).ok_or(p2l::P2lError::Offset)?;
+        let (start, end) = header.page_range(page).ok_or(p2l::P2lError::Offset)?;
         let data = self
             .bytes
             .read_vec(indexes.footer.p2l_offset + start, end - start)?;
-        let entries: Arc<[P2lEntry]> =
-            p2l::parse_description(&data, self.p2l_expect(indexes), header.limit())
-                .map_err(|e| in_file(e, &self.bytes))?
-                .into();
+        let entries: Arc<[P2lEntry]> = p2l::parse_page(&data, self.p2l_expect(indexes), header.limit())
+            .map_err(|e| in_file(e, &self.bytes))?
+            .into();
         cache.insert(key, entries.clone());
         Ok(entries)
     }
 
-    /// What is stored at `offset`; `None` if no item contains it.
+    /// The P2L entry that contains `offset`; `None` if there is none.
     pub(crate) fn p2l_at(&self, cache: &Cache, offset: u64) -> Result<Option<P2lEntry>> {
         let header = self.p2l_header()?;
-        // An item is filed under the page of its last byte, so a long one is found behind empty descriptions.
+        // An item is listed in the page of its last byte, so a long item comes after pages without entries.
         for page in offset / header.page_size..header.page_count() {
             let entries = self.p2l_page(cache, page)?;
             let at = entries.partition_point(|entry| entry.end() <= offset);
@@ -389,8 +393,8 @@ impl RevFile {
         }
     }
 
-    fn p2l_expect(&self, indexes: &Indexes) -> p2l::Expect {
-        p2l::Expect {
+    fn p2l_expect(&self, indexes: &Indexes) -> p2l::ExpectedP2l {
+        p2l::ExpectedP2l {
             first_rev: self.first_rev,
             rev_count: self.rev_count,
             file_size: indexes.footer.l2p_offset,
@@ -403,12 +407,12 @@ impl RevFile {
             return Ok(header);
         }
         let (start, end) = (indexes.footer.l2p_offset, indexes.footer.p2l_offset);
-        let expect = l2p::Expect {
+        let expect = l2p::ExpectedL2p {
             first_rev: self.first_rev,
             rev_count: self.rev_count,
             index_len: end - start,
         };
-        let header = self.grow(start, end, |bytes| {
+        let header = self.parse_growing(start, end, |bytes| {
             L2pHeader::parse(bytes, expect).map_err(|e| match e {
                 l2p::L2pError::Prefix => prefix_mismatch(&e.into(), l2p::PREFIX, bytes),
                 _ => in_file(e, &self.bytes),
@@ -434,39 +438,46 @@ impl RevFile {
             return Ok(offsets);
         }
         let index_start = indexes.footer.l2p_offset;
-        let decode = |place: &L2pPage, data: &[u8]| -> Result<Arc<[Option<u64>]>> {
-            let offsets = l2p::parse_page(data, place.entries).map_err(|e| in_file(e, &self.bytes))?;
+        let decode = |page_info: &L2pPage, data: &[u8]| -> Result<Arc<[Option<u64>]>> {
+            let offsets = l2p::parse_page(data, page_info.entries).map_err(|e| in_file(e, &self.bytes))?;
             Ok(offsets.into())
         };
-        // Pages of neighbouring revisions are small and lie side by side: take along those that come with one read.
-        let places = &header.pages[page as usize..];
-        let taken = places.iter().scan(0, |sum: &mut usize, place| {
-            *sum += place.length as usize;
+        // Pages of neighbouring revisions are small and lie side by side. The read takes along those that fit into
+        // `L2P_READ`.
+        let pages = &header.pages[page as usize..];
+        let lengths = pages.iter().scan(0, |sum: &mut usize, page_info| {
+            *sum += page_info.length as usize;
             Some(*sum)
         });
-        let count = taken.take_while(|&sum| sum <= L2P_READ).count().max(1);
-        let places = &places[..count];
-        let length = places.iter().map(|place| u64::from(place.length)).sum();
-        let data = self.bytes.read_vec(index_start + places[0].offset, length)?;
-        let (first, mut rest) = data.split_at(places[0].length as usize);
-        let offsets = decode(&places[0], first)?;
+        let count = lengths.take_while(|&sum| sum <= L2P_READ).count().max(1);
+        let pages = &pages[..count];
+        let length = pages.iter().map(|page_info| u64::from(page_info.length)).sum();
+        let data = self.bytes.read_vec(index_start + pages[0].offset, length)?;
+        let (first, mut rest) = data.split_at(pages[0].length as usize);
+        let offsets = decode(&pages[0], first)?;
         if is_only {
             return Ok(indexes.only_page.get_or_init(|| offsets).clone());
         }
         cache.insert(key(u64::from(page)), offsets.clone());
-        for (at, place) in places.iter().enumerate().skip(1) {
-            let (data, behind) = rest.split_at(place.length as usize);
+        for (at, page_info) in pages.iter().enumerate().skip(1) {
+            let (data, behind) = rest.split_at(page_info.length as usize);
             rest = behind;
-            // A damaged neighbour is not what was asked for; whoever asks for it will hear.
-            if let Ok(offsets) = decode(place, data) {
+            // A damaged page of a neighbour is no error here. A reader that needs that page gets the error.
+            if let Ok(offsets) = decode(page_info, data) {
                 cache.insert(key(u64::from(page) + at as u64), offsets);
             }
         }
         Ok(offsets)
     }
 
-    /// Parses something at `start` whose length shows only in parsing, with ever more bytes up to `end`.
-    fn grow<T>(&self, start: u64, end: u64, parse: impl Fn(&[u8]) -> Result<Option<T>>) -> Result<T> {
+    /// Parses a header at `start` whose length shows only in parsing. Reads more bytes, up to `end`, until it is
+    /// complete.
+    fn parse_growing<T>(
+        &self,
+        start: u64,
+        end: u64,
+        parse: impl Fn(&[u8]) -> Result<Option<T>>,
+    ) -> Result<T> {
         let mut length = (end - start).min(WHOLE_FILE);
         loop {
             let data = self.bytes.read_vec(start, length)?;
@@ -479,14 +490,15 @@ impl RevFile {
     }
 }
 
-/// Names the file that a decoder found fault with.
+/// Adds the path of the file to the error of a decoder.
 fn in_file(e: impl Into<Error>, file: &OpenFile) -> Error {
     let e = e.into();
     let message = format!("{} (file '{}')", e.message(), file.path().display());
     Error::new(e.code(), message)
 }
 
-/// A footer that would begin before its file is an offset that no file has; the incumbent leaves finding that to the system.
+/// The error of a footer. A footer length beyond the start of the file gives a negative offset: the incumbent gets
+/// the error for that from the operating system.
 fn footer_error(e: FooterError, first_rev: Revnum, file: &OpenFile) -> Error {
     match e {
         FooterError::Length => {

@@ -1,9 +1,9 @@
-//! The directories in which a walk is going on, kept open.
+//! Open directories of shards, for walks over many revisions.
 //!
-//! Unpacked revisions lie in `revs/SHARD/` and `revprops/SHARD/`. Whoever asks for a third file of such a directory is
-//! likely to ask for more: then the directory is opened, and its files are found from there. An open directory
-//! remains what it was when another one takes its place, so none is kept for longer than a second, and whoever finds a
-//! file missing or stale asks again by its path.
+//! Unpacked revisions are in `revs/SHARD/` and `revprops/SHARD/`. Finding a file in an open directory costs the
+//! system a fraction of finding it by its path. So a directory is opened when a third of its files is read. An open
+//! directory stays the same directory when another one takes its place. So none is used for longer than a second, and
+//! a reader that finds a file missing or stale tries its path.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,37 +14,37 @@ use parking_lot::Mutex;
 use crate::store::cache::Instance;
 use crate::store::disk::{Disk, DiskDir};
 
-/// What the files of a directory are.
+/// The kind of the files in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ShardKind {
     Revs,
     Revprops,
 }
 
-/// A directory: of which filesystem, of what, and which.
+/// The key of a directory: filesystem, kind of files, shard.
 pub(crate) type DirKey = (Instance, ShardKind, u64);
 
-/// The directories that were asked for lately, of all filesystems.
+/// The directories that were used recently, of all filesystems, the last one first.
 #[derive(Default)]
-pub(crate) struct ShardDirs(Mutex<Vec<Kept>>);
+pub(crate) struct ShardDirs(Mutex<Vec<TrackedDir>>);
 
-struct Kept {
+struct TrackedDir {
     key: DirKey,
     uses: u32,
     dir: Option<(Instant, Arc<dyn DiskDir>)>,
 }
 
-/// Directories remembered: an export goes to and fro between many shards.
-const KEPT: usize = 64;
+/// The number of directories in the list: an export goes back and forth between many shards.
+const MAX_TRACKED: usize = 64;
 
-/// How many files are asked for by path before the directory is opened.
-const PATIENCE: u32 = 2;
+/// The number of files that are read by path before the directory is opened.
+const USES_BEFORE_OPEN: u32 = 2;
 
-/// How long an open directory is believed.
-const BELIEVED: Duration = Duration::from_secs(1);
+/// The longest use of an open directory.
+const MAX_AGE: Duration = Duration::from_secs(1);
 
 impl ShardDirs {
-    /// The open directory, if a walk goes on in it. `path` makes that of one of its files.
+    /// The open directory, if a walk is in progress in it. `path` returns the path of one of its files.
     pub(crate) fn get(
         &self,
         disk: &dyn Disk,
@@ -52,40 +52,40 @@ impl ShardDirs {
         path: impl FnOnce() -> PathBuf,
     ) -> Option<Arc<dyn DiskDir>> {
         {
-            let mut kept = self.0.lock();
-            match kept.iter().position(|kept| kept.key == key) {
+            let mut tracked = self.0.lock();
+            match tracked.iter().position(|tracked| tracked.key == key) {
                 Some(at) => {
-                    kept[..=at].rotate_right(1);
-                    let kept = &mut kept[0];
-                    match &kept.dir {
-                        Some((since, dir)) if since.elapsed() < BELIEVED => return Some(dir.clone()),
+                    tracked[..=at].rotate_right(1);
+                    let tracked = &mut tracked[0];
+                    match &tracked.dir {
+                        Some((since, dir)) if since.elapsed() < MAX_AGE => return Some(dir.clone()),
                         Some(_) => {}
-                        None if kept.uses < PATIENCE => {
-                            kept.uses += 1;
+                        None if tracked.uses < USES_BEFORE_OPEN => {
+                            tracked.uses += 1;
                             return None;
                         }
                         None => {}
                     }
                 }
                 None => {
-                    kept.truncate(KEPT - 1);
+                    tracked.truncate(MAX_TRACKED - 1);
                     let (uses, dir) = (1, None);
-                    kept.insert(0, Kept { key, uses, dir });
+                    tracked.insert(0, TrackedDir { key, uses, dir });
                     return None;
                 }
             }
         }
         let dir = path().parent().and_then(|dir| disk.open_dir(dir).ok().flatten());
         let mut all = self.0.lock();
-        if let Some(kept) = all.iter_mut().find(|kept| kept.key == key) {
-            kept.uses = 0;
-            kept.dir = dir.clone().map(|dir| (Instant::now(), dir));
+        if let Some(tracked) = all.iter_mut().find(|tracked| tracked.key == key) {
+            tracked.uses = 0;
+            tracked.dir = dir.clone().map(|dir| (Instant::now(), dir));
         }
         dir
     }
 
-    /// Closes a directory in which a file was not found.
+    /// Closes a directory after a file was missing in it.
     pub(crate) fn forget(&self, key: DirKey) {
-        self.0.lock().retain(|kept| kept.key != key);
+        self.0.lock().retain(|tracked| tracked.key != key);
     }
 }

@@ -1,4 +1,4 @@
-//! The small files of `db/` that say what the filesystem is: `fs-type`, `format` and `uuid`.
+//! Readers of the small files of `db/` that identify the filesystem: `fs-type`, `format` and `uuid`.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub(super) fn check_fs_type(disk: &dyn Disk, db: &Path) -> Result<()> {
     let path = db.join("fs-type");
     let text = match disk.read_small(&path) {
         Ok(text) => text,
-        // Before there was a choice.
+        // A filesystem without the file is of the time when Berkeley DB was the only back end.
         Err(e) if is_missing(&Error::io("", &path, &e)) => b"bdb\n".to_vec(),
         Err(e) => return Err(Error::io("Can't open file", &path, &e)),
     };
@@ -82,7 +82,7 @@ fn first_line_fault(path: &Path, line: &str) -> String {
     }
 }
 
-/// Reads the UUID, and the instance ID that tells copies of a repository apart (format 7 and later).
+/// Reads the UUID and, from format 7 on, the instance ID, which tells copies of a repository apart.
 ///
 /// # Errors
 /// `BAD_UUID` and its kin; the system's.

@@ -1,10 +1,11 @@
 //! The UUID of a filesystem, and its instance ID.
 //!
-//! Copies of a repository share the UUID. The instance ID (format 7 and later) changes with every operation that may put other
-//! data in place of what a long-lived process has cached.
+//! Copies of a repository have the same UUID. The instance ID (format 7 and later) changes with every operation that
+//! may replace data that another process has cached.
 
 use base::{Code, Error, Result};
 
+use crate::format::fs_format::FsFormat;
 use crate::store::Store;
 use crate::store::disk::write_atomic;
 use crate::store::guard::WriteLock;
@@ -23,14 +24,14 @@ impl Store {
             None => new_uuid(),
         };
         let lock = self.write_lock()?;
-        self.write_uuid(&uuid, self.format().number, &lock)
+        self.write_uuid(&uuid, self.format(), &lock)
     }
 
-    /// Writes the file `uuid` as a filesystem of this format has it, with a new instance ID.
-    pub(crate) fn write_uuid(&self, uuid: &str, format: u32, _: &WriteLock) -> Result<()> {
-        let text = match format {
-            0..7 => format!("{uuid}\n"),
-            _ => format!("{uuid}\n{}\n", new_uuid()),
+    /// Writes the file `uuid` for a filesystem of this format, with a new instance ID if the format has one.
+    pub(crate) fn write_uuid(&self, uuid: &str, format: &FsFormat, _: &WriteLock) -> Result<()> {
+        let text = match format.has_instance_id() {
+            false => format!("{uuid}\n"),
+            true => format!("{uuid}\n{}\n", new_uuid()),
         };
         // The new file gets the permissions of `current`.
         let current = self.layout().file("current");
@@ -48,7 +49,7 @@ pub(crate) fn new_uuid() -> String {
     let mut bytes = [0u8; 16];
     let mut filled = 0;
     while filled < bytes.len() {
-        // It fails only where the system has no such call at all, which is older than anything that runs this.
+        // The call fails only on systems that do not have it, which are older than all that this program supports.
         let flags = rustix::rand::GetRandomFlags::empty();
         filled += rustix::rand::getrandom(&mut bytes[filled..], flags).unwrap_or(0);
     }

@@ -18,30 +18,30 @@ use crate::tree::root::Root;
 /// counts as a change of everything inside.
 pub struct History {
     fs: Fs,
-    next: Next,
+    next: Position,
     copies_crossed: bool,
 }
 
-enum Next {
+enum Position {
     /// The youngest change at or before this place.
-    From {
+    Start {
         path: FsPath,
         rev: Revnum,
     },
     /// The youngest change at or before this node-revision, whose path and newest copy are known.
-    Line {
+    At {
         path: FsPath,
         noderev: Arc<NodeRev>,
-        copy: Option<Copy>,
+        copy: Option<ClosestCopy>,
     },
     /// A copy was reported; its source is next.
-    Source(Revnum, FsPath),
+    CopySource(Revnum, FsPath),
     End,
 }
 
 /// A copy that made a node be where it is.
 #[derive(Clone)]
-struct Copy {
+struct ClosestCopy {
     rev: Revnum,
     destination: FsPath,
 }
@@ -99,7 +99,7 @@ impl Node {
             .root()
             .revision()
             .ok_or_else(|| not_a_revision(self.root()))?;
-        let next = Next::From {
+        let next = Position::Start {
             path: self.path().clone(),
             rev,
         };
@@ -119,14 +119,14 @@ impl History {
     /// `FS_NOT_FOUND` if the starting point does not exist; `FS_CORRUPT` and what reading a file may say.
     pub fn prev(&mut self, cross_copies: bool) -> Result<Option<(Revnum, FsPath)>> {
         loop {
-            match std::mem::replace(&mut self.next, Next::End) {
-                Next::End => return Ok(None),
-                Next::Source(..) if !cross_copies => return Ok(None),
-                Next::Source(rev, path) => {
+            match std::mem::replace(&mut self.next, Position::End) {
+                Position::End => return Ok(None),
+                Position::CopySource(..) if !cross_copies => return Ok(None),
+                Position::CopySource(rev, path) => {
                     self.copies_crossed = true;
-                    self.next = Next::From { path, rev };
+                    self.next = Position::Start { path, rev };
                 }
-                Next::From { path, rev } => {
+                Position::Start { path, rev } => {
                     let root = self.fs.root(rev)?;
                     let node = match root.try_node(&path)? {
                         Some(node) => node,
@@ -135,9 +135,9 @@ impl History {
                     };
                     let copy = closest_copy(&node)?;
                     let noderev = node.shared_noderev();
-                    self.next = Next::Line { path, noderev, copy };
+                    self.next = Position::At { path, noderev, copy };
                 }
-                Next::Line { path, noderev, copy } => return self.report(path, noderev, copy).map(Some),
+                Position::At { path, noderev, copy } => return self.report(path, noderev, copy).map(Some),
             }
         }
     }
@@ -147,7 +147,7 @@ impl History {
         &mut self,
         path: FsPath,
         noderev: Arc<NodeRev>,
-        copy: Option<Copy>,
+        copy: Option<ClosestCopy>,
     ) -> Result<(Revnum, FsPath)> {
         let created = noderev.id.rev().ok_or_else(|| {
             Error::new(
@@ -161,8 +161,8 @@ impl History {
             // The node-revision came with the copy, or was changed on the way; both are one change.
             let rev = copy.rev;
             self.next = match self.source(copy, &path)? {
-                Some((rev, path)) => Next::Source(rev, path),
-                None => Next::End,
+                Some((rev, path)) => Position::CopySource(rev, path),
+                None => Position::End,
             };
             return Ok((rev, path));
         }
@@ -175,7 +175,7 @@ impl History {
                     format!("Predecessor '{id}' of node '{}' is not older", noderev.id),
                 ));
             }
-            self.next = Next::Line {
+            self.next = Position::At {
                 path: path.clone(),
                 noderev: predecessor,
                 copy,
@@ -185,7 +185,7 @@ impl History {
     }
 
     /// Where the node at `path` was before the copy.
-    fn source(&self, copy: &Copy, path: &FsPath) -> Result<Option<(Revnum, FsPath)>> {
+    fn source(&self, copy: &ClosestCopy, path: &FsPath) -> Result<Option<(Revnum, FsPath)>> {
         let destination = self.fs.root(copy.rev)?.node(&copy.destination)?;
         let (Some((rev, source)), Some(below)) = (
             &destination.noderev().copyfrom,
@@ -196,14 +196,14 @@ impl History {
         if *rev >= copy.rev {
             return Err(Error::new(
                 Code::FS_CORRUPT,
-                format!("Copy of '{source}' is not younger than its source"),
+                format!("ClosestCopy of '{source}' is not younger than its source"),
             ));
         }
         Ok(Some((*rev, source.join_str(below))))
     }
 }
 
-fn closest_copy(node: &Node) -> Result<Option<Copy>> {
+fn closest_copy(node: &Node) -> Result<Option<ClosestCopy>> {
     let root = node.root();
     let Some((rev, destination)) = root.youngest_copy(node.path())? else {
         return Ok(None);
@@ -223,7 +223,7 @@ fn closest_copy(node: &Node) -> Result<Option<Copy>> {
     };
     let is_line = there.id().is_related(node.id());
     let was_added = there.created_rev() == Some(rev) && there.predecessor_id().is_none();
-    Ok((is_line && !was_added).then_some(Copy { rev, destination }))
+    Ok((is_line && !was_added).then_some(ClosestCopy { rev, destination }))
 }
 
 fn not_a_revision(root: &Root) -> Error {

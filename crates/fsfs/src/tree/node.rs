@@ -47,15 +47,15 @@ pub struct RepKey {
     owner: Option<NodeRevId>,
 }
 
-/// The directories above a path, the nearest first; see [`Root::above`].
-pub struct Above {
+/// The directories above a path, the nearest first; see [`Root::ancestors`].
+pub struct Ancestors {
     root: Root,
     path: FsPath,
     /// From the root down to the next one. The node-revisions of N directories in each other would hold N paths.
     ids: Vec<NodeRevId>,
 }
 
-impl Iterator for Above {
+impl Iterator for Ancestors {
     type Item = Result<Node>;
 
     fn next(&mut self) -> Option<Result<Node>> {
@@ -88,28 +88,28 @@ impl Root {
     ///
     /// # Errors
     /// As [`Root::node`] for the parent.
-    pub fn above(&self, path: &FsPath) -> Result<Above> {
+    pub fn ancestors(&self, path: &FsPath) -> Result<Ancestors> {
         let mut ids = Vec::new();
         if let Some(parent) = path.parent() {
             self.each_along(&parent, &mut |noderev| ids.push(noderev.id))?;
         }
-        Ok(Above {
+        Ok(Ancestors {
             root: self.clone(),
             path: path.clone(),
             ids,
         })
     }
 
-    /// As [`Root::try_node`], for a path that somebody is likely to have remembered ([`Node::remember_at`]).
+    /// As [`Root::try_node`], for a path that somebody is likely to have cached ([`Node::cache_at`]).
     ///
     /// # Errors
     /// `FS_CORRUPT` and what reading a file may say.
-    pub fn remembered_node(&self, path: &FsPath) -> Result<Option<Node>> {
-        let remembered = self.revision().and_then(|rev| {
+    pub fn try_node_cached(&self, path: &FsPath) -> Result<Option<Node>> {
+        let cached = self.revision().and_then(|rev| {
             let key = NodeRevAtPath::key(self.fs().instance(), rev.0, path.as_str());
             self.fs().cache().get::<NodeRevAtPath>(&key)?.at(path.as_str())
         });
-        match remembered {
+        match cached {
             Some(noderev) => Ok(Some(Node::new(self.clone(), path.clone(), noderev))),
             None => self.try_node(path),
         }
@@ -149,9 +149,9 @@ impl Node {
         &self.noderev().id
     }
 
-    /// Remembers for [`Root::remembered_node`] that the path of this node names it in revision `rev` as well, as the caller
+    /// Remembers for [`Root::try_node_cached`] that the path of this node names it in revision `rev` as well, as the caller
     /// knows.
-    pub fn remember_at(&self, rev: Revnum) {
+    pub fn cache_at(&self, rev: Revnum) {
         let key = NodeRevAtPath::key(self.fs().instance(), rev.0, self.path().as_str());
         let placed = NodeRevAtPath::new(self.path().as_str(), self.0.noderev.clone());
         self.fs().cache().insert(key, placed);

@@ -10,7 +10,7 @@ use base::{Code, Error, FsPath, NodeKind, Props, Result};
 use parking_lot::Mutex;
 
 use super::Fs;
-use super::root::Found;
+use super::root::PathLookup;
 use crate::format::changes::RawChange;
 use crate::format::dir::DirEntry;
 use crate::format::id::{IdPart, NodeRevId, TxnId};
@@ -29,7 +29,7 @@ pub(crate) trait OpenTree: Send + Sync {
     /// Returns a node-revision.
     fn noderev(&self, key: NodeKey) -> Result<Arc<NodeRev>>;
     /// Looks a path up.
-    fn look_up(&self, fs: &Fs, path: &FsPath) -> Result<Found>;
+    fn look_up(&self, fs: &Fs, path: &FsPath) -> Result<PathLookup>;
     /// Returns the entries of a changed directory.
     fn children(&self, key: NodeKey) -> Result<Arc<[DirEntry]>>;
     /// Returns one entry of a changed directory.

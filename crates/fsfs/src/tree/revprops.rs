@@ -2,7 +2,7 @@
 //!
 //! A revision's list is a file of its own, or (format 6 and later, in packed shards) part of a pack file which the shard's
 //! manifest names; revision 0's is never packed. Other processes change them without any signal, so what the cache holds is
-//! kept together with what was known about its files, and every look-up asks the disk whether they are still the same: one or
+//! cached together with what was known about its files, and every look-up asks the disk whether they are still the same: one or
 //! two `stat` calls instead of reading and parsing.
 //!
 //! Packed lists move to other files when they grow, and a shard may be packed while it is read. A missing file therefore means
@@ -18,7 +18,7 @@ use crate::format::revprops_pack::{RevpropsManifest, RevpropsPack, RevpropsPackE
 use crate::store::cache::values::{CachedFile, CachedManifest, CachedRevprops, CachedRevpropsPack};
 use crate::store::cache::{Cached, Key};
 use crate::store::disk::{ATTEMPTS, DiskDir, FileMeta, is_missing, is_stale};
-use crate::store::read_mode::takes_time;
+use crate::store::read_mode::check_may_wait;
 use crate::store::shard_dirs::ShardKind;
 use crate::tree::Fs;
 
@@ -35,7 +35,7 @@ struct PackWalk {
 }
 
 /// A file's bytes and its state.
-type Contents = (Vec<u8>, FileMeta);
+type ReadFile = (Vec<u8>, FileMeta);
 
 impl Fs {
     /// The property list of a revision, as it is now.
@@ -106,26 +106,26 @@ impl Fs {
         let parse = |bytes: &[u8]| parse(bytes, rev);
         let shard = self.layout().shard(rev).unwrap_or_default();
         let dir = self.shard_dir(ShardKind::Revprops, shard, path);
-        let kept = match dir {
+        let cached = match dir {
             None => self.current(key, &path(), parse)?,
-            Some(dir) => match self.current_in(key, &*dir, &rev.to_string()) {
-                Ok(Ok(kept)) => kept,
-                Ok(Err((bytes, meta))) => self.keep(key, &bytes, meta, parse)?,
+            Some(dir) => match self.current_in_dir(key, &*dir, &rev.to_string()) {
+                Ok(Ok(cached)) => cached,
+                Ok(Err((bytes, meta))) => self.parse_and_cache(key, &bytes, meta, parse)?,
                 // Perhaps the directory is not the one at this path any more.
                 Err(_) => {
-                    takes_time()?;
+                    check_may_wait()?;
                     self.forget_shard_dir(ShardKind::Revprops, shard);
                     self.current(key, &path(), parse)?
                 }
             },
         };
-        Ok(kept.value.clone())
+        Ok(cached.value.clone())
     }
 
     fn packed(&self, walk: &mut PackWalk, rev: Revnum) -> Result<PropList> {
         let mut attempt = 1;
         loop {
-            match self.packed_once(walk, rev) {
+            match self.try_packed(walk, rev) {
                 Err(e) if attempt < ATTEMPTS && is_gone(&e) => {
                     *walk = PackWalk::default();
                     attempt += 1;
@@ -162,7 +162,7 @@ impl Fs {
         manifest.value.name(at).ok_or_else(|| corrupt(rev))
     }
 
-    fn packed_once(&self, walk: &mut PackWalk, rev: Revnum) -> Result<PropList> {
+    fn try_packed(&self, walk: &mut PackWalk, rev: Revnum) -> Result<PropList> {
         let shard = self.layout().shard(rev).unwrap_or_default();
         let name = self.pack_of(walk, rev, shard)?;
         let pack = match &walk.pack {
@@ -216,34 +216,34 @@ impl Fs {
     {
         let failed = |e: io::Error| Error::io("Can't open file", path, &e);
         let meta = self.disk().metadata(path).map_err(failed)?;
-        if let Some(kept) = self.cache().get::<Arc<CachedFile<T>>>(&key)
-            && kept.meta == meta
+        if let Some(cached) = self.cache().get::<Arc<CachedFile<T>>>(&key)
+            && cached.meta == meta
         {
-            return Ok(kept);
+            return Ok(cached);
         }
-        takes_time()?;
+        check_may_wait()?;
         let bytes = self.disk().read_small(path).map_err(failed)?;
-        self.keep(key, &bytes, meta, parse)
+        self.parse_and_cache(key, &bytes, meta, parse)
     }
 
     /// The same for a file of an open directory: the cached value, or else the bytes and what is known about the file that
     /// they were read from.
-    fn current_in(
+    fn current_in_dir(
         &self,
         key: Key,
         dir: &dyn DiskDir,
         name: &str,
-    ) -> io::Result<StdResult<CachedRevprops, Contents>> {
-        if let Some(kept) = self.cache().get::<CachedRevprops>(&key)
-            && kept.meta == dir.metadata(name)?
+    ) -> io::Result<StdResult<CachedRevprops, ReadFile>> {
+        if let Some(cached) = self.cache().get::<CachedRevprops>(&key)
+            && cached.meta == dir.metadata(name)?
         {
-            return Ok(Ok(kept));
+            return Ok(Ok(cached));
         }
-        takes_time().map_err(io::Error::other)?;
+        check_may_wait().map_err(io::Error::other)?;
         dir.read_small(name).map(Err)
     }
 
-    fn keep<T>(
+    fn parse_and_cache<T>(
         &self,
         key: Key,
         bytes: &[u8],
@@ -253,13 +253,13 @@ impl Fs {
     where
         Arc<CachedFile<T>>: Cached,
     {
-        let kept = Arc::new(CachedFile {
+        let cached = Arc::new(CachedFile {
             meta,
             bytes: 2 * bytes.len() + 200,
             value: parse(bytes)?,
         });
-        self.cache().insert(key, kept.clone());
-        Ok(kept)
+        self.cache().insert(key, cached.clone());
+        Ok(cached)
     }
 }
 

@@ -27,7 +27,7 @@ use crate::tree::rep::TextReader;
 
 mod look_up;
 
-pub(crate) use look_up::Found;
+pub(crate) use look_up::PathLookup;
 
 /// The tree of one revision or of one transaction.
 #[derive(Clone)]
@@ -35,7 +35,7 @@ pub struct Root(Arc<RootInner>);
 
 struct RootInner {
     fs: Fs,
-    tree: Tree,
+    kind: RootKind,
     root: OnceLock<Arc<NodeRev>>,
     /// The directories that the last look-up in a revision came through.
     chain: Mutex<PathChain>,
@@ -43,24 +43,24 @@ struct RootInner {
     deep_chain: OnceLock<Arc<Mutex<PathChain>>>,
 }
 
-enum Tree {
+enum RootKind {
     Revision(Revnum),
     Transaction(TxnId, String),
 }
 
 impl Root {
     pub(crate) fn of_revision(fs: &Fs, rev: Revnum) -> Self {
-        Self::new(fs, Tree::Revision(rev))
+        Self::new(fs, RootKind::Revision(rev))
     }
 
     pub(crate) fn of_transaction(fs: &Fs, txn: TxnId, name: &str) -> Self {
-        Self::new(fs, Tree::Transaction(txn, name.to_owned()))
+        Self::new(fs, RootKind::Transaction(txn, name.to_owned()))
     }
 
-    fn new(fs: &Fs, tree: Tree) -> Self {
+    fn new(fs: &Fs, kind: RootKind) -> Self {
         Root(Arc::new(RootInner {
             fs: fs.clone(),
-            tree,
+            kind,
             root: OnceLock::new(),
             chain: Mutex::default(),
             deep_chain: OnceLock::new(),
@@ -74,25 +74,25 @@ impl Root {
 
     /// The revision; None for a transaction.
     pub fn revision(&self) -> Option<Revnum> {
-        match self.0.tree {
-            Tree::Revision(rev) => Some(rev),
-            Tree::Transaction(..) => None,
+        match self.0.kind {
+            RootKind::Revision(rev) => Some(rev),
+            RootKind::Transaction(..) => None,
         }
     }
 
     /// The transaction; None for a revision.
     pub fn txn_name(&self) -> Option<&str> {
-        match &self.0.tree {
-            Tree::Revision(_) => None,
-            Tree::Transaction(_, name) => Some(name),
+        match &self.0.kind {
+            RootKind::Revision(_) => None,
+            RootKind::Transaction(_, name) => Some(name),
         }
     }
 
     /// The revision itself, or the transaction's base.
     pub fn base_revision(&self) -> Revnum {
-        match self.0.tree {
-            Tree::Revision(rev) => rev,
-            Tree::Transaction(txn, _) => txn.base,
+        match self.0.kind {
+            RootKind::Revision(rev) => rev,
+            RootKind::Transaction(txn, _) => txn.base,
         }
     }
 
@@ -111,9 +111,9 @@ impl Root {
     /// below a file.
     pub fn node(&self, path: &FsPath) -> Result<Node> {
         match self.look_up(path)? {
-            Found::Node(noderev) => Ok(Node::new(self.clone(), path.clone(), noderev)),
-            Found::Nothing => Err(self.not_found(path)),
-            Found::BelowFile(file) => Err(self.not_directory(&file)),
+            PathLookup::Node(noderev) => Ok(Node::new(self.clone(), path.clone(), noderev)),
+            PathLookup::Nothing => Err(self.not_found(path)),
+            PathLookup::BelowFile(file) => Err(self.not_directory(&file)),
         }
     }
 
@@ -123,8 +123,8 @@ impl Root {
     /// `FS_CORRUPT` and what reading a file may say.
     pub fn try_node(&self, path: &FsPath) -> Result<Option<Node>> {
         Ok(match self.look_up(path)? {
-            Found::Node(noderev) => Some(Node::new(self.clone(), path.clone(), noderev)),
-            Found::Nothing | Found::BelowFile(_) => None,
+            PathLookup::Node(noderev) => Some(Node::new(self.clone(), path.clone(), noderev)),
+            PathLookup::Nothing | PathLookup::BelowFile(_) => None,
         })
     }
 
@@ -137,7 +137,7 @@ impl Root {
             return Ok(NodeKind::Dir);
         };
         match self.look_up(&parent)? {
-            Found::Node(noderev) if noderev.kind == NodeKind::Dir => {
+            PathLookup::Node(noderev) if noderev.kind == NodeKind::Dir => {
                 let entry = self.fs().dir_entry(&noderev, path.basename())?;
                 Ok(entry.map_or(NodeKind::None, |(kind, _)| kind))
             }
@@ -150,9 +150,9 @@ impl Root {
     /// # Errors
     /// `FS_CORRUPT` and what reading a file may say.
     pub fn changed_paths(&self) -> Result<Arc<[ChangedPath]>> {
-        match &self.0.tree {
-            Tree::Revision(rev) => Ok(self.fs().changes(*rev)?.to_vec().into()),
-            Tree::Transaction(txn, name) => {
+        match &self.0.kind {
+            RootKind::Revision(rev) => Ok(self.fs().changes(*rev)?.to_vec().into()),
+            RootKind::Transaction(txn, name) => {
                 if let Some(tree) = self.fs().open_txns().tree(*txn) {
                     let folded = fold::fold(tree.changes()?)?;
                     return Ok(folded.into_iter().map(|change| change.info).collect());
@@ -172,10 +172,10 @@ impl Root {
         if let Some(noderev) = self.0.root.get() {
             return Ok(noderev.clone());
         }
-        let noderev = match self.0.tree {
-            Tree::Revision(rev) => self.fs().root_noderev(rev)?,
+        let noderev = match self.0.kind {
+            RootKind::Revision(rev) => self.fs().root_noderev(rev)?,
             // Asked for each time: the transaction may be being edited.
-            Tree::Transaction(txn, _) => return self.fs().txn_noderev(txn, IdPart::ROOT, IdPart::ROOT),
+            RootKind::Transaction(txn, _) => return self.fs().txn_noderev(txn, IdPart::ROOT, IdPart::ROOT),
         };
         Ok(self.0.root.get_or_init(|| noderev).clone())
     }
@@ -194,9 +194,9 @@ impl Root {
 
     pub(crate) fn not_directory(&self, path: &FsPath) -> Error {
         let uuid = self.fs().uuid();
-        let within = match &self.0.tree {
-            Tree::Revision(rev) => format!("revision {rev}"),
-            Tree::Transaction(_, name) => format!("transaction '{name}'"),
+        let within = match &self.0.kind {
+            RootKind::Revision(rev) => format!("revision {rev}"),
+            RootKind::Transaction(_, name) => format!("transaction '{name}'"),
         };
         Error::new(
             Code::FS_NOT_DIRECTORY,
@@ -206,9 +206,9 @@ impl Root {
     }
 
     fn describe(&self) -> String {
-        match &self.0.tree {
-            Tree::Revision(rev) => format!("revision {rev}"),
-            Tree::Transaction(_, name) => format!("transaction '{name}'"),
+        match &self.0.kind {
+            RootKind::Revision(rev) => format!("revision {rev}"),
+            RootKind::Transaction(_, name) => format!("transaction '{name}'"),
         }
     }
 }
@@ -382,11 +382,11 @@ impl Fs {
             let path = path.clone();
             Ok(ChildrenFile { path, entries })
         };
-        let kept = self.current(key, &path, parse)?;
-        if kept.value.path == path {
-            return Ok(kept.value.entries.clone());
+        let cached = self.current(key, &path, parse)?;
+        if cached.value.path == path {
+            return Ok(cached.value.entries.clone());
         }
-        // Two paths with one hash: this one is not kept.
+        // Two paths with one hash: this one is not cached.
         let text = self.disk().read_small(&path);
         let text = text.map_err(|e| Error::io("Can't open file", &path, &e))?;
         Ok(dir::parse_children(&text)?.into())

@@ -12,14 +12,14 @@ use super::state::{NodeKey, ROOT, State, TxnNode};
 use crate::format::noderev::NodeRev;
 use crate::store::path_chain::{Link, prefix};
 use crate::tree::Fs;
-use crate::tree::root::Found;
+use crate::tree::root::PathLookup;
 
 impl State {
     /// Looks a path up.
     ///
     /// # Errors
     /// Those of reading.
-    pub(crate) fn look_up(&self, fs: &Fs, path: &FsPath) -> Result<Found> {
+    pub(crate) fn look_up(&self, fs: &Fs, path: &FsPath) -> Result<PathLookup> {
         let start = self.chain.lock().start(path);
         let mut dir = match start.link {
             None => self.node(ROOT)?.noderev.clone(),
@@ -31,14 +31,14 @@ impl State {
             let rest = &path.as_str()[at..];
             let rest = rest.strip_prefix('/').unwrap_or(rest);
             if rest.is_empty() {
-                break Found::Node(dir);
+                break PathLookup::Node(dir);
             }
             if dir.kind != NodeKind::Dir {
-                break Found::BelowFile(prefix(path, at));
+                break PathLookup::BelowFile(prefix(path, at));
             }
             let name_end = memchr::memchr(b'/', rest.as_bytes()).unwrap_or(rest.len());
             let Some((_, id)) = self.find(fs, &dir, &rest[..name_end])? else {
-                break Found::Nothing;
+                break PathLookup::Nothing;
             };
             dir = self.noderev(fs, &id)?;
             at = path.len() - rest.len() + name_end;
@@ -73,10 +73,10 @@ impl State {
         }
         let parent_length = path.len() - path.basename().len() - 1;
         match found {
-            Found::Node(node) => Ok(Some(node)),
-            Found::Nothing if self.chain.get_mut().end() == parent_length => Ok(None),
-            Found::Nothing => Err(self.as_root(fs).not_found(path)),
-            Found::BelowFile(file) => Err(self.as_root(fs).not_directory(&file)),
+            PathLookup::Node(node) => Ok(Some(node)),
+            PathLookup::Nothing if self.chain.get_mut().end() == parent_length => Ok(None),
+            PathLookup::Nothing => Err(self.as_root(fs).not_found(path)),
+            PathLookup::BelowFile(file) => Err(self.as_root(fs).not_directory(&file)),
         }
     }
 

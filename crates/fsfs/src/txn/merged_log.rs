@@ -1,6 +1,6 @@
 //! Folding the log of a transaction into one entry a path, sorted by path.
 //!
-//! A log in memory is folded there ([`Folded`]). One that is in a file comes path by path, merged from its sorted runs, and is
+//! A log in memory is folded there ([`FoldedChanges`]). One that is in a file comes path by path, merged from its sorted runs, and is
 //! folded while it comes: what is held is an entry of each run, the entries of one path, and the deletions of directories above
 //! it, because a deletion takes away what happened below before it.
 
@@ -11,12 +11,12 @@ use base::{FsPath, NodeKind, Result};
 
 use super::change_log::{ChangeLog, Entries, Entry};
 use crate::format::changes::{ChangeKind, RawChange};
-use crate::format::fold::{self, Folded};
+use crate::format::fold::{self, FoldedChanges};
 
 /// A log, folded.
 pub(crate) enum FoldedLog<'a> {
     /// One that is in memory.
-    Here(Folded<'a>),
+    Here(FoldedChanges<'a>),
     /// One that is in a file: folded whenever it is asked for.
     Away(&'a ChangeLog),
 }
@@ -28,7 +28,7 @@ impl FoldedLog<'_> {
     /// `FS_CORRUPT` if it is none. (One in a file says so when it is read.)
     pub(super) fn of(log: &ChangeLog) -> Result<FoldedLog<'_>> {
         Ok(match log.in_memory() {
-            Some(entries) => FoldedLog::Here(Folded::of(entries)?),
+            Some(entries) => FoldedLog::Here(FoldedChanges::of(entries)?),
             None => FoldedLog::Away(log),
         })
     }

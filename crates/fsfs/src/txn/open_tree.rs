@@ -14,7 +14,7 @@ use crate::format::id::NodeRevId;
 use crate::format::noderev::NodeRev;
 use crate::tree::Fs;
 use crate::tree::open_txns::OpenTree;
-use crate::tree::root::Found;
+use crate::tree::root::PathLookup;
 
 /// A weak reference to the tree of a transaction.
 pub(super) fn weak_tree(state: &Arc<RwLock<State>>) -> Weak<dyn OpenTree> {
@@ -27,7 +27,7 @@ impl OpenTree for RwLock<State> {
         Ok(self.read_recursive().node(key)?.noderev.clone())
     }
 
-    fn look_up(&self, fs: &Fs, path: &FsPath) -> Result<Found> {
+    fn look_up(&self, fs: &Fs, path: &FsPath) -> Result<PathLookup> {
         self.read_recursive().look_up(fs, path)
     }
 

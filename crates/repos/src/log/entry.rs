@@ -121,7 +121,7 @@ impl<'a, 's> Entries<'a, 's> {
                 Some(list) => list?,
                 None => fs.changed_paths(rev)?,
             };
-            if self.all && list.knows_kinds() {
+            if self.all && list.has_all_kinds() {
                 visible = list;
             } else {
                 let changes = list.to_vec();
@@ -129,7 +129,7 @@ impl<'a, 's> Entries<'a, 's> {
                     access = changes_access(&changes, self.readable);
                 }
                 if self.options.changed_paths {
-                    visible = match access == RevisionAccess::Full && list.knows_kinds() {
+                    visible = match access == RevisionAccess::Full && list.has_all_kinds() {
                         true => list,
                         false => self.visible(rev, &changes)?,
                     };

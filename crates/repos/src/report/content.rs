@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use base::{PropList, Result, Revnum, props};
 use delta::editor::{DirToken, Editor, FileToken, TextChunk};
-use fsfs::{Fs, Node, ToldRevision};
+use fsfs::{Fs, Node, ShownRevprops};
 
 use super::prefetch::Ready;
 
@@ -31,7 +31,7 @@ pub(super) struct Content<'a> {
     uuid: String,
     committed: HashMap<Revnum, Rc<Committed>>,
     /// What was told of revisions, if somebody wants to know and it is not too much.
-    told: Option<Vec<ToldRevision>>,
+    told: Option<Vec<ShownRevprops>>,
 }
 
 /// What every node that a revision made says about it.
@@ -53,7 +53,7 @@ impl<'a> Content<'a> {
     }
 
     /// What was told of revisions, if it was written down.
-    pub fn into_told(self) -> Option<Vec<ToldRevision>> {
+    pub fn into_told(self) -> Option<Vec<ShownRevprops>> {
         self.told
     }
 
@@ -177,7 +177,7 @@ impl<'a> Content<'a> {
         });
         if let Some(told) = &mut self.told {
             match told.len() < MOST_TOLD {
-                true => told.push(ToldRevision::of(rev, revprops)),
+                true => told.push(ShownRevprops::of(rev, revprops)),
                 false => self.told = None,
             }
         }

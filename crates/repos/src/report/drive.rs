@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use base::{Code, Depth, Error, FsPath, NodeKind, RelPath, Result, Revnum};
 use delta::editor::Editor;
-use fsfs::{DirEntry, Fs, Node, Root, ToldRevision};
+use fsfs::{DirEntry, Fs, Node, Root, ShownRevprops};
 
 use crate::access::{Readable, Subtree};
 use crate::repo::Repository;
@@ -29,7 +29,7 @@ pub(super) fn drive(
     cursor: Cursor,
     editor: &mut dyn Editor,
     notes: bool,
-) -> Result<Option<Vec<ToldRevision>>> {
+) -> Result<Option<Vec<ShownRevprops>>> {
     let fs = repo.fs();
     let walk = Walk {
         repo,
@@ -63,7 +63,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn run(mut self) -> Result<Option<Vec<ToldRevision>>> {
+    fn run(mut self) -> Result<Option<Vec<ShownRevprops>>> {
         let options = self.options;
         let source_path = options.anchor.join_str(&options.operand);
         let target_path = options.switch_to.clone().unwrap_or_else(|| source_path.clone());

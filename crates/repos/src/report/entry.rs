@@ -130,7 +130,7 @@ impl Walk<'_> {
         let rev = brought.unwrap_or_else(|| created_rev(node));
         if !self.options.text_deltas && node.kind() == NodeKind::File {
             // The text will be asked for under this name.
-            node.remember_at(rev);
+            node.cache_at(rev);
         }
         self.editor.facts(&NodeFacts {
             path: node.path(),

@@ -8,7 +8,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use base::Result;
-use fsfs::AnswerPart;
+use fsfs::ResponsePart;
 
 use super::Outcome;
 use crate::repo::Repository;
@@ -18,24 +18,24 @@ impl Repository {
     ///
     /// # Errors
     /// What reading revision properties may say.
-    pub fn kept_report(&self, name: &str) -> Result<Option<Vec<AnswerPart>>> {
-        self.fs().kept_answer(name)
+    pub fn kept_report(&self, name: &str) -> Result<Option<Vec<ResponsePart>>> {
+        self.fs().cached_response(name)
     }
 
     /// Keeps an answer, unless its report was not noted ([`super::Report::note_told`]).
-    pub fn keep_report(&self, name: &str, outcome: Outcome, parts: Vec<AnswerPart>) {
+    pub fn keep_report(&self, name: &str, outcome: Outcome, parts: Vec<ResponsePart>) {
         if let Some(told) = outcome.told {
-            self.fs().keep_answer(name, told, parts);
+            self.fs().cache_response(name, told, parts);
         }
     }
 
     /// The short answer that was kept under this name, as whoever kept it has made it.
     pub fn kept_answer(&self, name: &[u8]) -> Option<Arc<dyn Any + Send + Sync>> {
-        self.fs().kept_value(name)
+        self.fs().cached_value(name)
     }
 
     /// Keeps a short answer of so many bytes under a name that says all that it depends on: nothing in it may ever change.
     pub fn keep_answer(&self, name: &[u8], answer: Arc<dyn Any + Send + Sync>, bytes: usize) {
-        self.fs().keep_value(name, answer, bytes);
+        self.fs().cache_value(name, answer, bytes);
     }
 }

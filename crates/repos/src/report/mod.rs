@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use base::{Code, Depth, Error, FsPath, RelPath, Result, Revnum};
 use delta::editor::Editor;
-use fsfs::ToldRevision;
+use fsfs::ShownRevprops;
 
 use crate::access::{Readable, Subtree};
 use crate::repo::Repository;
@@ -79,7 +79,7 @@ pub struct Outcome {
     /// True if the report was one entry that starts empty: a checkout or an export, not an update.
     pub is_checkout: bool,
     /// What was told of revisions, if [`Report::note_told`] was called and it was not too much.
-    pub told: Option<Vec<ToldRevision>>,
+    pub told: Option<Vec<ShownRevprops>>,
 }
 
 impl Report {

@@ -24,7 +24,7 @@ use std::time::Duration;
 use base::Result;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use repos::prompt::takes_time;
+use repos::read_mode::check_may_wait;
 
 use self::digest::{Answer, Asked, Nonces, Verdict};
 use self::files::Files;
@@ -290,7 +290,7 @@ impl Keeper {
         if let Some(known) = self.remembered.recall(question, asking.door.remember) {
             return Ok(Some(Found::User(known)));
         }
-        takes_time()?;
+        check_may_wait()?;
         let Some(found) = find().transpose()? else {
             return Ok(None);
         };
@@ -302,7 +302,7 @@ impl Keeper {
 
     fn by_digest(&self, service: &Service, door: &Door, answer: &Answer, request: &Request) -> Result<Proof> {
         // An answer counts once: it must not be looked at a second time.
-        takes_time()?;
+        check_may_wait()?;
         let target = match &request.query {
             Some(query) => format!("{}?{query}", request.path),
             None => request.path.clone(),

@@ -40,7 +40,7 @@ use std::sync::Arc;
 
 use base::FsPath;
 use http::StatusCode;
-use repos::prompt::takes_time;
+use repos::read_mode::check_may_wait;
 use wire::dav::uri::Resource;
 
 pub(crate) use self::fault::Fault;
@@ -66,11 +66,11 @@ pub(crate) fn answer(service: &Arc<Service>, request: &mut Request, reply: &mut 
     redirect::follow(&http, request)?;
     match place::find(service, &http, request)? {
         Found::Listing(location) => {
-            takes_time()?;
+            check_may_wait()?;
             listing::listing(service, &http, request, &location, reply)
         }
         Found::NoRepository(missing) => {
-            takes_time()?;
+            check_may_wait()?;
             nowhere::no_repository(service, request, reply, missing)
         }
         Found::NoResource(place) => {
@@ -92,11 +92,11 @@ pub(crate) fn answer(service: &Arc<Service>, request: &mut Request, reply: &mut 
 fn dispatch(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     recursion::admit(visit)?;
     if proxy::is_wanted(visit) {
-        takes_time()?;
+        check_may_wait()?;
         return proxy::forward(visit, reply);
     }
     if visit.resource.is_in_transaction() {
-        takes_time()?;
+        check_may_wait()?;
     }
     if autoversion::is_wanted(visit) {
         return autoversion::autoversion(visit, reply, dispatch);
@@ -105,7 +105,7 @@ fn dispatch(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         "OPTIONS" => options::options(visit, reply),
         "PROPFIND" => propfind::propfind(visit, reply),
         "GET" | "HEAD" if web::wanted(&visit.http, visit.request, &visit.resource) => {
-            takes_time()?;
+            check_may_wait()?;
             web::page(visit, reply)
         }
         "GET" | "HEAD" => get::get(visit, reply),

@@ -28,7 +28,7 @@ use http::header::{
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode, Version};
 use memchr::memchr;
 use repos::Repository;
-use repos::prompt::at_once;
+use repos::read_mode::cached_only;
 use wire::dav::http_date;
 
 use super::body::ReplyBody;
@@ -69,7 +69,7 @@ impl Depends {
             youngest.is_none_or(|rev| repository.youngest().is_ok_and(|now| now == rev))
                 && date.is_none_or(|(rev, date)| repository.date(rev).is_ok_and(|now| now == date))
         };
-        youngest.is_none() && date.is_none() || at_once(looks) == Some(true)
+        youngest.is_none() && date.is_none() || cached_only(looks) == Some(true)
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use base::{Code, Error};
 use http::{Method, Response, StatusCode, Version};
-use repos::prompt;
+use repos::read_mode;
 
 use super::body::ReplyBody;
 use super::exchange::nothing_said;
@@ -41,7 +41,7 @@ pub(super) fn answer_at_once(
     request: &mut Request,
     mut reply: Reply,
 ) -> Option<Response<ReplyBody>> {
-    let served = prompt::at_once(|| {
+    let served = read_mode::cached_only(|| {
         serve_safely(service, kind, request, &mut reply)?;
         Ok::<(), Fault>(reply.finish()?)
     });

@@ -14,7 +14,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, VARY};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
-use repos::prompt;
+use repos::read_mode;
 use tokio::sync::{mpsc, oneshot};
 
 use self::keeping::Keeping;
@@ -89,7 +89,7 @@ impl Reply {
     }
 
     /// A short answer that is made at once, as a whole; what becomes long, or has to be compressed, takes time
-    /// ([`prompt::takes_time`]).
+    /// ([`read_mode::check_may_wait`]).
     pub(super) fn at_once(bodiless: bool, patience: Patience, gzip: Option<u32>) -> Reply {
         Reply::on(Way::Memory(VecDeque::new()), bodiless, patience, gzip)
     }
@@ -264,7 +264,7 @@ impl Reply {
     fn send(&mut self, bytes: Bytes) -> io::Result<()> {
         self.kept.take_if(|kept| !kept.add(&bytes));
         if !self.begun() && self.gzip.is_some_and(|_| self.is_worth_it()) {
-            takes_time()?;
+            check_may_wait()?;
             self.encoder = self.gzip.map(|level| self.begin_gzip(level));
         }
         let bytes = match &mut self.encoder {
@@ -281,7 +281,7 @@ impl Reply {
         self.sent += bytes.len() as u64;
         if let Way::Memory(pieces) = &mut self.way {
             if self.sent > AT_ONCE {
-                takes_time()?;
+                check_may_wait()?;
             }
             pieces.extend((!bytes.is_empty()).then_some(bytes));
             return Ok(());
@@ -384,7 +384,7 @@ impl Reply {
             && whole.len() >= SMALL
             && self.is_worth_it()
         {
-            takes_time()?;
+            check_may_wait()?;
             let mut encoder = self.begin_gzip(level);
             encoder.write_all(&whole)?;
             whole = encoder.finish()?.into();
@@ -488,9 +488,9 @@ impl Write for Reply {
     }
 }
 
-/// As [`prompt::takes_time`].
-fn takes_time() -> io::Result<()> {
-    prompt::takes_time().map_err(io::Error::other)
+/// As [`read_mode::check_may_wait`].
+fn check_may_wait() -> io::Result<()> {
+    read_mode::check_may_wait().map_err(io::Error::other)
 }
 
 fn gone() -> io::Error {

@@ -183,7 +183,7 @@ impl Reading {
 
 /// All items of a P2L index, which must cover the item area without gaps; padding is left out.
 fn items(index: &[u8], rev: Revnum, file_size: u64) -> Result<Vec<P2lEntry>> {
-    let expect = p2l::Expect {
+    let expect = p2l::ExpectedP2l {
         first_rev: rev,
         rev_count: 1,
         file_size,
@@ -193,11 +193,11 @@ fn items(index: &[u8], rev: Revnum, file_size: u64) -> Result<Vec<P2lEntry>> {
     let mut items: Vec<P2lEntry> = Vec::new();
     let mut end = 0;
     for page in 0..header.page_count() {
-        let (start, stop) = header.description(page).ok_or(p2l::P2lError::Offset)?;
+        let (start, stop) = header.page_range(page).ok_or(p2l::P2lError::Offset)?;
         let data = index
             .get(start as usize..stop as usize)
             .ok_or(p2l::P2lError::PageLength)?;
-        for entry in p2l::parse_description(data, expect, header.limit())? {
+        for entry in p2l::parse_page(data, expect, header.limit())? {
             if entry.offset != end {
                 let message = format!("P2L index of r{rev} has a gap at offset {end}");
                 return Err(Error::new(Code::FS_INDEX_CORRUPTION, message));

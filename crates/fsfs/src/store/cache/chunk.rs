@@ -1,4 +1,4 @@
-//! [`Chunk`]: a part of a content, and whether its digest was checked.
+//! [`Chunk`]: a part of a content, with the result of its digest check.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -13,12 +13,13 @@ pub(crate) struct Chunk(Arc<ChunkBytes>);
 struct ChunkBytes {
     bytes: Arc<Vec<u8>>,
     is_checked: AtomicBool,
-    /// Of a content of several chunks: the digest that it was found to have, and whether it ends with these bytes.
+    /// For a chunk of a longer content: the MD5 that the whole content was found to have, and whether the chunk is
+    /// its last one.
     part_of: OnceLock<(Md5, bool)>,
 }
 
 impl Chunk {
-    /// Bytes that nobody has checked against a digest yet.
+    /// A chunk whose digest is not checked yet.
     pub(crate) fn new(bytes: Arc<Vec<u8>>) -> Self {
         Chunk(Arc::new(ChunkBytes {
             bytes,
@@ -32,37 +33,37 @@ impl Chunk {
         &self.0.bytes
     }
 
-    /// True if the bytes are a whole content that had the right digest.
+    /// True if the chunk is a whole content and matched its digest.
     pub(crate) fn is_checked(&self) -> bool {
         self.0.is_checked.load(Ordering::Relaxed)
     }
 
-    /// Notes that the digest was right.
+    /// Records that the digest matched.
     pub(crate) fn set_checked(&self) {
         self.0.is_checked.store(true, Ordering::Relaxed);
     }
 
-    /// If the bytes are known to be a part of a content with this digest: whether it ends with them.
+    /// Returns whether the chunk is the last one, if it is known to be a part of a content with this digest.
     pub(crate) fn part_of(&self, md5: &Md5) -> Option<bool> {
         let (whole, is_last) = self.0.part_of.get()?;
         (whole == md5).then_some(*is_last)
     }
 
-    /// To be told later whether the digest was right, if it is still there then.
+    /// A weak reference, which records the result of a later digest check if the chunk is still alive then.
     pub(crate) fn watch(&self) -> WatchedChunk {
         WatchedChunk(Arc::downgrade(&self.0))
     }
 }
 
-/// A chunk that may leave the cache meanwhile.
+/// A weak reference to a chunk that may leave the cache.
 #[derive(Debug)]
 pub(crate) struct WatchedChunk(Weak<ChunkBytes>);
 
 impl WatchedChunk {
-    /// Notes the digest that the whole content was found to have, and whether it ends with these bytes.
+    /// Records the digest that the whole content was found to have, and whether the chunk is its last one.
     pub(crate) fn set_part_of(&self, md5: Md5, is_last: bool) {
         if let Some(chunk) = self.0.upgrade() {
-            // Whoever was first has found the same.
+            // Another reader may have set it first: to the same value.
             _ = chunk.part_of.set((md5, is_last));
         }
     }

@@ -1,14 +1,15 @@
 //! The cache of the process: one budget in bytes that all open repositories share.
 //!
-//! The cache holds parsed values, never raw files: a hit costs one look-up and one reference count. Keys carry the instance of the
-//! filesystem, so a repository that was replaced never serves what its predecessor held. Revisions do not change, so nothing is
-//! ever removed because it is out of date; what can change (revision properties, children of transactions) is cached with the state
-//! of its file ([`values::CachedFile`]).
+//! The cache holds parsed values, never raw files: a hit costs one look-up and one reference count. Keys carry the
+//! instance of the filesystem, so a filesystem that replaces another one at the same path never gets the values of
+//! the earlier one. Committed data does not change, so no value is ever removed because it is out of date. Data that
+//! can change (revision properties, changed directories of transactions) is cached with the metadata of its file
+//! ([`values::CachedFile`]), and a reader compares it.
 //!
-//! [`Cache::get_or_load`] lets concurrent misses of one key wait for the first. A loader must not wait for another
-//! value of the same kind, or two of them could wait for each other.
+//! [`Cache::get_or_load`] makes concurrent misses of one key wait for the first one. A loader must not wait for
+//! another value of the same kind: two loaders could wait for each other.
 //!
-//! [`values`] lists the types that are cached.
+//! [`values`] lists the types that are cached. Open revision files and open directories are cached beside the values.
 
 mod chunk;
 pub(crate) mod response;
@@ -23,45 +24,45 @@ use parking_lot::Mutex;
 use quick_cache::sync::{Cache as QuickCache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
-use self::values::{Kind, Value};
+use self::values::{Value, ValueKind};
 use super::counters::{CacheCounts, Counters};
-use super::read_mode::takes_time;
+use super::read_mode::check_may_wait;
 use super::rev_file::RevFile;
 use super::shard_dirs::ShardDirs;
 
 pub(crate) use self::chunk::{Chunk, WatchedChunk};
 pub(crate) use self::values::Cached;
 
-/// The process's one cache: byte budget, shared by all repositories.
+/// The cache. A process has one for all repositories; tests and administrators' commands make their own.
 pub struct Cache {
     items: Items,
     item_limit: u64,
-    /// Those that are read through handles.
+    /// Open files whose bytes are read from the disk.
     files: QuickCache<FileKey, Arc<RevFile>>,
-    /// Those that are in memory whole.
-    small_files: QuickCache<FileKey, Arc<RevFile>, WeighFile>,
+    /// Files whose bytes are all in memory; they keep no descriptor.
+    small_files: QuickCache<FileKey, Arc<RevFile>, FileWeighter>,
     dirs: ShardDirs,
     instances: Mutex<HashMap<String, u32>>,
     next_instance: AtomicU32,
     pub(crate) counters: Counters,
 }
 
-type Items = QuickCache<Key, Value, Weigh>;
+type Items = QuickCache<Key, Value, ValueWeighter>;
 
-/// Open files that are kept for the next reader.
+/// The number of open files that are kept.
 const OPEN_FILES: usize = 256;
 
-/// One part in so many of the budget is for files that are in memory whole, but so many bytes at least and at most.
+/// The memory for files that are in memory whole: the divisor of the budget, and the least and the most bytes.
 const SMALL_FILES: (u64, u64, u64) = (16, 1 << 20, 64 << 20);
 
-/// What an entry costs beside its value: key, links, counters.
+/// Bytes of an entry beside its value: key, links, counters.
 const OVERHEAD: u64 = 96;
 
 /// A number that stands for one repository instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Instance(u32);
 
-/// An instance that can be replaced while others read it.
+/// An instance that can be replaced while other threads read it.
 pub(crate) struct SharedInstance(AtomicU32);
 
 impl SharedInstance {
@@ -78,51 +79,51 @@ impl SharedInstance {
     }
 }
 
-/// Key of a kept open file: the repository, its first revision, and whether it is a pack.
+/// The key of an open file: instance, first revision, and whether it is a pack file.
 pub(crate) type FileKey = (Instance, u64, bool);
 
-/// Names a value: what `rev` and `item` mean depends on the kind, which the value's type gives.
+/// The key of a value. What `rev` and `item` mean depends on the kind, which the value's type gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     pub(crate) instance: Instance,
-    kind: Kind,
-    /// Further distinction, such as the number of a page or a window.
+    kind: ValueKind,
+    /// The number of a page or window, or 0.
     pub(crate) part: u64,
     pub(crate) rev: u64,
     pub(crate) item: u64,
 }
 
 #[derive(Clone)]
-struct Weigh;
+struct ValueWeighter;
 
-impl Weighter<Key, Value> for Weigh {
+impl Weighter<Key, Value> for ValueWeighter {
     fn weight(&self, _: &Key, value: &Value) -> u64 {
-        // What a process holds for its values, in size classes and in pages that other threads gave back, was measured at
-        // 1.75 times their own bytes after 25,000 revisions. The budget is about the process.
+        // The memory of a process for its values, with size classes and with pages freed by other threads, was
+        // measured at 1.75 times their own bytes after 25,000 revisions. The budget is for the process.
         OVERHEAD + value.weight() / 4 * 7
     }
 }
 
 #[derive(Clone)]
-struct WeighFile;
+struct FileWeighter;
 
-impl Weighter<FileKey, Arc<RevFile>> for WeighFile {
+impl Weighter<FileKey, Arc<RevFile>> for FileWeighter {
     fn weight(&self, _: &FileKey, file: &Arc<RevFile>) -> u64 {
-        // Names, indexes that were parsed, and what keeps both.
+        // Bytes for the path, for parsed indexes and for the structures around both.
         const BESIDE: u64 = 1 << 10;
         file.bytes().len() + BESIDE
     }
 }
 
 impl Cache {
-    /// `budget` in bytes; 0 caches next to nothing.
+    /// Makes a cache with a budget in bytes. With 0 it caches next to nothing.
     pub fn new(budget: u64) -> Arc<Cache> {
         let (part, least, most) = SMALL_FILES;
         let for_files = (budget / part).min(most);
         let budget = budget - for_files;
         let for_files = for_files.max(least);
-        let small_files = QuickCache::with_weighter((for_files >> 12) as usize, for_files, WeighFile);
-        // Shards set the largest item that fits, so a small cache has few.
+        let small_files = QuickCache::with_weighter((for_files >> 12) as usize, for_files, FileWeighter);
+        // The largest item that fits is a part of a shard, so a small cache has few shards.
         let shards = (budget / (4 << 20)).clamp(1, 64).next_power_of_two() as usize;
         let options = OptionsBuilder::new()
             .shards(shards)
@@ -136,7 +137,7 @@ impl Cache {
             .expect("because all mandatory options are given and in range");
         let items = Items::with_options(
             options,
-            Weigh,
+            ValueWeighter,
             DefaultHashBuilder::default(),
             DefaultLifecycle::default(),
         );
@@ -152,17 +153,17 @@ impl Cache {
         })
     }
 
-    /// Bytes that all values take now.
+    /// Bytes that all values weigh now.
     pub fn used(&self) -> u64 {
         self.items.weight()
     }
 
-    /// What was counted since the process began.
+    /// The counters since the process began.
     pub fn counts(&self) -> CacheCounts {
         self.counters.sums()
     }
 
-    /// The number that stands for the instance of this name, the same one for the same name.
+    /// The number of the instance of this name: the same number for the same name.
     pub(crate) fn instance(&self, name: String) -> Instance {
         let mut instances = self.instances.lock();
         let next = || self.next_instance.fetch_add(1, Ordering::Relaxed);
@@ -174,7 +175,7 @@ impl Cache {
         Instance(self.next_instance.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Another number for the instance of this name, because what is cached under `old` is no longer true.
+    /// A new number for the instance of this name, because the values cached under `old` are no longer valid.
     pub(crate) fn renew_instance(&self, name: &str, old: Instance) -> Instance {
         let mut instances = self.instances.lock();
         match instances.get(name) {
@@ -188,12 +189,12 @@ impl Cache {
         }
     }
 
-    /// True if a value of so many bytes is worth keeping.
+    /// True if a value of this many bytes is small enough to be cached.
     pub(crate) fn has_room_for(&self, bytes: u64) -> bool {
         bytes <= self.item_limit
     }
 
-    /// The value, if it is there.
+    /// The cached value.
     pub(crate) fn get<T: Cached>(&self, key: &Key) -> Option<T> {
         let value = self.items.get(key).and_then(T::from_value);
         match value {
@@ -203,15 +204,15 @@ impl Cache {
         value
     }
 
-    /// Keeps a value.
+    /// Adds a value, or replaces it.
     pub(crate) fn insert<T: Cached>(&self, key: Key, value: T) {
         self.items.insert(key, value.into_value());
     }
 
-    /// The value; if it is missing, `load` makes it, while others who ask for it wait.
+    /// Returns the value. If it is missing, `load` makes it, while other threads that need it wait.
     pub(crate) fn get_or_load<T: Cached>(&self, key: Key, load: impl FnOnce() -> Result<T>) -> Result<T> {
         if self.item_limit == 0 {
-            takes_time()?;
+            check_may_wait()?;
             return load();
         }
         let value = match self.items.get(&key) {
@@ -220,7 +221,7 @@ impl Cache {
                 value
             }
             None => {
-                takes_time()?;
+                check_may_wait()?;
                 let mut loaded = false;
                 let value = self.items.get_or_insert_with(&key, || {
                     loaded = true;
@@ -236,33 +237,33 @@ impl Cache {
         Ok(T::from_value(value).expect("because the key's kind is that of the type"))
     }
 
-    /// A kept open file.
+    /// A cached open file.
     pub(crate) fn file(&self, key: &FileKey) -> Option<Arc<RevFile>> {
         self.small_files.get(key).or_else(|| self.files.get(key))
     }
 
-    /// Keeps an open file.
-    pub(crate) fn keep_file(&self, key: FileKey, file: Arc<RevFile>) {
+    /// Adds an open file.
+    pub(crate) fn insert_file(&self, key: FileKey, file: Arc<RevFile>) {
         match file.bytes().is_whole() {
             true => self.small_files.insert(key, file),
             false => self.files.insert(key, file),
         }
     }
 
-    /// Closes a file (once its users are done).
+    /// Removes an open file. It is closed when its last user is done.
     pub(crate) fn drop_file(&self, key: &FileKey) {
         self.small_files.remove(key);
         self.files.remove(key);
     }
 
-    /// Closes the files of unpacked revisions below `rev`: their shards have been packed.
+    /// Removes the files of unpacked revisions below `rev`, whose shards have been packed.
     pub(crate) fn drop_unpacked(&self, instance: Instance, rev: u64) {
         let stays = |key: &FileKey| key.0 != instance || key.2 || key.1 >= rev;
         self.small_files.retain(|key, _| stays(key));
         self.files.retain(|key, _| stays(key));
     }
 
-    /// The directories of revision and property files in which walks are going on.
+    /// The open directories of shards.
     pub(crate) fn dirs(&self) -> &ShardDirs {
         &self.dirs
     }

@@ -8,7 +8,7 @@ use base::{PropList, Props};
 use delta::svndiff::KeptWindow;
 use parking_lot::Mutex;
 
-use super::response::{AnswerPart, CachedResponse};
+use super::response::{CachedResponse, ResponsePart};
 use super::{Chunk, Instance, Key};
 use crate::format::change_list::ChangeList;
 use crate::format::dir::DirEntry;
@@ -20,25 +20,25 @@ use crate::store::path_chain::PathChain;
 
 /// A type that the cache holds. Cheap to clone: a reference count.
 pub(crate) trait Cached: Clone {
-    /// Sets keys of different types apart.
-    const KIND: Kind;
-    /// Wraps it.
+    /// The kind of the type: a part of the key.
+    const KIND: ValueKind;
+    /// Wraps a value.
     fn into_value(self) -> Value;
-    /// Unwraps it.
+    /// Unwraps a value; `None` if it has another type.
     fn from_value(value: Value) -> Option<Self>;
-    /// Bytes of memory that it holds.
+    /// The memory of the value in bytes.
     fn weight(&self) -> u64;
 }
 
 macro_rules! cached {
     ($($(#[$doc:meta])* $kind:ident($type:ty) = $bytes:expr;)*) => {
-        /// Kinds of values.
+        /// The kind of a cached value.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub(crate) enum Kind {
+        pub(crate) enum ValueKind {
             $($(#[$doc])* $kind,)*
         }
 
-        /// Any value.
+        /// A cached value of any kind.
         #[derive(Clone)]
         pub(crate) enum Value {
             $($(#[$doc])* $kind($type),)*
@@ -53,7 +53,7 @@ macro_rules! cached {
         }
 
         $(impl Cached for $type {
-            const KIND: Kind = Kind::$kind;
+            const KIND: ValueKind = ValueKind::$kind;
             fn into_value(self) -> Value {
                 Value::$kind(self)
             }
@@ -76,15 +76,17 @@ cached! {
     NodeRev(Arc<NodeRev>) = |value| size_of::<NodeRev>() + 64 + value.created_path.len();
     /// Parsed directory by (revision, item) of its rep.
     Dir(Arc<[DirEntry]>) = |value| value.iter().map(|e| size_of::<DirEntry>() + 16 + e.name.len()).sum();
-    /// Directories that the last look-up of a deep path came through, by revision. They become more while they are cached.
+    /// Directories on the way of the last look-up of a deep path, by revision. The list grows while it is cached, so
+    /// it weighs as much as a long one.
     PathChain(Arc<Mutex<PathChain>>) = |_| 8 << 20;
     /// Property list by (revision, item) of its rep.
     Props(Arc<Props>) = |value| value.iter().map(|(name, value)| 96 + name.len() + value.len()).sum();
-    /// One window's worth of a content by (revision, item) of its rep and number of the window.
+    /// A chunk of a content by (revision, item) of its rep and number of the chunk.
     Chunk(Chunk) = |value| 64 + value.bytes().capacity();
     /// Length of a delta chain by (revision, item) of its rep.
     DeltaChainLength(DeltaChainLength) = |_| size_of::<DeltaChainLength>();
-    /// One window of a content against nothing as it goes over a wire, by (revision, item) of its rep, number and form.
+    /// A window of a content against the empty text, encoded for a client, by (revision, item) of its rep, number and
+    /// form.
     Window(Arc<KeptWindow>) = |value| 64 + value.len();
     /// Page of an L2P index by first revision, page number.
     L2pPage(Arc<[Option<u64>]>) = |value| 16 * value.len();
@@ -100,11 +102,11 @@ cached! {
     Children(CachedChildren) = |value| value.bytes + value.value.entries.len() * size_of::<DirEntry>();
     /// Node-revision at a path by revision and a hash of the path.
     NodeRevAtPath(NodeRevAtPath) = |value| size_of::<NodeRev>() + 64 + value.0.len();
-    /// What there is to know of a kept answer, by a hash of its name.
-    Answer(Arc<CachedResponse>) = |value| value.bytes();
-    /// Part of a kept answer by its number and that of the part.
-    AnswerPart(AnswerPart) = |value| 64 + value.as_ref().len();
-    /// What a log tells of a revision, by revision.
+    /// A response without its parts, by a hash of its name.
+    Response(Arc<CachedResponse>) = |value| value.bytes();
+    /// A part of a response by the number of the response and that of the part.
+    ResponsePart(ResponsePart) = |value| 64 + value.as_ref().len();
+    /// The changed paths and properties of a revision for a log, by revision.
     Log(LogRecord) = |value| value.bytes();
     /// Changed-path list by revision.
     Changes(ChangeList) = |value| value.bytes();
@@ -119,12 +121,12 @@ impl NodeRevAtPath {
         NodeRevAtPath(path.into(), noderev)
     }
 
-    /// The node-revision, if this is about `path`.
+    /// The node-revision, if the value is the one for `path`: two paths may have one hash.
     pub(crate) fn at(self, path: &str) -> Option<Arc<NodeRev>> {
         (*self.0 == *path).then_some(self.1)
     }
 
-    /// Key of what stands at a path of a revision.
+    /// The key of a path in a revision.
     pub(crate) fn key(instance: Instance, rev: u64, path: &str) -> Key {
         let mut hash = DefaultHasher::new();
         path.hash(&mut hash);
@@ -132,7 +134,7 @@ impl NodeRevAtPath {
     }
 }
 
-/// The parsed content of a file that can change, and the state of the file when it was read.
+/// The parsed content of a file that can change, with the metadata of the file from before it was read.
 #[derive(Debug)]
 pub(crate) struct CachedFile<T> {
     pub(crate) meta: FileMeta,
@@ -157,7 +159,7 @@ pub(crate) struct ChildrenFile {
     pub(crate) entries: Arc<[DirEntry]>,
 }
 
-/// What the delta chain of a content is made of.
+/// The length of a delta chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DeltaChainLength {
     /// The number of representations, the content's own included.

@@ -1,7 +1,7 @@
-//! An open directory: its files are found without walking the path from the root again.
+//! An open directory, whose files are found without walking their paths from the root.
 //!
-//! A walk over a history opens two files a revision, thousands of them in the same two directories. Finding a
-//! name in an open directory costs the system a fraction of what eight components do.
+//! A walk over a history opens two files for each revision, thousands of them in the same two directories. Finding a
+//! name in an open directory costs the system a fraction of walking eight components of a path.
 
 use std::fs::File;
 use std::io;
@@ -13,16 +13,18 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{AtFlags, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::machine::{again, open_to_read};
+use super::machine::{open_to_read, retry_on_signal};
 use super::{DiskDir, DiskFile, FileMeta};
 
-/// A directory of the machine.
-pub(super) struct Directory(OwnedFd);
+/// An open directory of the operating system.
+pub(super) struct RealDir(OwnedFd);
 
-impl Directory {
+impl RealDir {
     pub(super) fn open(path: &Path) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Directory(again(|| rustix::fs::open(path, flags, Mode::empty()))?))
+        Ok(RealDir(retry_on_signal(|| {
+            rustix::fs::open(path, flags, Mode::empty())
+        })?))
     }
 
     fn file(&self, name: &str) -> io::Result<File> {
@@ -30,7 +32,7 @@ impl Directory {
     }
 }
 
-impl DiskDir for Directory {
+impl DiskDir for RealDir {
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
         Ok(Arc::new(self.file(name)?))
     }
@@ -43,10 +45,10 @@ impl DiskDir for Directory {
 
     fn read_small_into(&self, name: &str, bytes: &mut Vec<u8>) -> io::Result<FileMeta> {
         let file = self.file(name)?;
-        let meta = meta(&again(|| rustix::fs::fstat(&file))?)?;
+        let meta = meta(&retry_on_signal(|| rustix::fs::fstat(&file))?)?;
         let expected = usize::try_from(meta.len).map_err(|_| Errno::FBIG)?;
         bytes.clear();
-        // One more than there should be: a read that is not filled has seen the end.
+        // One byte more than expected: a read that does not fill the buffer has seen the end of the file.
         bytes.reserve_exact(expected.saturating_add(1));
         loop {
             let (at, room) = (bytes.len(), bytes.capacity() - bytes.len());
@@ -58,11 +60,13 @@ impl DiskDir for Directory {
     }
 
     fn metadata(&self, name: &str) -> io::Result<FileMeta> {
-        meta(&again(|| rustix::fs::statat(&self.0, name, AtFlags::empty()))?)
+        meta(&retry_on_signal(|| {
+            rustix::fs::statat(&self.0, name, AtFlags::empty())
+        })?)
     }
 }
 
-/// What a file that grew while it was read is read on with, bytes.
+/// The size of further reads of a file that grew while it was read, bytes.
 const PROBE: usize = 32;
 
 fn meta(stat: &Stat) -> io::Result<FileMeta> {
@@ -93,7 +97,7 @@ mod tests {
         for length in [0usize, 1, 31, 32, 5000] {
             let path = dir.join("file");
             std::fs::write(&path, vec![b'x'; length]).expect("a file");
-            let open = Directory::open(&dir).expect("opens");
+            let open = RealDir::open(&dir).expect("opens");
             let (bytes, meta) = open.read_small("file").expect("reads");
             assert_eq!(bytes.len(), length);
             assert_eq!(meta, RealDisk.metadata(&path).expect("its state"));
@@ -109,8 +113,8 @@ mod tests {
                 (2 + length.min(7), length as u64)
             );
         }
-        assert!(Directory::open(&dir.join("file")).is_err());
-        let missing = Directory::open(&dir).expect("opens").metadata("missing");
+        assert!(RealDir::open(&dir.join("file")).is_err());
+        let missing = RealDir::open(&dir).expect("opens").metadata("missing");
         assert_eq!(
             missing.expect_err("it is missing").kind(),
             io::ErrorKind::NotFound

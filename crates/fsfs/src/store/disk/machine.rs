@@ -1,12 +1,13 @@
-//! The machine itself: files of the operating system.
+//! The real disk: files of the operating system.
 //!
-//! Two disks share the code. [`RealDisk`] makes durable what it is told to; [`UnsyncedDisk`] (`--no-flush-to-disk`) leaves
-//! that to the system. New files and directories get the permissions that the process's umask leaves.
+//! Two disks share the code. [`RealDisk`] makes data durable when it is told to. [`UnsyncedDisk`]
+//! (`--no-flush-to-disk`) leaves that to the operating system. New files and directories get the permissions that the
+//! umask of the process leaves.
 //!
-//! A lock file is locked twice, by `flock` and then by `fcntl` on the same descriptor: which of the two a Subversion uses
-//! depends on how it was built, and on Linux they do not see each other. Where they do, `fcntl` alone is used, see
-//! [`sees_both_kinds`]. Every closed descriptor of a file drops the `fcntl`
-//! locks that the process has on it, so nobody may open a lock file that is held.
+//! A lock file is locked twice, by `flock` and then by `fcntl` on the same descriptor. Subversion uses one or the
+//! other, depending on how it was built, and on Linux the two kinds do not exclude each other. On file systems where
+//! they do, `fcntl` alone is used, see [`sees_both_kinds`]. Closing any descriptor of a file releases all `fcntl`
+//! locks that the process has on it, so a lock file that is held must not be opened a second time.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -26,27 +27,27 @@ use rustix::fs::{CWD, FlockOperation, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 use rustix::path::Arg;
 
-use super::directory::Directory;
+use super::directory::RealDir;
 use super::{Create, Disk, DiskDir, DiskFile, DiskLock, DiskWriter, FileMeta};
 
-/// Opens a file of a repository for reading; `path` is relative to `directory`. A FIFO in its place looks like an empty file:
-/// nothing waits for its other end.
+/// Opens a file of a repository for reading; `path` is relative to `directory`. A FIFO in its place reads as an empty
+/// file, without waiting for a writer.
 pub(super) fn open_to_read(directory: impl AsFd, path: impl Arg + Copy) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    let open = |flags| again(|| rustix::fs::openat(directory.as_fd(), path, flags, Mode::empty()));
+    let open = |flags| retry_on_signal(|| rustix::fs::openat(directory.as_fd(), path, flags, Mode::empty()));
     let file = match open(flags | OFlags::NONBLOCK) {
-        // Another process holds a lease on the file and is asked to give it up.
+        // Another process holds a lease on the file. Opening it without `NONBLOCK` waits until the lease is given up.
         Err(Errno::AGAIN) => open(flags)?,
         opened => opened?,
     };
     Ok(File::from(file))
 }
 
-/// The machine itself.
+/// The disk of the machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealDisk;
 
-/// The machine, without waiting for anything to be durable.
+/// The disk of the machine, without waiting for data to be durable.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UnsyncedDisk;
 
@@ -78,12 +79,12 @@ macro_rules! machine {
             }
 
             fn open_dir(&self, path: &Path) -> io::Result<Option<Arc<dyn DiskDir>>> {
-                Ok(Some(Arc::new(Directory::open(path)?)))
+                Ok(Some(Arc::new(RealDir::open(path)?)))
             }
 
             fn write(&self, path: &Path, how: Create) -> io::Result<Box<dyn DiskWriter>> {
                 let mut options = OpenOptions::new();
-                // Whoever writes may read back what they wrote.
+                // A writer may also read what it has written.
                 options.read(true).append(true);
                 match how {
                     Create::New => options.create_new(true),
@@ -91,7 +92,7 @@ macro_rules! machine {
                     Create::Append => options.create(true),
                 };
                 let file = options.open(path)?;
-                Ok(Box::new(Writer { file, syncs: $syncs, waiting: 0 }))
+                Ok(Box::new(RealWriter { file, syncs: $syncs, unwritten: 0 }))
             }
 
             fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -119,10 +120,10 @@ macro_rules! machine {
             }
 
             fn copy(&self, from: &Path, to: &Path) -> io::Result<()> {
-                // The system may do it without handing us the bytes.
+                // The system may copy within the kernel, or share the blocks.
                 let kind = fs::metadata(from)?.file_type();
                 if !kind.is_file() && !kind.is_dir() {
-                    // The system's copy would wait for the other end of a FIFO.
+                    // The system's copy would wait for a writer of the FIFO.
                     return Err(Errno::INVAL.into());
                 }
                 fs::copy(from, to).map(drop)
@@ -179,68 +180,69 @@ impl DiskFile for File {
         }
         let start = buf.len();
         buf.reserve_exact(length);
-        // What the system fills need not be zeroed first.
-        let read = again(|| rustix::io::pread(self, spare_capacity(buf), offset))?;
+        // The bytes that the system fills need not be zeroed first.
+        let read = retry_on_signal(|| rustix::io::pread(self, spare_capacity(buf), offset))?;
         buf.truncate(start + length);
         Ok(read.min(length))
     }
 
     fn len(&self) -> io::Result<u64> {
-        // Asking for the end takes the system half of what asking for everything does. Nobody reads at the position.
-        Ok(again(|| rustix::fs::seek(self, SeekFrom::End(0)))?)
+        // Seeking to the end takes half of the time of `fstat`. No reader uses the position of the descriptor.
+        Ok(retry_on_signal(|| rustix::fs::seek(self, SeekFrom::End(0)))?)
     }
 }
 
 /// A file that is being written.
-struct Writer {
+struct RealWriter {
     file: File,
     syncs: bool,
-    /// Bytes appended that nobody has asked the system to write out.
-    waiting: u64,
+    /// Bytes appended since the last request to write back.
+    unwritten: u64,
 }
 
-impl Writer {
-    /// Asks the system to begin writing out what was appended lately, and not to wait for the sync at the end: then the disk works
-    /// while a long text still comes. What cannot be asked for is done by the sync.
-    fn begin_to_write_out(&mut self) {
+impl RealWriter {
+    /// Asks the system to start writing recently appended bytes to the disk, so that the disk works while the rest of
+    /// a long text arrives and the final sync is short. If the request fails, the sync writes them.
+    fn start_write_back(&mut self) {
         #[cfg(target_os = "linux")]
-        if let (Ok(end), Some(length)) = (DiskFile::len(self), NonZeroU64::new(self.waiting)) {
-            // Pages that are not written yet stay in memory, whatever the name of the advice says, and these are not.
-            let start = end.saturating_sub(self.waiting);
+        if let (Ok(end), Some(length)) = (DiskFile::len(self), NonZeroU64::new(self.unwritten)) {
+            // Despite its name, the advice starts the writing of dirty pages and drops only clean ones. These pages
+            // are dirty, so they stay in memory.
+            let start = end.saturating_sub(self.unwritten);
             _ = rustix::fs::fadvise(&self.file, start, Some(length), Advice::DontNeed);
         }
-        self.waiting = 0;
+        self.unwritten = 0;
     }
 }
 
-/// Bytes after which the system is asked to begin writing out: no file of an ordinary commit is that long.
-const WRITE_OUT: u64 = 8 << 20;
+/// The number of appended bytes after which writing back is started. No file of an ordinary commit is that long.
+const WRITE_BACK_AFTER: u64 = 8 << 20;
 
-impl DiskFile for Writer {
+impl DiskFile for RealWriter {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         DiskFile::read_at(&self.file, buf, offset)
     }
 
     fn len(&self) -> io::Result<u64> {
-        let stat = again(|| rustix::fs::fstat(&self.file))?;
+        let stat = retry_on_signal(|| rustix::fs::fstat(&self.file))?;
         u64::try_from(stat.st_size).map_err(|_| Errno::OVERFLOW.into())
     }
 }
 
-impl DiskWriter for Writer {
+impl DiskWriter for RealWriter {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all(bytes)?;
-        self.waiting += bytes.len() as u64;
-        if self.syncs && self.waiting >= WRITE_OUT {
-            self.begin_to_write_out();
+        self.unwritten += bytes.len() as u64;
+        if self.syncs && self.unwritten >= WRITE_BACK_AFTER {
+            self.start_write_back();
         }
         Ok(())
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
         use std::io::Seek as _;
-        again(|| rustix::fs::ftruncate(&self.file, length))?;
-        // Only where the file was emptied on opening does the position count.
+        retry_on_signal(|| rustix::fs::ftruncate(&self.file, length))?;
+        // The position matters only for a file that was opened with `Create::Replace`; others append.
         self.file.seek(io::SeekFrom::Start(length))?;
         Ok(())
     }
@@ -249,21 +251,21 @@ impl DiskWriter for Writer {
         if !self.syncs {
             return Ok(());
         }
-        Ok(again(|| rustix::fs::fdatasync(&self.file))?)
+        Ok(retry_on_signal(|| rustix::fs::fdatasync(&self.file))?)
     }
 }
 
-/// A lock file that is held.
-struct Lock(File);
+/// A held lock file.
+struct RealLock(File);
 
-impl DiskLock for Lock {}
+impl DiskLock for RealLock {}
 
-impl Drop for Lock {
+impl Drop for RealLock {
     fn drop(&mut self) {
-        // Closing would do, were there no copy of the descriptor: a program that another thread is starting has one for a
-        // moment. Neither call fails on a file that is locked.
-        _ = again(|| rustix::fs::fcntl_lock(&self.0, FlockOperation::Unlock));
-        _ = again(|| rustix::fs::flock(&self.0, FlockOperation::Unlock));
+        // Closing the descriptor would release the locks if there were no copy of it. A child process that another
+        // thread is starting has one until it executes its program. Neither call fails on a locked file.
+        _ = retry_on_signal(|| rustix::fs::fcntl_lock(&self.0, FlockOperation::Unlock));
+        _ = retry_on_signal(|| rustix::fs::flock(&self.0, FlockOperation::Unlock));
     }
 }
 
@@ -288,23 +290,24 @@ fn lock(path: &Path, wait: bool) -> io::Result<Option<Box<dyn DiskLock>>> {
     Ok(lock)
 }
 
-/// Locks an open file by `fcntl`, and before that by `flock` if `both`.
+/// Locks an open file by `fcntl`, and first by `flock` if `both`.
 fn lock_file(file: File, wait: bool, both: bool) -> io::Result<Option<Box<dyn DiskLock>>> {
     let operation = match wait {
         true => FlockOperation::LockExclusive,
         false => FlockOperation::NonBlockingLockExclusive,
     };
     let flock = || match both {
-        true => match again(|| rustix::fs::flock(&file, operation)) {
-            // A filesystem without this kind, such as some in user space.
+        true => match retry_on_signal(|| rustix::fs::flock(&file, operation)) {
+            // Some file systems, such as some in user space, do not have `flock`.
             Err(Errno::NOSYS | Errno::OPNOTSUPP | Errno::NOLCK) => Ok(()),
             result => result,
         },
         false => Ok(()),
     };
     let locked = flock().and_then(|()| {
-        again(|| match rustix::fs::fcntl_lock(&file, operation) {
-            // The system takes all threads of a process for one when it looks for deadlocks. Ours have an order.
+        retry_on_signal(|| match rustix::fs::fcntl_lock(&file, operation) {
+            // The system treats all threads of a process as one when it looks for deadlocks. Our locks have an order,
+            // so there is none.
             Err(Errno::DEADLK) if wait => {
                 std::thread::sleep(DEADLOCK_PAUSE);
                 Err(Errno::INTR)
@@ -313,18 +316,18 @@ fn lock_file(file: File, wait: bool, both: bool) -> io::Result<Option<Box<dyn Di
         })
     });
     match locked {
-        Ok(()) => Ok(Some(Box::new(Lock(file)))),
-        // What POSIX lets either call say to "it is taken".
+        Ok(()) => Ok(Some(Box::new(RealLock(file)))),
+        // Both error numbers mean that another process holds the lock.
         Err(Errno::AGAIN | Errno::ACCESS) if !wait => Ok(None),
         Err(e) => Err(e.into()),
     }
 }
 
-/// What `statfs` calls the kind of filesystem that a file is on; 0 where it cannot tell.
+/// The type of the file system of a file, as `statfs` returns it; 0 where it is unknown.
 #[cfg(target_os = "linux")]
 fn filesystem_of(file: &File) -> io::Result<u64> {
-    let stat = again(|| rustix::fs::fstatfs(file))?;
-    // The system uses 32 bits of it.
+    let stat = retry_on_signal(|| rustix::fs::fstatfs(file))?;
+    // The type has 32 bits.
     Ok(stat.f_type as u64 & 0xffff_ffff)
 }
 
@@ -333,9 +336,10 @@ fn filesystem_of(_: &File) -> io::Result<u64> {
     Ok(0)
 }
 
-/// True for filesystems on which `flock` and `fcntl` locks of one file exclude each other, even on one descriptor: the second
-/// would wait for the first for ever. They turn `flock` into a lock of all bytes and hand both kinds to a server.
-/// On Ceph, OCFS2, GFS2 and in FUSE the kinds are apart, and on overlayfs they are those of a local filesystem.
+/// True for file systems on which `flock` and `fcntl` locks of one file exclude each other, even on one descriptor:
+/// the second would wait for the first for ever. They turn `flock` into a lock of all bytes and send both kinds to a
+/// server. On Ceph, OCFS2, GFS2 and FUSE the two kinds are independent. On overlayfs they behave as on a local file
+/// system.
 fn sees_both_kinds(filesystem: u64) -> bool {
     const NFS: u64 = 0x6969;
     const SMB: u64 = 0x517b;
@@ -355,22 +359,22 @@ fn share_group(path: &Path) -> io::Result<()> {
     let mut permissions = fs::metadata(path)?.permissions();
     permissions.set_mode(permissions.mode() | SET_GROUP_ID);
     match fs::set_permissions(path, permissions) {
-        // Not every filesystem has that bit.
+        // Not every file system has that bit.
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         result => result,
     }
 }
 
-/// The bit by which the owner may write a file.
+/// The permission bit for writing by the owner.
 const OWNER_WRITES: u32 = 0o200;
 
-/// The bit by which a directory passes its group on.
+/// The set-group-ID bit.
 const SET_GROUP_ID: u32 = 0o2000;
 
 fn sync_dir(path: &Path) -> io::Result<()> {
     let directory = File::open(path)?;
-    match again(|| rustix::fs::fdatasync(&directory)) {
-        // Filesystems that keep no directories of their own on disk say so.
+    match retry_on_signal(|| rustix::fs::fdatasync(&directory)) {
+        // The error of file systems that do not store directories themselves.
         Err(Errno::INVAL | Errno::ROFS) => Ok(()),
         result => Ok(result?),
     }
@@ -378,14 +382,14 @@ fn sync_dir(path: &Path) -> io::Result<()> {
 
 fn sync_all(path: &Path) -> io::Result<()> {
     let file = File::open(path)?;
-    Ok(again(|| rustix::fs::syncfs(&file))?)
+    Ok(retry_on_signal(|| rustix::fs::syncfs(&file))?)
 }
 
-/// Before trying again where the system believes in a deadlock.
+/// The pause before the next attempt after a false deadlock.
 const DEADLOCK_PAUSE: Duration = Duration::from_millis(5);
 
-/// Calls until no signal comes between.
-pub(super) fn again<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
+/// Repeats a system call while signals interrupt it.
+pub(super) fn retry_on_signal<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> rustix::io::Result<T> {
     loop {
         match call() {
             Err(Errno::INTR) => {}

@@ -1,4 +1,4 @@
-//! Replacing a small file so that readers, and a power cut, see the old one or the new one.
+//! Atomic replacement of a small file: readers see the old or the new content, also after a power failure.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,11 +8,11 @@ use base::{Error, Result};
 
 use super::{Create, Disk, DiskWriter};
 
-/// Replaces the file at `path` (which need not exist) by one with these bytes and the permissions of `perms_like`. When it
-/// returns, the new contents are durable under this name.
+/// Replaces the file at `path`, which need not exist, by one with the content `bytes` and the permissions of
+/// `perms_like`. When it returns, the new content is durable under this name.
 ///
 /// # Errors
-/// The system's; the old file is then still there, except where only making the new name durable failed.
+/// The system's. The old file is then still in place, unless only the sync of the directory failed.
 pub fn write_atomic(disk: &dyn Disk, path: &Path, bytes: &[u8], perms_like: &Path) -> Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
     let (temporary, mut file) = create_unique(disk, directory)?;
@@ -28,7 +28,7 @@ pub fn write_atomic(disk: &dyn Disk, path: &Path, bytes: &[u8], perms_like: &Pat
             .map_err(|e| Error::io("Can't move a file to", path, &e))
     };
     if let Err(e) = write() {
-        // It may be that it cannot even be removed now; leftovers of this name are ignored by all.
+        // This may fail as well. A left-over temporary file has no effect.
         _ = disk.remove_file(&temporary);
         return Err(e);
     }
@@ -36,7 +36,7 @@ pub fn write_atomic(disk: &dyn Disk, path: &Path, bytes: &[u8], perms_like: &Pat
         .map_err(|e| Error::io("Can't flush directory", directory, &e))
 }
 
-/// Creates a file in `directory` under a name that nobody else uses.
+/// Creates a file in `directory` under a name that no other file has.
 ///
 /// # Errors
 /// The system's.
@@ -47,7 +47,7 @@ pub(crate) fn create_unique(disk: &dyn Disk, directory: &Path) -> Result<(PathBu
         let path = directory.join(format!("svn-{:x}-{number:x}", std::process::id()));
         match disk.write(&path, Create::New) {
             Ok(file) => return Ok((path, file)),
-            // Left by a crash of a process with the same number.
+            // The file of a crashed process with the same process ID.
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
             Err(e) => return Err(Error::io("Can't create temporary file", &path, &e)),
         }
@@ -56,5 +56,5 @@ pub(crate) fn create_unique(disk: &dyn Disk, directory: &Path) -> Result<(PathBu
     Err(Error::io("Can't create temporary file in", directory, &e))
 }
 
-/// Names tried for a temporary file.
+/// The number of names that are tried for a temporary file.
 const ATTEMPTS: u32 = 10_000;

@@ -16,33 +16,33 @@ use delta::svndiff::KeptWindow;
 use delta::window::WINDOW_SIZE;
 
 use super::encoded::window_key;
-use super::level::Level;
-pub(crate) use super::level::RepAddress;
+use super::open_rep::OpenRep;
+pub(crate) use super::open_rep::RepAddress;
 use super::with_codec;
 use crate::format::rep_header::RepHeader;
 use crate::store::cache::{Chunk, Key};
 use crate::tree::Fs;
 
 /// A delta chain that is being read. Levels are opened when first needed.
-pub(super) struct Chain {
+pub(super) struct DeltaChain {
     fs: Fs,
     address: RepAddress,
     body_len: u64,
-    levels: Vec<Level>,
+    levels: Vec<OpenRep>,
     /// Brent's cycle check: an address seen on the way down, and at which depth to replace it.
-    landmark: (Option<RepAddress>, usize),
+    checkpoint: (Option<RepAddress>, usize),
 }
 
 /// Deeper levels do not keep their bytes between the way down and the way up.
-const KEPT_LEVELS: usize = 64;
+const BUFFERED_LEVELS: usize = 64;
 
 thread_local! {
     /// What windows of a chain make on the way up.
-    static TURNS: RefCell<[Vec<u8>; 2]> = const { RefCell::new([Vec::new(), Vec::new()]) };
+    static BUFFERS: RefCell<[Vec<u8>; 2]> = const { RefCell::new([Vec::new(), Vec::new()]) };
 }
 
 /// What a window is applied to.
-enum Source {
+enum BaseChunk {
     /// Nothing: the base has no such chunk, or the window needs none.
     Empty,
     /// The base's chunk.
@@ -51,23 +51,23 @@ enum Source {
     Plain(usize),
 }
 
-impl Chain {
+impl DeltaChain {
     /// The chain of the representation at `address` whose body has `body_len` bytes.
     pub(super) fn new(fs: &Fs, address: RepAddress, body_len: u64) -> Self {
-        Chain {
+        DeltaChain {
             fs: fs.clone(),
             address,
             body_len,
             levels: Vec::new(),
-            landmark: (None, 1),
+            checkpoint: (None, 1),
         }
     }
 
     /// The representation itself, opened.
-    pub(super) fn top(&mut self) -> Result<&mut Level> {
+    pub(super) fn top(&mut self) -> Result<&mut OpenRep> {
         if self.levels.is_empty() {
             self.levels
-                .push(Level::open(&self.fs, self.address, self.body_len)?);
+                .push(OpenRep::open(&self.fs, self.address, self.body_len)?);
         }
         Ok(&mut self.levels[0])
     }
@@ -89,39 +89,39 @@ impl Chain {
     }
 
     /// Finds the depth of the last window to apply (plus one: how many windows there are), and its source.
-    fn descend(&mut self, at: u64) -> Result<(usize, Source)> {
+    fn descend(&mut self, at: u64) -> Result<(usize, BaseChunk)> {
         let mut depth = 0;
         loop {
             if depth == self.levels.len() {
                 let (address, body_len) = self.base_of(depth - 1)?;
                 if let Some(chunk) = self.cached(address, at) {
-                    return Ok((depth, Source::Chunk(chunk)));
+                    return Ok((depth, BaseChunk::Chunk(chunk)));
                 }
                 self.check_cycle(depth, address)?;
-                self.levels.push(Level::open(&self.fs, address, body_len)?);
+                self.levels.push(OpenRep::open(&self.fs, address, body_len)?);
             } else if depth > 0
                 && let Some(chunk) = self.cached(self.levels[depth].address, at)
             {
-                return Ok((depth, Source::Chunk(chunk)));
+                return Ok((depth, BaseChunk::Chunk(chunk)));
             }
             let level = &mut self.levels[depth];
             if level.header == RepHeader::Plain {
-                return Ok((depth, Source::Plain(depth)));
+                return Ok((depth, BaseChunk::Plain(depth)));
             }
             if depth > 0 && level.ends_before(at)? {
-                return Ok((depth, Source::Empty));
+                return Ok((depth, BaseChunk::Empty));
             }
             match level.header {
                 RepHeader::Plain => {}
-                RepHeader::SelfDelta => return Ok((depth + 1, Source::Empty)),
+                RepHeader::SelfDelta => return Ok((depth + 1, BaseChunk::Empty)),
                 RepHeader::Delta { .. } => {
                     let window = level.window(at)?;
                     if !with_codec(|codec| window.has_source_ops(codec))? {
-                        return Ok((depth + 1, Source::Empty));
+                        return Ok((depth + 1, BaseChunk::Empty));
                     }
                 }
             }
-            if depth >= KEPT_LEVELS {
+            if depth >= BUFFERED_LEVELS {
                 level.release();
             }
             depth += 1;
@@ -129,12 +129,12 @@ impl Chain {
     }
 
     /// Applies window `at` of the levels above `depth`, the deepest first.
-    fn ascend(&mut self, at: u64, depth: usize, source: Source) -> Result<Vec<u8>> {
+    fn ascend(&mut self, at: u64, depth: usize, source: BaseChunk) -> Result<Vec<u8>> {
         let mut plain = Vec::new();
         let base: &[u8] = match &source {
-            Source::Empty => &[],
-            Source::Chunk(chunk) => chunk.bytes(),
-            Source::Plain(depth) => {
+            BaseChunk::Empty => &[],
+            BaseChunk::Chunk(chunk) => chunk.bytes(),
+            BaseChunk::Plain(depth) => {
                 let offset = at.saturating_mul(WINDOW_SIZE as u64);
                 plain.extend_from_slice(self.levels[*depth].plain(offset, WINDOW_SIZE as u64)?);
                 &plain
@@ -145,7 +145,7 @@ impl Chain {
         };
         // Two buffers of the thread take turns, however long the chain is. What the last window makes stays, and takes no more
         // room than it must.
-        TURNS.with_borrow_mut(|[from, to]| {
+        BUFFERS.with_borrow_mut(|[from, to]| {
             let mut is_first = true;
             for level in below.iter_mut().rev() {
                 let window = level.window(at)?;
@@ -177,14 +177,14 @@ impl Chain {
     }
 
     fn check_cycle(&mut self, depth: usize, address: RepAddress) -> Result<()> {
-        if self.landmark.0 == Some(address) || address == self.address {
+        if self.checkpoint.0 == Some(address) || address == self.address {
             return Err(Error::new(
                 Code::FS_CORRUPT,
                 "Delta chain of a representation is a cycle",
             ));
         }
-        if depth >= self.landmark.1 {
-            self.landmark = (Some(address), depth * 2);
+        if depth >= self.checkpoint.1 {
+            self.checkpoint = (Some(address), depth * 2);
         }
         Ok(())
     }

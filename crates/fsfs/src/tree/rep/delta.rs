@@ -12,7 +12,7 @@ use delta::window::Window;
 use delta::xdelta::Matcher;
 
 use super::chain::RepAddress;
-use super::level::Level;
+use super::open_rep::OpenRep;
 use super::text::TextReader;
 use super::with_codec;
 use crate::format::id::TxnId;
@@ -22,14 +22,14 @@ use crate::tree::Fs;
 
 /// A text delta, not yet read.
 pub struct DeltaStream {
-    kind: Kind,
+    windows: DeltaWindows,
     /// Its cache counts windows.
     fs: Fs,
 }
 
-enum Kind {
+enum DeltaWindows {
     /// The stored windows.
-    Stored(Box<Level>, EncodedVersions),
+    Stored(Box<OpenRep>, EncodedVersions),
     /// Both texts anew.
     Rebuilt {
         source: Box<TextReader>,
@@ -38,18 +38,18 @@ enum Kind {
 }
 
 /// A content and the transaction whose node has it.
-pub(crate) type Side<'a> = (Option<&'a Rep>, Option<TxnId>);
+pub(crate) type RepOf<'a> = (Option<&'a Rep>, Option<TxnId>);
 
 impl DeltaStream {
     /// The delta from `source` (empty if `None`) to `target`.
     pub(crate) fn new(
         fs: &Fs,
-        source: Option<Side<'_>>,
-        target: Side<'_>,
+        source: Option<RepOf<'_>>,
+        target: RepOf<'_>,
         accepts: EncodedVersions,
     ) -> Result<Self> {
         if let (Some(rep), txn) = target {
-            let level = Level::open(fs, RepAddress::of(rep, txn)?, rep.length)?;
+            let level = OpenRep::open(fs, RepAddress::of(rep, txn)?, rep.length)?;
             let matches = match (level.header, source) {
                 (RepHeader::SelfDelta, None) => true,
                 (RepHeader::Delta { rev, item, .. }, Some((Some(base), txn))) => {
@@ -59,15 +59,15 @@ impl DeltaStream {
             };
             if matches {
                 return Ok(DeltaStream {
-                    kind: Kind::Stored(Box::new(level), accepts),
+                    windows: DeltaWindows::Stored(Box::new(level), accepts),
                     fs: fs.clone(),
                 });
             }
         }
-        let reader = |(rep, txn): Side<'_>| TextReader::new(fs, rep, txn).map(Box::new);
+        let reader = |(rep, txn): RepOf<'_>| TextReader::new(fs, rep, txn).map(Box::new);
         let (source, target) = (reader(source.unwrap_or((None, None)))?, reader(target)?);
         Ok(DeltaStream {
-            kind: Kind::Rebuilt { source, target },
+            windows: DeltaWindows::Rebuilt { source, target },
             fs: fs.clone(),
         })
     }
@@ -75,14 +75,14 @@ impl DeltaStream {
     /// Leaves the check of rebuilt texts against their MD5 to the receiver, for peers that get the digests of both texts
     /// beside the delta and check them, as they must for stored windows anyway.
     pub fn unchecked(self) -> Self {
-        let kind = match self.kind {
-            Kind::Rebuilt { source, target } => Kind::Rebuilt {
+        let windows = match self.windows {
+            DeltaWindows::Rebuilt { source, target } => DeltaWindows::Rebuilt {
                 source: Box::new(source.unchecked()),
                 target: Box::new(target.unchecked()),
             },
-            stored @ Kind::Stored(..) => stored,
+            stored @ DeltaWindows::Stored(..) => stored,
         };
-        DeltaStream { kind, ..self }
+        DeltaStream { windows, ..self }
     }
 
     /// Calls `sink` for each window in order. Checks the MD5 of texts that are rebuilt, unless [`DeltaStream::unchecked`].
@@ -91,8 +91,8 @@ impl DeltaStream {
     /// `FS_CORRUPT`, svndiff's, the system's, and whatever `sink` returns.
     pub fn drive(self, sink: &mut dyn FnMut(TextChunk<'_>) -> Result<()>) -> Result<()> {
         let counters = &self.fs.cache().counters;
-        match self.kind {
-            Kind::Stored(mut level, accepts) => {
+        match self.windows {
+            DeltaWindows::Stored(mut level, accepts) => {
                 let mut decoded = Window::default();
                 let mut at = 0;
                 while !level.ends_before(at)? {
@@ -109,7 +109,7 @@ impl DeltaStream {
                 }
                 Ok(())
             }
-            Kind::Rebuilt {
+            DeltaWindows::Rebuilt {
                 mut source,
                 mut target,
             } => {

@@ -13,7 +13,7 @@ use base::{Code, Error, Result};
 use delta::editor::WindowForm;
 use delta::svndiff::{self, KeptWindow};
 
-use super::chain::{Chain, RepAddress, cached_chunk};
+use super::chain::{DeltaChain, RepAddress, cached_chunk};
 use super::with_codec;
 use crate::format::id::TxnId;
 use crate::format::rep_header::RepHeader;
@@ -24,13 +24,13 @@ use crate::tree::Fs;
 /// A content's windows, one after the other.
 pub struct EncodedText {
     /// None for a node that never got a text, and at the end.
-    content: Option<Content>,
+    content: Option<WindowReader>,
 }
 
-struct Content {
+struct WindowReader {
     fs: Fs,
     address: RepAddress,
-    chain: Chain,
+    chain: DeltaChain,
     form: WindowForm,
     /// Bytes that the rep line promises, if it does.
     expected: Option<u64>,
@@ -51,10 +51,10 @@ impl EncodedText {
             RepSize::AskHeader => None,
         };
         Ok(EncodedText {
-            content: Some(Content {
+            content: Some(WindowReader {
                 fs: fs.clone(),
                 address,
-                chain: Chain::new(fs, address, rep.length),
+                chain: DeltaChain::new(fs, address, rep.length),
                 form,
                 expected,
                 made: 0,
@@ -80,14 +80,14 @@ impl EncodedText {
     }
 }
 
-impl Content {
+impl WindowReader {
     fn next_window(&mut self) -> Result<Option<Arc<KeptWindow>>> {
         let at = self.next;
         let key = window_key(&self.fs, self.address, at, self.form).filter(|_| self.keep);
         let cached = key.as_ref().and_then(|key| self.cached(at, key));
         let window = match (cached, key) {
             (Some(window), _) => {
-                self.fs.cache().counters.kept_windows.add();
+                self.fs.cache().counters.cached_windows.add();
                 window
             }
             // Everything promised is there, and whoever loaded the last window saw that none follows.

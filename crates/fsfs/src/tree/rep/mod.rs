@@ -1,6 +1,6 @@
 //! Representations: stored contents, and how to get them back.
 //!
-//! `level` is one representation of a delta chain on disk, `chain` makes the content out of the chain one window's
+//! `open_rep` is one representation of a delta chain on disk, `chain` makes the content out of the chain one window's
 //! worth (a *chunk*) at a time, `text` is the stream that callers read, `delta` the difference between two contents,
 //! `encoded` a content as windows that are ready to be sent.
 //! No buffer here grows with a content: a chunk has at most 102,400 bytes.
@@ -8,7 +8,7 @@
 mod chain;
 mod delta;
 mod encoded;
-mod level;
+mod open_rep;
 mod raw;
 mod text;
 
@@ -16,7 +16,7 @@ pub(crate) use chain::RepAddress;
 pub use delta::DeltaStream;
 pub use encoded::EncodedText;
 pub(crate) use raw::RawContent;
-pub use text::{Piece, TextReader};
+pub use text::{TextPiece, TextReader};
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -109,7 +109,7 @@ impl Fs {
 
     /// The header of a stored content.
     pub(crate) fn rep_header(&self, rep: &Rep, txn: Option<TxnId>) -> Result<RepHeader> {
-        Ok(level::Level::open(self, RepAddress::of(rep, txn)?, rep.length)?.header)
+        Ok(open_rep::OpenRep::open(self, RepAddress::of(rep, txn)?, rep.length)?.header)
     }
 
     /// The proto-revision file of a transaction.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use base::Result;
 
-use super::chain::{Chain, RepAddress, chunk_key};
+use super::chain::{DeltaChain, RepAddress, chunk_key};
 use crate::store::cache::Chunk;
 use crate::tree::Fs;
 
@@ -15,7 +15,7 @@ use crate::tree::Fs;
 pub(crate) struct RawContent {
     fs: Fs,
     address: RepAddress,
-    chain: Chain,
+    chain: DeltaChain,
     next: u64,
     keep: bool,
 }
@@ -27,7 +27,7 @@ impl RawContent {
         RawContent {
             fs: fs.clone(),
             address,
-            chain: Chain::new(fs, address, body_len),
+            chain: DeltaChain::new(fs, address, body_len),
             next: 0,
             keep,
         }

@@ -7,74 +7,74 @@ use base::checksum::{Md5, Md5Stream};
 use base::{Code, Error, Result};
 use delta::window::WINDOW_SIZE;
 
-use super::chain::{Chain, RepAddress, cached_chunk, chunk_key};
+use super::chain::{DeltaChain, RepAddress, cached_chunk, chunk_key};
 use crate::format::id::TxnId;
 use crate::format::rep_line::{Rep, RepPlace, RepSize};
 use crate::store::cache::{Chunk, WatchedChunk};
-use crate::store::read_mode::takes_time;
+use crate::store::read_mode::check_may_wait;
 use crate::tree::Fs;
 
 /// Reads a text.
 pub struct TextReader {
     /// None for a node that never got a text.
-    content: Option<Content>,
+    content: Option<ChunkReader>,
     chunk: Arc<Vec<u8>>,
     position: usize,
     failed: Option<Error>,
 }
 
 /// The rest of a chunk: a part of a text that is passed on without being copied.
-pub struct Piece {
+pub struct TextPiece {
     chunk: Arc<Vec<u8>>,
     start: usize,
 }
 
-impl Piece {
+impl TextPiece {
     /// Its bytes; empty at the end of a text.
     pub fn bytes(&self) -> &[u8] {
         &self.chunk[self.start..]
     }
 }
 
-impl AsRef<[u8]> for Piece {
+impl AsRef<[u8]> for TextPiece {
     fn as_ref(&self) -> &[u8] {
         self.bytes()
     }
 }
 
 /// A stored content that is being read, chunk by chunk.
-pub(super) struct Content {
+pub(super) struct ChunkReader {
     fs: Fs,
     address: RepAddress,
-    chain: Chain,
+    chain: DeltaChain,
     md5: Md5,
     body_len: u64,
     /// Bytes that the rep line promises, if it does.
     expected: Option<u64>,
     next: u64,
-    check: Check,
+    check: DigestCheck,
     keep: bool,
     done: bool,
     /// Bytes have passed that nobody here has compared with the digest.
-    left: bool,
+    has_unchecked: bool,
 }
 
 /// What is known of the digest of a content that is being read.
-enum Check {
+enum DigestCheck {
     /// Nothing is to be checked (any more).
     Off,
     /// Off, unless the first chunk was read before.
-    Left,
+    SecondRead,
     /// All chunks so far are those of an earlier reading, which was right.
-    Known,
+    FromCache,
     /// It is taken on the way; the chunks hear of it if it is right.
-    Taken(Md5Stream, Vec<WatchedChunk>),
+    Running(Md5Stream, Vec<WatchedChunk>),
 }
 
 impl TextReader {
     /// The content that `rep` names; `txn` is the transaction if its node belongs to one.
     pub(crate) fn new(fs: &Fs, rep: Option<&Rep>, txn: Option<TxnId>) -> Result<Self> {
-        let content = rep.map(|rep| Content::new(fs, rep, txn)).transpose()?;
+        let content = rep.map(|rep| ChunkReader::new(fs, rep, txn)).transpose()?;
         Ok(TextReader {
             content,
             chunk: Arc::default(),
@@ -86,7 +86,7 @@ impl TextReader {
     /// Leaves the check against the MD5 to the caller.
     pub fn unchecked(mut self) -> Self {
         if let Some(content) = &mut self.content {
-            content.check = Check::Off;
+            content.check = DigestCheck::Off;
         }
         self
     }
@@ -95,14 +95,14 @@ impl TextReader {
     /// read it takes the digest once for all that come later.
     pub fn left_to_receiver(mut self) -> Self {
         if let Some(content) = &mut self.content {
-            content.check = Check::Left;
+            content.check = DigestCheck::SecondRead;
         }
         self
     }
 
     /// True if what was read so far was compared with the digest, or will be before the end is told.
     pub fn is_checked(&self) -> bool {
-        self.content.as_ref().is_none_or(|content| !content.left)
+        self.content.as_ref().is_none_or(|content| !content.has_unchecked)
     }
 
     /// Like [`Read::read`], with the house's errors. 0 = end.
@@ -149,9 +149,9 @@ impl TextReader {
     ///
     /// # Errors
     /// As [`TextReader::read_some`].
-    pub fn next_piece(&mut self) -> Result<Piece> {
+    pub fn next_piece(&mut self) -> Result<TextPiece> {
         self.fill()?;
-        let piece = Piece {
+        let piece = TextPiece {
             chunk: self.chunk.clone(),
             start: self.position,
         };
@@ -208,7 +208,7 @@ impl TextReader {
             if all.len() + rest.len() > MAX_IN_MEMORY {
                 return Err(Error::new(
                     Code::FS_CORRUPT,
-                    "Content is too long to be held in memory",
+                    "ChunkReader is too long to be held in memory",
                 ));
             }
             all.extend_from_slice(rest);
@@ -226,7 +226,7 @@ impl Read for TextReader {
     }
 }
 
-impl Content {
+impl ChunkReader {
     pub(super) fn new(fs: &Fs, rep: &Rep, txn: Option<TxnId>) -> Result<Self> {
         let address = RepAddress::of(rep, txn)?;
         let expected = match rep.size() {
@@ -234,18 +234,18 @@ impl Content {
             RepSize::AskHeader => None,
         };
         let keep = expected.is_some_and(|size| fs.cache().has_room_for(size));
-        Ok(Content {
+        Ok(ChunkReader {
             fs: fs.clone(),
             address,
-            chain: Chain::new(fs, address, rep.length),
+            chain: DeltaChain::new(fs, address, rep.length),
             md5: rep.md5,
             body_len: rep.length,
             expected,
             next: 0,
-            check: Check::Known,
+            check: DigestCheck::FromCache,
             keep,
             done: false,
-            left: false,
+            has_unchecked: false,
         })
     }
 
@@ -257,9 +257,13 @@ impl Content {
         let at = self.next;
         let key = chunk_key(&self.fs, self.address, at).filter(|_| self.keep);
         let cached = key.as_ref().and_then(|key| self.fs.cache().get::<Chunk>(key));
-        if matches!(self.check, Check::Left) {
-            self.left = cached.is_none();
-            self.check = if self.left { Check::Off } else { Check::Known };
+        if matches!(self.check, DigestCheck::SecondRead) {
+            self.has_unchecked = cached.is_none();
+            self.check = if self.has_unchecked {
+                DigestCheck::Off
+            } else {
+                DigestCheck::FromCache
+            };
         }
         let chunk = match (cached, key) {
             (Some(chunk), _) => chunk,
@@ -278,7 +282,10 @@ impl Content {
         if self.is_short() {
             // The only chunk: whoever checked it, did so for all.
             self.done = true;
-            let is_wanted = !matches!(std::mem::replace(&mut self.check, Check::Off), Check::Off);
+            let is_wanted = !matches!(
+                std::mem::replace(&mut self.check, DigestCheck::Off),
+                DigestCheck::Off
+            );
             if is_wanted && !chunk.is_checked() {
                 if !self.md5.is_unknown() {
                     check_md5(&self.md5, &Md5::of(chunk.bytes()))?;
@@ -286,21 +293,21 @@ impl Content {
                 chunk.set_checked();
             }
         } else {
-            self.take(&chunk, at)?;
+            self.digest_chunk(&chunk, at)?;
         }
         Ok(Some(chunk.bytes().clone()))
     }
 
     /// Takes chunk `at` of several into the digest, unless all so far are known to be right.
-    fn take(&mut self, chunk: &Chunk, at: u64) -> Result<()> {
-        if matches!(self.check, Check::Known) {
+    fn digest_chunk(&mut self, chunk: &Chunk, at: u64) -> Result<()> {
+        if matches!(self.check, DigestCheck::FromCache) {
             match chunk.part_of(&self.md5) {
                 // Where it ends is known as well.
                 Some(is_last) => self.done = is_last,
                 None => self.check = self.check_from_start(at)?,
             }
         }
-        if let Check::Taken(digest, chunks) = &mut self.check {
+        if let DigestCheck::Running(digest, chunks) = &mut self.check {
             digest.update(chunk.bytes());
             if self.keep {
                 chunks.push(chunk.watch());
@@ -310,17 +317,17 @@ impl Content {
     }
 
     /// The digest of the chunks before `end`, which were thought not to need one.
-    fn check_from_start(&self, end: u64) -> Result<Check> {
+    fn check_from_start(&self, end: u64) -> Result<DigestCheck> {
         let (mut digest, mut chunks) = (Md5Stream::new(), Vec::new());
-        let mut again = Content {
+        let mut again = ChunkReader {
             fs: self.fs.clone(),
-            chain: Chain::new(&self.fs, self.address, self.body_len),
-            check: Check::Off,
+            chain: DeltaChain::new(&self.fs, self.address, self.body_len),
+            check: DigestCheck::Off,
             ..*self
         };
         again.next = 0;
         for at in 0..end {
-            takes_time()?;
+            check_may_wait()?;
             let key = chunk_key(&self.fs, self.address, at);
             let cached = key.and_then(|key| self.fs.cache().get::<Chunk>(&key));
             let chunk = match cached {
@@ -330,7 +337,7 @@ impl Content {
             digest.update(chunk.bytes());
             chunks.push(chunk.watch());
         }
-        Ok(Check::Taken(digest, chunks))
+        Ok(DigestCheck::Running(digest, chunks))
     }
 
     fn load(&mut self, at: u64) -> Result<Chunk> {
@@ -353,7 +360,8 @@ impl Content {
     }
 
     fn check(&mut self) -> Result<()> {
-        let Check::Taken(digest, chunks) = std::mem::replace(&mut self.check, Check::Off) else {
+        let DigestCheck::Running(digest, chunks) = std::mem::replace(&mut self.check, DigestCheck::Off)
+        else {
             return Ok(());
         };
         check_md5(&self.md5, &digest.finish())?;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use base::{FsPath, NodeKind, Result, Revnum};
 use parking_lot::Mutex;
 
-use super::{Root, Tree};
+use super::{Root, RootKind};
 use crate::format::noderev::NodeRev;
 use crate::store::cache::Key;
 use crate::store::path_chain::{Link, PathChain, prefix, youngest};
 
 /// What a path leads to.
-pub(crate) enum Found {
+pub(crate) enum PathLookup {
     Node(Arc<NodeRev>),
     Nothing,
     /// A component on the way is this file.
@@ -23,8 +23,8 @@ impl Root {
     ///
     /// # Errors
     /// Those of reading.
-    pub(super) fn look_up(&self, path: &FsPath) -> Result<Found> {
-        if let Tree::Transaction(txn, _) = self.0.tree
+    pub(super) fn look_up(&self, path: &FsPath) -> Result<PathLookup> {
+        if let RootKind::Transaction(txn, _) = self.0.kind
             && let Some(tree) = self.fs().open_txns().tree(txn)
         {
             return tree.look_up(self.fs(), path);
@@ -47,14 +47,14 @@ impl Root {
             let rest = &path.as_str()[at..];
             let rest = rest.strip_prefix('/').unwrap_or(rest);
             if rest.is_empty() {
-                return Ok(Found::Node(dir));
+                return Ok(PathLookup::Node(dir));
             }
             if dir.kind != NodeKind::Dir {
-                return Ok(Found::BelowFile(prefix(path, at)));
+                return Ok(PathLookup::BelowFile(prefix(path, at)));
             }
             let name_end = memchr::memchr(b'/', rest.as_bytes()).unwrap_or(rest.len());
             let Some((_, id)) = self.fs().dir_entry(&dir, &rest[..name_end])? else {
-                return Ok(Found::Nothing);
+                return Ok(PathLookup::Nothing);
             };
             let node = self.fs().noderev(&id)?;
             if name_end == rest.len() {
@@ -70,7 +70,7 @@ impl Root {
             let last = Some(last).filter(|_| count == passed.len());
             chain.lock().extend(path, start.known, &passed[..count], last);
         }
-        Ok(Found::Node(found))
+        Ok(PathLookup::Node(found))
     }
 
     /// The chain that a look-up of a path begins at. A walk through several revisions of a deep tree comes to each of them many times,

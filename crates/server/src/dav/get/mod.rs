@@ -12,7 +12,7 @@ mod text;
 
 use base::{Date, Revnum};
 use http::StatusCode;
-use repos::prompt::takes_time;
+use repos::read_mode::check_may_wait;
 use repos::tree::Node;
 use wire::dav::conditions::Verdict;
 use wire::dav::http_date;
@@ -60,7 +60,7 @@ pub(super) fn get(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         return index::index(visit, &target, reply);
     }
     if let Some(base) = delta::base(visit)? {
-        takes_time()?;
+        check_may_wait()?;
         return delta::send(visit, node, &base, reply);
     }
     let checked = text::send(visit, &target, &tag, modified, reply)?;

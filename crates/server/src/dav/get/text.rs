@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use repos::TextReader;
 use repos::keywords::{FileFacts, KEYWORDS, Keywords};
-use repos::prompt::{has_time, takes_time};
+use repos::read_mode::{check_may_wait, may_wait};
 use wire::dav::conditions;
 use wire::dav::range::{self, Part};
 use wire::dav::report::Hrefs;
@@ -74,7 +74,7 @@ pub(super) fn send(
         return Ok(true);
     }
     if size > AT_ONCE {
-        takes_time()?;
+        check_may_wait()?;
     }
     let mut reader = node.reader()?;
     if wanted == (0..size) && svn_client && was_told(visit) {
@@ -98,7 +98,7 @@ fn was_told(visit: &Visit<'_>) -> bool {
     let client = visit.request.peer.address.ip();
     let (told, root) = (&visit.service.told, visit.base().root());
     // In a hurry it comes out of memory, or this is asked again.
-    has_time() && visit.request.query.is_none() && told.take(client, root, &location)
+    may_wait() && visit.request.query.is_none() && told.take(client, root, &location)
 }
 
 /// Sends a text with its keywords expanded.

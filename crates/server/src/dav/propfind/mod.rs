@@ -8,7 +8,7 @@ mod value;
 
 use base::Depth;
 use http::StatusCode;
-use repos::prompt::takes_time;
+use repos::read_mode::check_may_wait;
 use wire::dav::fault::XML_TYPE;
 use wire::dav::live::Live;
 use wire::dav::multistatus::{Multistatus, Response, stored_name};
@@ -39,7 +39,7 @@ pub(super) fn propfind(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     log(visit, &subject, depth, &question);
     let mut values = Values::new(visit);
     if question.asks_for(Live::LockDiscovery) {
-        takes_time()?;
+        check_may_wait()?;
         values.find_locks(&subject, depth);
         if let Some(lock) = subject.node().and_then(|node| values.lock_on(node)) {
             reply.header("x-svn-lock-owner", &lock.owner);

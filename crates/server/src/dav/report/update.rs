@@ -5,7 +5,7 @@ use bytes::Bytes;
 use delta::editor::Editor;
 use delta::svndiff::Codec;
 use http::StatusCode;
-use repos::AnswerPart;
+use repos::ResponsePart;
 use repos::report::{Options, Outcome as Reported, Report};
 use wire::dav::report::{
     Entry, Hrefs, Out, ResourceWalk, UpdateEditor, UpdateForm, UpdateItem, UpdateRequest,
@@ -71,7 +71,7 @@ pub(super) fn update(visit: &mut Visit<'_>, reply: &mut Reply, body: Body) -> Ou
     }
     Out(reply.buffer()).raw("</S:update-report>\n");
     if let (Some(name), Some(parts)) = (name, reply.take_kept()) {
-        let parts = parts.into_iter().map(AnswerPart::new).collect();
+        let parts = parts.into_iter().map(ResponsePart::new).collect();
         visit.repository().keep_report(&name, done, parts);
     }
     Ok(())

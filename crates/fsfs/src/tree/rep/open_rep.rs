@@ -23,7 +23,7 @@ pub(crate) enum RepAddress {
 }
 
 /// An open representation with a position in it.
-pub(super) struct Level {
+pub(super) struct OpenRep {
     fs: Fs,
     pub(super) address: RepAddress,
     file: RepFile,
@@ -59,7 +59,7 @@ impl RepFile {
 /// Bodies up to this length are read at once; of longer ones, at least so much.
 const READ: u64 = 64 << 10;
 
-impl Level {
+impl OpenRep {
     /// Opens the representation whose body has `body_len` bytes.
     pub(super) fn open(fs: &Fs, address: RepAddress, body_len: u64) -> Result<Self> {
         let mut level = match address {
@@ -100,8 +100,8 @@ impl Level {
         let wanted = body_len.min(READ) + MAX_HEADER as u64;
         let wanted = wanted.min(end.saturating_sub(start));
         let mut buffer = Vec::new();
-        let beginning = match file.bytes().known(start, wanted) {
-            Some(known) if file.bytes().is_whole() => known,
+        let beginning = match file.bytes().slice_in_memory(start, wanted) {
+            Some(in_memory) if file.bytes().is_whole() => in_memory,
             _ => {
                 buffer = file.bytes().read_up_to(start, wanted as usize)?;
                 &buffer
@@ -116,7 +116,7 @@ impl Level {
                 "Representation does not fit into its file",
             ));
         }
-        Ok(Level {
+        Ok(OpenRep {
             fs: fs.clone(),
             address,
             file,
@@ -204,8 +204,8 @@ impl Level {
             return Err(SvndiffError::UnexpectedEnd.into());
         }
         if self.file.bytes().is_whole() {
-            let known = self.file.bytes().known(self.body + offset, length);
-            return known.ok_or_else(|| self.file.bytes().ends_early());
+            let in_memory = self.file.bytes().slice_in_memory(self.body + offset, length);
+            return in_memory.ok_or_else(|| self.file.bytes().ends_early());
         }
         let buffer_end = self.buffer_start + self.buffer.len().saturating_sub(self.before) as u64;
         if offset < self.buffer_start || offset + length > buffer_end {
@@ -232,7 +232,7 @@ impl Level {
         if let RepFile::Rev(file) = &self.file {
             self.fs.cache().drop_file(&file.key());
         }
-        let again = Level::open(&self.fs, self.address, self.body_len)?;
+        let again = OpenRep::open(&self.fs, self.address, self.body_len)?;
         (self.file, self.body) = (again.file, again.body);
         let at = self.body + offset;
         self.file.bytes().read_into(at, length, &mut self.buffer)

@@ -1,4 +1,4 @@
-//! What a long log tells of a revision, changes and properties, as one thing: found at once and kept at once.
+//! What a long log tells of a revision, changes and properties, as one thing: found at once and cached at once.
 //!
 //! A log of everything asks for both of thousands of revisions. Finding and keeping them one by one would take the cache twice
 //! the time and more memory. What is out of the ordinary (a packed revision, an old format, damage, a first look) has no
@@ -13,7 +13,7 @@ use base::{PropList, Revnum};
 use crate::store::cache::Key;
 use crate::store::cache::values::LogRecord;
 use crate::store::disk::DiskDir;
-use crate::store::read_mode::takes_time;
+use crate::store::read_mode::check_may_wait;
 use crate::store::shard_dirs::ShardKind;
 use crate::tree::Fs;
 use crate::tree::changes_tail;
@@ -41,15 +41,15 @@ impl Fs {
         let dirs = self.log_dirs(dirs, rev)?;
         let name = rev.to_string();
         let key = Key::new::<LogRecord>(self.instance(), rev.0, 0);
-        let kept = self.cache().get::<LogRecord>(&key);
-        if let Some(kept) = &kept
-            && dirs.revprops.metadata(&name).ok()? == kept.meta()
+        let cached = self.cache().get::<LogRecord>(&key);
+        if let Some(cached) = &cached
+            && dirs.revprops.metadata(&name).ok()? == cached.meta()
         {
-            return Some(kept.clone());
+            return Some(cached.clone());
         }
-        takes_time().ok()?;
-        let changes = match kept {
-            Some(kept) => kept.changes().clone(),
+        check_may_wait().ok()?;
+        let changes = match cached {
+            Some(cached) => cached.changes().clone(),
             None => changes_tail::read(&*dirs.revs, &name, rev)?,
         };
         thread_local! {
@@ -58,7 +58,7 @@ impl Fs {
         let (revprops, meta) = BUFFER.with_borrow_mut(|buffer| {
             let meta = dirs.revprops.read_small_into(&name, buffer).ok()?;
             let revprops = PropList::read(buffer).ok()?;
-            if buffer.capacity() > KEPT_BUFFER {
+            if buffer.capacity() > MAX_IDLE_BUFFER {
                 *buffer = Vec::new();
             }
             Some((revprops, meta))
@@ -85,4 +85,4 @@ impl Fs {
 }
 
 /// The most memory that a thread keeps to read lists into, bytes.
-const KEPT_BUFFER: usize = 64 << 10;
+const MAX_IDLE_BUFFER: usize = 64 << 10;
