@@ -60,8 +60,8 @@ pub fn build(
         8 * workers,
         (start.0..=end.0).map(Revnum),
         |rev| rows_of(fs, rev, cancel).map(|rows| (rev, rows)),
-        |looked| {
-            let entered = looked.and_then(|(rev, new)| {
+        |outcome| {
+            let entered = outcome.and_then(|(rev, new)| {
                 rows.extend(new);
                 waiting.push(rev);
                 match rows.len() >= ROWS_AT_ONCE || waiting.len() >= REVS_AT_ONCE {

@@ -22,24 +22,24 @@ use crate::store::guard::WriteLock;
 use crate::store::rep_cache::RepCacheRow;
 use crate::tree::Fs;
 use crate::txn::strays;
-use crate::txn::{Committed, Txn, TxnOptions, Verify, When};
+use crate::txn::{CommitMode, Committed, Txn, TxnOptions, Verify};
 
 /// Commits in groups. Dropping it without [`Batch::flush`] gives up what was committed since the last one.
 pub struct Batch {
     /// As others see it.
-    outer: Fs,
+    committed_fs: Fs,
     /// Sees the revisions of the group.
-    view: Fs,
+    group_fs: Fs,
     /// Held while a group is being made.
     lock: Option<WriteLock>,
     /// Transaction numbers that are taken and not used.
-    numbers: std::ops::Range<u64>,
+    txn_numbers: std::ops::Range<u64>,
     /// The youngest revision that `current` names.
     flushed: Revnum,
     /// What the group's revisions may share with later ones.
-    rows: Vec<RepCacheRow>,
+    rep_cache_rows: Vec<RepCacheRow>,
     /// What `current` is to hold; empty before the group's first commit.
-    current: String,
+    new_current: String,
     /// No group has begun yet.
     is_first: bool,
     /// New names of files that were in the way, not reported yet.
@@ -58,13 +58,13 @@ impl Fs {
     pub fn batch(&self) -> Result<Batch> {
         let youngest = self.youngest()?;
         Ok(Batch {
-            outer: self.clone(),
-            view: self.group_view(youngest),
+            committed_fs: self.clone(),
+            group_fs: self.group_view(youngest),
             lock: None,
-            numbers: 0..0,
+            txn_numbers: 0..0,
             flushed: youngest,
-            rows: Vec::new(),
-            current: String::new(),
+            rep_cache_rows: Vec::new(),
+            new_current: String::new(),
             is_first: true,
             set_aside: Vec::new(),
             refused: None,
@@ -76,7 +76,7 @@ impl Fs {
 impl Batch {
     /// The filesystem with the revisions of the group: to read what was just committed, and what is to be copied.
     pub fn fs(&self) -> &Fs {
-        &self.view
+        &self.group_fs
     }
 
     /// Begins a transaction on the youngest revision of the group, or of all where there is none. It must end before the next
@@ -87,21 +87,21 @@ impl Batch {
     pub fn begin_txn(&mut self, options: TxnOptions, now: Date) -> Result<Txn> {
         self.unless_refused(|this| {
             if this.lock.is_none() {
-                let youngest = this.outer.youngest()?;
-                this.follow(youngest)?;
+                let youngest = this.committed_fs.youngest()?;
+                this.see_committed(youngest)?;
             }
-            let base = this.view.last_youngest();
-            if !this.view.format().has_protorevs_dir() {
-                return this.view.begin_txn(base, options, now);
+            let base = this.group_fs.last_youngest();
+            if !this.group_fs.format().has_protorevs_dir() {
+                return this.group_fs.begin_txn(base, options, now);
             }
-            if this.numbers.is_empty() {
-                let first = this.view.take_txn_numbers(NUMBERS)?;
-                this.numbers = first..first.saturating_add(NUMBERS);
+            if this.txn_numbers.is_empty() {
+                let first = this.group_fs.take_txn_numbers(NUMBERS_PER_GROUP)?;
+                this.txn_numbers = first..first.saturating_add(NUMBERS_PER_GROUP);
             }
             let mut name = format!("{base}-");
-            push_base36(&mut name, this.numbers.start);
-            this.numbers.start += 1;
-            this.view.begin_named(&name, base, options, now)
+            push_base36(&mut name, this.txn_numbers.start);
+            this.txn_numbers.start += 1;
+            this.group_fs.begin_named(&name, base, options, now)
         })
     }
 
@@ -118,23 +118,23 @@ impl Batch {
         self.unless_refused(|this| {
             this.acquire()?;
             let lock = this.lock.as_ref().expect("because it was acquired");
-            let rev = this.view.last_youngest().next();
-            let when = When::Later(&this.current);
-            let finished = txn.merge_with(this.view.last_youngest());
-            let finished = finished.and_then(|()| {
-                let prepared = txn.prepare(when)?;
-                txn.publish(lock, prepared, now, when, verify)
+            let rev = this.group_fs.last_youngest().next();
+            let mode = CommitMode::Grouped(&this.new_current);
+            let published = txn.merge_with(this.group_fs.last_youngest());
+            let published = published.and_then(|()| {
+                let prepared = txn.prepare(mode)?;
+                txn.publish(lock, prepared, now, mode, verify)
             });
-            let finished = finished.inspect_err(|_| this.remove_files(rev))?;
-            this.current = finished.current().to_owned();
-            let (rev, rows) = finished.feed(&this.view);
-            if let Some(shared) = this.view.unshared_rows() {
+            let published = published.inspect_err(|_| this.remove_files(rev))?;
+            this.new_current = published.current().to_owned();
+            let (rev, rep_cache_rows) = published.fill_cache(&this.group_fs);
+            if let Some(shared) = this.group_fs.unshared_rows() {
                 let mut shared = shared.lock();
-                for row in &rows {
+                for row in &rep_cache_rows {
                     shared.entry(row.sha1).or_insert(*row);
                 }
             }
-            this.rows.extend(rows);
+            this.rep_cache_rows.extend(rep_cache_rows);
             Ok(Committed {
                 rev,
                 post_commit_error: None,
@@ -150,30 +150,30 @@ impl Batch {
     /// The system's. The group is then lost, and no more commits are taken.
     pub fn flush(&mut self) -> Result<Revnum> {
         self.unless_failed(|this| {
-            let youngest = this.view.last_youngest();
+            let youngest = this.group_fs.last_youngest();
             let Some(lock) = this.lock.take() else {
                 return Ok(youngest);
             };
             if youngest > this.flushed {
-                let disk = this.outer.disk();
-                let db = this.outer.path();
+                let disk = this.committed_fs.disk();
+                let db = this.committed_fs.path();
                 disk.sync_all(db)
                     .map_err(|e| Error::io("Can't flush filesystem of", db, &e))?;
                 // A crash here leaves some revision files that are whole and durable, and that the next commits move away.
                 let marked = this.name_files(youngest)?;
                 // The commit of the group. A crash before it leaves the group before, after it this one.
-                let path = this.outer.layout().file("current");
-                write_atomic(disk, &path, this.current.as_bytes(), &path)?;
+                let path = this.committed_fs.layout().file("current");
+                write_atomic(disk, &path, this.new_current.as_bytes(), &path)?;
                 for directory in marked {
-                    strays::unmark(&this.outer, this.flushed, &directory.join("0"));
+                    strays::remove_marker(&this.committed_fs, this.flushed, &directory.join("0"));
                 }
                 this.flushed = youngest;
-                this.outer.set_youngest(youngest);
+                this.committed_fs.set_youngest(youngest);
             }
             drop(lock);
-            if let Some(shared) = this.view.unshared_rows() {
-                _ = this.outer.add_to_rep_cache(&this.rows);
-                this.rows.clear();
+            if let Some(shared) = this.group_fs.unshared_rows() {
+                _ = this.committed_fs.add_to_rep_cache(&this.rep_cache_rows);
+                this.rep_cache_rows.clear();
                 shared.lock().clear();
             }
             Ok(youngest)
@@ -182,9 +182,9 @@ impl Batch {
 
     /// Gives the files of the group their names, durably. Returns the directories in which it is marked as unfinished.
     fn name_files(&self, youngest: Revnum) -> Result<BTreeSet<PathBuf>> {
-        let disk = self.outer.disk();
+        let disk = self.committed_fs.disk();
         let revs = || (self.flushed.0 + 1..=youngest.0).map(Revnum);
-        let paths = revs().map(|rev| self.outer.layout().rev(rev));
+        let paths = revs().map(|rev| self.committed_fs.layout().rev(rev));
         let directories: BTreeSet<PathBuf> = paths
             .filter_map(|path| path.parent().map(Path::to_owned))
             .collect();
@@ -195,22 +195,22 @@ impl Batch {
             })
         };
         for directory in &directories {
-            strays::mark(&self.outer, self.flushed, youngest, &directory.join("0"))?;
+            strays::write_marker(&self.committed_fs, self.flushed, youngest, &directory.join("0"))?;
         }
         sync()?;
         for rev in revs() {
-            let path = self.outer.layout().rev(rev);
-            disk.rename(&self.outer.group_path(rev), &path)
+            let path = self.committed_fs.layout().rev(rev);
+            disk.rename(&self.committed_fs.group_path(rev), &path)
                 .map_err(|e| Error::io("Can't move a file to", &path, &e))?;
         }
-        self.view.set_named(youngest);
+        self.group_fs.set_named(youngest);
         sync()?;
         Ok(directories)
     }
 
     /// Removes what a crash has left of an earlier group. Nobody else makes one: the lock is held.
-    fn clear(&self) -> Result<()> {
-        let (disk, db) = (self.outer.disk(), self.outer.path());
+    fn remove_leftovers(&self) -> Result<()> {
+        let (disk, db) = (self.committed_fs.disk(), self.committed_fs.path());
         let names = disk
             .list(db)
             .map_err(|e| Error::io("Can't open directory", db, &e))?;
@@ -220,38 +220,45 @@ impl Batch {
                 _ = disk.remove_file(&db.join(name));
             }
         }
-        _ = self.outer.remove_gone_txns();
+        _ = self.committed_fs.remove_gone_txns();
         Ok(())
     }
 
     /// Takes the lock for a new group, on top of what others have committed meanwhile.
     fn acquire(&mut self) -> Result<()> {
         if self.lock.is_none() {
-            let lock = self.outer.write_lock()?;
+            let lock = self.committed_fs.write_lock()?;
             self.flushed = lock.youngest();
-            self.set_aside.extend(strays::clear(&self.outer, &lock)?);
+            self.set_aside
+                .extend(strays::set_all_aside(&self.committed_fs, &lock)?);
             if self.is_first {
-                self.clear()?;
+                self.remove_leftovers()?;
                 self.is_first = false;
             }
-            self.follow(lock.youngest())?;
+            self.see_committed(lock.youngest())?;
             self.lock = Some(lock);
-            self.current.clear();
+            self.new_current.clear();
         }
         Ok(())
     }
 
     /// Sees what others have committed. There are no revisions of a group.
-    fn follow(&self, youngest: Revnum) -> Result<()> {
-        self.view.set_youngest(youngest);
-        self.view.set_named(youngest);
-        self.view.refresh_min_unpacked_rev().map(drop)
+    fn see_committed(&self, youngest: Revnum) -> Result<()> {
+        self.group_fs.set_youngest(youngest);
+        self.group_fs.set_named(youngest);
+        self.group_fs.refresh_min_unpacked_rev().map(drop)
     }
 
     /// Removes the files of a revision of the group. Nothing was in their way when the lock was taken.
     fn remove_files(&self, rev: Revnum) {
-        _ = self.outer.disk().remove_file(&self.outer.group_path(rev));
-        _ = self.outer.disk().remove_file(&self.outer.layout().revprops(rev));
+        _ = self
+            .committed_fs
+            .disk()
+            .remove_file(&self.committed_fs.group_path(rev));
+        _ = self
+            .committed_fs
+            .disk()
+            .remove_file(&self.committed_fs.layout().revprops(rev));
     }
 
     /// After one failure no transaction begins or is committed. What is committed can still be flushed.
@@ -275,13 +282,13 @@ impl Drop for Batch {
     fn drop(&mut self) {
         // Under the lock still: nobody has used the names again.
         if self.lock.is_some() {
-            for rev in (self.flushed.0 + 1..=self.view.last_youngest().0).rev() {
+            for rev in (self.flushed.0 + 1..=self.group_fs.last_youngest().0).rev() {
                 self.remove_files(Revnum(rev));
             }
         }
-        _ = self.outer.give_back_txn_numbers(self.numbers.clone());
+        _ = self.committed_fs.give_back_txn_numbers(self.txn_numbers.clone());
     }
 }
 
 /// Transaction numbers that a group takes at once: what is not used is lost.
-const NUMBERS: u64 = 256;
+const NUMBERS_PER_GROUP: u64 = 256;

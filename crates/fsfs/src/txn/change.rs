@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use base::{Code, Error, FsPath, NodeKind, Props, Result, Revnum, props};
 
-use super::state::{NodeKey, State, TxnNode, spelled_copyroot};
+use super::state::{NodeKey, TxnNode, TxnState, explicit_copyroot};
 use crate::format::changes::{ChangeKind, ChangedPath, RawChange};
 use crate::format::id::NodeRevId;
 use crate::format::noderev::NodeRev;
@@ -18,20 +18,20 @@ use crate::tree::node::Node;
 
 /// What a change was about, for the log.
 #[derive(Clone, Copy, Default)]
-struct About {
+struct ChangeFlags {
     text: bool,
     props: bool,
     mergeinfo: bool,
 }
 
-impl State {
+impl TxnState {
     /// Adds an empty node.
     pub(crate) fn add(&mut self, fs: &Fs, path: &FsPath, kind: NodeKind) -> Result<()> {
         check_name(path)?;
         if self.find_for_change(fs, path)?.is_some() {
             return Err(self.already_exists(fs, path));
         }
-        let parent = self.own_parents(fs, path)?;
+        let parent = self.make_parents_mutable(fs, path)?;
         let node_id = self.new_node_id();
         let above = self.node(parent)?.noderev.clone();
         let id = self.node_id((node_id, above.id.copy));
@@ -44,18 +44,18 @@ impl State {
             props: None,
             created_path: path.clone(),
             copyfrom: None,
-            copyroot: Some(spelled_copyroot(&above)),
+            copyroot: Some(explicit_copyroot(&above)),
             is_fresh_txn_root: false,
             mergeinfo_count: 0,
             has_mergeinfo: false,
         };
         self.insert((id.node, id.copy), TxnNode::new(node));
         self.set_entry(fs, parent, path.basename(), Some((kind, id)))?;
-        let about = About {
+        let flags = ChangeFlags {
             text: kind == NodeKind::File,
-            ..About::default()
+            ..ChangeFlags::default()
         };
-        self.note(fs, id, kind, ChangeKind::Add, about, path, None);
+        self.log_change(fs, id, kind, ChangeKind::Add, flags, path, None);
         Ok(())
     }
 
@@ -76,16 +76,16 @@ impl State {
                 "The root directory cannot be deleted",
             ));
         }
-        let parent = self.own_parents(fs, path)?;
+        let parent = self.make_parents_mutable(fs, path)?;
         self.add_mergeinfo(None, 0, node.mergeinfo_count)?;
         self.set_entry(fs, parent, path.basename(), None)?;
-        self.forget(&node.id)?;
-        self.note(
+        self.remove_nodes(&node.id)?;
+        self.log_change(
             fs,
             node.id,
             node.kind,
             ChangeKind::Delete,
-            About::default(),
+            ChangeFlags::default(),
             path,
             None,
         );
@@ -106,7 +106,7 @@ impl State {
             ));
         }
         let source = from.noderev();
-        let parent = self.own_parents(fs, path)?;
+        let parent = self.make_parents_mutable(fs, path)?;
         let copy = self.new_copy_id();
         let id = self.node_id((source.id.node, copy));
         let copyfrom = (rev, from.path().clone());
@@ -123,7 +123,7 @@ impl State {
         };
         let kind = source.kind;
         self.insert((id.node, id.copy), TxnNode::new(node));
-        self.put(
+        self.replace_entry(
             fs,
             parent,
             path,
@@ -135,7 +135,7 @@ impl State {
             Some(_) => ChangeKind::Replace,
             None => ChangeKind::Add,
         };
-        self.note(fs, id, kind, change, About::default(), path, Some(copyfrom));
+        self.log_change(fs, id, kind, change, ChangeFlags::default(), path, Some(copyfrom));
         Ok(())
     }
 
@@ -149,13 +149,13 @@ impl State {
             ));
         }
         let source = from.noderev();
-        let parent = self.own_parents(fs, path)?;
+        let parent = self.make_parents_mutable(fs, path)?;
         let value = (source.kind, source.id);
-        self.put(fs, parent, path, value, source.mergeinfo_count, old.as_deref())
+        self.replace_entry(fs, parent, path, value, source.mergeinfo_count, old.as_deref())
     }
 
     /// Sets an entry in place of what was there.
-    fn put(
+    fn replace_entry(
         &mut self,
         fs: &Fs,
         parent: NodeKey,
@@ -167,7 +167,7 @@ impl State {
         self.add_mergeinfo(None, mergeinfo, old.map_or(0, |old| old.mergeinfo_count))?;
         self.set_entry(fs, parent, path.basename(), Some(value))?;
         if let Some(old) = old {
-            self.forget(&old.id)?;
+            self.remove_nodes(&old.id)?;
         }
         Ok(())
     }
@@ -181,7 +181,7 @@ impl State {
         value: Option<&[u8]>,
     ) -> Result<()> {
         let node = self.find_existing_for_change(fs, path)?;
-        let key = self.own_node(fs, path, &node)?;
+        let key = self.make_node_mutable(fs, path, &node)?;
         let mut list = self.take_props(fs, key)?;
         let is_mergeinfo = name == props::MERGEINFO;
         if is_mergeinfo && fs.format().has_mergeinfo() {
@@ -197,14 +197,14 @@ impl State {
         };
         let node = self.node_mut(key)?;
         node.props = Some(list);
-        node.props_laid = false;
+        node.props_on_disk = false;
         let (id, kind) = (node.noderev.id, node.noderev.kind);
-        let about = About {
+        let flags = ChangeFlags {
             props: true,
             mergeinfo: is_mergeinfo,
-            ..About::default()
+            ..ChangeFlags::default()
         };
-        self.note(fs, id, kind, ChangeKind::Modify, about, path, None);
+        self.log_change(fs, id, kind, ChangeKind::Modify, flags, path, None);
         Ok(())
     }
 
@@ -234,7 +234,7 @@ impl State {
                 format!("Attempted to {verb} textual contents of a *non*-file node"),
             ));
         }
-        self.own_node(fs, path, &node)
+        self.make_node_mutable(fs, path, &node)
     }
 
     /// Gives a file its new text.
@@ -242,11 +242,11 @@ impl State {
         let node = self.node_mut(key)?;
         node.change().text = Some(rep);
         let id = node.noderev.id;
-        let about = About {
+        let flags = ChangeFlags {
             text: true,
-            ..About::default()
+            ..ChangeFlags::default()
         };
-        self.note(fs, id, NodeKind::File, ChangeKind::Modify, about, path, None);
+        self.log_change(fs, id, NodeKind::File, ChangeKind::Modify, flags, path, None);
         Ok(())
     }
 
@@ -254,18 +254,18 @@ impl State {
         clippy::too_many_arguments,
         reason = "they are the fields of a line of the log"
     )]
-    fn note(
+    fn log_change(
         &mut self,
         fs: &Fs,
         id: NodeRevId,
         kind: NodeKind,
         change: ChangeKind,
-        about: About,
+        flags: ChangeFlags,
         path: &FsPath,
         copyfrom: Option<(Revnum, FsPath)>,
     ) {
         let format = fs.format();
-        if change == ChangeKind::Modify && self.add_to_last_note(id, about, path) {
+        if change == ChangeKind::Modify && self.extend_last_entry(id, flags, path) {
             return;
         }
         self.changes.push(RawChange {
@@ -279,9 +279,9 @@ impl State {
                 } else {
                     NodeKind::Unknown
                 },
-                text_mod: about.text,
-                prop_mod: about.props,
-                mergeinfo_mod: format.has_mergeinfo_in_changes().then_some(about.mergeinfo),
+                text_mod: flags.text,
+                prop_mod: flags.props,
+                mergeinfo_mod: format.has_mergeinfo_in_changes().then_some(flags.mergeinfo),
                 copyfrom,
             },
         });
@@ -289,17 +289,17 @@ impl State {
 
     /// What happens to a node right after something else did, and is not on disk yet, needs no line of its own: a new file and
     /// its text are one.
-    fn add_to_last_note(&mut self, id: NodeRevId, about: About, path: &FsPath) -> bool {
-        let is_laid = self.laid.changes == self.changes.len();
+    fn extend_last_entry(&mut self, id: NodeRevId, flags: ChangeFlags, path: &FsPath) -> bool {
+        let is_on_disk = self.on_disk.changes == self.changes.len();
         let Some(last) = self.changes.last_mut().filter(|last| {
-            !is_laid && last.id == id && last.info.path == *path && last.info.change != ChangeKind::Delete
+            !is_on_disk && last.id == id && last.info.path == *path && last.info.change != ChangeKind::Delete
         }) else {
             return false;
         };
-        last.info.text_mod |= about.text;
-        last.info.prop_mod |= about.props;
+        last.info.text_mod |= flags.text;
+        last.info.prop_mod |= flags.props;
         if let Some(mergeinfo) = &mut last.info.mergeinfo_mod {
-            *mergeinfo |= about.mergeinfo;
+            *mergeinfo |= flags.mergeinfo;
         }
         true
     }

@@ -19,11 +19,11 @@ use base::hashdump::{self, Terminator};
 use base::{Code, Date, Error, FsPath, NodeKind, Props, Result, Revnum, props};
 
 use super::begin::{CHECK_LOCKS, CHECK_OOD, CLIENT_DATE};
-use super::edit::{Committed, Life, Txn};
-use super::merged_log::FoldedLog;
+use super::edit::{Committed, Txn, TxnStatus};
+use super::folded_log::FoldedLog;
 use super::proto_rev::ProtoWriter;
-use super::state::{ROOT, State};
-use super::tree::{Counters, TreeWriter, Written};
+use super::state::{ROOT, TxnState};
+use super::tree::{NextIds, TreeWriter, WrittenTree};
 use crate::format::changes::{ChangeKind, RawChange};
 use crate::format::number::{parse_base36, push_base36};
 use crate::store::disk::{Create, read_replaced, write_atomic};
@@ -33,19 +33,19 @@ use crate::tree::Fs;
 use crate::txn::strays;
 
 /// A revision that is written, in its transaction's prototype file.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedRevision {
     rev: Revnum,
     proto: ProtoWriter,
-    written: Written,
+    written: WrittenTree,
     /// What `current` will hold.
     current: String,
 }
 
 /// What a finished commit leaves to be done without the lock.
-pub(crate) struct Finished {
+pub(crate) struct PublishedRevision {
     rev: Revnum,
     rows: Vec<RepCacheRow>,
-    written: Written,
+    written: WrittenTree,
     /// What `current` holds, or is to hold, with this revision.
     current: String,
     /// New names of files that were in the way.
@@ -54,11 +54,11 @@ pub(crate) struct Finished {
 
 /// Whether a revision is durable and visible at once, or with others later.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum When<'a> {
+pub(crate) enum CommitMode<'a> {
     /// This revision by itself.
-    Now,
+    Single,
     /// Whoever holds the lock makes several current together; what `current` is to hold so far, empty if that is what it holds.
-    Later(&'a str),
+    Grouped(&'a str),
 }
 
 /// Checks a revision whose files are written and which is not current yet; an error makes the commit fail.
@@ -72,11 +72,11 @@ impl Txn {
     pub(crate) fn commit_if(&mut self, now: &dyn Fn() -> Date, verify: Verify<'_>) -> Result<Committed> {
         self.check_open()?;
         let fs = self.fs.clone();
-        let alone = Committing::begin(&fs);
+        let active = ActiveCommit::begin(&fs);
         // What can be done without the lock is, in the hope that nobody is faster.
         self.merge_with(fs.youngest()?)?;
-        let prepared = match alone.is_alone() {
-            true => Some(self.prepare(When::Now)?),
+        let prepared = match active.is_only_one() {
+            true => Some(self.prepare(CommitMode::Single)?),
             false => None,
         };
         let lock = fs.write_lock()?;
@@ -94,13 +94,13 @@ impl Txn {
             outdated => {
                 drop(outdated);
                 self.merge_with(lock.youngest())?;
-                self.prepare(When::Now)?
+                self.prepare(CommitMode::Single)?
             }
         };
-        let mut finished = self.publish(&lock, prepared, now, When::Now, verify)?;
+        let mut published = self.publish(&lock, prepared, now, CommitMode::Single, verify)?;
         drop(lock);
-        let set_aside = std::mem::take(&mut finished.set_aside);
-        let (rev, rows) = finished.feed(&fs);
+        let set_aside = std::mem::take(&mut published.set_aside);
+        let (rev, rows) = published.fill_cache(&fs);
         // 14. A crash before or during this: later commits share less.
         Ok(Committed {
             rev,
@@ -121,7 +121,7 @@ impl Txn {
     /// Steps 3 to 7 of a commit: writes the whole revision file, as the revision after the one that the transaction is based on.
     /// Dropping the result takes it back. A crash leaves a transaction with some more bytes at the end of its prototype
     /// revision.
-    pub(crate) fn prepare(&mut self, when: When<'_>) -> Result<Prepared> {
+    pub(crate) fn prepare(&mut self, mode: CommitMode<'_>) -> Result<PreparedRevision> {
         self.check_open()?;
         let state_lock = self.state.clone();
         let state = state_lock.read_recursive();
@@ -131,7 +131,7 @@ impl Txn {
         let mut proto = self.proto.writer()?;
         self.sharing.restart_commit();
         // 4, 5.
-        let (counters, current) = self.next_current(&state, rev, when)?;
+        let (counters, current) = self.next_current(&state, rev, mode)?;
         let written = TreeWriter {
             fs: &self.fs,
             state: &state,
@@ -143,8 +143,8 @@ impl Txn {
         let written = written.write()?;
         check_root(&self.fs, &state, previous)?;
         // 6, 7.
-        proto.finish(rev, written.root, written.changes, when == When::Now)?;
-        Ok(Prepared {
+        proto.finish(rev, written.root, written.changes, mode == CommitMode::Single)?;
+        Ok(PreparedRevision {
             rev,
             proto,
             written,
@@ -156,13 +156,13 @@ impl Txn {
     pub(crate) fn publish(
         &mut self,
         lock: &WriteLock,
-        prepared: Prepared,
+        prepared: PreparedRevision,
         now: &dyn Fn() -> Date,
-        when: When<'_>,
+        mode: CommitMode<'_>,
         verify: Verify<'_>,
-    ) -> Result<Finished> {
+    ) -> Result<PublishedRevision> {
         let fs = self.fs.clone();
-        let Prepared {
+        let PreparedRevision {
             rev,
             proto,
             written,
@@ -170,9 +170,9 @@ impl Txn {
         } = prepared;
         let state_lock = self.state.clone();
         let state = state_lock.read_recursive();
-        let previous = match when {
-            When::Now => lock.youngest(),
-            When::Later(_) => fs.last_youngest(),
+        let previous = match mode {
+            CommitMode::Single => lock.youngest(),
+            CommitMode::Grouped(_) => fs.last_youngest(),
         };
         if rev != previous.next() {
             return Err(Error::new(Code::FS_TXN_OUT_OF_DATE, "Transaction out of date"));
@@ -181,33 +181,33 @@ impl Txn {
         if state.checks_locks() {
             self.check_changed_paths(&state)?;
         }
-        let set_aside = match when {
-            When::Now => strays::clear(&fs, lock)?,
-            When::Later(_) => Vec::new(),
+        let set_aside = match mode {
+            CommitMode::Single => strays::set_all_aside(&fs, lock)?,
+            CommitMode::Grouped(_) => Vec::new(),
         };
         // 8. A crash leaves a directory without revisions, which is no harm.
-        make_shard(&fs, rev, when == When::Now)?;
+        make_shard(&fs, rev, mode == CommitMode::Single)?;
         // 9 to 11.
         let list = revprops(&state, now);
         if let Err(e) = self
-            .name_files(proto, rev, previous, &list, when == When::Now)
+            .name_files(proto, rev, previous, &list, mode == CommitMode::Single)
             .and_then(|()| verify(&fs, rev))
         {
-            if when == When::Now && self.life == Life::Broken {
+            if mode == CommitMode::Single && self.status == TxnStatus::Broken {
                 // Under the lock, and nothing was in the way: these are ours. Those that stay have their marker.
                 _ = fs.disk().remove_file(&fs.layout().revprops(rev));
                 _ = fs.disk().remove_file(&fs.layout().rev(rev));
             }
             return Err(e);
         }
-        if when == When::Now {
+        if mode == CommitMode::Single {
             // 12. The commit. A crash before it leaves the old youngest revision, after it the new one; both are whole.
             let path = fs.layout().file("current");
             write_atomic(fs.disk(), &path, current.as_bytes(), &path)?;
-            strays::unmark(&fs, previous, &fs.layout().rev(rev));
+            strays::remove_marker(&fs, previous, &fs.layout().rev(rev));
         }
         fs.set_youngest(rev);
-        self.life = Life::Ended;
+        self.status = TxnStatus::Ended;
         drop(state);
         // 13. A crash leaves an open transaction without texts, and so does a failure, which is no reason to say that the commit
         // failed.
@@ -216,7 +216,7 @@ impl Txn {
         }
         _ = fs.remove_txn_dir(&self.name);
         let sharing = std::mem::replace(&mut self.sharing, fs.sharing(self.id, false));
-        Ok(Finished {
+        Ok(PublishedRevision {
             rev,
             rows: sharing.into_rows(),
             written,
@@ -238,21 +238,21 @@ impl Txn {
         // 9. From here on the transaction has no texts. A crash leaves a revision file that nobody looks at and that the next
         // commit moves away, and a transaction that can only be removed.
         if sync {
-            strays::mark(fs, previous, rev, &fs.layout().rev(rev))?;
+            strays::write_marker(fs, previous, rev, &fs.layout().rev(rev))?;
         }
         if let Err(e) = proto.publish(&fs.rev_path(rev), &file_of(fs, previous), sync) {
             if fs.disk().metadata(&fs.layout().proto_rev(self.id)).is_err() {
-                self.life = Life::Broken;
+                self.status = TxnStatus::Broken;
             }
             return Err(e);
         }
-        self.life = Life::Broken;
+        self.status = TxnStatus::Broken;
         // 10. A crash leaves a file that the next commit moves away.
         write_revprops(fs, rev, list, sync)
     }
 
     /// Enforces users' locks on everything that was changed.
-    fn check_changed_paths(&self, state: &State) -> Result<()> {
+    fn check_changed_paths(&self, state: &TxnState) -> Result<()> {
         let mut checked: Option<FsPath> = None;
         let mut check = |change: &RawChange| {
             let path = &change.info.path;
@@ -268,25 +268,30 @@ impl Txn {
             Ok(())
         };
         match FoldedLog::of(&state.changes)? {
-            FoldedLog::Here(folded) => {
+            FoldedLog::InMemory(folded) => {
                 let mut list: Vec<_> = folded.iter().collect();
                 // Children directly behind their parents.
                 list.sort_by(|a, b| a.info.path.cmp_tree(&b.info.path));
                 list.into_iter().try_for_each(check)
             }
-            long @ FoldedLog::Away(_) => long.each(&mut check),
+            long @ FoldedLog::Spilled(_) => long.each(&mut check),
         }
     }
 
     /// Counters to start from (formats 1 and 2), and what `current` will hold.
-    fn next_current(&self, state: &State, rev: Revnum, when: When<'_>) -> Result<(Option<Counters>, String)> {
+    fn next_current(
+        &self,
+        state: &TxnState,
+        rev: Revnum,
+        mode: CommitMode<'_>,
+    ) -> Result<(Option<NextIds>, String)> {
         if self.fs.format().has_mergeinfo() {
             return Ok((None, format!("{rev}\n")));
         }
         let path = self.fs.layout().file("current");
-        let text = match when {
-            When::Later(text) if !text.is_empty() => text.as_bytes().to_vec(),
-            When::Later(_) | When::Now => read_replaced(self.fs.disk(), &path)?,
+        let text = match mode {
+            CommitMode::Grouped(text) if !text.is_empty() => text.as_bytes().to_vec(),
+            CommitMode::Grouped(_) | CommitMode::Single => read_replaced(self.fs.disk(), &path)?,
         };
         let fields: Vec<_> = text.trim_ascii_end().split(|&b| b == b' ').collect();
         let counters = match fields[..] {
@@ -304,45 +309,45 @@ impl Txn {
         line.push(' ');
         push_base36(&mut line, copy.saturating_add(state.next_copy));
         line.push('\n');
-        Ok((Some(Counters { node, copy }), line))
+        Ok((Some(NextIds { node, copy }), line))
     }
 }
 
 /// One of those who commit to a filesystem. Only who is alone writes ahead of the lock: with others about, most of that would
 /// have to be done again.
-struct Committing<'a>(&'a Fs, usize);
+struct ActiveCommit<'a>(&'a Fs, usize);
 
-impl<'a> Committing<'a> {
+impl<'a> ActiveCommit<'a> {
     fn begin(fs: &'a Fs) -> Self {
-        Committing(fs, fs.committing().fetch_add(1, Ordering::Relaxed))
+        ActiveCommit(fs, fs.committing().fetch_add(1, Ordering::Relaxed))
     }
 
-    fn is_alone(&self) -> bool {
+    fn is_only_one(&self) -> bool {
         self.1 == 0
     }
 }
 
-impl Drop for Committing<'_> {
+impl Drop for ActiveCommit<'_> {
     fn drop(&mut self) {
         self.0.committing().fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Finished {
+impl PublishedRevision {
     /// What `current` is to hold.
     pub(crate) fn current(&self) -> &str {
         &self.current
     }
 
     /// Gives the cache what was just written.
-    pub(crate) fn feed(self, fs: &Fs) -> (Revnum, Vec<RepCacheRow>) {
-        self.written.feed(fs);
+    pub(crate) fn fill_cache(self, fs: &Fs) -> (Revnum, Vec<RepCacheRow>) {
+        self.written.fill_cache(fs);
         (self.rev, self.rows)
     }
 }
 
 /// Every revision has a root of its own.
-fn check_root(fs: &Fs, state: &State, previous: Revnum) -> Result<()> {
+fn check_root(fs: &Fs, state: &TxnState, previous: Revnum) -> Result<()> {
     let (root, before) = (state.node(ROOT)?, fs.root_noderev(previous)?);
     if root.noderev.count == before.count + 1 && root.noderev.kind == NodeKind::Dir {
         return Ok(());
@@ -399,7 +404,7 @@ fn sync_dir(fs: &Fs, dir: &Path) -> Result<()> {
 }
 
 /// What the revision's properties will be.
-fn revprops(state: &State, now: &dyn Fn() -> Date) -> Props {
+fn revprops(state: &TxnState, now: &dyn Fn() -> Date) -> Props {
     let mut list = Props::clone(&state.props);
     let keeps_date = list.get(CLIENT_DATE).is_some_and(|flag| flag == b"1");
     for flag in [CHECK_LOCKS, CHECK_OOD, CLIENT_DATE] {

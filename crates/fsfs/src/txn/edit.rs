@@ -13,7 +13,7 @@ use parking_lot::RwLock;
 
 use super::begin::CLIENT_DATE;
 use super::proto_rev::ProtoRev;
-use super::state::State;
+use super::state::TxnState;
 use super::text::{TextWriter, source_of};
 use crate::format::id::TxnId;
 use crate::format::noderev::NodeRev;
@@ -21,7 +21,7 @@ use crate::store::cache::Instance;
 use crate::tree::Fs;
 use crate::tree::rep::TextReader;
 use crate::tree::root::Root;
-use crate::txn::rep_write::{RepWriter, Sharing, Which, delta_base};
+use crate::txn::rep_write::{ContentKind, RepSharing, RepWriter, delta_base};
 
 /// How a new transaction treats the changes that it is given.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ pub struct TxnOptions {
     pub client_date: bool,
     /// About how many changed nodes, and how many changes, are held in memory. What a larger transaction does not need at the
     /// moment is in files of its directory.
-    pub most_in_memory: usize,
+    pub max_in_memory: usize,
 }
 
 impl Default for TxnOptions {
@@ -40,13 +40,13 @@ impl Default for TxnOptions {
         TxnOptions {
             check_locks: false,
             client_date: false,
-            most_in_memory: MOST_IN_MEMORY,
+            max_in_memory: MAX_IN_MEMORY,
         }
     }
 }
 
 /// More than ordinary commits change, and some megabytes.
-pub(super) const MOST_IN_MEMORY: usize = 8192;
+pub(super) const MAX_IN_MEMORY: usize = 8192;
 
 /// Who commits, and which lock tokens they hold: what enforcing users' locks asks.
 #[derive(Clone, Debug, Default)]
@@ -65,18 +65,18 @@ pub struct Txn {
     pub(super) id: TxnId,
     pub(super) name: String,
     /// Shared with whoever reads the transaction in this process.
-    pub(super) state: Arc<RwLock<State>>,
+    pub(super) state: Arc<RwLock<TxnState>>,
     pub(super) proto: ProtoRev,
-    pub(super) sharing: Sharing,
+    pub(super) sharing: RepSharing,
     pub(super) access: LockAccess,
-    pub(super) life: Life,
+    pub(super) status: TxnStatus,
     /// The revisions that it builds on.
     pub(super) instance: Instance,
 }
 
 /// What a transaction is still good for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Life {
+pub(super) enum TxnStatus {
     /// Everything.
     Open,
     /// Being removed: a commit of it failed after its texts had left it.
@@ -137,7 +137,7 @@ impl Txn {
                 Some(value) => list.insert(name.to_owned(), value.to_owned()),
                 None => list.remove(name),
             };
-            state.laid.props = false;
+            state.on_disk.props = false;
             Ok(())
         })
     }
@@ -186,7 +186,7 @@ impl Txn {
     /// # Errors
     /// `FS_NOT_FOUND`; those of locks.
     pub fn copy(&mut self, from: &Root, from_path: &FsPath, to: &FsPath) -> Result<()> {
-        let rev = committed(from)?;
+        let rev = committed_rev(from)?;
         let source = from.node(from_path)?;
         self.check_lock(to, true)?;
         self.change(|state, fs| state.copy(fs, &source, rev, to))
@@ -197,7 +197,7 @@ impl Txn {
     /// # Errors
     /// As [`Txn::copy`].
     pub fn revision_link(&mut self, from: &Root, path: &FsPath) -> Result<()> {
-        committed(from)?;
+        committed_rev(from)?;
         let source = from.node(path)?;
         self.change(|state, fs| state.link(fs, &source, path))
     }
@@ -256,7 +256,7 @@ impl Txn {
             )?)),
             false => None,
         };
-        let base = delta_base(&self.fs, &noderev, Which::Text, self.fs.last_youngest())?;
+        let base = delta_base(&self.fs, &noderev, ContentKind::Text, self.fs.last_youngest())?;
         Ok(TextWriter {
             rep: RepWriter::begin(&self.fs, &self.proto, base)?,
             proto: self.proto.clone(),
@@ -264,7 +264,7 @@ impl Txn {
             path: path.clone(),
             expected: result_md5.copied(),
             source,
-            made: Vec::new(),
+            produced: Vec::new(),
             failed: None,
         })
     }
@@ -286,14 +286,14 @@ impl Txn {
     /// # Errors
     /// The system's.
     pub fn abort(mut self) -> Result<()> {
-        self.life = Life::Ended;
+        self.status = TxnStatus::Ended;
         self.fs.purge_txn(&self.name)
     }
 
     pub(super) fn check_open(&self) -> Result<()> {
-        match self.life {
-            Life::Open => Ok(()),
-            Life::Broken | Life::Ended => Err(self.dead()),
+        match self.status {
+            TxnStatus::Open => Ok(()),
+            TxnStatus::Broken | TxnStatus::Ended => Err(self.dead()),
         }
     }
 
@@ -313,18 +313,18 @@ impl Txn {
         Ok(())
     }
 
-    fn change<T>(&mut self, f: impl FnOnce(&mut State, &Fs) -> Result<T>) -> Result<T> {
+    fn change<T>(&mut self, f: impl FnOnce(&mut TxnState, &Fs) -> Result<T>) -> Result<T> {
         self.check_open()?;
         let mut state = self.state.write();
         let done = f(&mut state, &self.fs)?;
-        state.put_some_away(&self.fs);
+        state.spill_excess(&self.fs);
         Ok(done)
     }
 }
 
 impl Drop for Txn {
     fn drop(&mut self) {
-        if self.life == Life::Open {
+        if self.status == TxnStatus::Open {
             // Left open: others find what can be written of it.
             _ = self.write_to_disk();
         }
@@ -333,7 +333,7 @@ impl Drop for Txn {
 }
 
 /// The revision of a root, which must be one's.
-fn committed(root: &Root) -> Result<Revnum> {
+fn committed_rev(root: &Root) -> Result<Revnum> {
     root.revision().ok_or_else(|| {
         Error::new(
             Code::UNSUPPORTED_FEATURE,

@@ -26,18 +26,18 @@ use crate::tree::open_txns::{OpenProtoRev, PROTO_L2P, read_proto_index};
 
 /// The proto-revision file of a transaction and its index. Cheap to clone: all clones are the same.
 #[derive(Clone)]
-pub(crate) struct ProtoRev(pub(super) Arc<Inner>);
+pub(crate) struct ProtoRev(pub(super) Arc<ProtoRevInner>);
 
 /// What all clones share.
-pub(crate) struct Inner {
+pub(crate) struct ProtoRevInner {
     pub(super) fs: Fs,
     pub(super) txn: TxnId,
     pub(super) path: PathBuf,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<ProtoRevState>,
 }
 
 /// What has been written and kept.
-pub(super) struct State {
+pub(super) struct ProtoRevState {
     /// Bytes of the file that count.
     pub(super) end: u64,
     /// The items, in order of offset (logical addressing).
@@ -45,7 +45,7 @@ pub(super) struct State {
     /// Number of the next item (logical addressing).
     pub(super) next_item: u64,
     /// Items in the index files on disk, and the next number as it stands there.
-    laid_down: (usize, u64),
+    on_disk: (usize, u64),
     /// The file, while nobody writes but somebody did.
     pub(super) file: Option<Box<dyn DiskWriter>>,
     pub(super) is_writing: bool,
@@ -71,11 +71,11 @@ impl ProtoRev {
             make(layout.proto_rev_lock(txn))?;
         }
         let file = Some(make(layout.proto_rev(txn))?);
-        let state = State {
+        let state = ProtoRevState {
             end: 0,
             items: Vec::new(),
             next_item: proto_index::FIRST_ITEM,
-            laid_down: (0, proto_index::FIRST_ITEM),
+            on_disk: (0, proto_index::FIRST_ITEM),
             file,
             is_writing: false,
             is_held: false,
@@ -92,38 +92,38 @@ impl ProtoRev {
         let path = fs.layout().proto_rev(txn);
         let stat = fs.disk().metadata(&path);
         let stat = stat.map_err(|e| Error::io("Can't open file", &path, &e))?;
-        let mut state = State {
+        let mut state = ProtoRevState {
             end: stat.len,
             items: Vec::new(),
             next_item: proto_index::FIRST_ITEM,
-            laid_down: (0, 0),
+            on_disk: (0, 0),
             file: None,
             is_writing: false,
             is_held: false,
             lock: None,
         };
         if fs.format().logical {
-            state.items = proto_index::parse_p2l(&read_proto_index(fs, txn, P2L)?)?;
-            state.next_item = proto_index::parse_next_item(&read_proto_index(fs, txn, NEXT_ITEM)?)?;
-            let most = (state.items.len() as u64).saturating_mul(MAX_GAP) + MAX_UNUSED;
+            state.items = proto_index::parse_p2l(&read_proto_index(fs, txn, P2L_FILE)?)?;
+            state.next_item = proto_index::parse_next_item(&read_proto_index(fs, txn, NEXT_ITEM_FILE)?)?;
+            let max_number = (state.items.len() as u64).saturating_mul(MAX_GAP) + MAX_UNUSED;
             let items = state.items.iter().map(|entry| entry.item);
-            if items.chain([state.next_item]).any(|item| item > most) {
+            if items.chain([state.next_item]).any(|item| item > max_number) {
                 return Err(proto_index::ProtoIndexError::Number.into());
             }
             state.end = state.items.last().map_or(0, P2lEntry::end);
-            state.laid_down = (state.items.len(), state.next_item);
+            state.on_disk = (state.items.len(), state.next_item);
         }
         Ok(Self::of(fs, txn, state))
     }
 
-    fn of(fs: &Fs, txn: TxnId, state: State) -> ProtoRev {
-        let inner = Arc::new(Inner {
+    fn of(fs: &Fs, txn: TxnId, state: ProtoRevState) -> ProtoRev {
+        let inner = Arc::new(ProtoRevInner {
             fs: fs.clone(),
             txn,
             path: fs.layout().proto_rev(txn),
             state: Mutex::new(state),
         });
-        let weak: Weak<Inner> = Arc::downgrade(&inner);
+        let weak: Weak<ProtoRevInner> = Arc::downgrade(&inner);
         fs.open_txns().add_proto_rev(txn, weak);
         ProtoRev(inner)
     }
@@ -177,7 +177,7 @@ impl ProtoRev {
         held: Option<FileLock>,
         busy: impl Fn() -> Error,
     ) -> Result<ProtoWriter> {
-        let Inner { fs, path, .. } = &*self.0;
+        let ProtoRevInner { fs, path, .. } = &*self.0;
         let lock = match held {
             Some(lock) => Some(lock),
             None if fs.is_group_view() => None,
@@ -224,8 +224,8 @@ impl ProtoRev {
     ///
     /// # Errors
     /// `FS_REP_BEING_WRITTEN` if another process writes; the system's.
-    pub(crate) fn hold(&self, hold: bool) -> Result<()> {
-        let Inner { fs, txn, state, .. } = &*self.0;
+    pub(crate) fn hold_lock(&self, hold: bool) -> Result<()> {
+        let ProtoRevInner { fs, txn, state, .. } = &*self.0;
         let mut state = state.lock();
         if hold && !state.is_held && !state.is_writing && !fs.is_group_view() {
             let path = fs.layout().proto_rev_lock(*txn);
@@ -252,14 +252,14 @@ impl ProtoRev {
     /// # Errors
     /// The system's.
     pub(crate) fn write_to_disk(&self) -> Result<()> {
-        let Inner { fs, txn, state, .. } = &*self.0;
+        let ProtoRevInner { fs, txn, state, .. } = &*self.0;
         let mut state = state.lock();
         let now = (state.items.len(), state.next_item);
-        if !fs.format().logical || state.laid_down == now {
+        if !fs.format().logical || state.on_disk == now {
             return Ok(());
         }
         let (mut l2p, mut p2l) = (Vec::new(), Vec::new());
-        for entry in &state.items[state.laid_down.0..] {
+        for entry in &state.items[state.on_disk.0..] {
             proto_index::push_l2p(&mut l2p, entry);
             proto_index::push_p2l(&mut p2l, entry);
         }
@@ -267,8 +267,8 @@ impl ProtoRev {
         let next = state.next_item.to_string().into_bytes();
         for (name, how, bytes) in [
             (PROTO_L2P, Create::Append, l2p),
-            (P2L, Create::Append, p2l),
-            (NEXT_ITEM, Create::Replace, next),
+            (P2L_FILE, Create::Append, p2l),
+            (NEXT_ITEM_FILE, Create::Replace, next),
         ] {
             let path = directory.join(name);
             fs.disk()
@@ -276,18 +276,18 @@ impl ProtoRev {
                 .and_then(|mut file| file.append(&bytes))
                 .map_err(|e| Error::io("Can't write to file", &path, &e))?;
         }
-        state.laid_down = now;
+        state.on_disk = now;
         Ok(())
     }
 }
 
-impl OpenProtoRev for Inner {
+impl OpenProtoRev for ProtoRevInner {
     fn item_offset(&self, item: u64) -> Option<u64> {
         find(&self.state.lock().items, item)
     }
 }
 
-impl Drop for Inner {
+impl Drop for ProtoRevInner {
     fn drop(&mut self) {
         self.fs.open_txns().remove_unused_proto_rev(self.txn);
     }
@@ -306,5 +306,5 @@ fn find(items: &[P2lEntry], item: u64) -> Option<u64> {
 const MAX_GAP: u64 = 16;
 const MAX_UNUSED: u64 = 1 << 20;
 
-const P2L: &str = "index.p2l";
-const NEXT_ITEM: &str = "itemidx";
+const P2L_FILE: &str = "index.p2l";
+const NEXT_ITEM_FILE: &str = "itemidx";

@@ -5,7 +5,7 @@ use std::path::Path;
 use base::checksum::{FnvStream, Md5};
 use base::{Error, Result, Revnum};
 
-use super::proto_rev::{ProtoRev, State};
+use super::proto_rev::{ProtoRev, ProtoRevState};
 use crate::format::footer::Footer;
 use crate::format::p2l::{ItemKind, P2lEntry};
 use crate::format::rev_trailer::RevTrailer;
@@ -32,14 +32,14 @@ pub(crate) struct ProtoWriter {
 }
 
 /// Bytes collected before they are written.
-const BUFFER: usize = 128 << 10;
+const BUFFER_SIZE: usize = 128 << 10;
 
 impl ProtoWriter {
     pub(super) fn new(
         proto: ProtoRev,
         lock: Option<FileLock>,
         file: Box<dyn DiskWriter>,
-        state: &State,
+        state: &ProtoRevState,
     ) -> Self {
         ProtoWriter {
             proto,
@@ -95,7 +95,7 @@ impl ProtoWriter {
             self.item.1.update(bytes);
         }
         self.buffer.extend_from_slice(bytes);
-        if self.buffer.len() >= BUFFER {
+        if self.buffer.len() >= BUFFER_SIZE {
             self.flush()
         } else {
             Ok(())
@@ -300,7 +300,7 @@ fn copy(
     let directory = target.parent().unwrap_or(target);
     let (temporary, mut copy) = disk::create_unique(disk, directory)?;
     let mut run = || -> Result<()> {
-        let mut buffer = vec![0; BUFFER];
+        let mut buffer = vec![0; BUFFER_SIZE];
         let mut offset = 0;
         loop {
             let length = file

@@ -1,7 +1,7 @@
 //! The tree of a transaction, in memory.
 //!
 //! A transaction starts as a copy of its base's root node-revision. What is changed gets a node-revision of its own, and so
-//! does every directory on the way to it ("bubble up"); everything else stays a reference to the base. [`State`] holds just
+//! does every directory on the way to it ("bubble up"); everything else stays a reference to the base. [`TxnState`] holds just
 //! those node-revisions, the directories and property lists that were changed, the counters that new IDs come from, and the
 //! log of changes. It knows no file: `write_to_disk` writes it in the incumbent's forms, `open` reads it back, `commit` turns it
 //! into a revision.
@@ -33,7 +33,7 @@ pub(crate) const ROOT: NodeKey = (IdPart::ROOT, IdPart::ROOT);
 
 /// A transaction's tree, counters, properties and log.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct TxnState {
     pub(crate) id: TxnId,
     pub(crate) name: String,
     pub(crate) nodes: Nodes,
@@ -49,14 +49,14 @@ pub(crate) struct State {
     /// The answers of the last look-ups of copies' destinations: the node-id there.
     copyroots: HashMap<(Revnum, FsPath), IdPart>,
     /// The directories that led to the path that was looked up last.
-    pub(super) chain: Mutex<PathChain>,
+    pub(super) path_chain: Mutex<PathChain>,
     /// How much of all this is on disk.
-    pub(crate) laid: Laid,
+    pub(crate) on_disk: OnDisk,
 }
 
 /// What a transaction's files hold already.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Laid {
+pub(crate) struct OnDisk {
     /// Entries of the log.
     pub(crate) changes: usize,
     /// Bytes of the log: more of them are another process's.
@@ -76,11 +76,11 @@ pub(crate) struct TxnNode {
     /// The property list, if it was changed: then `props` is [`Rep::MUTABLE`].
     pub(crate) props: Option<Arc<Props>>,
     /// The node-revision's file is as `noderev` is now.
-    pub(crate) is_laid: bool,
+    pub(crate) is_on_disk: bool,
     /// The property list's file is as `props` is now.
-    pub(crate) props_laid: bool,
+    pub(crate) props_on_disk: bool,
     /// When it was used last ([`Nodes`]).
-    pub(super) used: u32,
+    pub(super) used_in_round: u32,
 }
 
 impl TxnNode {
@@ -89,35 +89,35 @@ impl TxnNode {
             noderev: Arc::new(noderev),
             children: None,
             props: None,
-            is_laid: false,
-            props_laid: false,
-            used: 0,
+            is_on_disk: false,
+            props_on_disk: false,
+            used_in_round: 0,
         }
     }
 
     /// The node-revision, to be changed.
     pub(crate) fn change(&mut self) -> &mut NodeRev {
-        self.is_laid = false;
+        self.is_on_disk = false;
         Arc::make_mut(&mut self.noderev)
     }
 }
 
-impl State {
+impl TxnState {
     /// A transaction in which nothing has happened. About `most` node-revisions, and as many entries of the log, are held in
     /// memory.
-    pub(crate) fn new(id: TxnId, name: String, root: NodeRev, props: Props, most: usize) -> Self {
-        State {
+    pub(crate) fn new(id: TxnId, name: String, root: NodeRev, props: Props, max_in_memory: usize) -> Self {
+        TxnState {
             id,
             name,
-            nodes: Nodes::new(TxnNode::new(root), most),
+            nodes: Nodes::new(TxnNode::new(root), max_in_memory),
             next_node: 0,
             next_copy: 0,
-            changes: ChangeLog::new(most),
+            changes: ChangeLog::new(max_in_memory),
             props: Arc::new(props),
             removed: HashSet::new(),
             copyroots: HashMap::new(),
-            chain: Mutex::default(),
-            laid: Laid::default(),
+            path_chain: Mutex::default(),
+            on_disk: OnDisk::default(),
         }
     }
 
@@ -139,21 +139,21 @@ impl State {
     /// One of the transaction's own node-revisions.
     pub(crate) fn node(&self, key: NodeKey) -> Result<NodeRef<'_>> {
         let node = self.nodes.get(key)?;
-        node.ok_or_else(|| missing(&self.node_id(key), &self.name))
+        node.ok_or_else(|| no_such_node(&self.node_id(key), &self.name))
     }
 
     pub(crate) fn node_mut(&mut self, key: NodeKey) -> Result<&mut TxnNode> {
         let id = self.node_id(key);
         let node = self.nodes.get_mut(key)?;
-        node.ok_or_else(|| missing(&id, &self.name))
+        node.ok_or_else(|| no_such_node(&id, &self.name))
     }
 
     /// Moves what a large transaction need not have in memory to files of its directory.
-    pub(super) fn put_some_away(&mut self, fs: &Fs) {
-        if self.nodes.is_heavy() || self.changes.is_heavy() {
+    pub(super) fn spill_excess(&mut self, fs: &Fs) {
+        if self.nodes.is_large() || self.changes.is_large() {
             let dir = fs.layout().txn(&self.name);
-            self.nodes.put_some_away(fs, &dir);
-            self.changes.put_some_away(fs, &dir);
+            self.nodes.spill_excess(fs, &dir);
+            self.changes.spill_excess(fs, &dir);
         }
     }
 
@@ -192,14 +192,14 @@ impl State {
     }
 
     /// The next state of a committed node that is reached through `parent` at `path`.
-    pub(super) fn clone_of(
+    pub(super) fn successor_of(
         &mut self,
         fs: &Fs,
         old: &NodeRev,
         parent: NodeKey,
         path: FsPath,
     ) -> Result<NodeRev> {
-        let is_branch = self.is_branch_of_its_own(fs, old)?;
+        let is_branch = self.is_copy_target(fs, old)?;
         let parent = self.node(parent)?.noderev.clone();
         let copy = if old.id.copy == IdPart::ROOT || old.id.copy == parent.id.copy || !is_branch {
             parent.id.copy
@@ -219,7 +219,7 @@ impl State {
             props: old.props,
             created_path: path,
             copyfrom: None,
-            copyroot: Some(spelled_copyroot(copyroot)),
+            copyroot: Some(explicit_copyroot(copyroot)),
             is_fresh_txn_root: false,
             mergeinfo_count: old.mergeinfo_count,
             has_mergeinfo: old.has_mergeinfo,
@@ -227,7 +227,7 @@ impl State {
     }
 
     /// True if the copy that a node belongs to was a copy of this very node, not of a directory above it.
-    fn is_branch_of_its_own(&mut self, fs: &Fs, node: &NodeRev) -> Result<bool> {
+    fn is_copy_target(&mut self, fs: &Fs, node: &NodeRev) -> Result<bool> {
         let (Some(rev), path) = node.copyroot() else {
             return Ok(false);
         };
@@ -278,18 +278,18 @@ impl State {
     ///
     /// # Errors
     /// Those of reading back what is not in memory.
-    pub(crate) fn forget(&mut self, id: &NodeRevId) -> Result<()> {
-        let mut doomed = Vec::from_iter(self.key_of(id));
-        while let Some(key) = doomed.pop() {
+    pub(crate) fn remove_nodes(&mut self, id: &NodeRevId) -> Result<()> {
+        let mut pending = Vec::from_iter(self.key_of(id));
+        while let Some(key) = pending.pop() {
             let Some(node) = self.nodes.remove(key)? else {
                 continue;
             };
             self.removed.insert(key);
             let children = node.children.unwrap_or_default();
             let below = children.overlay.values().flatten();
-            doomed.extend(below.filter_map(|(_, id)| self.key_of(id)));
+            pending.extend(below.filter_map(|(_, id)| self.key_of(id)));
             let below = children.base.iter();
-            doomed.extend(below.filter_map(|entry| self.key_of(&entry.id)));
+            pending.extend(below.filter_map(|entry| self.key_of(&entry.id)));
         }
         Ok(())
     }
@@ -304,13 +304,13 @@ impl State {
         IdPart::temporary(self.next_copy - 1)
     }
 
-    /// Adds to the number of nodes with mergeinfo, of the directories above the path to which [`State::find_for_change`] has just walked, and of `node`
+    /// Adds to the number of nodes with mergeinfo, of the directories above the path to which [`TxnState::find_for_change`] has just walked, and of `node`
     /// at that path. All are the transaction's own.
     pub(crate) fn add_mergeinfo(&mut self, node: Option<NodeKey>, added: u64, removed: u64) -> Result<()> {
         if added == removed {
             return Ok(());
         }
-        self.each_parent(|state, key| state.add_mergeinfo_to(key, added, removed))?;
+        self.for_each_parent(|state, key| state.add_mergeinfo_to(key, added, removed))?;
         match node {
             Some(key) if key != ROOT => self.add_mergeinfo_to(key, added, removed),
             _ => Ok(()),
@@ -333,7 +333,7 @@ impl State {
     }
 }
 
-fn missing(id: &NodeRevId, txn: &str) -> Error {
+fn no_such_node(id: &NodeRevId, txn: &str) -> Error {
     Error::new(
         Code::FS_ID_NOT_FOUND,
         format!("Reference to non-existent node '{id}' in transaction '{txn}'"),
@@ -341,7 +341,7 @@ fn missing(id: &NodeRevId, txn: &str) -> Error {
 }
 
 /// The copyroot of a node-revision, written out where the line may be left out.
-pub(crate) fn spelled_copyroot(noderev: &NodeRev) -> CopyRoot {
+pub(crate) fn explicit_copyroot(noderev: &NodeRev) -> CopyRoot {
     match &noderev.copyroot {
         Some(root) => root.clone(),
         None => CopyRoot {

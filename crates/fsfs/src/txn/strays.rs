@@ -3,7 +3,7 @@
 //! A crash leaves some: a commit that did not come to its end, or a group. But where `current` was lost, or came back from a
 //! backup, they are revisions that were acknowledged. Nothing here deletes either kind. A file that is a whole revision with its
 //! properties makes the commit fail, until `recover` or the administrator decides. Any other file is renamed to a name in `db/`
-//! that no program reads, see [`STRAY`].
+//! that no program reads, see [`STRAY_PREFIX`].
 //!
 //! What tells a whole revision of an unfinished commit from one that was acknowledged is a marker: an empty file
 //! `svn-after-N` in the directory of the revision file, where N is the youngest revision at that time. It is there before the
@@ -19,13 +19,13 @@ use crate::store::guard::WriteLock;
 use crate::tree::Fs;
 
 /// How the names of files begin that were renamed because they were in the way.
-pub(crate) const STRAY: &str = "svn-stray-";
+pub(crate) const STRAY_PREFIX: &str = "svn-stray-";
 
 /// Renames what lies in the way of the next revisions. Returns the new names.
 ///
 /// # Errors
 /// `FS_CORRUPT` if a whole revision lies there, or a pack; nothing is renamed then. The system's.
-pub(crate) fn clear(fs: &Fs, lock: &WriteLock) -> Result<Vec<PathBuf>> {
+pub(crate) fn set_all_aside(fs: &Fs, lock: &WriteLock) -> Result<Vec<PathBuf>> {
     let youngest = lock.youngest();
     check_packs(fs, lock)?;
     let mut strays = Vec::new();
@@ -43,17 +43,17 @@ pub(crate) fn clear(fs: &Fs, lock: &WriteLock) -> Result<Vec<PathBuf>> {
     }
     let Some(&last) = strays.last() else {
         if fs.take_replaced() {
-            forget_rows(fs, youngest)?;
+            delete_rep_cache_rows(fs, youngest)?;
         }
         return Ok(Vec::new());
     };
     let view = fs.group_view(last);
     for &rev in &strays {
-        if !is_unfinished(fs, youngest, rev)? && is_whole(&view, rev) {
+        if !is_unfinished(fs, youngest, rev)? && is_complete_revision(&view, rev) {
             return Err(refusal(fs, youngest, rev));
         }
     }
-    forget_rows(fs, youngest)?;
+    delete_rep_cache_rows(fs, youngest)?;
     let mut renamed = Vec::new();
     for rev in strays {
         let (file, list) = (fs.layout().rev(rev), fs.layout().revprops(rev));
@@ -72,7 +72,7 @@ pub(crate) fn clear(fs: &Fs, lock: &WriteLock) -> Result<Vec<PathBuf>> {
 }
 
 /// Removes what the rep-cache says of revisions that do not exist. Others will have their numbers.
-fn forget_rows(fs: &Fs, youngest: Revnum) -> Result<()> {
+fn delete_rep_cache_rows(fs: &Fs, youngest: Revnum) -> Result<()> {
     match fs.format().has_rep_sharing() {
         true => fs.with_rep_cache(false, |rows| {
             rows.map_or(Ok(()), |rows| rows.delete_younger(youngest))
@@ -112,7 +112,7 @@ fn refusal(fs: &Fs, youngest: Revnum, rev: Revnum) -> Error {
 }
 
 /// True if a revision can be read to its end, and has properties.
-fn is_whole(view: &Fs, rev: Revnum) -> bool {
+fn is_complete_revision(view: &Fs, rev: Revnum) -> bool {
     view.root_noderev(rev).is_ok() && view.revprops(rev).is_ok()
 }
 
@@ -121,49 +121,49 @@ fn is_whole(view: &Fs, rev: Revnum) -> bool {
 ///
 /// # Errors
 /// The system's.
-pub(crate) fn mark(fs: &Fs, youngest: Revnum, last: Revnum, path: &Path) -> Result<()> {
-    let marker = marker(path, youngest);
-    let mut file = match fs.disk().write(&marker, Create::Replace) {
+pub(crate) fn write_marker(fs: &Fs, youngest: Revnum, last: Revnum, path: &Path) -> Result<()> {
+    let marker_path = marker_path(path, youngest);
+    let mut file = match fs.disk().write(&marker_path, Create::Replace) {
         // Another user's, left by a commit that failed. What it was about has been moved away.
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-            _ = fs.disk().remove_file(&marker);
-            fs.disk().write(&marker, Create::Replace)
+            _ = fs.disk().remove_file(&marker_path);
+            fs.disk().write(&marker_path, Create::Replace)
         }
         made => made,
     }
-    .map_err(|e| Error::io("Can't create file", &marker, &e))?;
+    .map_err(|e| Error::io("Can't create file", &marker_path, &e))?;
     if last == youngest.next() {
         return Ok(());
     }
     let text = format!("{last}\n");
     file.append(text.as_bytes())
         .and_then(|()| file.sync())
-        .map_err(|e| Error::io("Can't write to file", &marker, &e))
+        .map_err(|e| Error::io("Can't write to file", &marker_path, &e))
 }
 
 /// Removes the note of [`mark`]. One that stays does no harm.
-pub(crate) fn unmark(fs: &Fs, youngest: Revnum, path: &Path) {
-    _ = fs.disk().remove_file(&marker(path, youngest));
+pub(crate) fn remove_marker(fs: &Fs, youngest: Revnum, path: &Path) {
+    _ = fs.disk().remove_file(&marker_path(path, youngest));
 }
 
 /// True if the file of a revision was left by a commit that did not come to its end.
 fn is_unfinished(fs: &Fs, youngest: Revnum, rev: Revnum) -> Result<bool> {
-    let marker = marker(&fs.layout().rev(rev), youngest);
-    match fs.disk().read_small(&marker) {
+    let marker_path = marker_path(&fs.layout().rev(rev), youngest);
+    match fs.disk().read_small(&marker_path) {
         Ok(text) => {
             let last = Revnum::parse(text.trim_ascii_end()).unwrap_or(youngest.next());
             Ok(rev <= last)
         }
         // Another user's, who lets no one read it. It is about the next revision at least.
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(rev == youngest.next()),
-        Err(e) => match Error::io("Can't open file", &marker, &e) {
+        Err(e) => match Error::io("Can't open file", &marker_path, &e) {
             e if is_missing(&e) => Ok(false),
             e => Err(e),
         },
     }
 }
 
-fn marker(path: &Path, youngest: Revnum) -> PathBuf {
+fn marker_path(path: &Path, youngest: Revnum) -> PathBuf {
     path.with_file_name(format!("svn-after-{youngest}"))
 }
 
@@ -174,7 +174,7 @@ fn marker(path: &Path, youngest: Revnum) -> PathBuf {
 pub(crate) fn set_aside(disk: &dyn Disk, db: &Path, path: &Path, name: &str) -> Result<PathBuf> {
     let failed = |what, path: &Path, e| Error::io(what, path, &e);
     for number in 0..ATTEMPTS {
-        let target = db.join(format!("{STRAY}{name}-{number}"));
+        let target = db.join(format!("{STRAY_PREFIX}{name}-{number}"));
         match disk
             .metadata(&target)
             .map_err(|e| failed("Can't stat", &target, e))

@@ -11,9 +11,9 @@ use base::hashdump::{self, Terminator};
 use base::{Code, Error, NodeKind, Props, Result, Revnum};
 use delta::window::WINDOW_SIZE;
 
-use super::merged_log::FoldedLog;
+use super::folded_log::FoldedLog;
 use super::proto_rev::ProtoWriter;
-use super::state::{NodeKey, ROOT, State};
+use super::state::{NodeKey, ROOT, TxnState};
 use crate::format::change_list::ChangeList;
 use crate::format::changes;
 use crate::format::dir::{self, DirEntry};
@@ -23,24 +23,24 @@ use crate::format::p2l::ItemKind;
 use crate::format::rep_line::{RepPlace, Uniquifier};
 use crate::store::cache::{Chunk, Key};
 use crate::tree::Fs;
-use crate::txn::rep_write::{Sharing, SmallRep, write_small_rep};
+use crate::txn::rep_write::{RepSharing, SmallRep, write_small_rep};
 
 /// Next node-id and copy-id of the whole filesystem (formats 1 and 2, which keep them in `current`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counters {
+pub(super) struct NextIds {
     pub(super) node: u64,
     pub(super) copy: u64,
 }
 
 /// What was written, for the trailer and for the cache.
-pub(super) struct Written {
+pub(super) struct WrittenTree {
     rev: Revnum,
     /// Item of the root node-revision.
     pub(super) root: u64,
     /// Item of the changed paths.
     pub(super) changes: u64,
     root_noderev: Option<Arc<NodeRev>>,
-    /// At most [`FED`] of each.
+    /// At most [`MAX_CACHED`] of each.
     noderevs: Vec<Arc<NodeRev>>,
     dirs: Vec<(u64, Arc<[DirEntry]>, Vec<u8>)>,
     props: Vec<(u64, Arc<Props>)>,
@@ -51,12 +51,12 @@ pub(super) struct Written {
 /// Writes one revision's tree.
 pub(super) struct TreeWriter<'a> {
     pub(super) fs: &'a Fs,
-    pub(super) state: &'a State,
+    pub(super) state: &'a TxnState,
     pub(super) proto: &'a mut ProtoWriter,
-    pub(super) sharing: &'a mut Sharing,
+    pub(super) sharing: &'a mut RepSharing,
     pub(super) rev: Revnum,
     /// Formats 1 and 2: what is added to temporary numbers.
-    pub(super) counters: Option<Counters>,
+    pub(super) counters: Option<NextIds>,
 }
 
 /// A node whose children are being written.
@@ -71,9 +71,9 @@ impl TreeWriter<'_> {
     ///
     /// # Errors
     /// `FS_CORRUPT` if the transaction cannot be a revision; what sharing meets; the system's.
-    pub(super) fn write(mut self) -> Result<Written> {
+    pub(super) fn write(mut self) -> Result<WrittenTree> {
         let log = FoldedLog::of(&self.state.changes)?;
-        let mut written = Written {
+        let mut written = WrittenTree {
             rev: self.rev,
             root: 0,
             changes: 0,
@@ -82,10 +82,10 @@ impl TreeWriter<'_> {
             dirs: Vec::new(),
             props: Vec::new(),
             changed_paths: match &log {
-                FoldedLog::Here(log) if log.len() <= FED => {
+                FoldedLog::InMemory(log) if log.len() <= MAX_CACHED => {
                     Some(log.iter().map(|change| &change.info).collect())
                 }
-                FoldedLog::Here(_) | FoldedLog::Away(_) => None,
+                FoldedLog::InMemory(_) | FoldedLog::Spilled(_) => None,
             },
         };
         let mut next_number = self.state.next_node;
@@ -97,7 +97,7 @@ impl TreeWriter<'_> {
         while let Some(top) = stack.last_mut() {
             if let Some(child) = top.children.pop() {
                 if seen.as_mut().is_some_and(|seen| !seen.insert(child)) {
-                    return Err(twice(&self.state.node_id(child)));
+                    return Err(in_tree_twice(&self.state.node_id(child)));
                 }
                 stack.push(self.frame(child)?);
                 continue;
@@ -157,7 +157,7 @@ impl TreeWriter<'_> {
         key: NodeKey,
         ids: &mut HashMap<NodeKey, NodeRevId>,
         next_number: &mut u64,
-        written: &mut Written,
+        written: &mut WrittenTree,
     ) -> Result<NodeRevId> {
         let format = self.fs.format();
         let node = self.state.node(key)?;
@@ -165,7 +165,7 @@ impl TreeWriter<'_> {
         if let Some(children) = &node.children {
             let entries = children.iter().map(|(name, kind, id)| {
                 let id = match self.state.key_of(&id) {
-                    Some(key) => ids.remove(&key).ok_or_else(|| twice(&id))?,
+                    Some(key) => ids.remove(&key).ok_or_else(|| in_tree_twice(&id))?,
                     None => id,
                 };
                 Ok(DirEntry {
@@ -181,7 +181,7 @@ impl TreeWriter<'_> {
             if let RepPlace::Rev(rev, item) = rep.place
                 && rev == self.rev
             {
-                push_some(&mut written.dirs, (item, entries, content));
+                push_limited(&mut written.dirs, (item, entries, content));
             }
             noderev.text = Some(rep);
         } else if noderev.kind == NodeKind::File {
@@ -201,7 +201,7 @@ impl TreeWriter<'_> {
             if let RepPlace::Rev(rev, item) = rep.place
                 && rev == self.rev
             {
-                push_some(&mut written.props, (item, list.clone()));
+                push_limited(&mut written.props, (item, list.clone()));
             }
             noderev.props = Some(rep);
         }
@@ -218,7 +218,7 @@ impl TreeWriter<'_> {
         if key == ROOT {
             written.root_noderev = Some(noderev.clone());
         }
-        push_some(&mut written.noderevs, noderev);
+        push_limited(&mut written.noderevs, noderev);
         Ok(id)
     }
 
@@ -275,7 +275,7 @@ impl TreeWriter<'_> {
     }
 
     /// The ID part that a temporary one becomes.
-    fn permanent(&self, part: IdPart, counter: impl Fn(Counters) -> u64) -> IdPart {
+    fn permanent(&self, part: IdPart, counter: impl Fn(NextIds) -> u64) -> IdPart {
         match (part.is_temporary(), self.counters) {
             (false, _) => part,
             (true, None) => IdPart::permanent(part.number(), self.rev),
@@ -286,9 +286,9 @@ impl TreeWriter<'_> {
     }
 }
 
-impl Written {
+impl WrittenTree {
     /// Gives the cache what the next readers ask for. Only once the revision is there to stay.
-    pub(super) fn feed(self, fs: &Fs) {
+    pub(super) fn fill_cache(self, fs: &Fs) {
         let (cache, instance, rev) = (fs.cache(), fs.instance(), self.rev.0);
         if let Some(root) = self.root_noderev {
             cache.insert(Key::part::<Arc<NodeRev>>(instance, rev, 0, 1), root);
@@ -317,13 +317,13 @@ impl Written {
 }
 
 /// Keeps a thing for the cache, unless there are many already: after an import nobody asks for all of it.
-fn push_some<T>(kept: &mut Vec<T>, thing: T) {
-    if kept.len() < FED {
+fn push_limited<T>(kept: &mut Vec<T>, thing: T) {
+    if kept.len() < MAX_CACHED {
         kept.push(thing);
     }
 }
 
-fn twice(id: &NodeRevId) -> Error {
+fn in_tree_twice(id: &NodeRevId) -> Error {
     Error::new(
         Code::FS_CORRUPT,
         format!("Node-revision '{id}' is in the tree twice"),
@@ -338,7 +338,7 @@ fn unfinished(noderev: &NodeRev) -> Error {
 }
 
 /// Things of one kind that the cache gets from a commit.
-const FED: usize = 4096;
+const MAX_CACHED: usize = 4096;
 
 /// Number of the changed-path list (logical addressing).
 const CHANGES_ITEM: u64 = 1;
