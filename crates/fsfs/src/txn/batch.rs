@@ -1,14 +1,13 @@
 //! Commits in groups, for `load`: many revisions become durable and visible together.
 //!
-//! A revision of a group is a whole revision except that nothing of it has been forced to the disk, its file lies aside under a
-//! temporary name, and `current` does not name it. [`Batch::flush`] does all three for the whole group: everything is made
-//! durable, then the files get their names, then `current` names the youngest. A crash between two flushes leaves the
-//! repository as the first one left it, and temporary files, which the next group removes. Only readers through [`Batch::fs`]
-//! see the revisions of a group before; to all others of this process and any other they do not exist.
+//! A revision of a group is complete, but it is not durable, its file has a temporary name in `db/`, and `current` does not name
+//! it. [`Batch::flush`] does the rest for the whole group: it makes all files durable, gives them their names, and replaces
+//! `current`. A crash between two flushes leaves the repository as the first flush left it, and temporary files, which the next
+//! group removes. Until the flush only readers through [`Batch::fs`] see the revisions of the group.
 //!
-//! The group holds the write lock from its first commit to its flush: others commit between the groups, so they should be short
-//! (a second, a thousand revisions). A transaction may begin in one group and be committed in a later one; then it is merged with
-//! what others have committed.
+//! The group holds the write lock from its first commit to its flush. Other processes commit between groups, so a group should be
+//! short (a second, a thousand revisions). A transaction may begin in one group and be committed in a later one; it is merged
+//! with what other processes have committed then.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -24,29 +23,29 @@ use crate::tree::Fs;
 use crate::txn::strays;
 use crate::txn::{CommitMode, Committed, Txn, TxnOptions, Verify};
 
-/// Commits in groups. Dropping it without [`Batch::flush`] gives up what was committed since the last one.
+/// Commits in groups. Dropping it without [`Batch::flush`] discards what was committed since the last flush.
 pub struct Batch {
-    /// As others see it.
+    /// The filesystem without the revisions of the group.
     committed_fs: Fs,
-    /// Sees the revisions of the group.
+    /// The filesystem with the revisions of the group.
     group_fs: Fs,
-    /// Held while a group is being made.
+    /// The write lock, from the first commit of a group to its flush.
     lock: Option<WriteLock>,
-    /// Transaction numbers that are taken and not used.
+    /// Transaction numbers that are reserved and not used yet.
     txn_numbers: std::ops::Range<u64>,
     /// The youngest revision that `current` names.
     flushed: Revnum,
-    /// What the group's revisions may share with later ones.
+    /// Rep-cache rows of the contents that the group has stored.
     rep_cache_rows: Vec<RepCacheRow>,
-    /// What `current` is to hold; empty before the group's first commit.
+    /// The new contents of `current`; empty before the first commit of a group.
     new_current: String,
-    /// No group has begun yet.
+    /// True before the first group.
     is_first: bool,
-    /// New names of files that were in the way, not reported yet.
+    /// New names of files that lay where revisions of the group go, not reported yet.
     set_aside: Vec<PathBuf>,
-    /// Why no more commits are taken.
+    /// The error after which no more commits are accepted. The group can be flushed.
     refused: Option<Error>,
-    /// Why the group is lost.
+    /// The error by which the group was lost.
     failed: Option<Error>,
 }
 
@@ -74,13 +73,12 @@ impl Fs {
 }
 
 impl Batch {
-    /// The filesystem with the revisions of the group: to read what was just committed, and what is to be copied.
+    /// Returns the filesystem with the revisions of the group: to read what was just committed, and the sources of copies.
     pub fn fs(&self) -> &Fs {
         &self.group_fs
     }
 
-    /// Begins a transaction on the youngest revision of the group, or of all where there is none. It must end before the next
-    /// one begins.
+    /// Begins a transaction on the youngest revision, those of the group included. It must end before the next one begins.
     ///
     /// # Errors
     /// As [`Fs::begin_txn`].
@@ -143,8 +141,8 @@ impl Batch {
         })
     }
 
-    /// Makes the group durable and visible, and begins the next one. Returns the youngest revision. What fails after that
-    /// (rep-cache) is not told: later commits share less.
+    /// Makes the group durable and visible; the next commit begins a new group. Returns the youngest revision. A failure to add
+    /// rep-cache rows afterwards is not returned: later commits share less.
     ///
     /// # Errors
     /// The system's. The group is then lost, and no more commits are taken.
@@ -159,9 +157,9 @@ impl Batch {
                 let db = this.committed_fs.path();
                 disk.sync_all(db)
                     .map_err(|e| Error::io("Can't flush filesystem of", db, &e))?;
-                // A crash here leaves some revision files that are whole and durable, and that the next commits move away.
+                // A crash here leaves complete and durable revision files with a marker, which the next commit renames.
                 let marked = this.name_files(youngest)?;
-                // The commit of the group. A crash before it leaves the group before, after it this one.
+                // The commit of the group: a crash before it leaves the old youngest revision, after it the new one.
                 let path = this.committed_fs.layout().file("current");
                 write_atomic(disk, &path, this.new_current.as_bytes(), &path)?;
                 for directory in marked {
@@ -180,7 +178,7 @@ impl Batch {
         })
     }
 
-    /// Gives the files of the group their names, durably. Returns the directories in which it is marked as unfinished.
+    /// Gives the files of the group their names, durably. Returns the directories that have a marker of unfinished revisions.
     fn name_files(&self, youngest: Revnum) -> Result<BTreeSet<PathBuf>> {
         let disk = self.committed_fs.disk();
         let revs = || (self.flushed.0 + 1..=youngest.0).map(Revnum);
@@ -208,7 +206,7 @@ impl Batch {
         Ok(directories)
     }
 
-    /// Removes what a crash has left of an earlier group. Nobody else makes one: the lock is held.
+    /// Removes what a crash has left of an earlier group. No other process has a group: the write lock is held.
     fn remove_leftovers(&self) -> Result<()> {
         let (disk, db) = (self.committed_fs.disk(), self.committed_fs.path());
         let names = disk
@@ -216,7 +214,7 @@ impl Batch {
             .map_err(|e| Error::io("Can't open directory", db, &e))?;
         for name in names {
             if name.to_str().is_some_and(|name| name.starts_with(GROUP_PREFIX)) {
-                // In nobody's way if it stays.
+                // One that stays is harmless.
                 _ = disk.remove_file(&db.join(name));
             }
         }
@@ -224,7 +222,7 @@ impl Batch {
         Ok(())
     }
 
-    /// Takes the lock for a new group, on top of what others have committed meanwhile.
+    /// Begins a group, based on what other processes have committed meanwhile.
     fn acquire(&mut self) -> Result<()> {
         if self.lock.is_none() {
             let lock = self.committed_fs.write_lock()?;
@@ -242,14 +240,15 @@ impl Batch {
         Ok(())
     }
 
-    /// Sees what others have committed. There are no revisions of a group.
+    /// Updates the group's view to what other processes have committed. The group has no revisions.
     fn see_committed(&self, youngest: Revnum) -> Result<()> {
         self.group_fs.set_youngest(youngest);
         self.group_fs.set_named(youngest);
         self.group_fs.refresh_min_unpacked_rev().map(drop)
     }
 
-    /// Removes the files of a revision of the group. Nothing was in their way when the lock was taken.
+    /// Removes the files of a revision of the group. They are the group's own: nothing was at their place when the write lock was
+    /// taken.
     fn remove_files(&self, rev: Revnum) {
         _ = self
             .committed_fs
@@ -261,7 +260,8 @@ impl Batch {
             .remove_file(&self.committed_fs.layout().revprops(rev));
     }
 
-    /// After one failure no transaction begins or is committed. What is committed can still be flushed.
+    /// Does a step unless an earlier one failed. After a failure no transaction begins or is committed, but the group can still
+    /// be flushed.
     fn unless_refused<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if let Some(e) = self.failed.as_ref().or(self.refused.as_ref()) {
             return Err(e.clone());
@@ -269,7 +269,7 @@ impl Batch {
         step(self).inspect_err(|e| self.refused = Some(e.clone()))
     }
 
-    /// Fails once, stays failed.
+    /// Does a step unless the group is lost; an error loses it.
     fn unless_failed<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if let Some(e) = &self.failed {
             return Err(e.clone());
@@ -280,7 +280,7 @@ impl Batch {
 
 impl Drop for Batch {
     fn drop(&mut self) {
-        // Under the lock still: nobody has used the names again.
+        // The write lock is still held: no other process has used these names.
         if self.lock.is_some() {
             for rev in (self.flushed.0 + 1..=self.group_fs.last_youngest().0).rev() {
                 self.remove_files(Revnum(rev));
@@ -290,5 +290,5 @@ impl Drop for Batch {
     }
 }
 
-/// Transaction numbers that a group takes at once: what is not used is lost.
+/// Transaction numbers that are reserved at once. A crash loses those that are not used.
 const NUMBERS_PER_GROUP: u64 = 256;

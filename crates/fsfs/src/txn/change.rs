@@ -1,8 +1,8 @@
-//! The operations on a transaction's tree: what each does to node-revisions, directories, counters and the log.
+//! The operations on the tree of a transaction: their effect on node-revisions, directories, counters and the log.
 //!
-//! Everything that can refuse is asked before anything is changed, so a refused operation leaves the tree as it was. Counters
-//! are consumed in the incumbent's order (the way from the root down, then the node's own ID, then its parent's list, then
-//! texts and properties): that is what makes revision files the same byte for byte.
+//! All checks precede the first change, so a refused operation leaves the tree as it was. Counters are used in the incumbent's
+//! order (directories from the root down, then the node's own ID, then its parent's list, then texts and properties): this makes
+//! revision files the same byte for byte.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::format::rep_line::Rep;
 use crate::tree::Fs;
 use crate::tree::node::Node;
 
-/// What a change was about, for the log.
+/// The parts of a node that a change concerns, for the log.
 #[derive(Clone, Copy, Default)]
 struct ChangeFlags {
     text: bool,
@@ -59,7 +59,7 @@ impl TxnState {
         Ok(())
     }
 
-    /// Refuses a path that a node cannot be added at: something is there, or no directory is above it.
+    /// Checks that a node can be added at a path: nothing is there, and its parent is a directory.
     pub(crate) fn check_free(&mut self, fs: &Fs, path: &FsPath) -> Result<()> {
         match self.find_for_change(fs, path)? {
             Some(_) => Err(self.already_exists(fs, path)),
@@ -116,7 +116,7 @@ impl TxnState {
             count: source.count + 1,
             created_path: path.clone(),
             copyfrom: Some(copyfrom.clone()),
-            // Its own.
+            // The node is its own copy root.
             copyroot: None,
             is_fresh_txn_root: false,
             ..source.clone()
@@ -139,7 +139,7 @@ impl TxnState {
         Ok(())
     }
 
-    /// Puts a committed node-revision at a path as it is.
+    /// Sets an entry to a committed node-revision.
     pub(crate) fn link(&mut self, fs: &Fs, from: &Node, path: &FsPath) -> Result<()> {
         let old = self.find_for_change(fs, path)?;
         if path.is_root() {
@@ -154,7 +154,7 @@ impl TxnState {
         self.replace_entry(fs, parent, path, value, source.mergeinfo_count, old.as_deref())
     }
 
-    /// Sets an entry in place of what was there.
+    /// Sets an entry, in place of `old`.
     fn replace_entry(
         &mut self,
         fs: &Fs,
@@ -208,7 +208,7 @@ impl TxnState {
         Ok(())
     }
 
-    /// The property list of one of the transaction's nodes, to be changed and given back.
+    /// Takes the property list of one of the transaction's own nodes, which the caller changes and puts back.
     fn take_props(&mut self, fs: &Fs, key: NodeKey) -> Result<Arc<Props>> {
         let node = self.node_mut(key)?;
         if let Some(list) = node.props.take() {
@@ -223,11 +223,11 @@ impl TxnState {
         Ok(list)
     }
 
-    /// Makes a file ready for a new text, whole or as a difference; returns its key.
+    /// Makes a file mutable for a new text; returns its key.
     pub(crate) fn file_to_write(&mut self, fs: &Fs, path: &FsPath, is_delta: bool) -> Result<NodeKey> {
         let node = self.find_existing_for_change(fs, path)?;
         if node.kind != NodeKind::File {
-            // The old text is the base of a difference.
+            // A delta needs the old text.
             let verb = if is_delta { "get" } else { "set" };
             return Err(Error::new(
                 Code::FS_NOT_FILE,
@@ -287,8 +287,8 @@ impl TxnState {
         });
     }
 
-    /// What happens to a node right after something else did, and is not on disk yet, needs no line of its own: a new file and
-    /// its text are one.
+    /// A change of the node that the last entry is about becomes part of that entry, as long as the entry is not on disk: adding
+    /// a file and writing its text make one entry.
     fn extend_last_entry(&mut self, id: NodeRevId, flags: ChangeFlags, path: &FsPath) -> bool {
         let is_on_disk = self.on_disk.changes == self.changes.len();
         let Some(last) = self.changes.last_mut().filter(|last| {
@@ -313,7 +313,7 @@ impl TxnState {
     }
 }
 
-/// A line break would tear the lines of a node-revision apart.
+/// A node-revision holds the path in one line: it cannot contain a line feed.
 fn check_name(path: &FsPath) -> Result<()> {
     match path.as_str().contains('\n') {
         false => Ok(()),

@@ -1,8 +1,8 @@
-//! The log of a transaction: what happened to which path, in order.
+//! The log of a transaction: the changed paths in the order of the changes.
 //!
-//! The entry that came last may still grow, and those of an ordinary transaction are all in memory. A long log goes to a file,
-//! a run of entries at a time, each run sorted by path and each entry with its number: so it can be read in the order in which
-//! things happened, a run at a time, and merged by path (`folded_log`), an entry of each run at a time.
+//! Later changes may still be added to the last entry. The log of an ordinary transaction is in memory. A long log is spilled to
+//! a file in runs: each run is sorted by path, and each entry has its number. So the log can be read in the order of the changes,
+//! one run at a time, and merged by path (`folded_log`), one entry of each run at a time.
 
 use std::path::Path;
 
@@ -19,10 +19,10 @@ pub(crate) struct ChangeLog {
     recent: Vec<RawChange>,
     /// Bytes of their paths.
     recent_bytes: usize,
-    /// How many are.
+    /// Number of entries in the file.
     spilled: usize,
     runs: Vec<SpilledRun>,
-    /// Entries that are held in memory, before a run of them goes to the file.
+    /// Number of entries in memory at which a run is spilled.
     max_in_memory: usize,
     spill_file: Option<SpillFile>,
 }
@@ -36,7 +36,7 @@ struct SpilledRun {
 }
 
 impl ChangeLog {
-    /// An empty one.
+    /// Makes an empty log.
     pub(super) fn new(max_in_memory: usize) -> ChangeLog {
         ChangeLog {
             recent: Vec::new(),
@@ -48,7 +48,7 @@ impl ChangeLog {
         }
     }
 
-    /// Entries.
+    /// Number of entries.
     pub(super) fn len(&self) -> usize {
         self.spilled + self.recent.len()
     }
@@ -59,22 +59,22 @@ impl ChangeLog {
         self.recent.push(change);
     }
 
-    /// True if there is much that can go to the file.
+    /// True if a run should be spilled.
     pub(super) fn is_large(&self) -> bool {
         self.recent.len() >= self.max_in_memory || self.recent_bytes >= MAX_PATH_BYTES
     }
 
-    /// The last entry, if it can still be changed.
+    /// Returns the last entry if it can still be changed.
     pub(super) fn last_mut(&mut self) -> Option<&mut RawChange> {
         self.recent.last_mut()
     }
 
-    /// The entries, if all are in memory.
+    /// Returns the entries if all are in memory.
     pub(super) fn in_memory(&self) -> Option<&[RawChange]> {
         self.runs.is_empty().then_some(&self.recent[..])
     }
 
-    /// Shows `each` the entries from number `start` on, in the order in which things happened.
+    /// Calls `each` for the entries from number `start` on, oldest first.
     ///
     /// # Errors
     /// Those of `each`; those of reading.
@@ -101,7 +101,7 @@ impl ChangeLog {
         self.recent[known..].iter().try_for_each(each)
     }
 
-    /// Moves the entries to the file, if there are many. What cannot be moved stays.
+    /// Spills the entries if there are many. If the file cannot be written, they stay in memory.
     pub(super) fn spill_excess(&mut self, fs: &Fs, dir: &Path) {
         if self.is_large() {
             _ = self.spill(fs, dir);
@@ -135,10 +135,11 @@ impl ChangeLog {
         Ok(())
     }
 
-    /// The entries by runs, each sorted by path and, of one path, by number: those of the file, and at last those in memory.
+    /// Returns the runs, each sorted by path and, for equal paths, by number: those of the file, and at last the entries in
+    /// memory.
     pub(super) fn sorted_runs(&self) -> Vec<RunEntries<'_>> {
         let mut recent: Vec<(u64, &RawChange)> = (self.spilled as u64..).zip(&self.recent).collect();
-        // Numbers ascend: a stable sort keeps them so.
+        // Descending, because `RunEntries::InMemory` takes the last entry first.
         recent.sort_by(|a, b| b.1.info.path.cmp(&a.1.info.path).then(b.0.cmp(&a.0)));
         let runs = self
             .runs
@@ -153,7 +154,7 @@ impl ChangeLog {
     }
 }
 
-/// An entry and its number.
+/// A log entry and its number.
 #[derive(Debug)]
 pub(super) struct LogEntry {
     pub(super) number: u64,
@@ -162,14 +163,14 @@ pub(super) struct LogEntry {
 
 /// The entries of a run.
 pub(super) enum RunEntries<'a> {
-    /// Of the file.
+    /// A run in the file.
     Spilled(&'a ChangeLog, RunReader),
-    /// In memory, the next one last.
+    /// The entries in memory; the next one is the last.
     InMemory(Vec<(u64, &'a RawChange)>),
 }
 
 impl RunEntries<'_> {
-    /// The next one.
+    /// Returns the next entry.
     ///
     /// # Errors
     /// Those of reading.
@@ -184,7 +185,7 @@ impl RunEntries<'_> {
     }
 }
 
-/// Reads a run forward.
+/// Reads a run from front to back.
 pub(super) struct RunReader {
     at: u64,
     end: u64,
@@ -216,7 +217,7 @@ impl RunReader {
         Ok(Some(LogEntry { number, change }))
     }
 
-    /// The next `length` bytes.
+    /// Returns the next `length` bytes.
     fn take(&mut self, spill_file: &SpillFile, length: usize) -> Result<&[u8]> {
         if self.buffer.len() - self.position < length {
             self.buffer.drain(..self.position);
@@ -234,11 +235,11 @@ impl RunReader {
     }
 }
 
-/// Bytes of paths that are held in memory: those of deep directories are long.
+/// Most bytes of paths in memory before some are spilled: paths of deep directories are long.
 pub(super) const MAX_PATH_BYTES: usize = 64 << 20;
 
-/// A number and a length.
+/// Length of what precedes an entry in the file, bytes: its number and its length.
 const HEADER_LEN: usize = 16;
 
-/// Bytes of a run that are read at once.
+/// Bytes of a run that are read with one call.
 const READ_SIZE: usize = 16 << 10;

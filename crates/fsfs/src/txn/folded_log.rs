@@ -1,8 +1,8 @@
-//! Folding the log of a transaction into one entry a path, sorted by path.
+//! Folding the log of a transaction into one entry per path, sorted by path.
 //!
-//! A log in memory is folded there ([`Folded`]). One that is in a file comes path by path, merged from its sorted runs, and is
-//! folded while it comes: what is held is an entry of each run, the entries of one path, and the deletions of directories above
-//! it, because a deletion takes away what happened below before it.
+//! A log in memory is folded there ([`Folded`]). A spilled log is merged from its sorted runs and folded path by path on the way.
+//! In memory are one entry of each run, the entries of one path, and the deletions of directories above it: a deletion cancels
+//! earlier changes below the directory.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -13,11 +13,11 @@ use super::change_log::{ChangeLog, LogEntry, RunEntries};
 use crate::format::changes::{ChangeKind, RawChange};
 use crate::format::fold::{self, Folded};
 
-/// A log, folded.
+/// A folded log.
 pub(crate) enum FoldedLog<'a> {
     /// One that is in memory.
     InMemory(Folded<'a>),
-    /// One that is in a file: folded whenever it is asked for.
+    /// One that is in a spill file: folded each time it is read.
     Spilled(&'a ChangeLog),
 }
 
@@ -25,7 +25,7 @@ impl FoldedLog<'_> {
     /// Folds a log.
     ///
     /// # Errors
-    /// `FS_CORRUPT` if it is none. (One in a file says so when it is read.)
+    /// `FS_CORRUPT` if the entries contradict each other; for a spilled log, [`FoldedLog::each`] returns it.
     pub(super) fn of(log: &ChangeLog) -> Result<FoldedLog<'_>> {
         Ok(match log.in_memory() {
             Some(entries) => FoldedLog::InMemory(Folded::of(entries)?),
@@ -33,7 +33,7 @@ impl FoldedLog<'_> {
         })
     }
 
-    /// Shows all entries, sorted by path.
+    /// Calls `each` for all entries, sorted by path.
     ///
     /// # Errors
     /// Those of `each`; `FS_CORRUPT`; those of reading.
@@ -45,7 +45,7 @@ impl FoldedLog<'_> {
     }
 }
 
-/// The first entry of a run that has not been taken.
+/// The next entry of a run.
 struct RunHead {
     entry: LogEntry,
     run: usize,
@@ -77,7 +77,7 @@ impl Ord for RunHead {
     }
 }
 
-/// Something was deleted, with all below it.
+/// A deletion of a node and of everything below it, by the numbers of the log entries.
 struct Deletion {
     path: FsPath,
     numbers: Vec<u64>,
@@ -111,12 +111,12 @@ fn head(runs: &mut [RunEntries<'_>], run: usize) -> Result<Option<Reverse<RunHea
     Ok(entry.map(|entry| Reverse(RunHead { entry, run })))
 }
 
-/// Folds all entries of one path, in order, and notes what they take away below it.
+/// Folds all entries of one path, in order, and adds its deletions to `deletions`.
 fn fold(entries: &mut Vec<LogEntry>, deletions: &mut Vec<Deletion>) -> Result<Vec<RawChange>> {
     let Some(path) = entries.first().map(|entry| entry.change.info.path.clone()) else {
         return Ok(Vec::new());
     };
-    // What is below a path comes behind it, but what begins like it may stand between.
+    // Paths below a directory follow it in the order, but siblings that begin with the same characters may be in between.
     deletions.retain(|deletion| *path <= *format!("{}0", deletion.path.as_str()));
     let above = deletions.iter().filter(|deletion| deletion.path.contains(&path));
     let mut deleted_at: Vec<u64> = above
@@ -133,7 +133,7 @@ fn fold(entries: &mut Vec<LogEntry>, deletions: &mut Vec<Deletion>) -> Result<Ve
     for entry in entries.drain(..) {
         if deleted_at.next_if(|number| *number < entry.number).is_some() {
             while deleted_at.next_if(|number| *number < entry.number).is_some() {}
-            // Must fit together all the same.
+            // The cancelled entries must fit together too.
             fold::fold(since.drain(..))?;
         }
         since.push(entry.change);
@@ -149,7 +149,7 @@ fn deletes_below(change: &RawChange) -> bool {
     !change.is_reset
         && match change.info.change {
             ChangeKind::Delete => change.info.node_kind != NodeKind::File,
-            // What was there before may have been a directory.
+            // The replaced node may have been a directory.
             ChangeKind::Replace => true,
             ChangeKind::Add | ChangeKind::Modify => false,
         }

@@ -1,8 +1,8 @@
-//! Bringing into a transaction what was committed since it began.
+//! Merging into a transaction what was committed since it began.
 //!
-//! Three trees meet: the *ancestor* that the transaction began on, the *source*, which is the youngest revision, and the
-//! *target*, the transaction. Directories are merged entry by entry; texts and property lists never are. What does not fit is
-//! `FS_CONFLICT`, and then nothing has been changed: the plan is made first, and carried out when it is complete.
+//! Three trees are compared: the *ancestor* is the revision that the transaction is based on, the *source* is the youngest
+//! revision, the *target* is the transaction. Directories are merged entry by entry; texts and property lists are never merged.
+//! What does not fit is `FS_CONFLICT`, and then nothing has changed: a complete [`MergePlan`] is made before the first change.
 
 use std::sync::Arc;
 
@@ -17,19 +17,20 @@ use crate::store::path_chain::PathChain;
 use crate::tree::Fs;
 use crate::tree::node::Node;
 
-/// What a merge does to the transaction's directories.
+/// The changes that a merge makes to the directories of the transaction.
 #[derive(Default)]
 struct MergePlan {
-    /// Entries to take from the source, `None` to delete.
+    /// Entries to set, with the value of the source; `None` deletes the entry.
     entries: Vec<(NodeKey, Box<str>, NewEntry)>,
-    /// Directories that now follow those of the source.
+    /// Directories that become successors of the source's directories.
     dirs: Vec<(NodeKey, MergedDir)>,
 }
 
-/// What a name stands for.
+/// The new value of an entry.
 type NewEntry = Option<(NodeKind, NodeRevId)>;
 
-/// What of two states of a directory its merged state needs. (Of directories in each other no node-revisions are held: each has a path.)
+/// The facts about two versions of a directory that its merged version needs. (Whole node-revisions of nested directories would
+/// take more memory: each has a path.)
 #[derive(Clone, Copy)]
 struct MergedDir {
     ancestor: NodeRevId,
@@ -39,11 +40,11 @@ struct MergedDir {
     mergeinfo: [u64; 2],
 }
 
-/// Three states of one directory, and how far they are compared.
+/// The comparison of three versions of one directory, and its progress.
 struct DirComparison {
     merged: MergedDir,
     target: NodeKey,
-    /// The length of its path, in bytes.
+    /// Length of its path, bytes.
     path_len: usize,
     ancestor_entries: Arc<[DirEntry]>,
     source_entries: Arc<[DirEntry]>,
@@ -52,12 +53,12 @@ struct DirComparison {
 }
 
 impl TxnState {
-    /// Merges revision `to` into the transaction, whose base it becomes.
+    /// Merges revision `to` into the transaction. `to` becomes its base.
     ///
     /// # Errors
-    /// `FS_CONFLICT` with the path, of several the one that the incumbent meets first; those of reading the revisions.
+    /// `FS_CONFLICT` with the path that the incumbent names; those of reading the revisions.
     pub(super) fn merge(&mut self, fs: &Fs, to: Revnum) -> Result<()> {
-        // Directories on it may be replaced.
+        // A merge may replace directories on this path.
         *self.path_chain.get_mut() = PathChain::default();
         let mut plan = MergePlan::default();
         let (ancestor, source) = (fs.root_noderev(self.base())?, fs.root_noderev(to)?);
@@ -66,7 +67,7 @@ impl TxnState {
         while let Some(comparison) = comparisons.last_mut() {
             path.truncate(comparison.path_len);
             match self.plan_entries(fs, comparison, &mut path, &mut plan)? {
-                // Depth first, in the order of names.
+                // Depth first, names ascending.
                 Some(below) => comparisons.push(below),
                 None => {
                     self.plan_new_entries(fs, comparison, &path, &mut plan)?;
@@ -95,7 +96,7 @@ impl TxnState {
         Ok(())
     }
 
-    /// Begins to compare a directory.
+    /// Begins the comparison of a directory.
     fn compare_dir(
         &self,
         fs: &Fs,
@@ -126,8 +127,8 @@ impl TxnState {
         })
     }
 
-    /// Plans what becomes of the entries that the ancestor has, up to the next that is to be compared inside, whose name is added to
-    /// `path`.
+    /// Plans the entries that the ancestor has, up to the next directory that all three have and that must be compared itself.
+    /// Returns its comparison and appends its name to `path`.
     fn plan_entries(
         &mut self,
         fs: &Fs,
@@ -168,7 +169,7 @@ impl TxnState {
         Ok(None)
     }
 
-    /// Plans what becomes of the entries that the ancestor does not have.
+    /// Plans the entries that the ancestor does not have.
     fn plan_new_entries(
         &mut self,
         fs: &Fs,
@@ -191,7 +192,7 @@ impl TxnState {
         Ok(())
     }
 
-    /// True if the transaction has another property list than its base.
+    /// True if the transaction has changed the properties of a directory.
     fn changed_props(&self, fs: &Fs, ancestor: &Arc<NodeRev>, target: NodeKey) -> Result<bool> {
         match &self.node(target)?.props {
             None => Ok(false),
@@ -209,12 +210,12 @@ fn same_props(fs: &Fs, a: &Arc<NodeRev>, b: &Arc<NodeRev>) -> Result<bool> {
 }
 
 fn props_of(fs: &Fs, node: &Arc<NodeRev>) -> Result<Arc<Props>> {
-    // The root is only for messages: a committed node-revision is read from where it says.
+    // The root is for messages only: a committed node-revision is read by its own ID.
     let root = crate::tree::root::Root::of_revision(fs, node.id.rev().unwrap_or_default());
     Node::new(root, node.created_path.clone(), node.clone()).props()
 }
 
-/// True if both directories have the same names for the same lines of history.
+/// True if both directories have the same names, with the same node IDs and copy IDs.
 fn have_same_lineages(a: &[DirEntry], b: &[DirEntry]) -> bool {
     let lineage = |entry: &DirEntry| (entry.name.clone(), entry.id.node, entry.id.copy);
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| lineage(a) == lineage(b))

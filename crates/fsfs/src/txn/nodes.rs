@@ -1,8 +1,8 @@
-//! The node-revisions of a transaction, and where each of them is.
+//! The node-revisions of a transaction, in memory or in a spill file.
 //!
-//! Those that were used last are in memory. A transaction of very many puts the others away into a file, in the forms that
-//! their own files would have, and reads one when it is asked for: what is left in memory of a file that was imported is where
-//! its node-revision is. The root stays, and so do directories that are still being changed.
+//! Node-revisions that were used lately are in memory. A large transaction moves the others to a file, in the forms that their
+//! own files have, and reads one back when it is needed: of an imported file only the position of its node-revision stays in
+//! memory. The root is never spilled, nor are directories that are still being changed.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -25,39 +25,39 @@ use crate::tree::Fs;
 #[derive(Debug)]
 pub(crate) struct Nodes {
     slots: HashMap<NodeKey, Slot>,
-    /// How many are in memory.
+    /// Number of node-revisions in memory.
     in_memory: usize,
-    /// How many may be before some are put away.
+    /// The value of `in_memory` at which idle node-revisions are spilled next.
     limit: usize,
     max_in_memory: usize,
-    /// Bytes of the paths that came into memory since some were put away.
+    /// Bytes of the paths that came into memory since the last spilling.
     new_bytes: usize,
-    /// How often some have been.
+    /// Number of spillings so far.
     spill_round: u32,
     spill_file: Option<SpillFile>,
 }
 
-/// Where a node-revision is.
+/// A node-revision in memory or its position in the spill file.
 #[derive(Debug)]
 enum Slot {
     InMemory(TxnNode),
     Spilled(SpilledNode),
 }
 
-/// A place in the file.
+/// A node-revision in the spill file.
 #[derive(Clone, Copy, Debug)]
 struct SpilledNode {
     offset: u64,
     length: u32,
-    /// The transaction's directory has all of it.
+    /// True if the transaction's own files have all of it.
     is_on_disk: bool,
 }
 
-/// A node-revision, looked at.
+/// A borrowed or loaded node-revision.
 pub(crate) enum NodeRef<'a> {
-    /// Where it is.
+    /// One that is in memory.
     InMemory(&'a TxnNode),
-    /// As it was read.
+    /// One that was read from the spill file.
     Loaded(Box<TxnNode>),
 }
 
@@ -73,7 +73,7 @@ impl Deref for NodeRef<'_> {
 }
 
 impl Nodes {
-    /// Starts with the root. About `most` are held in memory.
+    /// Starts with the root. About `max_in_memory` node-revisions are held in memory.
     pub(super) fn new(root: TxnNode, max_in_memory: usize) -> Nodes {
         Nodes {
             slots: HashMap::from([(ROOT, Slot::InMemory(root))]),
@@ -86,7 +86,7 @@ impl Nodes {
         }
     }
 
-    /// How many there are.
+    /// Number of node-revisions, spilled ones included.
     pub(super) fn len(&self) -> usize {
         self.slots.len()
     }
@@ -99,12 +99,12 @@ impl Nodes {
         }
     }
 
-    /// True if there is much that can be put away.
+    /// True if spilling is worth a try.
     pub(super) fn is_large(&self) -> bool {
         self.slots.len() >= self.max_in_memory || self.new_bytes >= MAX_PATH_BYTES
     }
 
-    /// Looks at one.
+    /// Returns a node-revision; one from the spill file is read and not kept in memory.
     ///
     /// # Errors
     /// Those of reading it back.
@@ -116,7 +116,7 @@ impl Nodes {
         })
     }
 
-    /// One to be changed, or used again soon.
+    /// Returns a node-revision for a change, or for repeated use: it is kept in memory.
     ///
     /// # Errors
     /// Those of reading it back.
@@ -143,7 +143,7 @@ impl Nodes {
         })
     }
 
-    /// Keeps a new one.
+    /// Adds a node-revision, in place of one with the same key.
     pub(super) fn insert(&mut self, key: NodeKey, mut node: TxnNode) {
         node.used_in_round = self.spill_round;
         self.new_bytes += node.noderev.created_path.len();
@@ -155,10 +155,10 @@ impl Nodes {
         }
     }
 
-    /// Takes one out.
+    /// Removes and returns a node-revision.
     ///
     /// # Errors
-    /// Those of reading it back: it is still there then.
+    /// Those of reading it back. It is not removed then.
     pub(super) fn remove(&mut self, key: NodeKey) -> Result<Option<TxnNode>> {
         if let Some(Slot::Spilled(spilled_node)) = self.slots.get(&key) {
             let node = self.read(*spilled_node)?;
@@ -174,10 +174,10 @@ impl Nodes {
         })
     }
 
-    /// Calls `lay` for each that the transaction's directory does not have as it is now.
+    /// Calls `write` for each node-revision that the transaction's own files do not have as it is now.
     ///
     /// # Errors
-    /// Those of `lay`, and of reading.
+    /// Those of `write`, and of reading back.
     pub(super) fn for_each_unwritten(
         &mut self,
         mut write: impl FnMut(NodeKey, &mut TxnNode) -> Result<()>,
@@ -188,7 +188,7 @@ impl Nodes {
                 match (slot, &spill_file) {
                     (Slot::InMemory(node), _) => write(*key, node)?,
                     (Slot::Spilled(spilled_node), Some(spill_file)) if !spilled_node.is_on_disk => {
-                        // What it says of itself in the file is older than `is_on_disk`.
+                        // The flags in the spill file are older than `is_on_disk`.
                         write(*key, &mut read(spill_file, *spilled_node)?)?;
                         spilled_node.is_on_disk = true;
                     }
@@ -202,7 +202,8 @@ impl Nodes {
         result
     }
 
-    /// If there are more in memory than there should be, puts those away that were not used lately. What cannot be put away stays.
+    /// Spills node-revisions that were not used lately if too many are in memory. If the file cannot be written, they stay in
+    /// memory.
     pub(super) fn spill_excess(&mut self, fs: &Fs, dir: &Path) {
         if self.in_memory < self.limit && self.new_bytes < MAX_PATH_BYTES {
             return;
@@ -235,7 +236,7 @@ impl Nodes {
             if let Some(Slot::InMemory(node)) = self.slots.get(key) {
                 let start = text.len();
                 encode(node, &mut text);
-                // Longer than that is no directory that anybody has.
+                // No real directory is longer than 4 GiB: such a node-revision stays in memory.
                 let Ok(length) = u32::try_from(text.len() - start) else {
                     text.truncate(start);
                     continue;
@@ -280,7 +281,7 @@ fn is_on_disk(node: &TxnNode) -> bool {
             .is_none_or(|children| children_are(children))
 }
 
-/// Appends a node-revision as it stands in the file: flags, the lengths of its three parts, the parts.
+/// Appends a node-revision in the form of the spill file: flags, the lengths of its three parts, the parts.
 fn encode(node: &TxnNode, out: &mut Vec<u8>) {
     let mut flags = 0;
     let mut set = |flag, on: bool| flags |= if on { flag } else { 0 };
@@ -297,7 +298,7 @@ fn encode(node: &TxnNode, out: &mut Vec<u8>) {
     let head = out.len();
     out.resize(head + HEADER_LEN, flags);
     let mut starts = [out.len(); 4];
-    // Every format's lines say less than these.
+    // The node-revision lines of every format are a subset of these.
     node.noderev.encode(out, true, true);
     starts[1] = out.len();
     if let Some(children) = &node.children {
@@ -354,10 +355,10 @@ fn decode(text: &[u8], is_on_disk: bool) -> Result<Option<TxnNode>> {
     Ok(Some(node))
 }
 
-/// Node-revisions that are put away with one call of the system.
+/// Node-revisions that are written with one system call.
 const NODES_PER_WRITE: usize = 128;
 
-/// A byte of flags and three lengths.
+/// Length of what precedes the parts, bytes: flags and three lengths.
 const HEADER_LEN: usize = 1 + 3 * 8;
 
 const NODEREV_ON_DISK: u8 = 1;
