@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use base::{Cancel, Code, Error, Result, Revnum};
 use fsfs::Cache;
-use fsfs::admin::hotcopy::{self, Copied};
+use fsfs::admin::hotcopy::{self, CopiedRevisions};
 use fsfs::admin::recover;
 use fsfs::admin::upgrade::{self, UpgradeEvent};
 use fsfs::disk::{RealDisk, write_atomic};
@@ -33,7 +33,7 @@ pub fn hotcopy(
     source: &Path,
     destination: &Path,
     options: HotcopyOptions,
-    notify: &mut dyn FnMut(Copied),
+    notify: &mut dyn FnMut(CopiedRevisions),
     cancel: &Cancel,
     cache: &Arc<Cache>,
 ) -> Result<()> {
@@ -45,7 +45,7 @@ pub fn hotcopy(
         copy_around(&source, &destination, Path::new(""), cancel)?;
         let db = destination.join("db");
         make_dir(&db)?;
-        let options = hotcopy::Options {
+        let options = hotcopy::HotcopyOptions {
             incremental: options.incremental,
         };
         hotcopy::run(repository.fs(), &db, options, notify, cancel)?;

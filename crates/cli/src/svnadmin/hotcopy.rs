@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use base::Result;
 use fsfs::Cache;
-use fsfs::admin::hotcopy::Copied;
+use fsfs::admin::hotcopy::CopiedRevisions;
 use repos::admin::{self, HotcopyOptions};
 
 use super::repository;
@@ -41,11 +41,11 @@ impl Hotcopy {
         let interrupt = Interrupt::listen()?;
         let mut written = Ok(());
         let outcome = {
-            let mut tell = |copied: Copied| {
+            let mut tell = |copied: CopiedRevisions| {
                 if self.quiet || written.is_err() {
                     return;
                 }
-                let Copied { start, end } = copied;
+                let CopiedRevisions { start, end } = copied;
                 let line = match start == end {
                     true => format!("* Copied revision {start}."),
                     false => format!("* Copied revisions from {start} to {end}."),

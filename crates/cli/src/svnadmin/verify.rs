@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::ops::ControlFlow;
 
 use base::{Code, Error, Result, Revnum};
-use fsfs::admin::verify::{self, Observer, Options, Progress, Warning};
+use fsfs::admin::verify::{self, VerifyObserver, VerifyOptions, VerifyProgress, VerifyWarning};
 
 use super::range::Range;
 use super::repository;
@@ -70,12 +70,12 @@ impl Verify {
             ));
         }
         let interrupt = Interrupt::listen()?;
-        let options = Options {
+        let options = VerifyOptions {
             metadata_only: self.metadata_only,
             check_normalization: self.check_normalization,
             cache_budget: self.memory.budget(),
             cancel: interrupt.cancel.clone(),
-            ..Options::range(start, end)
+            ..VerifyOptions::range(start, end)
         };
         let mut teller = Teller {
             progress: progress::Progress::over(start, end, self.quiet, true),
@@ -149,21 +149,21 @@ impl Teller<'_> {
     }
 }
 
-impl Observer for Teller<'_> {
-    fn progress(&mut self, progress: Progress) {
+impl VerifyObserver for Teller<'_> {
+    fn progress(&mut self, progress: VerifyProgress) {
         match progress {
-            Progress::Verified(revision) => {
+            VerifyProgress::Revision(revision) => {
                 if self.progress.done("Verified", revision) {
                     self.line(&format!("* Verified revision {revision}."));
                 }
             }
-            Progress::Metadata(revision) if self.progress.in_lines() => {
+            VerifyProgress::Metadata(revision) if self.progress.in_lines() => {
                 self.line(&format!("* Verifying metadata at revision {revision} ..."));
             }
-            Progress::RepositoryMetadata if self.progress.in_lines() => {
+            VerifyProgress::RepositoryMetadata if self.progress.in_lines() => {
                 self.line("* Verifying repository metadata ...");
             }
-            Progress::Metadata(_) | Progress::RepositoryMetadata => {}
+            VerifyProgress::Metadata(_) | VerifyProgress::RepositoryMetadata => {}
         }
     }
 
@@ -186,13 +186,13 @@ impl Observer for Teller<'_> {
         }
     }
 
-    fn warn(&mut self, _revision: Revnum, warning: &Warning) {
+    fn warn(&mut self, _revision: Revnum, warning: &VerifyWarning) {
         if self.quiet {
             return;
         }
         let (number, text) = match warning {
-            Warning::NameCollision(path) => (3, format!("Duplicate representation of path '{path}'")),
-            Warning::MergeinfoCollision { source, node } => (
+            VerifyWarning::NameCollision(path) => (3, format!("Duplicate representation of path '{path}'")),
+            VerifyWarning::MergeinfoCollision { source, node } => (
                 4,
                 format!("Duplicate representation of path '{source}' in svn:mergeinfo property of '{node}'"),
             ),

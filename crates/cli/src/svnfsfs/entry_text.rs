@@ -1,14 +1,14 @@
 //! An entry of an index as a line of text, and back.
 
 use base::{Code, Error, Result, Revnum};
-use fsfs::admin::indexes::Entry;
+use fsfs::admin::indexes::IndexEntry;
 
 /// The line above the table.
 pub const HEADER: &str = "       Start       Length Type   Revision     Item Checksum";
 
 /// The line of an entry.
-pub fn line(entry: &Entry) -> String {
-    let kind = Entry::KINDS
+pub fn line(entry: &IndexEntry) -> String {
+    let kind = IndexEntry::KINDS
         .get(usize::from(entry.kind))
         .copied()
         .unwrap_or("???");
@@ -22,7 +22,7 @@ pub fn line(entry: &Entry) -> String {
 ///
 /// # Errors
 /// `INVALID_INPUT`, `REVNUM_PARSE_FAILURE`, `BAD_TOKEN`.
-pub fn parse(line: &str) -> Result<Option<Entry>> {
+pub fn parse(line: &str) -> Result<Option<IndexEntry>> {
     let columns: Vec<&str> = line.split(' ').filter(|word| !word.is_empty()).collect();
     let invalid = |text: String| Error::new(Code::INVALID_INPUT, text);
     let number = |text: &str, radix: u32| {
@@ -44,7 +44,7 @@ pub fn parse(line: &str) -> Result<Option<Entry>> {
     let &[_, _, word, rev, item, ..] = columns.as_slice() else {
         return Err(too_few(5));
     };
-    Ok(Some(Entry {
+    Ok(Some(IndexEntry {
         offset,
         size,
         kind: kind(word)?,
@@ -56,7 +56,7 @@ pub fn parse(line: &str) -> Result<Option<Entry>> {
 
 fn kind(word: &str) -> Result<u8> {
     (0_u8..)
-        .zip(Entry::KINDS)
+        .zip(IndexEntry::KINDS)
         .find(|(_, name)| *name == word)
         .map(|(kind, _)| kind)
         .ok_or_else(|| Error::new(Code::BAD_TOKEN, format!("Unknown item type '{word}'")))
@@ -88,7 +88,7 @@ mod tests {
             (0x15e, 0xa2, 5, Revnum(1), 6)
         );
         let checksum = 0xb087_af0a;
-        assert_eq!(line(&Entry { checksum, ..entry }), text);
+        assert_eq!(line(&IndexEntry { checksum, ..entry }), text);
         for nothing in ["", "  ", HEADER, "start"] {
             assert_eq!(parse(nothing), Ok(None), "{nothing}");
         }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::{self, BufRead as _, Read as _};
 
 use base::{Code, Error, Result};
-use fsfs::admin::indexes::{self, Entry};
+use fsfs::admin::indexes::{self, IndexEntry};
 
 use super::entry_text;
 use crate::args::option::Memory;
@@ -35,7 +35,7 @@ impl LoadIndex {
 }
 
 /// Reads the table from standard input.
-fn entries() -> Result<Vec<Entry>> {
+fn entries() -> Result<Vec<IndexEntry>> {
     let mut input = io::stdin().lock();
     let (mut entries, mut line) = (Vec::new(), Vec::new());
     loop {

@@ -45,7 +45,11 @@ fn verify_if_configured(fs: &Fs, rev: Revnum) -> Result<()> {
         return Ok(());
     }
     let mut first = FirstError(None);
-    verify::run(&fs.group_view(rev), &verify::Options::range(rev, rev), &mut first)?;
+    verify::run(
+        &fs.group_view(rev),
+        &verify::VerifyOptions::range(rev, rev),
+        &mut first,
+    )?;
     match first.0 {
         Some(error) => Err(error),
         None => Ok(()),
@@ -55,13 +59,13 @@ fn verify_if_configured(fs: &Fs, rev: Revnum) -> Result<()> {
 /// Stops a verification at its first error.
 struct FirstError(Option<Error>);
 
-impl verify::Observer for FirstError {
-    fn progress(&mut self, _: verify::Progress) {}
+impl verify::VerifyObserver for FirstError {
+    fn progress(&mut self, _: verify::VerifyProgress) {}
 
     fn failed(&mut self, _: Option<Revnum>, error: &Error) -> std::ops::ControlFlow<()> {
         self.0.get_or_insert_with(|| error.clone());
         std::ops::ControlFlow::Break(())
     }
 
-    fn warn(&mut self, _: Revnum, _: &verify::Warning) {}
+    fn warn(&mut self, _: Revnum, _: &verify::VerifyWarning) {}
 }

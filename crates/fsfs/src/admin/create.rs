@@ -65,7 +65,7 @@ pub fn create(db: &Path, options: &CreateOptions, now: Date, disk: Arc<dyn Disk>
         None => FsConf::for_format(&format),
     };
     let layout = Layout::new(db, format);
-    let new = New { disk: &*disk };
+    let new = FilesystemWriter { disk: &*disk };
     new.directory(db)?;
     // What is made in it belongs to its group, so that several users can work on one repository.
     new.disk
@@ -244,11 +244,11 @@ fn first_revision(format: FsFormat, conf: &FsConf) -> Vec<u8> {
 }
 
 /// Makes files that are not there yet.
-struct New<'a> {
+struct FilesystemWriter<'a> {
     disk: &'a dyn Disk,
 }
 
-impl New<'_> {
+impl FilesystemWriter<'_> {
     /// Makes a directory, unless it is there.
     fn directory(&self, path: &Path) -> Result<()> {
         match self.disk.create_dir(path) {

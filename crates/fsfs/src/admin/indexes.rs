@@ -14,12 +14,12 @@ use crate::tree::Fs;
 
 /// What a range of bytes of a revision or pack file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct IndexEntry {
     /// First byte.
     pub offset: u64,
     /// Bytes.
     pub size: u64,
-    /// Which of [`Entry::KINDS`].
+    /// Which of [`IndexEntry::KINDS`].
     pub kind: u8,
     /// The revision that it belongs to.
     pub rev: Revnum,
@@ -29,7 +29,7 @@ pub struct Entry {
     pub checksum: u32,
 }
 
-impl Entry {
+impl IndexEntry {
     /// Names of the kinds, by number.
     pub const KINDS: [&'static str; 7] = ["none", "frep", "drep", "fprop", "dprop", "node", "chgs"];
 }
@@ -38,7 +38,7 @@ impl Entry {
 ///
 /// # Errors
 /// `FS_NO_SUCH_REVISION`, `FS_UNSUPPORTED_FORMAT` without logical addressing; what reading indexes may say; what `each` says.
-pub fn dump(fs: &Fs, rev: Revnum, each: &mut dyn FnMut(Entry) -> Result<()>) -> Result<()> {
+pub fn dump(fs: &Fs, rev: Revnum, each: &mut dyn FnMut(IndexEntry) -> Result<()>) -> Result<()> {
     check_logical(fs)?;
     fs.check_rev(rev)?;
     // What is on disk, not what is remembered: indexes may just have been written anew.
@@ -49,7 +49,7 @@ pub fn dump(fs: &Fs, rev: Revnum, each: &mut dyn FnMut(Entry) -> Result<()>) -> 
         for entry in file.p2l_page(fs.cache(), page)?.iter() {
             // Behind the last item one more entry fills the page.
             if entry.offset < header.file_size {
-                each(Entry {
+                each(IndexEntry {
                     offset: entry.offset,
                     size: entry.size,
                     kind: entry.kind as u8,
@@ -68,7 +68,7 @@ pub fn dump(fs: &Fs, rev: Revnum, each: &mut dyn FnMut(Entry) -> Result<()>) -> 
 ///
 /// # Errors
 /// As [`dump`].
-pub fn fill_checksums(fs: &Fs, rev: Revnum, entries: &mut [Entry]) -> Result<()> {
+pub fn fill_checksums(fs: &Fs, rev: Revnum, entries: &mut [IndexEntry]) -> Result<()> {
     check_logical(fs)?;
     fs.check_rev(rev)?;
     let path = match fs.is_packed(rev) {
@@ -101,7 +101,7 @@ pub fn fill_checksums(fs: &Fs, rev: Revnum, entries: &mut [Entry]) -> Result<()>
 ///
 /// # Errors
 /// As [`dump`]; `FS_CORRUPT`, `FS_INDEX_CORRUPTION` if the entries can be no index of the file; the system's.
-pub fn load(fs: &Fs, rev: Revnum, entries: &[Entry]) -> Result<()> {
+pub fn load(fs: &Fs, rev: Revnum, entries: &[IndexEntry]) -> Result<()> {
     check_logical(fs)?;
     fs.check_rev(rev)?;
     let lock = fs.pack_lock()?;
@@ -162,7 +162,7 @@ fn check_logical(fs: &Fs) -> Result<()> {
     }
 }
 
-fn item(entry: &Entry, revs: std::ops::Range<u64>) -> Result<P2lEntry> {
+fn item(entry: &IndexEntry, revs: std::ops::Range<u64>) -> Result<P2lEntry> {
     let bad = |what: &str| {
         let message = format!("Index entry at offset {:x} {what}", entry.offset);
         Error::new(Code::FS_INDEX_CORRUPTION, message)

@@ -36,15 +36,15 @@ pub fn run_on(db: &Path, disk: Arc<dyn Disk>, cancel: &Cancel) -> Result<Revnum>
     let fs = open(db, disk, cancel)?;
     let locks = fs.all_locks()?;
     fs.write_uuid(&fs.uuid(), fs.format(), locks.write())?;
-    let said = locks.write().youngest();
+    let named = locks.write().youngest();
     let youngest = find_youngest(&fs, cancel)?;
-    if said > youngest {
-        let message = format!("Expected current rev to be <= {youngest} but found {said}");
+    if named > youngest {
+        let message = format!("Expected current rev to be <= {youngest} but found {named}");
         return Err(Error::new(Code::FS_CORRUPT, message));
     }
     let text = match fs.format().has_protorevs_dir() {
         true => format!("{youngest}\n"),
-        false => Counters::next(&fs, youngest, cancel)?.current(youngest),
+        false => NextIds::next(&fs, youngest, cancel)?.current(youngest),
     };
     check_revprops(&fs, youngest)?;
     // Rows that are younger than any revision would make commits fail.
@@ -54,7 +54,7 @@ pub fn run_on(db: &Path, disk: Arc<dyn Disk>, cancel: &Cancel) -> Result<Revnum>
     let path = fs.layout().file("current");
     write_atomic(fs.disk(), &path, text.as_bytes(), &path)?;
     // What was unfinished is finished by that.
-    strays::unmark(&fs, said, &fs.layout().rev(said.next()));
+    strays::remove_marker(&fs, named, &fs.layout().rev(named.next()));
     // Leftovers of crashes, in nobody's way if they stay.
     _ = fs.remove_unnamed_txns();
     Ok(youngest)
@@ -150,14 +150,14 @@ fn check_revprops(fs: &Fs, youngest: Revnum) -> Result<()> {
 }
 
 /// The IDs that come next in formats 1 and 2.
-struct Counters {
+struct NextIds {
     node: u64,
     copy: u64,
 }
 
-impl Counters {
-    fn next(fs: &Fs, youngest: Revnum, cancel: &Cancel) -> Result<Counters> {
-        let mut highest = Counters { node: 0, copy: 0 };
+impl NextIds {
+    fn next(fs: &Fs, youngest: Revnum, cancel: &Cancel) -> Result<NextIds> {
+        let mut highest = NextIds { node: 0, copy: 0 };
         fs.assume_youngest(youngest);
         for rev in 0..=youngest.0 {
             cancel.check()?;
@@ -165,7 +165,7 @@ impl Counters {
             let root = root.context(|| format!("Can't read the root of revision {rev}"))?;
             highest.visit(root, Revnum(rev))?;
         }
-        Ok(Counters {
+        Ok(NextIds {
             node: highest.node + 1,
             copy: highest.copy + 1,
         })

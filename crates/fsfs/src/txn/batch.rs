@@ -1,14 +1,13 @@
 //! Commits in groups, for `load`: many revisions become durable and visible together.
 //!
-//! A revision of a group is a whole revision except that nothing of it has been forced to the disk, its file lies aside under a
-//! temporary name, and `current` does not name it. [`Batch::flush`] does all three for the whole group: everything is made
-//! durable, then the files get their names, then `current` names the youngest. A crash between two flushes leaves the
-//! repository as the first one left it, and temporary files, which the next group removes. Only readers through [`Batch::fs`]
-//! see the revisions of a group before; to all others of this process and any other they do not exist.
+//! A revision of a group is complete, but it is not durable, its file has a temporary name in `db/`, and `current` does not name
+//! it. [`Batch::flush`] does the rest for the whole group: it makes all files durable, gives them their names, and replaces
+//! `current`. A crash between two flushes leaves the repository as the first flush left it, and temporary files, which the next
+//! group removes. Until the flush only readers through [`Batch::fs`] see the revisions of the group.
 //!
-//! The group holds the write lock from its first commit to its flush: others commit between the groups, so they should be short
-//! (a second, a thousand revisions). A transaction may begin in one group and be committed in a later one; then it is merged with
-//! what others have committed.
+//! The group holds the write lock from its first commit to its flush. Other processes commit between groups, so a group should be
+//! short (a second, a thousand revisions). A transaction may begin in one group and be committed in a later one; it is merged
+//! with what other processes have committed then.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,31 +22,31 @@ use crate::store::rep_cache::RepCacheRow;
 use crate::tree::Fs;
 use crate::txn::commit::{is_taken, make_shard};
 use crate::txn::strays;
-use crate::txn::{Committed, Txn, TxnOptions, Verify, When};
+use crate::txn::{CommitMode, Committed, Txn, TxnOptions, Verify};
 
-/// Commits in groups. Dropping it without [`Batch::flush`] gives up what was committed since the last one.
+/// Commits in groups. Dropping it without [`Batch::flush`] discards what was committed since the last flush.
 pub struct Batch {
-    /// As others see it.
-    outer: Fs,
-    /// Sees the revisions of the group.
-    view: Fs,
-    /// Held while a group is being made.
+    /// The filesystem without the revisions of the group.
+    committed_fs: Fs,
+    /// The filesystem with the revisions of the group.
+    group_fs: Fs,
+    /// The write lock, from the first commit of a group to its flush.
     lock: Option<WriteLock>,
-    /// Transaction numbers that are taken and not used.
-    numbers: std::ops::Range<u64>,
+    /// Transaction numbers that are reserved and not used yet.
+    txn_numbers: std::ops::Range<u64>,
     /// The youngest revision that `current` names.
     flushed: Revnum,
-    /// What the group's revisions may share with later ones.
-    rows: Vec<RepCacheRow>,
-    /// What `current` is to hold; empty before the group's first commit.
-    current: String,
-    /// No group has begun yet.
+    /// Rep-cache rows of the contents that the group has stored.
+    rep_cache_rows: Vec<RepCacheRow>,
+    /// The new contents of `current`; empty before the first commit of a group.
+    new_current: String,
+    /// True before the first group.
     is_first: bool,
-    /// New names of files that were in the way, not reported yet.
+    /// New names of files that lay where revisions of the group go, not reported yet.
     set_aside: Vec<PathBuf>,
-    /// Why no more commits are taken.
+    /// The error after which no more commits are accepted. The group can be flushed.
     refused: Option<Error>,
-    /// Why the group is lost.
+    /// The error by which the group was lost.
     failed: Option<Error>,
 }
 
@@ -59,13 +58,13 @@ impl Fs {
     pub fn batch(&self) -> Result<Batch> {
         let youngest = self.youngest()?;
         Ok(Batch {
-            outer: self.clone(),
-            view: self.group_view(youngest),
+            committed_fs: self.clone(),
+            group_fs: self.group_view(youngest),
             lock: None,
-            numbers: 0..0,
+            txn_numbers: 0..0,
             flushed: youngest,
-            rows: Vec::new(),
-            current: String::new(),
+            rep_cache_rows: Vec::new(),
+            new_current: String::new(),
             is_first: true,
             set_aside: Vec::new(),
             refused: None,
@@ -75,34 +74,33 @@ impl Fs {
 }
 
 impl Batch {
-    /// The filesystem with the revisions of the group: to read what was just committed, and what is to be copied.
+    /// Returns the filesystem with the revisions of the group: to read what was just committed, and the sources of copies.
     pub fn fs(&self) -> &Fs {
-        &self.view
+        &self.group_fs
     }
 
-    /// Begins a transaction on the youngest revision of the group, or of all where there is none. It must end before the next
-    /// one begins.
+    /// Begins a transaction on the youngest revision, those of the group included. It must end before the next one begins.
     ///
     /// # Errors
     /// As [`Fs::begin_txn`].
     pub fn begin_txn(&mut self, options: TxnOptions, now: Date) -> Result<Txn> {
         self.unless_refused(|this| {
             if this.lock.is_none() {
-                let youngest = this.outer.youngest()?;
-                this.follow(youngest)?;
+                let youngest = this.committed_fs.youngest()?;
+                this.see_committed(youngest)?;
             }
-            let base = this.view.last_youngest();
-            if !this.view.format().has_protorevs_dir() {
-                return this.view.begin_txn(base, options, now);
+            let base = this.group_fs.last_youngest();
+            if !this.group_fs.format().has_protorevs_dir() {
+                return this.group_fs.begin_txn(base, options, now);
             }
-            if this.numbers.is_empty() {
-                let first = this.view.take_txn_numbers(NUMBERS)?;
-                this.numbers = first..first.saturating_add(NUMBERS);
+            if this.txn_numbers.is_empty() {
+                let first = this.group_fs.take_txn_numbers(NUMBERS_PER_GROUP)?;
+                this.txn_numbers = first..first.saturating_add(NUMBERS_PER_GROUP);
             }
             let mut name = format!("{base}-");
-            push_base36(&mut name, this.numbers.start);
-            this.numbers.start += 1;
-            this.view.begin_named(&name, base, options, now)
+            push_base36(&mut name, this.txn_numbers.start);
+            this.txn_numbers.start += 1;
+            this.group_fs.begin_named(&name, base, options, now)
         })
     }
 
@@ -119,23 +117,23 @@ impl Batch {
         self.unless_refused(|this| {
             this.acquire()?;
             let lock = this.lock.as_ref().expect("because it was acquired");
-            let rev = this.view.last_youngest().next();
-            let when = When::Later(&this.current);
-            let finished = txn.merge_with(this.view.last_youngest());
-            let finished = finished.and_then(|()| {
-                let prepared = txn.prepare(when)?;
-                txn.publish(lock, prepared, now, when, verify)
+            let rev = this.group_fs.last_youngest().next();
+            let mode = CommitMode::Grouped(&this.new_current);
+            let published = txn.merge_with(this.group_fs.last_youngest());
+            let published = published.and_then(|()| {
+                let prepared = txn.prepare(mode)?;
+                txn.publish(lock, prepared, now, mode, verify)
             });
-            let finished = finished.inspect_err(|_| this.remove_files(rev))?;
-            this.current = finished.current().to_owned();
-            let (rev, rows) = finished.feed(&this.view);
-            if let Some(shared) = this.view.unshared_rows() {
+            let published = published.inspect_err(|_| this.remove_files(rev))?;
+            this.new_current = published.current().to_owned();
+            let (rev, rep_cache_rows) = published.fill_cache(&this.group_fs);
+            if let Some(shared) = this.group_fs.unshared_rows() {
                 let mut shared = shared.lock();
-                for row in &rows {
+                for row in &rep_cache_rows {
                     shared.entry(row.sha1).or_insert(*row);
                 }
             }
-            this.rows.extend(rows);
+            this.rep_cache_rows.extend(rep_cache_rows);
             Ok(Committed {
                 rev,
                 post_commit_error: None,
@@ -144,48 +142,48 @@ impl Batch {
         })
     }
 
-    /// Makes the group durable and visible, and begins the next one. Returns the youngest revision. What fails after that
-    /// (rep-cache) is not told: later commits share less.
+    /// Makes the group durable and visible; the next commit begins a new group. Returns the youngest revision. A failure to add
+    /// rep-cache rows afterwards is not returned: later commits share less.
     ///
     /// # Errors
     /// The system's. The group is then lost, and no more commits are taken.
     pub fn flush(&mut self) -> Result<Revnum> {
         self.unless_failed(|this| {
-            let youngest = this.view.last_youngest();
+            let youngest = this.group_fs.last_youngest();
             let Some(lock) = this.lock.take() else {
                 return Ok(youngest);
             };
             if youngest > this.flushed {
-                let disk = this.outer.disk();
-                let db = this.outer.path();
+                let disk = this.committed_fs.disk();
+                let db = this.committed_fs.path();
                 disk.sync_all(db)
                     .map_err(|e| Error::io("Can't flush filesystem of", db, &e))?;
-                // A crash here leaves some revision files that are whole and durable, and that the next commits move away.
+                // A crash here leaves complete and durable revision files with a marker, which the next commit renames.
                 let marked = this.name_files(youngest)?;
-                // The commit of the group. A crash before it leaves the group before, after it this one.
-                let path = this.outer.layout().file("current");
-                write_atomic(disk, &path, this.current.as_bytes(), &path)?;
+                // The commit of the group: a crash before it leaves the old youngest revision, after it the new one.
+                let path = this.committed_fs.layout().file("current");
+                write_atomic(disk, &path, this.new_current.as_bytes(), &path)?;
                 for directory in marked {
-                    strays::unmark(&this.outer, this.flushed, &directory.join("0"));
+                    strays::remove_marker(&this.committed_fs, this.flushed, &directory.join("0"));
                 }
                 this.flushed = youngest;
-                this.outer.set_youngest(youngest);
+                this.committed_fs.set_youngest(youngest);
             }
             drop(lock);
-            if let Some(shared) = this.view.unshared_rows() {
-                _ = this.outer.add_to_rep_cache(&this.rows);
-                this.rows.clear();
+            if let Some(shared) = this.group_fs.unshared_rows() {
+                _ = this.committed_fs.add_to_rep_cache(&this.rep_cache_rows);
+                this.rep_cache_rows.clear();
                 shared.lock().clear();
             }
             Ok(youngest)
         })
     }
 
-    /// Gives the files of the group their names, durably. Returns the directories in which it is marked as unfinished.
+    /// Gives the files of the group their names, durably. Returns the directories that have a marker of unfinished revisions.
     fn name_files(&self, youngest: Revnum) -> Result<BTreeSet<PathBuf>> {
-        let disk = self.outer.disk();
+        let disk = self.committed_fs.disk();
         let revs = || (self.flushed.0 + 1..=youngest.0).map(Revnum);
-        let paths = revs().map(|rev| self.outer.layout().rev(rev));
+        let paths = revs().map(|rev| self.committed_fs.layout().rev(rev));
         let directories: BTreeSet<PathBuf> = paths
             .filter_map(|path| path.parent().map(Path::to_owned))
             .collect();
@@ -196,12 +194,12 @@ impl Batch {
             })
         };
         for directory in &directories {
-            strays::mark(&self.outer, self.flushed, youngest, &directory.join("0"))?;
+            strays::write_marker(&self.committed_fs, self.flushed, youngest, &directory.join("0"))?;
         }
         sync()?;
         for rev in revs() {
-            let path = self.outer.layout().rev(rev);
-            let renamed = disk.rename_new(&self.outer.group_path(rev), &path);
+            let path = self.committed_fs.layout().rev(rev);
+            let renamed = disk.rename_new(&self.committed_fs.group_path(rev), &path);
             renamed
                 .map_err(|e| Error::io("Can't move a file to", &path, &e))
                 .map_err(|e| match is_taken(&e) {
@@ -209,60 +207,69 @@ impl Batch {
                     false => e,
                 })?;
         }
-        self.view.set_named(youngest);
+        self.group_fs.set_named(youngest);
         sync()?;
         Ok(directories)
     }
 
-    /// Removes what a crash has left of an earlier group. Nobody else makes one: the lock is held.
-    fn clear(&self) -> Result<()> {
-        let (disk, db) = (self.outer.disk(), self.outer.path());
+    /// Removes what a crash has left of an earlier group. No other process has a group: the write lock is held.
+    fn remove_leftovers(&self) -> Result<()> {
+        let (disk, db) = (self.committed_fs.disk(), self.committed_fs.path());
         let names = disk
             .list(db)
             .map_err(|e| Error::io("Can't open directory", db, &e))?;
         for name in names {
             if name.to_str().is_some_and(|name| name.starts_with(GROUP_PREFIX)) {
-                // In nobody's way if it stays.
+                // One that stays is harmless.
                 _ = disk.remove_file(&db.join(name));
             }
         }
-        _ = self.outer.remove_gone_txns();
+        _ = self.committed_fs.remove_gone_txns();
         Ok(())
     }
 
-    /// Takes the lock for a new group, on top of what others have committed meanwhile.
+    /// Begins a group, based on what other processes have committed meanwhile.
     fn acquire(&mut self) -> Result<()> {
         if self.lock.is_none() {
-            let lock = self.outer.write_lock()?;
+            let lock = self.committed_fs.write_lock()?;
             self.flushed = lock.youngest();
-            self.set_aside.extend(strays::clear(&self.outer, &lock)?);
+            self.set_aside
+                .extend(strays::set_all_aside(&self.committed_fs, &lock)?);
             if self.is_first {
-                self.clear()?;
+                self.remove_leftovers()?;
                 self.is_first = false;
             }
-            make_shard(&self.outer, lock.youngest().next(), false)?;
-            strays::mark_free(&self.outer, lock.youngest())?;
-            self.follow(lock.youngest())?;
+            make_shard(&self.committed_fs, lock.youngest().next(), false)?;
+            strays::write_marker_if_free(&self.committed_fs, lock.youngest())?;
+            self.see_committed(lock.youngest())?;
             self.lock = Some(lock);
-            self.current.clear();
+            self.new_current.clear();
         }
         Ok(())
     }
 
-    /// Sees what others have committed. There are no revisions of a group.
-    fn follow(&self, youngest: Revnum) -> Result<()> {
-        self.view.set_youngest(youngest);
-        self.view.set_named(youngest);
-        self.view.refresh_min_unpacked_rev().map(drop)
+    /// Updates the group's view to what other processes have committed. The group has no revisions.
+    fn see_committed(&self, youngest: Revnum) -> Result<()> {
+        self.group_fs.set_youngest(youngest);
+        self.group_fs.set_named(youngest);
+        self.group_fs.refresh_min_unpacked_rev().map(drop)
     }
 
-    /// Removes the files of a revision of the group. Nothing was in their way when the lock was taken.
+    /// Removes the files of a revision of the group. They are the group's own: nothing was at their place when the write lock was
+    /// taken.
     fn remove_files(&self, rev: Revnum) {
-        _ = self.outer.disk().remove_file(&self.outer.group_path(rev));
-        _ = self.outer.disk().remove_file(&self.outer.layout().revprops(rev));
+        _ = self
+            .committed_fs
+            .disk()
+            .remove_file(&self.committed_fs.group_path(rev));
+        _ = self
+            .committed_fs
+            .disk()
+            .remove_file(&self.committed_fs.layout().revprops(rev));
     }
 
-    /// After one failure no transaction begins or is committed. What is committed can still be flushed.
+    /// Does a step unless an earlier one failed. After a failure no transaction begins or is committed, but the group can still
+    /// be flushed.
     fn unless_refused<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if let Some(e) = self.failed.as_ref().or(self.refused.as_ref()) {
             return Err(e.clone());
@@ -270,7 +277,7 @@ impl Batch {
         step(self).inspect_err(|e| self.refused = Some(e.clone()))
     }
 
-    /// Fails once, stays failed.
+    /// Does a step unless the group is lost; an error loses it.
     fn unless_failed<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if let Some(e) = &self.failed {
             return Err(e.clone());
@@ -281,15 +288,15 @@ impl Batch {
 
 impl Drop for Batch {
     fn drop(&mut self) {
-        // Under the lock still: nobody has used the names again.
+        // The write lock is still held: no other process has used these names.
         if self.lock.is_some() {
-            for rev in (self.flushed.0 + 1..=self.view.last_youngest().0).rev() {
+            for rev in (self.flushed.0 + 1..=self.group_fs.last_youngest().0).rev() {
                 self.remove_files(Revnum(rev));
             }
         }
-        _ = self.outer.give_back_txn_numbers(self.numbers.clone());
+        _ = self.committed_fs.give_back_txn_numbers(self.txn_numbers.clone());
     }
 }
 
-/// Transaction numbers that a group takes at once: what is not used is lost.
-const NUMBERS: u64 = 256;
+/// Transaction numbers that are reserved at once. A crash loses those that are not used.
+const NUMBERS_PER_GROUP: u64 = 256;

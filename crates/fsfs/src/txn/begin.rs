@@ -15,10 +15,10 @@ use base::{Code, Date, Error, NodeKind, Props, Result, Revnum, hashdump, props};
 use parking_lot::RwLock;
 
 use super::children::Children;
-use super::edit::{Life, MOST_IN_MEMORY, Txn, TxnOptions};
+use super::edit::{MAX_IN_MEMORY, Txn, TxnOptions, TxnStatus};
 use super::open_tree::weak_tree;
 use super::proto_rev::ProtoRev;
-use super::state::{Laid, NodeKey, State, TxnNode, spelled_copyroot};
+use super::state::{NodeKey, OnDisk, TxnNode, TxnState, explicit_copyroot};
 use crate::format::changes;
 use crate::format::dir;
 use crate::format::id::{IdPart, NodeRevId, Tail, TxnId};
@@ -27,7 +27,7 @@ use crate::format::number::{parse_base36, push_base36};
 use crate::format::rep_line::RepPlace;
 use crate::store::disk::write_atomic;
 use crate::tree::Fs;
-use crate::txn::rep_write::Sharing;
+use crate::txn::rep_write::RepSharing;
 
 /// Users' locks are enforced.
 pub(super) const CHECK_LOCKS: &str = "svn:check-locks";
@@ -69,12 +69,12 @@ impl Fs {
         if options.client_date {
             list.insert(CLIENT_DATE.to_owned(), b"0".to_vec());
         }
-        let mut state = State::new(
+        let mut state = TxnState::new(
             id,
             name.to_owned(),
-            self.fresh_root(id, base)?,
+            self.initial_root(id, base)?,
             list,
-            options.most_in_memory,
+            options.max_in_memory,
         );
         let has_name = !self.format().has_protorevs_dir();
         if !has_name {
@@ -82,10 +82,10 @@ impl Fs {
         }
         let begin = || -> Result<Txn> {
             if has_name {
-                state.lay_root(self, &self.layout().txn(name))?;
+                state.write_root(self, &self.layout().txn(name))?;
             }
             let proto = ProtoRev::create(self, id)?;
-            self.edited_txn(state, proto, false)
+            self.register_txn(state, proto, false)
         };
         begin().inspect_err(|_| {
             // It never began. What cannot be removed now can be later, by its name.
@@ -95,8 +95,8 @@ impl Fs {
 
     /// Makes the directory of a transaction with its root, under another name first. A crash leaves a directory of that other
     /// name, which is no transaction; `recover` removes it.
-    fn make_txn_dir(&self, name: &str, state: &mut State) -> Result<()> {
-        let new = self.layout().transactions().join(format!("{name}{NEW}"));
+    fn make_txn_dir(&self, name: &str, state: &mut TxnState) -> Result<()> {
+        let new = self.layout().transactions().join(format!("{name}{NEW_SUFFIX}"));
         let path = self.layout().txn(name);
         let mut make = || -> Result<()> {
             match self.disk().create_dir(&new) {
@@ -104,7 +104,7 @@ impl Fs {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
                 made => made.map_err(|e| Error::io("Can't create directory", &new, &e))?,
             }
-            state.lay_root(self, &new)?;
+            state.write_root(self, &new)?;
             let renamed = self.disk().rename(&new, &path);
             renamed.map_err(|e| Error::io("Can't create directory", &path, &e))
         };
@@ -114,7 +114,7 @@ impl Fs {
     }
 
     /// The root of a transaction in which nothing has happened yet.
-    fn fresh_root(&self, txn: TxnId, base: Revnum) -> Result<NodeRev> {
+    fn initial_root(&self, txn: TxnId, base: Revnum) -> Result<NodeRev> {
         let root = self.root_noderev(base)?;
         Ok(NodeRev {
             id: NodeRevId {
@@ -125,7 +125,7 @@ impl Fs {
             predecessor: Some(root.id),
             count: root.count + 1,
             copyfrom: None,
-            copyroot: Some(spelled_copyroot(&root)),
+            copyroot: Some(explicit_copyroot(&root)),
             is_fresh_txn_root: true,
             ..NodeRev::clone(&root)
         })
@@ -189,7 +189,7 @@ impl Fs {
         ))
     }
 
-    fn edited_txn(&self, state: State, proto: ProtoRev, reads_disk: bool) -> Result<Txn> {
+    fn register_txn(&self, state: TxnState, proto: ProtoRev, reads_disk: bool) -> Result<Txn> {
         let (id, name) = (state.id, state.name.clone());
         let state = Arc::new(RwLock::new(state));
         if !self.open_txns().add(id, weak_tree(&state)) {
@@ -206,14 +206,14 @@ impl Fs {
             state,
             proto,
             access: Default::default(),
-            life: Life::Open,
+            status: TxnStatus::Open,
             instance: self.instance(),
         })
     }
 
     /// What a transaction may share.
-    pub(super) fn sharing(&self, txn: TxnId, reads_disk: bool) -> Sharing {
-        let sharing = Sharing::new(self, txn, reads_disk);
+    pub(super) fn sharing(&self, txn: TxnId, reads_disk: bool) -> RepSharing {
+        let sharing = RepSharing::new(self, txn, reads_disk);
         match self.unshared_rows() {
             Some(rows) => sharing.with_unshared(rows, self.last_youngest()),
             None => sharing,
@@ -228,7 +228,7 @@ impl Fs {
         let id = self.check_txn(name)?;
         let list = self.txn_props(name)?;
         let root = self.txn_noderev(id, IdPart::ROOT, IdPart::ROOT)?;
-        let mut state = State::new(id, name.to_owned(), NodeRev::clone(&root), list, MOST_IN_MEMORY);
+        let mut state = TxnState::new(id, name.to_owned(), NodeRev::clone(&root), list, MAX_IN_MEMORY);
         (state.next_node, state.next_copy) = self.read_next_ids(name)?;
         let log = self.read_txn_file(name, "changes")?;
         changes::parse(&log, true)?
@@ -238,14 +238,14 @@ impl Fs {
             let node = self.read_txn_node(id, key)?;
             state.insert(key, node);
         }
-        state.laid = Laid {
+        state.on_disk = OnDisk {
             changes: state.changes.len(),
             log_bytes: log.len() as u64,
             counters: Some((state.next_node, state.next_copy)),
             props: true,
         };
         let proto = ProtoRev::open(self, id)?;
-        self.edited_txn(state, proto, true)
+        self.register_txn(state, proto, true)
     }
 
     fn read_txn_file(&self, txn: &str, file: &str) -> Result<Vec<u8>> {
@@ -288,13 +288,13 @@ impl Fs {
             rep.as_ref().is_some_and(|rep| rep.place == RepPlace::Mutable)
         };
         let mut node = TxnNode::new(NodeRev::clone(&noderev));
-        node.is_laid = true;
+        node.is_on_disk = true;
         if noderev.kind == NodeKind::Dir && is_mutable(&noderev.text) {
             let path = self.layout().txn_children(txn, key.0, key.1);
             let text = self.disk().read_small(&path);
             let text = text.map_err(|e| Error::io("Can't open file", &path, &e))?;
             let mut children = Children::new(dir::parse_children(&text)?.into());
-            children.file = Some(Vec::new());
+            children.unwritten = Some(Vec::new());
             node.children = Some(Box::new(children));
         }
         if is_mutable(&noderev.props) {
@@ -302,13 +302,13 @@ impl Fs {
             let text = self.disk().read_small(&path);
             let text = text.map_err(|e| Error::io("Can't open file", &path, &e))?;
             node.props = Some(Arc::new(hashdump::read_props(&text)?));
-            node.props_laid = true;
+            node.props_on_disk = true;
         }
         Ok(node)
     }
 }
 
-impl State {
+impl TxnState {
     /// True if users' locks are to be enforced.
     pub(super) fn checks_locks(&self) -> bool {
         self.props.contains_key(CHECK_LOCKS)
@@ -316,4 +316,4 @@ impl State {
 }
 
 /// Ends the name of a directory that is to become a transaction's.
-pub(super) const NEW: &str = ".new";
+pub(super) const NEW_SUFFIX: &str = ".new";

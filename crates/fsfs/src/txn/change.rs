@@ -1,14 +1,14 @@
-//! The operations on a transaction's tree: what each does to node-revisions, directories, counters and the log.
+//! The operations on the tree of a transaction: their effect on node-revisions, directories, counters and the log.
 //!
-//! Everything that can refuse is asked before anything is changed, so a refused operation leaves the tree as it was. Counters
-//! are consumed in the incumbent's order (the way from the root down, then the node's own ID, then its parent's list, then
-//! texts and properties): that is what makes revision files the same byte for byte.
+//! All checks precede the first change, so a refused operation leaves the tree as it was. Counters are used in the incumbent's
+//! order (directories from the root down, then the node's own ID, then its parent's list, then texts and properties): this makes
+//! revision files the same byte for byte.
 
 use std::sync::Arc;
 
 use base::{Code, Error, FsPath, NodeKind, Props, Result, Revnum, props};
 
-use super::state::{NodeKey, State, TxnNode, spelled_copyroot};
+use super::state::{NodeKey, TxnNode, TxnState, explicit_copyroot};
 use crate::format::changes::{ChangeKind, ChangedPath, RawChange};
 use crate::format::id::NodeRevId;
 use crate::format::noderev::NodeRev;
@@ -16,22 +16,22 @@ use crate::format::rep_line::Rep;
 use crate::tree::Fs;
 use crate::tree::node::Node;
 
-/// What a change was about, for the log.
+/// The parts of a node that a change concerns, for the log.
 #[derive(Clone, Copy, Default)]
-struct About {
+struct ChangeFlags {
     text: bool,
     props: bool,
     mergeinfo: bool,
 }
 
-impl State {
+impl TxnState {
     /// Adds an empty node.
     pub(crate) fn add(&mut self, fs: &Fs, path: &FsPath, kind: NodeKind) -> Result<()> {
         check_name(path)?;
         if self.find_for_change(fs, path)?.is_some() {
             return Err(self.already_exists(fs, path));
         }
-        let parent = self.own_parents(fs, path)?;
+        let parent = self.make_parents_mutable(fs, path)?;
         let node_id = self.new_node_id();
         let above = self.node(parent)?.noderev.clone();
         let id = self.node_id((node_id, above.id.copy));
@@ -44,22 +44,22 @@ impl State {
             props: None,
             created_path: path.clone(),
             copyfrom: None,
-            copyroot: Some(spelled_copyroot(&above)),
+            copyroot: Some(explicit_copyroot(&above)),
             is_fresh_txn_root: false,
             mergeinfo_count: 0,
             has_mergeinfo: false,
         };
         self.insert((id.node, id.copy), TxnNode::new(node));
         self.set_entry(fs, parent, path.basename(), Some((kind, id)))?;
-        let about = About {
+        let flags = ChangeFlags {
             text: kind == NodeKind::File,
-            ..About::default()
+            ..ChangeFlags::default()
         };
-        self.note(fs, id, kind, ChangeKind::Add, about, path, None);
+        self.log_change(fs, id, kind, ChangeKind::Add, flags, path, None);
         Ok(())
     }
 
-    /// Refuses a path that a node cannot be added at: something is there, or no directory is above it.
+    /// Checks that a node can be added at a path: nothing is there, and its parent is a directory.
     pub(crate) fn check_free(&mut self, fs: &Fs, path: &FsPath) -> Result<()> {
         match self.find_for_change(fs, path)? {
             Some(_) => Err(self.already_exists(fs, path)),
@@ -76,16 +76,16 @@ impl State {
                 "The root directory cannot be deleted",
             ));
         }
-        let parent = self.own_parents(fs, path)?;
+        let parent = self.make_parents_mutable(fs, path)?;
         self.add_mergeinfo(None, 0, node.mergeinfo_count)?;
         self.set_entry(fs, parent, path.basename(), None)?;
-        self.forget(&node.id)?;
-        self.note(
+        self.remove_nodes(&node.id)?;
+        self.log_change(
             fs,
             node.id,
             node.kind,
             ChangeKind::Delete,
-            About::default(),
+            ChangeFlags::default(),
             path,
             None,
         );
@@ -106,7 +106,7 @@ impl State {
             ));
         }
         let source = from.noderev();
-        let parent = self.own_parents(fs, path)?;
+        let parent = self.make_parents_mutable(fs, path)?;
         let copy = self.new_copy_id();
         let id = self.node_id((source.id.node, copy));
         let copyfrom = (rev, from.path().clone());
@@ -116,14 +116,14 @@ impl State {
             count: source.count + 1,
             created_path: path.clone(),
             copyfrom: Some(copyfrom.clone()),
-            // Its own.
+            // The node is its own copy root.
             copyroot: None,
             is_fresh_txn_root: false,
             ..source.clone()
         };
         let kind = source.kind;
         self.insert((id.node, id.copy), TxnNode::new(node));
-        self.put(
+        self.replace_entry(
             fs,
             parent,
             path,
@@ -135,11 +135,11 @@ impl State {
             Some(_) => ChangeKind::Replace,
             None => ChangeKind::Add,
         };
-        self.note(fs, id, kind, change, About::default(), path, Some(copyfrom));
+        self.log_change(fs, id, kind, change, ChangeFlags::default(), path, Some(copyfrom));
         Ok(())
     }
 
-    /// Puts a committed node-revision at a path as it is.
+    /// Sets an entry to a committed node-revision.
     pub(crate) fn link(&mut self, fs: &Fs, from: &Node, path: &FsPath) -> Result<()> {
         let old = self.find_for_change(fs, path)?;
         if path.is_root() {
@@ -149,13 +149,13 @@ impl State {
             ));
         }
         let source = from.noderev();
-        let parent = self.own_parents(fs, path)?;
+        let parent = self.make_parents_mutable(fs, path)?;
         let value = (source.kind, source.id);
-        self.put(fs, parent, path, value, source.mergeinfo_count, old.as_deref())
+        self.replace_entry(fs, parent, path, value, source.mergeinfo_count, old.as_deref())
     }
 
-    /// Sets an entry in place of what was there.
-    fn put(
+    /// Sets an entry, in place of `old`.
+    fn replace_entry(
         &mut self,
         fs: &Fs,
         parent: NodeKey,
@@ -167,7 +167,7 @@ impl State {
         self.add_mergeinfo(None, mergeinfo, old.map_or(0, |old| old.mergeinfo_count))?;
         self.set_entry(fs, parent, path.basename(), Some(value))?;
         if let Some(old) = old {
-            self.forget(&old.id)?;
+            self.remove_nodes(&old.id)?;
         }
         Ok(())
     }
@@ -181,7 +181,7 @@ impl State {
         value: Option<&[u8]>,
     ) -> Result<()> {
         let node = self.find_existing_for_change(fs, path)?;
-        let key = self.own_node(fs, path, &node)?;
+        let key = self.make_node_mutable(fs, path, &node)?;
         let mut list = self.take_props(fs, key)?;
         let is_mergeinfo = name == props::MERGEINFO;
         if is_mergeinfo && fs.format().has_mergeinfo() {
@@ -197,18 +197,18 @@ impl State {
         };
         let node = self.node_mut(key)?;
         node.props = Some(list);
-        node.props_laid = false;
+        node.props_on_disk = false;
         let (id, kind) = (node.noderev.id, node.noderev.kind);
-        let about = About {
+        let flags = ChangeFlags {
             props: true,
             mergeinfo: is_mergeinfo,
-            ..About::default()
+            ..ChangeFlags::default()
         };
-        self.note(fs, id, kind, ChangeKind::Modify, about, path, None);
+        self.log_change(fs, id, kind, ChangeKind::Modify, flags, path, None);
         Ok(())
     }
 
-    /// The property list of one of the transaction's nodes, to be changed and given back.
+    /// Takes the property list of one of the transaction's own nodes, which the caller changes and puts back.
     fn take_props(&mut self, fs: &Fs, key: NodeKey) -> Result<Arc<Props>> {
         let node = self.node_mut(key)?;
         if let Some(list) = node.props.take() {
@@ -223,18 +223,18 @@ impl State {
         Ok(list)
     }
 
-    /// Makes a file ready for a new text, whole or as a difference; returns its key.
+    /// Makes a file mutable for a new text; returns its key.
     pub(crate) fn file_to_write(&mut self, fs: &Fs, path: &FsPath, is_delta: bool) -> Result<NodeKey> {
         let node = self.find_existing_for_change(fs, path)?;
         if node.kind != NodeKind::File {
-            // The old text is the base of a difference.
+            // A delta needs the old text.
             let verb = if is_delta { "get" } else { "set" };
             return Err(Error::new(
                 Code::FS_NOT_FILE,
                 format!("Attempted to {verb} textual contents of a *non*-file node"),
             ));
         }
-        self.own_node(fs, path, &node)
+        self.make_node_mutable(fs, path, &node)
     }
 
     /// Gives a file its new text.
@@ -242,11 +242,11 @@ impl State {
         let node = self.node_mut(key)?;
         node.change().text = Some(rep);
         let id = node.noderev.id;
-        let about = About {
+        let flags = ChangeFlags {
             text: true,
-            ..About::default()
+            ..ChangeFlags::default()
         };
-        self.note(fs, id, NodeKind::File, ChangeKind::Modify, about, path, None);
+        self.log_change(fs, id, NodeKind::File, ChangeKind::Modify, flags, path, None);
         Ok(())
     }
 
@@ -254,18 +254,18 @@ impl State {
         clippy::too_many_arguments,
         reason = "they are the fields of a line of the log"
     )]
-    fn note(
+    fn log_change(
         &mut self,
         fs: &Fs,
         id: NodeRevId,
         kind: NodeKind,
         change: ChangeKind,
-        about: About,
+        flags: ChangeFlags,
         path: &FsPath,
         copyfrom: Option<(Revnum, FsPath)>,
     ) {
         let format = fs.format();
-        if change == ChangeKind::Modify && self.add_to_last_note(id, about, path) {
+        if change == ChangeKind::Modify && self.extend_last_entry(id, flags, path) {
             return;
         }
         self.changes.push(RawChange {
@@ -279,27 +279,27 @@ impl State {
                 } else {
                     NodeKind::Unknown
                 },
-                text_mod: about.text,
-                prop_mod: about.props,
-                mergeinfo_mod: format.has_mergeinfo_in_changes().then_some(about.mergeinfo),
+                text_mod: flags.text,
+                prop_mod: flags.props,
+                mergeinfo_mod: format.has_mergeinfo_in_changes().then_some(flags.mergeinfo),
                 copyfrom,
             },
         });
     }
 
-    /// What happens to a node right after something else did, and is not on disk yet, needs no line of its own: a new file and
-    /// its text are one.
-    fn add_to_last_note(&mut self, id: NodeRevId, about: About, path: &FsPath) -> bool {
-        let is_laid = self.laid.changes == self.changes.len();
+    /// A change of the node that the last entry is about becomes part of that entry, as long as the entry is not on disk: adding
+    /// a file and writing its text make one entry.
+    fn extend_last_entry(&mut self, id: NodeRevId, flags: ChangeFlags, path: &FsPath) -> bool {
+        let is_on_disk = self.on_disk.changes == self.changes.len();
         let Some(last) = self.changes.last_mut().filter(|last| {
-            !is_laid && last.id == id && last.info.path == *path && last.info.change != ChangeKind::Delete
+            !is_on_disk && last.id == id && last.info.path == *path && last.info.change != ChangeKind::Delete
         }) else {
             return false;
         };
-        last.info.text_mod |= about.text;
-        last.info.prop_mod |= about.props;
+        last.info.text_mod |= flags.text;
+        last.info.prop_mod |= flags.props;
         if let Some(mergeinfo) = &mut last.info.mergeinfo_mod {
-            *mergeinfo |= about.mergeinfo;
+            *mergeinfo |= flags.mergeinfo;
         }
         true
     }
@@ -313,7 +313,7 @@ impl State {
     }
 }
 
-/// A line break would tear the lines of a node-revision apart.
+/// A node-revision holds the path in one line: it cannot contain a line feed.
 fn check_name(path: &FsPath) -> Result<()> {
     match path.as_str().contains('\n') {
         false => Ok(()),

@@ -16,9 +16,9 @@ pub(crate) struct Children {
     /// What was set or (`None`) deleted since.
     pub(crate) overlay: BTreeMap<Box<str>, Option<(NodeKind, NodeRevId)>>,
     /// Both together, if somebody asked for it since the last change.
-    whole: OnceLock<Arc<[DirEntry]>>,
+    merged: OnceLock<Arc<[DirEntry]>>,
     /// The file: names that it lacks; none if there is no file yet.
-    pub(crate) file: Option<Vec<Box<str>>>,
+    pub(crate) unwritten: Option<Vec<Box<str>>>,
 }
 
 impl Children {
@@ -39,9 +39,9 @@ impl Children {
 
     /// Sets or deletes a name.
     pub(super) fn set(&mut self, name: &str, value: Option<(NodeKind, NodeRevId)>) {
-        self.whole = OnceLock::new();
-        if let Some(file) = &mut self.file {
-            file.push(name.into());
+        self.merged = OnceLock::new();
+        if let Some(names) = &mut self.unwritten {
+            names.push(name.into());
         }
         self.overlay.insert(name.into(), value);
     }
@@ -94,6 +94,6 @@ impl Children {
             });
             entries.collect()
         };
-        self.whole.get_or_init(list).clone()
+        self.merged.get_or_init(list).clone()
     }
 }

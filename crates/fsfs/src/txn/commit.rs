@@ -1,15 +1,40 @@
 //! Making a transaction the next revision.
 //!
-//! The order of steps is what keeps the promise that nothing acknowledged is lost and nothing half-written is seen: the
-//! revision's file and its properties are durable before `current` names the revision, and until then nobody looks at them.
-//! What a crash, or a failure, leaves behind is said at each step.
+//! The order of the steps guarantees that nothing acknowledged is lost and that nothing half-written is visible: the revision
+//! file and its properties are durable before `current` names the revision, and until then no reader looks at them.
 //!
-//! The revision file is written, and made durable, before the write lock is taken: only if somebody was faster is it written
-//! again, merged with what they did, and that under the lock; so no commit begins anew twice, and none starves. Under the lock
-//! it gets its name. The texts were written when they came.
+//! The steps of a commit, each with what a crash after it leaves behind. "The same" means: the same as after the step before.
 //!
-//! A commit that fails leaves the transaction as it was, to be committed again or removed; except that once its prototype
-//! revision has become a revision file it has no texts any more, and only removing is left.
+//! 1. Merge the transaction with the youngest revision. Only memory changes; a crash leaves an open transaction, as it was on
+//!    disk.
+//! 2. Take the lock of the proto-revision file. The same.
+//! 3. Formats 1 and 2: read from `current` the IDs that come next. The same.
+//! 4. Append all items of the tree, then the indexes or the trailer, to the proto-revision file. An open transaction with more
+//!    bytes at the end of that file; the next writer cuts them off.
+//! 5. Make the proto-revision file durable. The same.
+//! 6. Take the write lock, which reads `format`, `min-unpacked-rev` and `current`. If another commit was faster, steps 1 to 5 are
+//!    done again under the lock. The same.
+//! 7. Check users' locks on the changed paths, and rename files that lie where the revision goes (`strays`). The same.
+//! 8. Create the directories of a new shard. A directory without revisions, which is harmless.
+//! 9. Write the marker of an unfinished revision (`strays`). A marker without a revision, which is harmless.
+//! 10. Rename the proto-revision file to the revision file. A revision file that no reader looks at and that the next commit
+//!    renames, and a transaction without texts, which can only be removed.
+//! 11. Write the revision properties, and verify the revision if so configured. The same, with a properties file that the next
+//!    commit renames too.
+//! 12. Replace `current`. This is the commit: a crash before it leaves the old youngest revision, after it the new one; both are
+//!    whole.
+//! 13. Remove the marker, the lock file and the directory of the transaction. What was not removed: a marker, which is harmless,
+//!    or an open transaction without texts.
+//! 14. Release the write lock, and add rows to the rep-cache. Later commits share less.
+//!
+//! Steps 1 to 5 are done before the write lock is taken, so that the lock is held for a short time. They are repeated at most
+//! once, under the lock, so no commit starves. Texts are already in the proto-revision file when the commit begins.
+//!
+//! A commit that fails leaves the transaction as it was: it can be committed again or removed. After step 10 it has no texts any
+//! more and can only be removed.
+//!
+//! In a group ([`CommitMode::Grouped`]) the caller holds the write lock; steps 5, 9 and 12, and the renaming in step 7, are done
+//! for the whole group by `batch`.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,11 +44,11 @@ use base::hashdump::{self, Terminator};
 use base::{Code, Date, Error, FsPath, NodeKind, Props, Result, Revnum, props};
 
 use super::begin::{CHECK_LOCKS, CHECK_OOD, CLIENT_DATE};
-use super::edit::{Committed, Life, Txn};
-use super::merged_log::FoldedLog;
+use super::edit::{Committed, Txn, TxnStatus};
+use super::folded_log::FoldedLog;
 use super::proto_rev::ProtoWriter;
-use super::state::{ROOT, State};
-use super::tree::{Counters, TreeWriter, Written};
+use super::state::{ROOT, TxnState};
+use super::tree::{NextIds, TreeWriter, WrittenTree};
 use crate::format::changes::{ChangeKind, RawChange};
 use crate::format::number::{parse_base36, push_base36};
 use crate::store::disk::{Create, read_replaced, write_atomic};
@@ -32,36 +57,37 @@ use crate::store::rep_cache::RepCacheRow;
 use crate::tree::Fs;
 use crate::txn::strays;
 
-/// A revision that is written, in its transaction's prototype file.
-pub(crate) struct Prepared {
+/// A revision whose items are written to the proto-revision file of its transaction.
+pub(crate) struct PreparedRevision {
     rev: Revnum,
     proto: ProtoWriter,
-    written: Written,
-    /// What `current` will hold.
+    written: WrittenTree,
+    /// The new contents of `current`.
     current: String,
 }
 
-/// What a finished commit leaves to be done without the lock.
-pub(crate) struct Finished {
+/// A revision whose files have their names, and the data for step 14.
+pub(crate) struct PublishedRevision {
     rev: Revnum,
     rows: Vec<RepCacheRow>,
-    written: Written,
-    /// What `current` holds, or is to hold, with this revision.
+    written: WrittenTree,
+    /// The contents of `current` with this revision: written, or to be written by the group.
     current: String,
-    /// New names of files that were in the way.
+    /// New names of files that lay where the revision goes.
     set_aside: Vec<PathBuf>,
 }
 
-/// Whether a revision is durable and visible at once, or with others later.
+/// When a revision becomes durable and visible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum When<'a> {
-    /// This revision by itself.
-    Now,
-    /// Whoever holds the lock makes several current together; what `current` is to hold so far, empty if that is what it holds.
-    Later(&'a str),
+pub(crate) enum CommitMode<'a> {
+    /// At once, alone.
+    Single,
+    /// Later, together with other revisions, by the holder of the write lock. The text is what `current` will contain so far;
+    /// empty before the first revision of the group.
+    Grouped(&'a str),
 }
 
-/// Checks a revision whose files are written and which is not current yet; an error makes the commit fail.
+/// A check of a revision whose files are written and that `current` does not name yet. An error makes the commit fail.
 pub(crate) type Verify<'a> = &'a dyn Fn(&Fs, Revnum) -> Result<()>;
 
 impl Txn {
@@ -72,11 +98,11 @@ impl Txn {
     pub(crate) fn commit_if(&mut self, now: &dyn Fn() -> Date, verify: Verify<'_>) -> Result<Committed> {
         self.check_open()?;
         let fs = self.fs.clone();
-        let alone = Committing::begin(&fs);
-        // What can be done without the lock is, in the hope that nobody is faster.
+        let active = ActiveCommit::begin(&fs);
+        // Steps 1 to 5 without the write lock, if no other commit of this process is likely to be faster.
         self.merge_with(fs.youngest()?)?;
-        let prepared = match alone.is_alone() {
-            true => Some(self.prepare(When::Now)?),
+        let prepared = match active.is_only_one() {
+            true => Some(self.prepare(CommitMode::Single)?),
             false => None,
         };
         let lock = fs.write_lock()?;
@@ -94,14 +120,14 @@ impl Txn {
             outdated => {
                 drop(outdated);
                 self.merge_with(lock.youngest())?;
-                self.prepare(When::Now)?
+                self.prepare(CommitMode::Single)?
             }
         };
-        let mut finished = self.publish(&lock, prepared, now, When::Now, verify)?;
+        let mut published = self.publish(&lock, prepared, now, CommitMode::Single, verify)?;
         drop(lock);
-        let set_aside = std::mem::take(&mut finished.set_aside);
-        let (rev, rows) = finished.feed(&fs);
-        // 14. A crash before or during this: later commits share less.
+        let set_aside = std::mem::take(&mut published.set_aside);
+        let (rev, rows) = published.fill_cache(&fs);
+        // Step 14.
         Ok(Committed {
             rev,
             post_commit_error: fs.add_to_rep_cache(&rows).err(),
@@ -109,7 +135,7 @@ impl Txn {
         })
     }
 
-    /// Brings in what was committed since the transaction began.
+    /// Merges with what was committed since the transaction began (step 1).
     pub(crate) fn merge_with(&mut self, youngest: Revnum) -> Result<()> {
         let mut state = self.state.write();
         match state.base() == youngest {
@@ -118,20 +144,19 @@ impl Txn {
         }
     }
 
-    /// Steps 3 to 7 of a commit: writes the whole revision file, as the revision after the one that the transaction is based on.
-    /// Dropping the result takes it back. A crash leaves a transaction with some more bytes at the end of its prototype
-    /// revision.
-    pub(crate) fn prepare(&mut self, when: When<'_>) -> Result<Prepared> {
+    /// Writes the whole revision file, as the revision after the one that the transaction is based on (steps 2 to 5). Dropping
+    /// the result cuts the file back.
+    pub(crate) fn prepare(&mut self, mode: CommitMode<'_>) -> Result<PreparedRevision> {
         self.check_open()?;
         let state_lock = self.state.clone();
         let state = state_lock.read_recursive();
         let previous = state.base();
         let rev = previous.next();
-        // 3.
+        // Step 2.
         let mut proto = self.proto.writer()?;
         self.sharing.restart_commit();
-        // 4, 5.
-        let (counters, current) = self.next_current(&state, rev, when)?;
+        // Steps 3 and 4.
+        let (counters, current) = self.next_current(&state, rev, mode)?;
         let written = TreeWriter {
             fs: &self.fs,
             state: &state,
@@ -142,9 +167,9 @@ impl Txn {
         };
         let written = written.write()?;
         check_root(&self.fs, &state, previous)?;
-        // 6, 7.
-        proto.finish(rev, written.root, written.changes, when == When::Now)?;
-        Ok(Prepared {
+        // The end of step 4, and step 5.
+        proto.finish(rev, written.root, written.changes, mode == CommitMode::Single)?;
+        Ok(PreparedRevision {
             rev,
             proto,
             written,
@@ -152,17 +177,17 @@ impl Txn {
         })
     }
 
-    /// The other steps up to 13. (Taking the lock has been step 1: it has read `format`, `min-unpacked-rev` and `current`.)
+    /// Makes the prepared revision the next one (steps 7 to 13).
     pub(crate) fn publish(
         &mut self,
         lock: &WriteLock,
-        prepared: Prepared,
+        prepared: PreparedRevision,
         now: &dyn Fn() -> Date,
-        when: When<'_>,
+        mode: CommitMode<'_>,
         verify: Verify<'_>,
-    ) -> Result<Finished> {
+    ) -> Result<PublishedRevision> {
         let fs = self.fs.clone();
-        let Prepared {
+        let PreparedRevision {
             rev,
             proto,
             written,
@@ -170,53 +195,53 @@ impl Txn {
         } = prepared;
         let state_lock = self.state.clone();
         let state = state_lock.read_recursive();
-        let previous = match when {
-            When::Now => lock.youngest(),
-            When::Later(_) => fs.last_youngest(),
+        let previous = match mode {
+            CommitMode::Single => lock.youngest(),
+            CommitMode::Grouped(_) => fs.last_youngest(),
         };
         if rev != previous.next() {
             return Err(Error::new(Code::FS_TXN_OUT_OF_DATE, "Transaction out of date"));
         }
-        // 2.
+        // Step 7.
         if state.checks_locks() {
             self.check_changed_paths(&state)?;
         }
-        let set_aside = match when {
-            When::Now => strays::clear(&fs, lock)?,
-            When::Later(_) => Vec::new(),
+        let set_aside = match mode {
+            CommitMode::Single => strays::set_all_aside(&fs, lock)?,
+            CommitMode::Grouped(_) => Vec::new(),
         };
-        // 8. A crash leaves a directory without revisions, which is no harm.
-        make_shard(&fs, rev, when == When::Now)?;
-        // 9 to 11.
+        // Step 8.
+        make_shard(&fs, rev, mode == CommitMode::Single)?;
+        // Steps 9 to 11.
         let list = revprops(&state, now);
         if let Err(e) = self
-            .name_files(proto, rev, previous, &list, when == When::Now)
+            .name_files(proto, rev, previous, &list, mode == CommitMode::Single)
             .and_then(|()| verify(&fs, rev))
         {
-            if when == When::Now && self.life == Life::Broken {
-                // Under the lock, and nothing was in the way: these are ours. Those that stay have their marker.
+            if mode == CommitMode::Single && self.status == TxnStatus::Broken {
+                // The files are this commit's: the write lock is held, and nothing was at their place before. Files that stay
+                // have their marker.
                 _ = fs.disk().remove_file(&fs.layout().revprops(rev));
                 _ = fs.disk().remove_file(&fs.layout().rev(rev));
             }
             return Err(e);
         }
-        if when == When::Now {
-            // 12. The commit. A crash before it leaves the old youngest revision, after it the new one; both are whole.
+        if mode == CommitMode::Single {
+            // Step 12.
             let path = fs.layout().file("current");
             write_atomic(fs.disk(), &path, current.as_bytes(), &path)?;
-            strays::unmark(&fs, previous, &fs.layout().rev(rev));
+            strays::remove_marker(&fs, previous, &fs.layout().rev(rev));
         }
         fs.set_youngest(rev);
-        self.life = Life::Ended;
+        self.status = TxnStatus::Ended;
         drop(state);
-        // 13. A crash leaves an open transaction without texts, and so does a failure, which is no reason to say that the commit
-        // failed.
+        // Step 13. The revision exists: a failure to remove the transaction is no failure of the commit.
         if fs.format().has_protorevs_dir() {
             _ = fs.disk().remove_file(&fs.layout().proto_rev_lock(self.id));
         }
         _ = fs.remove_txn_dir(&self.name);
         let sharing = std::mem::replace(&mut self.sharing, fs.sharing(self.id, false));
-        Ok(Finished {
+        Ok(PublishedRevision {
             rev,
             rows: sharing.into_rows(),
             written,
@@ -225,7 +250,7 @@ impl Txn {
         })
     }
 
-    /// Steps 9 and 10: gives the revision file its name, and writes the properties.
+    /// Writes the marker, gives the revision file its name, and writes the properties (steps 9 to 11).
     fn name_files(
         &mut self,
         proto: ProtoWriter,
@@ -235,32 +260,31 @@ impl Txn {
         sync: bool,
     ) -> Result<()> {
         let fs = &self.fs;
-        // 9. From here on the transaction has no texts. A crash leaves a revision file that nobody looks at and that the next
-        // commit moves away, and a transaction that can only be removed.
+        // Step 9.
         if sync {
-            strays::mark(fs, previous, rev, &fs.layout().rev(rev))?;
+            strays::write_marker(fs, previous, rev, &fs.layout().rev(rev))?;
         }
         if let Err(e) = proto.publish(&fs.rev_path(rev), &file_of(fs, previous), sync) {
             if is_taken(&e) {
-                strays::unmark(fs, previous, &fs.layout().rev(rev));
+                strays::remove_marker(fs, previous, &fs.layout().rev(rev));
                 return Err(strays::out_of_date(previous, rev));
             }
             if fs.disk().metadata(&fs.layout().proto_rev(self.id)).is_err() {
-                self.life = Life::Broken;
+                self.status = TxnStatus::Broken;
             }
             return Err(e);
         }
-        self.life = Life::Broken;
-        // 10. A crash leaves a file that the next commit moves away.
+        self.status = TxnStatus::Broken;
+        // Step 11.
         write_revprops(fs, rev, list, sync)
     }
 
     /// Enforces users' locks on everything that was changed.
-    fn check_changed_paths(&self, state: &State) -> Result<()> {
+    fn check_changed_paths(&self, state: &TxnState) -> Result<()> {
         let mut checked: Option<FsPath> = None;
         let mut check = |change: &RawChange| {
             let path = &change.info.path;
-            // What was checked with its parent needs no check of its own.
+            // A recursive check of a directory covers what is below it.
             if checked.as_ref().is_some_and(|above| above.contains(path)) {
                 return Ok(());
             }
@@ -272,25 +296,30 @@ impl Txn {
             Ok(())
         };
         match FoldedLog::of(&state.changes)? {
-            FoldedLog::Here(folded) => {
+            FoldedLog::InMemory(folded) => {
                 let mut list: Vec<_> = folded.iter().collect();
-                // Children directly behind their parents.
+                // Each directory is followed by what is below it.
                 list.sort_by(|a, b| a.info.path.cmp_tree(&b.info.path));
                 list.into_iter().try_for_each(check)
             }
-            long @ FoldedLog::Away(_) => long.each(&mut check),
+            long @ FoldedLog::Spilled(_) => long.each(&mut check),
         }
     }
 
-    /// Counters to start from (formats 1 and 2), and what `current` will hold.
-    fn next_current(&self, state: &State, rev: Revnum, when: When<'_>) -> Result<(Option<Counters>, String)> {
+    /// Returns the first IDs that the commit gives out (formats 1 and 2), and the new contents of `current` (step 3).
+    fn next_current(
+        &self,
+        state: &TxnState,
+        rev: Revnum,
+        mode: CommitMode<'_>,
+    ) -> Result<(Option<NextIds>, String)> {
         if self.fs.format().has_mergeinfo() {
             return Ok((None, format!("{rev}\n")));
         }
         let path = self.fs.layout().file("current");
-        let text = match when {
-            When::Later(text) if !text.is_empty() => text.as_bytes().to_vec(),
-            When::Later(_) | When::Now => read_replaced(self.fs.disk(), &path)?,
+        let text = match mode {
+            CommitMode::Grouped(text) if !text.is_empty() => text.as_bytes().to_vec(),
+            CommitMode::Grouped(_) | CommitMode::Single => read_replaced(self.fs.disk(), &path)?,
         };
         let fields: Vec<_> = text.trim_ascii_end().split(|&b| b == b' ').collect();
         let counters = match fields[..] {
@@ -308,39 +337,39 @@ impl Txn {
         line.push(' ');
         push_base36(&mut line, copy.saturating_add(state.next_copy));
         line.push('\n');
-        Ok((Some(Counters { node, copy }), line))
+        Ok((Some(NextIds { node, copy }), line))
     }
 }
 
-/// One of those who commit to a filesystem. Only who is alone writes ahead of the lock: with others about, most of that would
-/// have to be done again.
-struct Committing<'a>(&'a Fs, usize);
+/// A commit in progress, counted in the filesystem. Only a commit that is alone writes its revision file before it takes the
+/// write lock: with others in progress, most of that work would have to be done again.
+struct ActiveCommit<'a>(&'a Fs, usize);
 
-impl<'a> Committing<'a> {
+impl<'a> ActiveCommit<'a> {
     fn begin(fs: &'a Fs) -> Self {
-        Committing(fs, fs.committing().fetch_add(1, Ordering::Relaxed))
+        ActiveCommit(fs, fs.committing().fetch_add(1, Ordering::Relaxed))
     }
 
-    fn is_alone(&self) -> bool {
+    fn is_only_one(&self) -> bool {
         self.1 == 0
     }
 }
 
-impl Drop for Committing<'_> {
+impl Drop for ActiveCommit<'_> {
     fn drop(&mut self) {
         self.0.committing().fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl Finished {
-    /// What `current` is to hold.
+impl PublishedRevision {
+    /// Returns the contents of `current` with this revision.
     pub(crate) fn current(&self) -> &str {
         &self.current
     }
 
-    /// Gives the cache what was just written.
-    pub(crate) fn feed(self, fs: &Fs) -> (Revnum, Vec<RepCacheRow>) {
-        self.written.feed(fs);
+    /// Puts what was just written into the cache. Returns the revision and its rows for the rep-cache.
+    pub(crate) fn fill_cache(self, fs: &Fs) -> (Revnum, Vec<RepCacheRow>) {
+        self.written.fill_cache(fs);
         (self.rev, self.rows)
     }
 }
@@ -350,8 +379,8 @@ pub(super) fn is_taken(e: &Error) -> bool {
     e.code().0 == rustix::io::Errno::EXIST.raw_os_error()
 }
 
-/// Every revision has a root of its own.
-fn check_root(fs: &Fs, state: &State, previous: Revnum) -> Result<()> {
+/// Checks that the root is a directory and a successor of the previous revision's root.
+fn check_root(fs: &Fs, state: &TxnState, previous: Revnum) -> Result<()> {
     let (root, before) = (state.node(ROOT)?, fs.root_noderev(previous)?);
     if root.noderev.count == before.count + 1 && root.noderev.kind == NodeKind::Dir {
         return Ok(());
@@ -366,7 +395,7 @@ fn check_root(fs: &Fs, state: &State, previous: Revnum) -> Result<()> {
     ))
 }
 
-/// The file that a revision is in: new ones get its permissions.
+/// Returns the revision or pack file of a revision: new files get its permissions.
 fn file_of(fs: &Fs, rev: Revnum) -> PathBuf {
     match (fs.is_packed(rev), fs.layout().shard(rev)) {
         (true, Some(shard)) => fs.layout().pack(shard),
@@ -384,14 +413,14 @@ pub(super) fn make_shard(fs: &Fs, rev: Revnum, sync: bool) -> Result<()> {
             continue;
         };
         let is_new = match fs.disk().create_dir(dir) {
-            // A commit that failed was here before.
+            // Left by a commit that failed.
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => false,
             made => made
                 .map(|()| true)
                 .map_err(|e| Error::io("Can't create directory", dir, &e))?,
         };
         match fs.disk().copy_permissions(above, dir) {
-            // It may be another user's, and writable all the same.
+            // The directory may belong to another user and be writable nevertheless.
             Err(e) if !is_new && e.kind() == io::ErrorKind::PermissionDenied => {}
             copied => copied.map_err(|e| Error::io("Can't set permissions on", dir, &e))?,
         }
@@ -407,8 +436,8 @@ fn sync_dir(fs: &Fs, dir: &Path) -> Result<()> {
     synced.map_err(|e| Error::io("Can't flush directory", dir, &e))
 }
 
-/// What the revision's properties will be.
-fn revprops(state: &State, now: &dyn Fn() -> Date) -> Props {
+/// Returns the properties of the new revision.
+fn revprops(state: &TxnState, now: &dyn Fn() -> Date) -> Props {
     let mut list = Props::clone(&state.props);
     let keeps_date = list.get(CLIENT_DATE).is_some_and(|flag| flag == b"1");
     for flag in [CHECK_LOCKS, CHECK_OOD, CLIENT_DATE] {
@@ -426,7 +455,7 @@ fn write_revprops(fs: &Fs, rev: Revnum, list: &Props, sync: bool) -> Result<()> 
     hashdump::write_props(&mut text, list, Terminator::End);
     let disk = fs.disk();
     let mut file = match disk.write(&path, Create::Replace) {
-        // A failed commit left it, read-only.
+        // Left by a commit that failed, and read-only.
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
             _ = disk.remove_file(&path);
             disk.write(&path, Create::Replace)
@@ -444,7 +473,7 @@ fn write_revprops(fs: &Fs, rev: Revnum, list: &Props, sync: bool) -> Result<()> 
     let copied = disk.copy_permissions(&fs.rev_path(rev), &path);
     copied.map_err(|e| Error::io("Can't set permissions on", &path, &e))?;
     match path.parent() {
-        // Subversion leaves this one to the file system, and most make a new file's name durable with the file.
+        // Subversion does not flush this directory: most file systems make the name of a new file durable with the file.
         Some(dir) if sync => sync_dir(fs, dir),
         _ => Ok(()),
     }

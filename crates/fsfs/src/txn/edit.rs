@@ -1,8 +1,8 @@
-//! An open transaction: the front door to its tree, its properties and its end.
+//! An open transaction: the operations on its tree, its properties and its end.
 //!
-//! Editing happens in memory (`state`, `change`), and texts go to the prototype revision as they come (`text`). Readers of
-//! this process see every change at once ([`Txn::root`]); other processes see what [`Txn::write_to_disk`] has written. A
-//! transaction that is dropped without being committed or aborted is laid down, as if it had been left open.
+//! Editing happens in memory (`state`, `change`). Texts go to the proto-revision file as they arrive (`text`). Readers of this
+//! process see every change at once ([`Txn::root`]); other processes see what [`Txn::write_to_disk`] has written. A transaction
+//! that is dropped without being committed or aborted is written to disk and stays open.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use parking_lot::RwLock;
 
 use super::begin::CLIENT_DATE;
 use super::proto_rev::ProtoRev;
-use super::state::State;
+use super::state::TxnState;
 use super::text::{TextWriter, source_of};
 use crate::format::id::TxnId;
 use crate::format::noderev::NodeRev;
@@ -21,18 +21,19 @@ use crate::store::cache::Instance;
 use crate::tree::Fs;
 use crate::tree::rep::TextReader;
 use crate::tree::root::Root;
-use crate::txn::rep_write::{RepWriter, Sharing, Which, delta_base};
+use crate::txn::rep_write::{ContentKind, RepSharing, RepWriter, delta_base};
 
-/// How a new transaction treats the changes that it is given.
+/// Options of a new transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct TxnOptions {
     /// Users' locks are enforced, while editing and again at the commit.
     pub check_locks: bool,
-    /// The svn:date that is set on the transaction stays (`load`); otherwise the commit sets its own time.
+    /// The svn:date that is set on the transaction becomes the date of the revision (`load`). Otherwise the commit sets its own
+    /// time.
     pub client_date: bool,
-    /// About how many changed nodes, and how many changes, are held in memory. What a larger transaction does not need at the
-    /// moment is in files of its directory.
-    pub most_in_memory: usize,
+    /// The approximate number of changed nodes, and of changes, that are held in memory. The rest of a larger transaction is in
+    /// files of its directory.
+    pub max_in_memory: usize,
 }
 
 impl Default for TxnOptions {
@@ -40,74 +41,73 @@ impl Default for TxnOptions {
         TxnOptions {
             check_locks: false,
             client_date: false,
-            most_in_memory: MOST_IN_MEMORY,
+            max_in_memory: MAX_IN_MEMORY,
         }
     }
 }
 
-/// More than ordinary commits change, and some megabytes.
-pub(super) const MOST_IN_MEMORY: usize = 8192;
+/// The default of [`TxnOptions::max_in_memory`]: more than ordinary commits change, and a few megabytes.
+pub(super) const MAX_IN_MEMORY: usize = 8192;
 
-/// Who commits, and which lock tokens they hold: what enforcing users' locks asks.
+/// The user who commits and the lock tokens that they hold, for enforcing users' locks.
 #[derive(Clone, Debug, Default)]
 pub struct LockAccess {
     /// User name; `None` is anonymous.
     pub user: Option<String>,
-    /// Tokens, with or without the path for which they were given.
+    /// Lock tokens. Each counts for all paths, also if the client has named one path with it.
     pub tokens: Vec<String>,
 }
 
-/// An open transaction that this process edits. State is kept in memory and laid down in `db/transactions` by
-/// [`Txn::write_to_disk`], so that other processes (hooks, `svnlook -t`) see it; the text goes to the prototype revision
-/// file at once.
+/// An open transaction that this process edits. Its tree is in memory. [`Txn::write_to_disk`] writes it to `db/transactions` for
+/// other processes (hooks, `svnlook -t`). Texts go to the proto-revision file at once.
 pub struct Txn {
     pub(crate) fs: Fs,
     pub(super) id: TxnId,
     pub(super) name: String,
-    /// Shared with whoever reads the transaction in this process.
-    pub(super) state: Arc<RwLock<State>>,
+    /// The tree, shared with readers of the transaction in this process.
+    pub(super) state: Arc<RwLock<TxnState>>,
     pub(super) proto: ProtoRev,
-    pub(super) sharing: Sharing,
+    pub(super) sharing: RepSharing,
     pub(super) access: LockAccess,
-    pub(super) life: Life,
-    /// The revisions that it builds on.
+    pub(super) status: TxnStatus,
+    /// The incarnation of the filesystem whose revisions it builds on.
     pub(super) instance: Instance,
 }
 
-/// What a transaction is still good for.
+/// Which operations a transaction still allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Life {
-    /// Everything.
+pub(super) enum TxnStatus {
+    /// All of them.
     Open,
-    /// Being removed: a commit of it failed after its texts had left it.
+    /// Removal only: a commit has failed after the texts had left the transaction.
     Broken,
-    /// Nothing: it is a revision, or gone.
+    /// None: the transaction has become a revision, was removed, or was closed.
     Ended,
 }
 
-/// What became of a commit.
+/// The result of a commit.
 #[derive(Debug)]
 pub struct Committed {
     /// The new revision.
     pub rev: Revnum,
-    /// What failed after the revision existed (rep-cache, packing): the commit stands.
+    /// An error that occurred after the revision existed (rep-cache, packing). The commit stands.
     pub post_commit_error: Option<Error>,
-    /// The new names of files that were in the way of the revision, left by a crash or beyond a lost `current`.
+    /// The new names of files that lay where the files of the revision go, left by a crash or beyond a lost `current`.
     pub set_aside: Vec<PathBuf>,
 }
 
 impl Txn {
-    /// Its name: base revision and number.
+    /// Returns the name: base revision and number.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The revision on which it builds.
+    /// Returns the revision that the transaction is based on.
     pub fn base_revision(&self) -> Revnum {
         self.state.read().base()
     }
 
-    /// The tree as it is now; what is changed later may or may not be seen through it.
+    /// Returns the tree. Later changes may or may not be visible through it.
     ///
     /// # Errors
     /// Those of reading the base.
@@ -115,7 +115,7 @@ impl Txn {
         Ok(Root::of_transaction(&self.fs, self.id, &self.name))
     }
 
-    /// Its property list, flags included.
+    /// Returns the properties of the transaction, with those that Subversion uses as flags.
     ///
     /// # Errors
     /// None at present.
@@ -137,12 +137,12 @@ impl Txn {
                 Some(value) => list.insert(name.to_owned(), value.to_owned()),
                 None => list.remove(name),
             };
-            state.laid.props = false;
+            state.on_disk.props = false;
             Ok(())
         })
     }
 
-    /// Who commits; needed before the first change where locks are checked.
+    /// Sets the user and the lock tokens. Needed before the first change if locks are checked.
     pub fn set_lock_access(&mut self, access: LockAccess) {
         self.access = access;
     }
@@ -161,9 +161,9 @@ impl Txn {
     /// # Errors
     /// As [`Txn::make_dir`].
     pub fn make_file(&mut self, path: &FsPath) -> Result<()> {
-        // Locks below a directory that was here are those of whoever deleted it.
+        // A new file has nothing below it: locks below a directory of this name belong to the change that deleted it.
         if let Err(locked) = self.check_lock(path, false) {
-            // Subversion looks at the path before it looks at locks, but for directories.
+            // For files, Subversion checks the path before it checks locks. For directories it is the other way round.
             self.change(|state, fs| state.check_free(fs, path))?;
             return Err(locked);
         }
@@ -186,7 +186,7 @@ impl Txn {
     /// # Errors
     /// `FS_NOT_FOUND`; those of locks.
     pub fn copy(&mut self, from: &Root, from_path: &FsPath, to: &FsPath) -> Result<()> {
-        let rev = committed(from)?;
+        let rev = committed_rev(from)?;
         let source = from.node(from_path)?;
         self.check_lock(to, true)?;
         self.change(|state, fs| state.copy(fs, &source, rev, to))
@@ -197,7 +197,7 @@ impl Txn {
     /// # Errors
     /// As [`Txn::copy`].
     pub fn revision_link(&mut self, from: &Root, path: &FsPath) -> Result<()> {
-        committed(from)?;
+        committed_rev(from)?;
         let source = from.node(path)?;
         self.change(|state, fs| state.link(fs, &source, path))
     }
@@ -211,10 +211,10 @@ impl Txn {
         self.change(|state, fs| state.change_prop(fs, path, name, value))
     }
 
-    /// Starts a new text as a delta against the text that the file has now (or against nothing where it is empty).
-    /// `base_md5` and `result_md5` are checked if they are given. One text is written at a time: a call that begins another one
-    /// before [`TextWriter::finish`] or a drop, which gives the text up, is refused, and so is a commit. Other changes may be made
-    /// meanwhile.
+    /// Starts a new text as a delta against the text that the file has now, or against the empty text if it has none. `base_md5`
+    /// and `result_md5` are checked if they are given. Only one text is written at a time: another call before
+    /// [`TextWriter::finish`], or before the drop that discards the text, is refused, and so is a commit. Other changes are
+    /// allowed meanwhile.
     ///
     /// # Errors
     /// `FS_NOT_FOUND`, `FS_NOT_FILE`, `CHECKSUM_MISMATCH`, `FS_REP_BEING_WRITTEN`; those of locks.
@@ -227,7 +227,7 @@ impl Txn {
         self.write_text(path, base_md5, result_md5, true)
     }
 
-    /// Starts a new text given as it is.
+    /// Starts a new text that arrives as plain bytes.
     ///
     /// # Errors
     /// As [`Txn::apply_textdelta`].
@@ -256,7 +256,7 @@ impl Txn {
             )?)),
             false => None,
         };
-        let base = delta_base(&self.fs, &noderev, Which::Text, self.fs.last_youngest())?;
+        let base = delta_base(&self.fs, &noderev, ContentKind::Text, self.fs.last_youngest())?;
         Ok(TextWriter {
             rep: RepWriter::begin(&self.fs, &self.proto, base)?,
             proto: self.proto.clone(),
@@ -264,13 +264,13 @@ impl Txn {
             path: path.clone(),
             expected: result_md5.copied(),
             source,
-            made: Vec::new(),
+            produced: Vec::new(),
             failed: None,
         })
     }
 
-    /// Writes everything that other processes may read about the transaction to disk. A second call writes only what
-    /// changed since.
+    /// Writes to disk everything that other processes may read of the transaction. A second call writes only what has changed
+    /// since.
     ///
     /// # Errors
     /// The system's.
@@ -286,14 +286,14 @@ impl Txn {
     /// # Errors
     /// The system's.
     pub fn abort(mut self) -> Result<()> {
-        self.life = Life::Ended;
+        self.status = TxnStatus::Ended;
         self.fs.purge_txn(&self.name)
     }
 
     pub(super) fn check_open(&self) -> Result<()> {
-        match self.life {
-            Life::Open => Ok(()),
-            Life::Broken | Life::Ended => Err(self.dead()),
+        match self.status {
+            TxnStatus::Open => Ok(()),
+            TxnStatus::Broken | TxnStatus::Ended => Err(self.dead()),
         }
     }
 
@@ -305,7 +305,7 @@ impl Txn {
         Error::new(Code::FS_TRANSACTION_DEAD, text)
     }
 
-    /// Enforces users' locks, where they are enforced.
+    /// Checks users' locks if the transaction enforces them.
     fn check_lock(&self, path: &FsPath, recursive: bool) -> Result<()> {
         if self.state.read().checks_locks() {
             self.fs.check_lock(path, &self.access, recursive)?;
@@ -313,27 +313,27 @@ impl Txn {
         Ok(())
     }
 
-    fn change<T>(&mut self, f: impl FnOnce(&mut State, &Fs) -> Result<T>) -> Result<T> {
+    fn change<T>(&mut self, f: impl FnOnce(&mut TxnState, &Fs) -> Result<T>) -> Result<T> {
         self.check_open()?;
         let mut state = self.state.write();
         let done = f(&mut state, &self.fs)?;
-        state.put_some_away(&self.fs);
+        state.spill_excess(&self.fs);
         Ok(done)
     }
 }
 
 impl Drop for Txn {
     fn drop(&mut self) {
-        if self.life == Life::Open {
-            // Left open: others find what can be written of it.
+        if self.status == TxnStatus::Open {
+            // The transaction stays open. Other processes find whatever can be written of it.
             _ = self.write_to_disk();
         }
         self.fs.open_txns().remove(self.id);
     }
 }
 
-/// The revision of a root, which must be one's.
-fn committed(root: &Root) -> Result<Revnum> {
+/// Returns the revision of `root`; an error if it is the root of a transaction.
+fn committed_rev(root: &Root) -> Result<Revnum> {
     root.revision().ok_or_else(|| {
         Error::new(
             Code::UNSUPPORTED_FEATURE,
@@ -342,8 +342,7 @@ fn committed(root: &Root) -> Result<Revnum> {
     })
 }
 
-/// Checks what the writer of a delta believes that the file holds. Of a file that never got a text nothing is known, so
-/// anything is believed.
+/// Checks the MD5 that the sender of a delta expects of its base. A file without a text has no MD5: any is accepted.
 fn check_base(path: &FsPath, noderev: &NodeRev, expected: Option<&Md5>) -> Result<()> {
     match (expected, noderev.text.as_ref().map(|rep| rep.md5)) {
         (Some(expected), Some(actual)) if !expected.matches(&actual) => Err(Error::new(

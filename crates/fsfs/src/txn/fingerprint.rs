@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use base::{Error, Result};
 
-use super::edit::{Life, Txn};
+use super::edit::{Txn, TxnStatus};
 use super::open_tree::weak_tree;
 use crate::store::disk::{FileMeta, is_missing};
 use crate::tree::Fs;
@@ -24,13 +24,13 @@ impl Txn {
     ///
     /// # Errors
     /// The system's.
-    pub fn standing(&self) -> Result<TxnFingerprint> {
+    pub fn fingerprint(&self) -> Result<TxnFingerprint> {
         let dir = self.fs.layout().txn(&self.name);
         // Each change of the tree adds to the log; numbers and properties are replaced.
         Ok(TxnFingerprint([
-            look(&self.fs, &dir.join("changes"))?,
-            look(&self.fs, &dir.join("next-ids"))?,
-            look(&self.fs, &dir.join("props"))?,
+            file_meta(&self.fs, &dir.join("changes"))?,
+            file_meta(&self.fs, &dir.join("next-ids"))?,
+            file_meta(&self.fs, &dir.join("props"))?,
         ]))
     }
 
@@ -42,16 +42,16 @@ impl Txn {
     pub fn reload(&mut self, before: &TxnFingerprint) -> Result<()> {
         self.check_open()?;
         if let Err(gone) = self.fs.check_txn(&self.name) {
-            self.life = Life::Ended;
+            self.status = TxnStatus::Ended;
             return Err(gone);
         }
-        let now = self.standing()?;
+        let now = self.fingerprint()?;
         if now.0[..2] == before.0[..2] {
             // The file is small, and its time may be the same although it was written again.
             let list = self.fs.stored_txn_props(&self.name)?;
             let mut state = self.state.write();
             state.props = Arc::new(list);
-            state.laid.props = true;
+            state.on_disk.props = true;
             return Ok(());
         }
         // From here on the files are the truth, for readers of this process too.
@@ -59,13 +59,13 @@ impl Txn {
         let mut read = match self.fs.open_txn(&self.name) {
             Ok(read) => read,
             Err(e) => {
-                self.life = Life::Broken;
+                self.status = TxnStatus::Broken;
                 return Err(e);
             }
         };
         read.access = std::mem::take(&mut self.access);
         std::mem::swap(self, &mut read);
-        read.leave();
+        read.close_unwritten();
         // The one that has left was known by the same name.
         self.fs.open_txns().add(self.id, weak_tree(&self.state));
         Ok(())
@@ -73,9 +73,9 @@ impl Txn {
 
     /// True if its log, as it looked then, holds nothing but what this process has read and written: whoever changed the
     /// transaction while it was read or laid down shows there.
-    pub fn knows_all_of(&self, standing: &TxnFingerprint) -> bool {
-        let [log, ..] = &standing.0;
-        log.as_ref().map_or(0, |meta| meta.len) == self.state.read().laid.log_bytes
+    pub fn has_read_log_of(&self, fingerprint: &TxnFingerprint) -> bool {
+        let [log, ..] = &fingerprint.0;
+        log.as_ref().map_or(0, |meta| meta.len) == self.state.read().on_disk.log_bytes
     }
 
     /// Keeps other processes from writing to it or committing it, or lets them again: while the files say less than
@@ -83,8 +83,8 @@ impl Txn {
     ///
     /// # Errors
     /// `FS_REP_BEING_WRITTEN` if another process writes; the system's.
-    pub fn hold(&self, hold: bool) -> Result<()> {
-        self.proto.hold(hold)
+    pub fn hold_lock(&self, hold: bool) -> Result<()> {
+        self.proto.hold_lock(hold)
     }
 
     /// Node-revisions that it has made: what it takes in memory grows with them.
@@ -93,12 +93,12 @@ impl Txn {
     }
 
     /// Lets go of it without writing anything: the files are the truth.
-    pub fn leave(mut self) {
-        self.life = Life::Ended;
+    pub fn close_unwritten(mut self) {
+        self.status = TxnStatus::Ended;
     }
 }
 
-fn look(fs: &Fs, path: &Path) -> Result<Option<FileMeta>> {
+fn file_meta(fs: &Fs, path: &Path) -> Result<Option<FileMeta>> {
     match fs.disk().metadata(path) {
         Ok(meta) => Ok(Some(meta)),
         Err(e) => match Error::io("Can't get attribute information from", path, &e) {

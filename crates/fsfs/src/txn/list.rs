@@ -24,7 +24,7 @@ impl Fs {
         let mut txns: Vec<(Option<TxnId>, String)> = Vec::new();
         for name in names {
             // What no tool of the family has named is no transaction.
-            if let Some(name) = name.to_str().and_then(|name| name.strip_suffix(SUFFIX)) {
+            if let Some(name) = name.to_str().and_then(|name| name.strip_suffix(TXN_SUFFIX)) {
                 txns.push((TxnId::parse(name.as_bytes()).ok(), name.to_owned()));
             }
         }
@@ -71,4 +71,4 @@ impl Fs {
     }
 }
 
-const SUFFIX: &str = ".txn";
+const TXN_SUFFIX: &str = ".txn";

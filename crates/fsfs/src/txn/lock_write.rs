@@ -68,7 +68,7 @@ impl Fs {
             made.entry(&target.path).or_insert(results.len());
             results.push((target.path.clone(), result));
         }
-        let mut digests = Digests::new(self);
+        let mut digests = LockDigestChanges::new(self);
         for lock in results.iter().filter_map(|(_, result)| result.as_ref().ok()) {
             digests.add(lock)?;
         }
@@ -88,7 +88,7 @@ impl Fs {
     ) -> Result<Vec<(FsPath, Result<()>)>> {
         let held = self.write_lock()?;
         let mut results = Vec::with_capacity(targets.len());
-        let mut digests = Digests::new(self);
+        let mut digests = LockDigestChanges::new(self);
         let mut removed: BTreeSet<&FsPath> = BTreeSet::new();
         for (path, token) in targets {
             let mut result = Ok(());
@@ -117,9 +117,10 @@ impl Fs {
     pub(crate) fn check_lock(&self, path: &FsPath, access: &LockAccess, recursive: bool) -> Result<()> {
         if recursive {
             let locks = self.locks(path, base::Depth::Infinity)?;
-            locks.iter().try_for_each(|lock| may_use(lock, access))
+            locks.iter().try_for_each(|lock| check_access(lock, access))
         } else {
-            self.lock(path)?.map_or(Ok(()), |lock| may_use(&lock, access))
+            self.lock(path)?
+                .map_or(Ok(()), |lock| check_access(&lock, access))
         }
     }
 
@@ -227,7 +228,7 @@ impl Fs {
 }
 
 /// May who presents `access` change what is locked by `lock`?
-fn may_use(lock: &Lock, access: &LockAccess) -> Result<()> {
+fn check_access(lock: &Lock, access: &LockAccess) -> Result<()> {
     let path = &lock.path;
     let Some(user) = access.user.as_deref().filter(|user| !user.is_empty()) else {
         let message = format!("Cannot verify lock on path '{path}'; no username available");
@@ -248,24 +249,24 @@ fn may_use(lock: &Lock, access: &LockAccess) -> Result<()> {
 }
 
 /// Digest files that are about to change, each read once.
-struct Digests<'a> {
+struct LockDigestChanges<'a> {
     fs: &'a Fs,
     /// Directories above locks: entered before locks are written, left after they are removed.
-    above: BTreeMap<Md5, Changing>,
-    locked: BTreeMap<Md5, Changing>,
+    above: BTreeMap<Md5, DigestChange>,
+    locked: BTreeMap<Md5, DigestChange>,
     is_removing: bool,
 }
 
 /// A digest file as it was and as it is to be.
 #[derive(Clone)]
-struct Changing {
-    was: LockDigest,
-    is: LockDigest,
+struct DigestChange {
+    before: LockDigest,
+    after: LockDigest,
 }
 
-impl<'a> Digests<'a> {
+impl<'a> LockDigestChanges<'a> {
     fn new(fs: &'a Fs) -> Self {
-        Digests {
+        LockDigestChanges {
             fs,
             above: BTreeMap::new(),
             locked: BTreeMap::new(),
@@ -275,47 +276,47 @@ impl<'a> Digests<'a> {
 
     fn add(&mut self, lock: &Lock) -> Result<()> {
         let digest = Md5::of(lock.path.as_str().as_bytes());
-        self.each_above(&lock.path, |above| {
+        self.for_each_parent(&lock.path, |above| {
             if !above.children.contains(&digest) {
                 above.children.push(digest);
             }
         })?;
-        Self::changing(self.fs, &mut self.locked, &lock.path)?.lock = Some(lock.clone());
+        Self::change_of(self.fs, &mut self.locked, &lock.path)?.lock = Some(lock.clone());
         Ok(())
     }
 
     fn remove(&mut self, path: &FsPath) -> Result<()> {
         self.is_removing = true;
         let digest = Md5::of(path.as_str().as_bytes());
-        self.each_above(path, |above| above.children.retain(|child| *child != digest))?;
-        Self::changing(self.fs, &mut self.locked, path)?.lock = None;
+        self.for_each_parent(path, |above| above.children.retain(|child| *child != digest))?;
+        Self::change_of(self.fs, &mut self.locked, path)?.lock = None;
         Ok(())
     }
 
-    fn each_above(&mut self, path: &FsPath, mut change: impl FnMut(&mut LockDigest)) -> Result<()> {
+    fn for_each_parent(&mut self, path: &FsPath, mut change: impl FnMut(&mut LockDigest)) -> Result<()> {
         let mut above = path.parent();
         while let Some(path) = above {
-            change(Self::changing(self.fs, &mut self.above, &path)?);
+            change(Self::change_of(self.fs, &mut self.above, &path)?);
             above = path.parent();
         }
         Ok(())
     }
 
-    fn changing<'d>(
+    fn change_of<'d>(
         fs: &Fs,
-        digests: &'d mut BTreeMap<Md5, Changing>,
+        digests: &'d mut BTreeMap<Md5, DigestChange>,
         path: &FsPath,
     ) -> Result<&'d mut LockDigest> {
         use std::collections::btree_map::Entry;
-        let changing = match digests.entry(Md5::of(path.as_str().as_bytes())) {
+        let change_of = match digests.entry(Md5::of(path.as_str().as_bytes())) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
-                let was = fs.lock_digest(new.key(), path)?.unwrap_or_default();
-                let is = was.clone();
-                new.insert(Changing { was, is })
+                let before = fs.lock_digest(new.key(), path)?.unwrap_or_default();
+                let after = before.clone();
+                new.insert(DigestChange { before, after })
             }
         };
-        Ok(&mut changing.is)
+        Ok(&mut change_of.after)
     }
 
     /// Writes what changed.
@@ -324,7 +325,7 @@ impl<'a> Digests<'a> {
         // A path that has a lock and (from when it was a directory) locks below it is one file: written once, with both.
         for (digest, own) in &mut locked {
             if let Some(other) = above.remove(digest) {
-                own.is.children = other.is.children;
+                own.after.children = other.after.children;
             }
         }
         let steps = if self.is_removing {
@@ -336,7 +337,7 @@ impl<'a> Digests<'a> {
     }
 
     /// All files of a step are written and durable before the first gets its name: they need not be in order among themselves.
-    fn write_step(&self, step: BTreeMap<Md5, Changing>, lock: &WriteLock) -> Result<()> {
+    fn write_step(&self, step: BTreeMap<Md5, DigestChange>, lock: &WriteLock) -> Result<()> {
         let mut temporaries: Vec<(PathBuf, PathBuf)> = Vec::new();
         let result = self.write_files(step, lock, &mut temporaries);
         if result.is_err() {
@@ -349,7 +350,7 @@ impl<'a> Digests<'a> {
 
     fn write_files(
         &self,
-        step: BTreeMap<Md5, Changing>,
+        step: BTreeMap<Md5, DigestChange>,
         lock: &WriteLock,
         temporaries: &mut Vec<(PathBuf, PathBuf)>,
     ) -> Result<()> {
@@ -357,14 +358,14 @@ impl<'a> Digests<'a> {
         let permissions = self.fs.data_file(Revnum::ZERO, lock);
         let mut directories: BTreeSet<PathBuf> = BTreeSet::new();
         let locks = self.fs.layout().file("locks");
-        for (digest, Changing { was, is }) in step {
-            if was == is {
+        for (digest, DigestChange { before, after }) in step {
+            if before == after {
                 continue;
             }
             let (folder, name) = file_name(&digest);
             let folder = locks.join(folder);
             let path = folder.join(name);
-            if is == LockDigest::default() {
+            if after == LockDigest::default() {
                 let removed = disk.remove_file(&path);
                 match removed.map_err(|e| Error::io("Can't remove file", &path, &e)) {
                     Err(e) if !is_missing(&e) => return Err(e),
@@ -378,7 +379,7 @@ impl<'a> Digests<'a> {
                 }
                 let (temporary, file) = create_unique(disk, &folder)?;
                 temporaries.push((temporary.clone(), path));
-                self.fill(&temporary, file, &is, &permissions)?;
+                self.write_digest(&temporary, file, &after, &permissions)?;
             }
             directories.insert(folder);
         }
@@ -393,7 +394,7 @@ impl<'a> Digests<'a> {
         Ok(())
     }
 
-    fn fill(
+    fn write_digest(
         &self,
         path: &Path,
         mut file: Box<dyn DiskWriter>,

@@ -1,26 +1,26 @@
 //! How a path is looked up in a transaction.
 //!
-//! Its chain is valid because every change of a directory goes through [`State::find_for_change`], which cuts the chain above the path that
-//! is changed, and [`State::own_parents`], which replaces the IDs of the directories that it makes the transaction's own. What changes
-//! a tree in other ways (a merge) empties the chain first; what reads a tree from files has a new [`State`].
+//! Its chain is valid because every change of a directory goes through [`TxnState::find_for_change`], which cuts the chain above the path that
+//! is changed, and [`TxnState::make_parents_mutable`], which replaces the IDs of the directories that it makes the transaction's own. What changes
+//! a tree in other ways (a merge) empties the chain first; what reads a tree from files has a new [`TxnState`].
 
 use std::sync::Arc;
 
 use base::{FsPath, NodeKind, Result};
 
-use super::state::{NodeKey, ROOT, State, TxnNode};
+use super::state::{NodeKey, ROOT, TxnNode, TxnState};
 use crate::format::noderev::NodeRev;
 use crate::store::path_chain::{Link, prefix};
 use crate::tree::Fs;
 use crate::tree::root::PathLookup;
 
-impl State {
+impl TxnState {
     /// Looks a path up.
     ///
     /// # Errors
     /// Those of reading.
     pub(crate) fn look_up(&self, fs: &Fs, path: &FsPath) -> Result<PathLookup> {
-        let start = self.chain.lock().start(path);
+        let start = self.path_chain.lock().start(path);
         let mut dir = match start.link {
             None => self.node(ROOT)?.noderev.clone(),
             Some(link) => self.noderev(fs, &link.id)?,
@@ -51,7 +51,7 @@ impl State {
             }
         };
         if !passed.is_empty() {
-            self.chain.lock().extend(path, start.known, &passed, None);
+            self.path_chain.lock().extend(path, start.known, &passed, None);
         }
         Ok(found)
     }
@@ -62,10 +62,10 @@ impl State {
     /// # Errors
     /// `FS_NOT_FOUND`, `FS_NOT_DIRECTORY`; those of reading.
     pub(super) fn find_for_change(&mut self, fs: &Fs, path: &FsPath) -> Result<Option<Arc<NodeRev>>> {
-        let known = self.chain.get_mut().cut_above(path);
+        let known = self.path_chain.get_mut().cut_above(path);
         let found = self.look_up(fs, path)?;
-        for at in known..self.chain.get_mut().links().len() {
-            let id = self.chain.get_mut().links()[at].id;
+        for at in known..self.path_chain.get_mut().links().len() {
+            let id = self.path_chain.get_mut().links()[at].id;
             if let Some(key) = self.key_of(&id) {
                 // Other steps in this directory follow: it stays in memory.
                 self.node_mut(key)?;
@@ -74,7 +74,7 @@ impl State {
         let parent_length = path.len() - path.basename().len() - 1;
         match found {
             PathLookup::Node(node) => Ok(Some(node)),
-            PathLookup::Nothing if self.chain.get_mut().end() == parent_length => Ok(None),
+            PathLookup::Nothing if self.path_chain.get_mut().end() == parent_length => Ok(None),
             PathLookup::Nothing => Err(self.as_root(fs).not_found(path)),
             PathLookup::BelowFile(file) => Err(self.as_root(fs).not_directory(&file)),
         }
@@ -83,18 +83,18 @@ impl State {
     /// Walks to a path that must exist and is about to be changed.
     ///
     /// # Errors
-    /// As [`State::find_for_change`].
+    /// As [`TxnState::find_for_change`].
     pub(super) fn find_existing_for_change(&mut self, fs: &Fs, path: &FsPath) -> Result<Arc<NodeRev>> {
         let node = self.find_for_change(fs, path)?;
         node.ok_or_else(|| self.as_root(fs).not_found(path))
     }
 
-    /// Makes the directories above a path, to which [`State::find_for_change`] has just walked, the transaction's own. Returns the key of the last.
+    /// Makes the directories above a path, to which [`TxnState::find_for_change`] has just walked, the transaction's own. Returns the key of the last.
     ///
     /// # Errors
     /// Those of reading.
-    pub(super) fn own_parents(&mut self, fs: &Fs, path: &FsPath) -> Result<NodeKey> {
-        let mut chain = std::mem::take(self.chain.get_mut());
+    pub(super) fn make_parents_mutable(&mut self, fs: &Fs, path: &FsPath) -> Result<NodeKey> {
+        let mut chain = std::mem::take(self.path_chain.get_mut());
         let mut parent = ROOT;
         for at in chain.owned.saturating_sub(1)..chain.links().len() {
             let Link { id, end, .. } = chain.links()[at];
@@ -102,57 +102,57 @@ impl State {
                 Some(key) => key,
                 None => {
                     let dir = self.noderev(fs, &id)?;
-                    let key = self.own(fs, &dir, parent, prefix(path, end))?;
+                    let key = self.make_mutable(fs, &dir, parent, prefix(path, end))?;
                     chain.replace(at, self.node_id(key));
                     key
                 }
             };
         }
         chain.owned = chain.links().len();
-        *self.chain.get_mut() = chain;
+        *self.path_chain.get_mut() = chain;
         Ok(parent)
     }
 
-    /// Makes a node, to whose path [`State::find_existing_for_change`] has just walked, the transaction's own, and all above it. Returns its key.
+    /// Makes a node, to whose path [`TxnState::find_existing_for_change`] has just walked, the transaction's own, and all above it. Returns its key.
     ///
     /// # Errors
     /// Those of reading.
-    pub(super) fn own_node(&mut self, fs: &Fs, path: &FsPath, node: &NodeRev) -> Result<NodeKey> {
-        let parent = self.own_parents(fs, path)?;
+    pub(super) fn make_node_mutable(&mut self, fs: &Fs, path: &FsPath, node: &NodeRev) -> Result<NodeKey> {
+        let parent = self.make_parents_mutable(fs, path)?;
         match self.key_of(&node.id) {
             Some(key) => Ok(key),
-            None => self.own(fs, node, parent, path.clone()),
+            None => self.make_mutable(fs, node, parent, path.clone()),
         }
     }
 
     /// Puts a copy of a committed node, which is the transaction's own, in its place.
-    fn own(&mut self, fs: &Fs, old: &NodeRev, parent: NodeKey, path: FsPath) -> Result<NodeKey> {
+    fn make_mutable(&mut self, fs: &Fs, old: &NodeRev, parent: NodeKey, path: FsPath) -> Result<NodeKey> {
         let name = path.basename().to_owned();
-        let clone = self.clone_of(fs, old, parent, path)?;
+        let clone = self.successor_of(fs, old, parent, path)?;
         let (key, kind) = ((clone.id.node, clone.id.copy), clone.kind);
         self.insert(key, TxnNode::new(clone));
         self.set_entry(fs, parent, &name, Some((kind, self.node_id(key))))?;
-        self.put_some_away(fs);
+        self.spill_excess(fs);
         Ok(key)
     }
 
-    /// Calls `change` for the directories above the path to which [`State::find_for_change`] has just walked, the root first. They are the
+    /// Calls `change` for the directories above the path to which [`TxnState::find_for_change`] has just walked, the root first. They are the
     /// transaction's own.
     ///
     /// # Errors
     /// Those of `change`.
-    pub(super) fn each_parent(
+    pub(super) fn for_each_parent(
         &mut self,
-        mut change: impl FnMut(&mut State, NodeKey) -> Result<()>,
+        mut change: impl FnMut(&mut TxnState, NodeKey) -> Result<()>,
     ) -> Result<()> {
-        let chain = std::mem::take(self.chain.get_mut());
+        let chain = std::mem::take(self.path_chain.get_mut());
         change(self, ROOT)?;
         for link in chain.links() {
             if let Some(key) = self.key_of(&link.id) {
                 change(self, key)?;
             }
         }
-        *self.chain.get_mut() = chain;
+        *self.path_chain.get_mut() = chain;
         Ok(())
     }
 }

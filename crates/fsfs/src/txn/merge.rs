@@ -1,14 +1,14 @@
-//! Bringing into a transaction what was committed since it began.
+//! Merging into a transaction what was committed since it began.
 //!
-//! Three trees meet: the *ancestor* that the transaction began on, the *source*, which is the youngest revision, and the
-//! *target*, the transaction. Directories are merged entry by entry; texts and property lists never are. What does not fit is
-//! `FS_CONFLICT`, and then nothing has been changed: the plan is made first, and carried out when it is complete.
+//! Three trees are compared: the *ancestor* is the revision that the transaction is based on, the *source* is the youngest
+//! revision, the *target* is the transaction. Directories are merged entry by entry; texts and property lists are never merged.
+//! What does not fit is `FS_CONFLICT`, and then nothing has changed: a complete [`MergePlan`] is made before the first change.
 
 use std::sync::Arc;
 
 use base::{Code, Error, NodeKind, Props, Result, Revnum};
 
-use super::state::{NodeKey, ROOT, State};
+use super::state::{NodeKey, ROOT, TxnState};
 use crate::format::dir::{self, DirEntry};
 use crate::format::id::NodeRevId;
 use crate::format::noderev::NodeRev;
@@ -17,21 +17,22 @@ use crate::store::path_chain::PathChain;
 use crate::tree::Fs;
 use crate::tree::node::Node;
 
-/// What a merge does to the transaction's directories.
+/// The changes that a merge makes to the directories of the transaction.
 #[derive(Default)]
-struct Plan {
-    /// Entries to take from the source, `None` to delete.
-    entries: Vec<(NodeKey, Box<str>, Entry)>,
-    /// Directories that now follow those of the source.
-    dirs: Vec<(NodeKey, Followed)>,
+struct MergePlan {
+    /// Entries to set, with the value of the source; `None` deletes the entry.
+    entries: Vec<(NodeKey, Box<str>, NewEntry)>,
+    /// Directories that become successors of the source's directories.
+    dirs: Vec<(NodeKey, MergedDir)>,
 }
 
-/// What a name stands for.
-type Entry = Option<(NodeKind, NodeRevId)>;
+/// The new value of an entry.
+type NewEntry = Option<(NodeKind, NodeRevId)>;
 
-/// What of two states of a directory its merged state needs. (Of directories in each other no node-revisions are held: each has a path.)
+/// The facts about two versions of a directory that its merged version needs. (Whole node-revisions of nested directories would
+/// take more memory: each has a path.)
 #[derive(Clone, Copy)]
-struct Followed {
+struct MergedDir {
     ancestor: NodeRevId,
     source: NodeRevId,
     count: u64,
@@ -39,50 +40,50 @@ struct Followed {
     mergeinfo: [u64; 2],
 }
 
-/// Three states of one directory, and how far they are compared.
-struct Trio {
-    followed: Followed,
+/// The comparison of three versions of one directory, and its progress.
+struct DirComparison {
+    merged: MergedDir,
     target: NodeKey,
-    /// The length of its path, in bytes.
-    end: usize,
-    old: Arc<[DirEntry]>,
-    theirs: Arc<[DirEntry]>,
+    /// Length of its path, bytes.
+    path_len: usize,
+    ancestor_entries: Arc<[DirEntry]>,
+    source_entries: Arc<[DirEntry]>,
     /// The entry of `old` that comes next.
     next: usize,
 }
 
-impl State {
-    /// Merges revision `to` into the transaction, whose base it becomes.
+impl TxnState {
+    /// Merges revision `to` into the transaction. `to` becomes its base.
     ///
     /// # Errors
-    /// `FS_CONFLICT` with the path, of several the one that the incumbent meets first; those of reading the revisions.
+    /// `FS_CONFLICT` with the path that the incumbent names; those of reading the revisions.
     pub(super) fn merge(&mut self, fs: &Fs, to: Revnum) -> Result<()> {
-        // Directories on it may be replaced.
-        *self.chain.get_mut() = PathChain::default();
-        let mut plan = Plan::default();
+        // A merge may replace directories on this path.
+        *self.path_chain.get_mut() = PathChain::default();
+        let mut plan = MergePlan::default();
         let (ancestor, source) = (fs.root_noderev(self.base())?, fs.root_noderev(to)?);
         let mut path = String::new();
-        let mut trios = vec![self.trio(fs, &ancestor, &source, ROOT, &path)?];
-        while let Some(trio) = trios.last_mut() {
-            path.truncate(trio.end);
-            match self.plan_entries(fs, trio, &mut path, &mut plan)? {
-                // Depth first, in the order of names.
-                Some(below) => trios.push(below),
+        let mut comparisons = vec![self.compare_dir(fs, &ancestor, &source, ROOT, &path)?];
+        while let Some(comparison) = comparisons.last_mut() {
+            path.truncate(comparison.path_len);
+            match self.plan_entries(fs, comparison, &mut path, &mut plan)? {
+                // Depth first, names ascending.
+                Some(below) => comparisons.push(below),
                 None => {
-                    self.plan_new_entries(fs, trio, &path, &mut plan)?;
-                    trios.pop();
+                    self.plan_new_entries(fs, comparison, &path, &mut plan)?;
+                    comparisons.pop();
                 }
             }
         }
         for (dir, name, entry) in plan.entries {
             self.set_entry(fs, dir, &name, entry)?;
         }
-        for (key, followed) in plan.dirs {
-            let Followed { ancestor, source, .. } = followed;
+        for (key, merged) in plan.dirs {
+            let MergedDir { ancestor, source, .. } = merged;
             let node = self.node_mut(key)?.change();
             node.predecessor = Some(source);
-            node.count = followed.count + 1;
-            let [before, now] = followed.mergeinfo;
+            node.count = merged.count + 1;
+            let [before, now] = merged.mergeinfo;
             let count = node.mergeinfo_count.checked_add(now);
             let count = count.and_then(|count| count.checked_sub(before));
             node.mergeinfo_count = count.ok_or_else(|| {
@@ -95,56 +96,57 @@ impl State {
         Ok(())
     }
 
-    /// Begins to compare a directory.
-    fn trio(
+    /// Begins the comparison of a directory.
+    fn compare_dir(
         &self,
         fs: &Fs,
         ancestor: &Arc<NodeRev>,
         source: &Arc<NodeRev>,
         target: NodeKey,
         path: &str,
-    ) -> Result<Trio> {
-        let (old, theirs) = (fs.dir_entries(ancestor)?, fs.dir_entries(source)?);
+    ) -> Result<DirComparison> {
+        let (ancestor_entries, source_entries) = (fs.dir_entries(ancestor)?, fs.dir_entries(source)?);
         if !same_props(fs, ancestor, source)?
-            || (self.changed_props(fs, ancestor, target)? && !same_lines(&old, &theirs))
+            || (self.changed_props(fs, ancestor, target)?
+                && !have_same_lineages(&ancestor_entries, &source_entries))
         {
             return Err(conflict(path));
         }
-        Ok(Trio {
-            followed: Followed {
+        Ok(DirComparison {
+            merged: MergedDir {
                 ancestor: ancestor.id,
                 source: source.id,
                 count: source.count,
                 mergeinfo: [ancestor.mergeinfo_count, source.mergeinfo_count],
             },
             target,
-            end: path.len(),
-            old,
-            theirs,
+            path_len: path.len(),
+            ancestor_entries,
+            source_entries,
             next: 0,
         })
     }
 
-    /// Plans what becomes of the entries that the ancestor has, up to the next that is to be compared inside, whose name is added to
-    /// `path`.
+    /// Plans the entries that the ancestor has, up to the next directory that all three have and that must be compared itself.
+    /// Returns its comparison and appends its name to `path`.
     fn plan_entries(
         &mut self,
         fs: &Fs,
-        trio: &mut Trio,
+        comparison: &mut DirComparison,
         path: &mut String,
-        plan: &mut Plan,
-    ) -> Result<Option<Trio>> {
-        let target = self.node(trio.target)?.noderev.clone();
-        while let Some(before) = trio.old.get(trio.next) {
-            trio.next += 1;
+        plan: &mut MergePlan,
+    ) -> Result<Option<DirComparison>> {
+        let target = self.node(comparison.target)?.noderev.clone();
+        while let Some(before) = comparison.ancestor_entries.get(comparison.next) {
+            comparison.next += 1;
             let name = &*before.name;
-            let now = dir::find(&trio.theirs, name).map(|entry| (entry.kind, entry.id));
+            let now = dir::find(&comparison.source_entries, name).map(|entry| (entry.kind, entry.id));
             if now.is_some_and(|(_, id)| id == before.id) {
                 continue;
             }
             let ours = self.find(fs, &target, name)?;
             if ours.is_some_and(|(_, id)| id == before.id) {
-                plan.entries.push((trio.target, name.into(), now));
+                plan.entries.push((comparison.target, name.into(), now));
                 continue;
             }
             path.push('/');
@@ -155,35 +157,42 @@ impl State {
             let all_dirs = [before.kind, now.0, ours.0]
                 .iter()
                 .all(|kind| *kind == NodeKind::Dir);
-            let line = |id: &NodeRevId| (id.node, id.copy);
-            let one_line = line(&before.id) == line(&now.1) && line(&before.id) == line(&ours.1);
-            let Some(key) = self.key_of(&ours.1).filter(|_| all_dirs && one_line) else {
+            let lineage = |id: &NodeRevId| (id.node, id.copy);
+            let same_lineage =
+                lineage(&before.id) == lineage(&now.1) && lineage(&before.id) == lineage(&ours.1);
+            let Some(key) = self.key_of(&ours.1).filter(|_| all_dirs && same_lineage) else {
                 return Err(conflict(path));
             };
             let (ancestor, source) = (fs.noderev(&before.id)?, fs.noderev(&now.1)?);
-            return self.trio(fs, &ancestor, &source, key, path).map(Some);
+            return self.compare_dir(fs, &ancestor, &source, key, path).map(Some);
         }
         Ok(None)
     }
 
-    /// Plans what becomes of the entries that the ancestor does not have.
-    fn plan_new_entries(&mut self, fs: &Fs, trio: &Trio, path: &str, plan: &mut Plan) -> Result<()> {
-        let target = self.node(trio.target)?.noderev.clone();
-        for new in trio.theirs.iter() {
-            if dir::find(&trio.old, &new.name).is_some() {
+    /// Plans the entries that the ancestor does not have.
+    fn plan_new_entries(
+        &mut self,
+        fs: &Fs,
+        comparison: &DirComparison,
+        path: &str,
+        plan: &mut MergePlan,
+    ) -> Result<()> {
+        let target = self.node(comparison.target)?.noderev.clone();
+        for new in comparison.source_entries.iter() {
+            if dir::find(&comparison.ancestor_entries, &new.name).is_some() {
                 continue;
             }
             if self.find(fs, &target, &new.name)?.is_some() {
                 return Err(conflict(&format!("{path}/{}", new.name)));
             }
             let entry = Some((new.kind, new.id));
-            plan.entries.push((trio.target, new.name.clone(), entry));
+            plan.entries.push((comparison.target, new.name.clone(), entry));
         }
-        plan.dirs.push((trio.target, trio.followed));
+        plan.dirs.push((comparison.target, comparison.merged));
         Ok(())
     }
 
-    /// True if the transaction has another property list than its base.
+    /// True if the transaction has changed the properties of a directory.
     fn changed_props(&self, fs: &Fs, ancestor: &Arc<NodeRev>, target: NodeKey) -> Result<bool> {
         match &self.node(target)?.props {
             None => Ok(false),
@@ -201,15 +210,15 @@ fn same_props(fs: &Fs, a: &Arc<NodeRev>, b: &Arc<NodeRev>) -> Result<bool> {
 }
 
 fn props_of(fs: &Fs, node: &Arc<NodeRev>) -> Result<Arc<Props>> {
-    // The root is only for messages: a committed node-revision is read from where it says.
+    // The root is for messages only: a committed node-revision is read by its own ID.
     let root = crate::tree::root::Root::of_revision(fs, node.id.rev().unwrap_or_default());
     Node::new(root, node.created_path.clone(), node.clone()).props()
 }
 
-/// True if both directories have the same names for the same lines of history.
-fn same_lines(a: &[DirEntry], b: &[DirEntry]) -> bool {
-    let line = |entry: &DirEntry| (entry.name.clone(), entry.id.node, entry.id.copy);
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| line(a) == line(b))
+/// True if both directories have the same names, with the same node IDs and copy IDs.
+fn have_same_lineages(a: &[DirEntry], b: &[DirEntry]) -> bool {
+    let lineage = |entry: &DirEntry| (entry.name.clone(), entry.id.node, entry.id.copy);
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| lineage(a) == lineage(b))
 }
 
 /// `path` is empty for the root.

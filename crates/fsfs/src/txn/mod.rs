@@ -1,10 +1,19 @@
-//! Transactions and all other changes: of trees, of revision properties, of users' locks.
+//! Everything that changes a filesystem: transactions, revision properties and users' locks.
 //!
-//! `begin` makes and opens them, `remove` removes them, `edit` is the front door to an open one. Its tree lives in memory: `state` (with `nodes`, `children` and
-//! `change_log`) holds it; what is too much for that is in a file (`scratch`, and `merged_log`, which folds such a log),
-//! `way` finds paths in it, `change` is what the operations do to it, `text` takes a file's new text, `live` shows it to readers of this process,
-//! `write_to_disk` writes it for others, `standing` sees when others have changed it. `merge` brings in what was committed meanwhile, `tree` writes the revision's items, and
-//! `commit` makes the revision. `proto_rev` is the file that all of it ends up in.
+//! An open transaction is a [`Txn`] (`edit`). The modules, in the order in which a transaction passes through them:
+//!
+//! - `begin` creates a transaction or opens one that is on disk; `list` names those that exist; `remove` removes them.
+//! - `state` holds the tree of an open transaction in memory, with `nodes` (node-revisions), `children` (changed directories) and
+//!   `change_log` (changed paths). What a large transaction does not need in memory goes to a file (`spill`).
+//! - `look_up` finds paths in that tree, `change` is what the operations do to it, `text` takes the new text of a file and
+//!   `rep_write` stores it. `open_tree` shows the tree to readers of this process.
+//! - `write_files` writes the tree to disk for other processes; `fingerprint` detects that another process has changed the files.
+//! - `merge` brings in what was committed since the transaction began, `folded_log` makes one changed-path entry per path, `tree`
+//!   writes the items of the revision, `commit` makes the revision and `batch` many of them together. `strays` deals with
+//!   revision files beyond `current`.
+//! - `proto_rev` and `proto_writer` are the file that becomes the revision file.
+//!
+//! `lock_write` and `revprops_write` change users' locks and revision properties.
 
 mod batch;
 mod begin;
@@ -14,11 +23,11 @@ mod children;
 mod commit;
 mod edit;
 mod fingerprint;
+mod folded_log;
 mod list;
 mod lock_write;
 mod look_up;
 mod merge;
-mod merged_log;
 mod nodes;
 mod open_tree;
 pub(crate) mod proto_rev;
@@ -35,7 +44,7 @@ mod tree;
 mod write_files;
 
 pub use batch::Batch;
-pub(crate) use commit::{Verify, When};
+pub(crate) use commit::{CommitMode, Verify};
 pub use edit::{Committed, LockAccess, Txn, TxnOptions};
 pub use fingerprint::TxnFingerprint;
 pub use lock_write::{LockRequest, LockTarget};

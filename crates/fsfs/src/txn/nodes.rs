@@ -1,8 +1,8 @@
-//! The node-revisions of a transaction, and where each of them is.
+//! The node-revisions of a transaction, in memory or in a spill file.
 //!
-//! Those that were used last are in memory. A transaction of very many puts the others away into a file, in the forms that
-//! their own files would have, and reads one when it is asked for: what is left in memory of a file that was imported is where
-//! its node-revision is. The root stays, and so do directories that are still being changed.
+//! Node-revisions that were used lately are in memory. A large transaction moves the others to a file, in the forms that their
+//! own files have, and reads one back when it is needed: of an imported file only the position of its node-revision stays in
+//! memory. The root is never spilled, nor are directories that are still being changed.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use base::hashdump::{self, Terminator};
 use base::{NodeKind, Result};
 
-use super::change_log::MOST_BYTES;
+use super::change_log::MAX_PATH_BYTES;
 use super::children::Children;
 use super::spill::SpillFile;
 use super::state::{NodeKey, ROOT, TxnNode};
@@ -25,40 +25,40 @@ use crate::tree::Fs;
 #[derive(Debug)]
 pub(crate) struct Nodes {
     slots: HashMap<NodeKey, Slot>,
-    /// How many are in memory.
-    here: usize,
-    /// How many may be before some are put away.
+    /// Number of node-revisions in memory.
+    in_memory: usize,
+    /// The value of `in_memory` at which idle node-revisions are spilled next.
     limit: usize,
-    most: usize,
-    /// Bytes of the paths that came into memory since some were put away.
+    max_in_memory: usize,
+    /// Bytes of the paths that came into memory since the last spilling.
     new_bytes: usize,
-    /// How often some have been.
-    round: u32,
-    scratch: Option<SpillFile>,
+    /// Number of spillings so far.
+    spill_round: u32,
+    spill_file: Option<SpillFile>,
 }
 
-/// Where a node-revision is.
+/// A node-revision in memory or its position in the spill file.
 #[derive(Debug)]
 enum Slot {
-    Here(TxnNode),
-    Away(Place),
+    InMemory(TxnNode),
+    Spilled(SpilledNode),
 }
 
-/// A place in the file.
+/// A node-revision in the spill file.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct SpilledNode {
     offset: u64,
     length: u32,
-    /// The transaction's directory has all of it.
-    is_laid: bool,
+    /// True if the transaction's own files have all of it.
+    is_on_disk: bool,
 }
 
-/// A node-revision, looked at.
+/// A borrowed or loaded node-revision.
 pub(crate) enum NodeRef<'a> {
-    /// Where it is.
-    Here(&'a TxnNode),
-    /// As it was read.
-    Read(Box<TxnNode>),
+    /// One that is in memory.
+    InMemory(&'a TxnNode),
+    /// One that was read from the spill file.
+    Loaded(Box<TxnNode>),
 }
 
 impl Deref for NodeRef<'_> {
@@ -66,27 +66,27 @@ impl Deref for NodeRef<'_> {
 
     fn deref(&self) -> &TxnNode {
         match self {
-            NodeRef::Here(node) => node,
-            NodeRef::Read(node) => node,
+            NodeRef::InMemory(node) => node,
+            NodeRef::Loaded(node) => node,
         }
     }
 }
 
 impl Nodes {
-    /// Starts with the root. About `most` are held in memory.
-    pub(super) fn new(root: TxnNode, most: usize) -> Nodes {
+    /// Starts with the root. About `max_in_memory` node-revisions are held in memory.
+    pub(super) fn new(root: TxnNode, max_in_memory: usize) -> Nodes {
         Nodes {
-            slots: HashMap::from([(ROOT, Slot::Here(root))]),
-            here: 1,
-            limit: most,
-            most,
+            slots: HashMap::from([(ROOT, Slot::InMemory(root))]),
+            in_memory: 1,
+            limit: max_in_memory,
+            max_in_memory,
             new_bytes: 0,
-            round: 0,
-            scratch: None,
+            spill_round: 0,
+            spill_file: None,
         }
     }
 
-    /// How many there are.
+    /// Number of node-revisions, spilled ones included.
     pub(super) fn len(&self) -> usize {
         self.slots.len()
     }
@@ -94,29 +94,29 @@ impl Nodes {
     /// The root.
     pub(super) fn root(&self) -> Option<&TxnNode> {
         match self.slots.get(&ROOT) {
-            Some(Slot::Here(node)) => Some(node),
-            Some(Slot::Away(_)) | None => None,
+            Some(Slot::InMemory(node)) => Some(node),
+            Some(Slot::Spilled(_)) | None => None,
         }
     }
 
-    /// True if there is much that can be put away.
-    pub(super) fn is_heavy(&self) -> bool {
-        self.slots.len() >= self.most || self.new_bytes >= MOST_BYTES
+    /// True if spilling is worth a try.
+    pub(super) fn is_large(&self) -> bool {
+        self.slots.len() >= self.max_in_memory || self.new_bytes >= MAX_PATH_BYTES
     }
 
-    /// Looks at one.
+    /// Returns a node-revision; one from the spill file is read and not kept in memory.
     ///
     /// # Errors
     /// Those of reading it back.
     pub(super) fn get(&self, key: NodeKey) -> Result<Option<NodeRef<'_>>> {
         Ok(match self.slots.get(&key) {
             None => None,
-            Some(Slot::Here(node)) => Some(NodeRef::Here(node)),
-            Some(Slot::Away(place)) => Some(NodeRef::Read(Box::new(self.read(*place)?))),
+            Some(Slot::InMemory(node)) => Some(NodeRef::InMemory(node)),
+            Some(Slot::Spilled(spilled_node)) => Some(NodeRef::Loaded(Box::new(self.read(*spilled_node)?))),
         })
     }
 
-    /// One to be changed, or used again soon.
+    /// Returns a node-revision for a change, or for repeated use: it is kept in memory.
     ///
     /// # Errors
     /// Those of reading it back.
@@ -124,166 +124,181 @@ impl Nodes {
         let Entry::Occupied(mut slot) = self.slots.entry(key) else {
             return Ok(None);
         };
-        if let Slot::Away(place) = slot.get() {
-            let scratch = self.scratch.as_ref();
-            let node = read(scratch.expect("because what is away is in the file"), *place)?;
+        if let Slot::Spilled(spilled_node) = slot.get() {
+            let spill_file = self.spill_file.as_ref();
+            let node = read(
+                spill_file.expect("because what is away is in the file"),
+                *spilled_node,
+            )?;
             self.new_bytes += node.noderev.created_path.len();
-            slot.insert(Slot::Here(node));
-            self.here += 1;
+            slot.insert(Slot::InMemory(node));
+            self.in_memory += 1;
         }
         Ok(match slot.into_mut() {
-            Slot::Here(node) => {
-                node.used = self.round;
+            Slot::InMemory(node) => {
+                node.used_in_round = self.spill_round;
                 Some(node)
             }
-            Slot::Away(_) => None,
+            Slot::Spilled(_) => None,
         })
     }
 
-    /// Keeps a new one.
+    /// Adds a node-revision, in place of one with the same key.
     pub(super) fn insert(&mut self, key: NodeKey, mut node: TxnNode) {
-        node.used = self.round;
+        node.used_in_round = self.spill_round;
         self.new_bytes += node.noderev.created_path.len();
-        if !matches!(self.slots.insert(key, Slot::Here(node)), Some(Slot::Here(_))) {
-            self.here += 1;
+        if !matches!(
+            self.slots.insert(key, Slot::InMemory(node)),
+            Some(Slot::InMemory(_))
+        ) {
+            self.in_memory += 1;
         }
     }
 
-    /// Takes one out.
+    /// Removes and returns a node-revision.
     ///
     /// # Errors
-    /// Those of reading it back: it is still there then.
+    /// Those of reading it back. It is not removed then.
     pub(super) fn remove(&mut self, key: NodeKey) -> Result<Option<TxnNode>> {
-        if let Some(Slot::Away(place)) = self.slots.get(&key) {
-            let node = self.read(*place)?;
+        if let Some(Slot::Spilled(spilled_node)) = self.slots.get(&key) {
+            let node = self.read(*spilled_node)?;
             self.slots.remove(&key);
             return Ok(Some(node));
         }
         Ok(match self.slots.remove(&key) {
-            Some(Slot::Here(node)) => {
-                self.here -= 1;
+            Some(Slot::InMemory(node)) => {
+                self.in_memory -= 1;
                 Some(node)
             }
-            Some(Slot::Away(_)) | None => None,
+            Some(Slot::Spilled(_)) | None => None,
         })
     }
 
-    /// Calls `lay` for each that the transaction's directory does not have as it is now.
+    /// Calls `write` for each node-revision that the transaction's own files do not have as it is now.
     ///
     /// # Errors
-    /// Those of `lay`, and of reading.
-    pub(super) fn lay(&mut self, mut lay: impl FnMut(NodeKey, &mut TxnNode) -> Result<()>) -> Result<()> {
-        let mut scratch = self.scratch.take();
+    /// Those of `write`, and of reading back.
+    pub(super) fn for_each_unwritten(
+        &mut self,
+        mut write: impl FnMut(NodeKey, &mut TxnNode) -> Result<()>,
+    ) -> Result<()> {
+        let mut spill_file = self.spill_file.take();
         let mut run = || {
             for (key, slot) in &mut self.slots {
-                match (slot, &scratch) {
-                    (Slot::Here(node), _) => lay(*key, node)?,
-                    (Slot::Away(place), Some(scratch)) if !place.is_laid => {
-                        // What it says of itself in the file is older than `is_laid`.
-                        lay(*key, &mut read(scratch, *place)?)?;
-                        place.is_laid = true;
+                match (slot, &spill_file) {
+                    (Slot::InMemory(node), _) => write(*key, node)?,
+                    (Slot::Spilled(spilled_node), Some(spill_file)) if !spilled_node.is_on_disk => {
+                        // The flags in the spill file are older than `is_on_disk`.
+                        write(*key, &mut read(spill_file, *spilled_node)?)?;
+                        spilled_node.is_on_disk = true;
                     }
-                    (Slot::Away(_), _) => {}
+                    (Slot::Spilled(_), _) => {}
                 }
             }
             Ok(())
         };
         let result = run();
-        self.scratch = scratch.take();
+        self.spill_file = spill_file.take();
         result
     }
 
-    /// If there are more in memory than there should be, puts those away that were not used lately. What cannot be put away stays.
-    pub(super) fn put_some_away(&mut self, fs: &Fs, dir: &Path) {
-        if self.here < self.limit && self.new_bytes < MOST_BYTES {
+    /// Spills node-revisions that were not used lately if too many are in memory. If the file cannot be written, they stay in
+    /// memory.
+    pub(super) fn spill_excess(&mut self, fs: &Fs, dir: &Path) {
+        if self.in_memory < self.limit && self.new_bytes < MAX_PATH_BYTES {
             return;
         }
         self.new_bytes = 0;
-        let round = self.round;
+        let spill_round = self.spill_round;
         let is_idle = |key: &NodeKey, slot: &Slot| match slot {
-            Slot::Here(node) if *key != ROOT => match &node.children {
-                None => node.used < round || node.noderev.kind == NodeKind::File,
-                Some(children) => node.used < round && children.file.as_ref().is_none_or(Vec::is_empty),
+            Slot::InMemory(node) if *key != ROOT => match &node.children {
+                None => node.used_in_round < spill_round || node.noderev.kind == NodeKind::File,
+                Some(children) => {
+                    node.used_in_round < spill_round && children.unwritten.as_ref().is_none_or(Vec::is_empty)
+                }
             },
-            Slot::Here(_) | Slot::Away(_) => false,
+            Slot::InMemory(_) | Slot::Spilled(_) => false,
         };
         let idle = self.slots.iter().filter(|(key, slot)| is_idle(key, slot));
         let idle: Vec<NodeKey> = idle.map(|(key, _)| *key).collect();
-        self.round += 1;
-        for keys in idle.chunks(AT_ONCE) {
-            if self.put_away(fs, dir, keys).is_err() {
+        self.spill_round += 1;
+        for keys in idle.chunks(NODES_PER_WRITE) {
+            if self.spill(fs, dir, keys).is_err() {
                 break;
             }
         }
-        self.limit = self.here.saturating_add(self.most);
+        self.limit = self.in_memory.saturating_add(self.max_in_memory);
     }
 
-    fn put_away(&mut self, fs: &Fs, dir: &Path, keys: &[NodeKey]) -> Result<()> {
-        let (mut text, mut places) = (Vec::new(), Vec::with_capacity(keys.len()));
+    fn spill(&mut self, fs: &Fs, dir: &Path, keys: &[NodeKey]) -> Result<()> {
+        let (mut text, mut spilled) = (Vec::new(), Vec::with_capacity(keys.len()));
         for key in keys {
-            if let Some(Slot::Here(node)) = self.slots.get(key) {
+            if let Some(Slot::InMemory(node)) = self.slots.get(key) {
                 let start = text.len();
                 encode(node, &mut text);
-                // Longer than that is no directory that anybody has.
+                // No real directory is longer than 4 GiB: such a node-revision stays in memory.
                 let Ok(length) = u32::try_from(text.len() - start) else {
                     text.truncate(start);
                     continue;
                 };
-                let place = Place {
+                let spilled_node = SpilledNode {
                     offset: start as u64,
                     length,
-                    is_laid: is_laid(node),
+                    is_on_disk: is_on_disk(node),
                 };
-                places.push((*key, place));
+                spilled.push((*key, spilled_node));
             }
         }
-        let scratch = match &mut self.scratch {
-            Some(scratch) => scratch,
+        let spill_file = match &mut self.spill_file {
+            Some(spill_file) => spill_file,
             none => none.insert(SpillFile::create(fs, &dir.join("scratch.nodes"))?),
         };
-        let start = scratch.append(&text)?;
-        for (key, mut place) in places {
-            place.offset += start;
-            self.slots.insert(key, Slot::Away(place));
-            self.here -= 1;
+        let start = spill_file.append(&text)?;
+        for (key, mut spilled_node) in spilled {
+            spilled_node.offset += start;
+            self.slots.insert(key, Slot::Spilled(spilled_node));
+            self.in_memory -= 1;
         }
         Ok(())
     }
 
-    fn read(&self, place: Place) -> Result<TxnNode> {
-        let scratch = self.scratch.as_ref();
-        read(scratch.expect("because what is away is in the file"), place)
+    fn read(&self, spilled_node: SpilledNode) -> Result<TxnNode> {
+        let spill_file = self.spill_file.as_ref();
+        read(
+            spill_file.expect("because what is away is in the file"),
+            spilled_node,
+        )
     }
 }
 
-fn is_laid(node: &TxnNode) -> bool {
-    let children_are = |children: &Children| children.file.as_ref().is_some_and(Vec::is_empty);
-    node.is_laid
-        && (node.props.is_none() || node.props_laid)
+fn is_on_disk(node: &TxnNode) -> bool {
+    let children_are = |children: &Children| children.unwritten.as_ref().is_some_and(Vec::is_empty);
+    node.is_on_disk
+        && (node.props.is_none() || node.props_on_disk)
         && node
             .children
             .as_ref()
             .is_none_or(|children| children_are(children))
 }
 
-/// Appends a node-revision as it stands in the file: flags, the lengths of its three parts, the parts.
+/// Appends a node-revision in the form of the spill file: flags, the lengths of its three parts, the parts.
 fn encode(node: &TxnNode, out: &mut Vec<u8>) {
     let mut flags = 0;
     let mut set = |flag, on: bool| flags |= if on { flag } else { 0 };
-    set(IS_LAID, node.is_laid);
-    set(PROPS_LAID, node.props_laid);
+    set(NODEREV_ON_DISK, node.is_on_disk);
+    set(PROPS_ON_DISK, node.props_on_disk);
     set(HAS_CHILDREN, node.children.is_some());
     set(HAS_PROPS, node.props.is_some());
     set(
         HAS_FILE,
         node.children
             .as_ref()
-            .is_some_and(|children| children.file.is_some()),
+            .is_some_and(|children| children.unwritten.is_some()),
     );
     let head = out.len();
-    out.resize(head + HEAD, flags);
+    out.resize(head + HEADER_LEN, flags);
     let mut starts = [out.len(); 4];
-    // Every format's lines say less than these.
+    // The node-revision lines of every format are a subset of these.
     node.noderev.encode(out, true, true);
     starts[1] = out.len();
     if let Some(children) = &node.children {
@@ -294,7 +309,7 @@ fn encode(node: &TxnNode, out: &mut Vec<u8>) {
         hashdump::write_props(out, list, Terminator::End);
     }
     starts[3] = out.len();
-    for (part, field) in out[head + 1..head + HEAD]
+    for (part, field) in out[head + 1..head + HEADER_LEN]
         .as_chunks_mut::<8>()
         .0
         .iter_mut()
@@ -304,14 +319,14 @@ fn encode(node: &TxnNode, out: &mut Vec<u8>) {
     }
 }
 
-fn read(scratch: &SpillFile, place: Place) -> Result<TxnNode> {
-    let text = scratch.read(place.offset, place.length as usize)?;
-    let node = decode(&text, place.is_laid)?;
-    node.ok_or_else(|| scratch.is_damaged())
+fn read(spill_file: &SpillFile, spilled_node: SpilledNode) -> Result<TxnNode> {
+    let text = spill_file.read(spilled_node.offset, spilled_node.length as usize)?;
+    let node = decode(&text, spilled_node.is_on_disk)?;
+    node.ok_or_else(|| spill_file.is_damaged())
 }
 
-fn decode(text: &[u8], is_laid: bool) -> Result<Option<TxnNode>> {
-    let Some((head, mut rest)) = text.split_at_checked(HEAD) else {
+fn decode(text: &[u8], is_on_disk: bool) -> Result<Option<TxnNode>> {
+    let Some((head, mut rest)) = text.split_at_checked(HEADER_LEN) else {
         return Ok(None);
     };
     let mut parts = [&[][..]; 3];
@@ -327,11 +342,11 @@ fn decode(text: &[u8], is_laid: bool) -> Result<Option<TxnNode>> {
         return Ok(None);
     };
     let mut node = TxnNode::new(noderev);
-    node.is_laid = is_laid || has(IS_LAID);
-    node.props_laid = has(HAS_PROPS) && (is_laid || has(PROPS_LAID));
+    node.is_on_disk = is_on_disk || has(NODEREV_ON_DISK);
+    node.props_on_disk = has(HAS_PROPS) && (is_on_disk || has(PROPS_ON_DISK));
     if has(HAS_CHILDREN) {
         let mut children = Children::new(dir::parse(parts[1])?.into());
-        children.file = (is_laid || has(HAS_FILE)).then(Vec::new);
+        children.unwritten = (is_on_disk || has(HAS_FILE)).then(Vec::new);
         node.children = Some(Box::new(children));
     }
     if has(HAS_PROPS) {
@@ -340,14 +355,14 @@ fn decode(text: &[u8], is_laid: bool) -> Result<Option<TxnNode>> {
     Ok(Some(node))
 }
 
-/// Node-revisions that are put away with one call of the system.
-const AT_ONCE: usize = 128;
+/// Node-revisions that are written with one system call.
+const NODES_PER_WRITE: usize = 128;
 
-/// A byte of flags and three lengths.
-const HEAD: usize = 1 + 3 * 8;
+/// Length of what precedes the parts, bytes: flags and three lengths.
+const HEADER_LEN: usize = 1 + 3 * 8;
 
-const IS_LAID: u8 = 1;
-const PROPS_LAID: u8 = 2;
+const NODEREV_ON_DISK: u8 = 1;
+const PROPS_ON_DISK: u8 = 2;
 const HAS_CHILDREN: u8 = 4;
 const HAS_PROPS: u8 = 8;
 const HAS_FILE: u8 = 16;

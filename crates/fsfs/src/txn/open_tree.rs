@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 use base::{Code, Error, FsPath, NodeKind, Props, Result};
 use parking_lot::RwLock;
 
-use super::state::{NodeKey, State};
+use super::state::{NodeKey, TxnState};
 use crate::format::changes::RawChange;
 use crate::format::dir::DirEntry;
 use crate::format::id::NodeRevId;
@@ -17,12 +17,12 @@ use crate::tree::open_txns::OpenTree;
 use crate::tree::root::PathLookup;
 
 /// A weak reference to the tree of a transaction.
-pub(super) fn weak_tree(state: &Arc<RwLock<State>>) -> Weak<dyn OpenTree> {
-    let weak: Weak<RwLock<State>> = Arc::downgrade(state);
+pub(super) fn weak_tree(state: &Arc<RwLock<TxnState>>) -> Weak<dyn OpenTree> {
+    let weak: Weak<RwLock<TxnState>> = Arc::downgrade(state);
     weak
 }
 
-impl OpenTree for RwLock<State> {
+impl OpenTree for RwLock<TxnState> {
     fn noderev(&self, key: NodeKey) -> Result<Arc<NodeRev>> {
         Ok(self.read_recursive().node(key)?.noderev.clone())
     }
@@ -70,7 +70,7 @@ impl OpenTree for RwLock<State> {
 }
 
 /// The caller asked about a node-revision of before a change.
-fn has_changed(state: &State) -> Error {
+fn has_changed(state: &TxnState) -> Error {
     Error::new(
         Code::FS_CORRUPT,
         format!(

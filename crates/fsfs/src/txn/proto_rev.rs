@@ -1,13 +1,12 @@
-//! The proto-revision file: what is to become the revision file, and the index of what is in it.
+//! The proto-revision file, which becomes the revision file, and the index of its items.
 //!
-//! [`ProtoRev`] belongs to the transaction and knows which items the file holds. To write, one takes a [`ProtoWriter`]: it
-//! holds the file's lock (`<txn>.rev-lock`), and dropping it without [`ProtoWriter::keep`] takes everything back that was
-//! written through it. The bytes of a text go to the file at once, the index stays in memory until
-//! [`ProtoRev::write_to_disk`], which other processes need to read the transaction, or until the end of the revision is
-//! written.
+//! [`ProtoRev`] belongs to the transaction and has the index of the items that are in the file. A [`ProtoWriter`] writes: it
+//! holds the lock of the file (`<txn>.rev-lock`), and dropping it without [`ProtoWriter::keep`] takes back everything that it has
+//! written. The bytes of a text go to the file at once. The index stays in memory until [`ProtoRev::write_to_disk`], for other
+//! processes, or until the end of the revision is written.
 //!
-//! An item is addressed by number with logical addressing and by offset with physical addressing; callers get the right one
-//! of both from [`ProtoWriter::next_item`] before, and [`ProtoWriter::append_item`] after writing.
+//! An item is addressed by number (logical addressing) or by offset (physical addressing). [`ProtoWriter::next_item`] returns the
+//! address before the item is written, [`ProtoWriter::append_item`] after it.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
@@ -24,40 +23,40 @@ use crate::store::guard::FileLock;
 use crate::tree::Fs;
 use crate::tree::open_txns::{OpenProtoRev, PROTO_L2P, read_proto_index};
 
-/// The proto-revision file of a transaction and its index. Cheap to clone: all clones are the same.
+/// The proto-revision file of a transaction and its index. Clones share one state.
 #[derive(Clone)]
-pub(crate) struct ProtoRev(pub(super) Arc<Inner>);
+pub(crate) struct ProtoRev(pub(super) Arc<ProtoRevInner>);
 
-/// What all clones share.
-pub(crate) struct Inner {
+/// The state that all clones share.
+pub(crate) struct ProtoRevInner {
     pub(super) fs: Fs,
     pub(super) txn: TxnId,
     pub(super) path: PathBuf,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<ProtoRevState>,
 }
 
-/// What has been written and kept.
-pub(super) struct State {
-    /// Bytes of the file that count.
+/// The items that were written and kept.
+pub(super) struct ProtoRevState {
+    /// Valid length of the file, bytes.
     pub(super) end: u64,
     /// The items, in order of offset (logical addressing).
     pub(super) items: Vec<P2lEntry>,
     /// Number of the next item (logical addressing).
     pub(super) next_item: u64,
-    /// Items in the index files on disk, and the next number as it stands there.
-    laid_down: (usize, u64),
-    /// The file, while nobody writes but somebody did.
+    /// Number of items in the index files on disk, and the next item number there.
+    on_disk: (usize, u64),
+    /// The open file between two writers; `None` before the first one and while one writes.
     pub(super) file: Option<Box<dyn DiskWriter>>,
     pub(super) is_writing: bool,
-    /// The file's lock stays taken between writers.
+    /// True if the lock of the file stays taken between writers.
     pub(super) is_held: bool,
-    /// It, while nobody writes.
+    /// The lock of the file, if it is held and no writer has it.
     pub(super) lock: Option<FileLock>,
 }
 
 impl ProtoRev {
-    /// Makes the empty files of a new transaction (its directory exists already). One that nobody else can write to gets no
-    /// file to lock, which is one file less for each revision of a group.
+    /// Creates the files of a new transaction, whose directory exists. A transaction of a group gets no lock file, because no
+    /// other process can write to it: that is one file less per revision.
     ///
     /// # Errors
     /// The system's.
@@ -71,11 +70,11 @@ impl ProtoRev {
             make(layout.proto_rev_lock(txn))?;
         }
         let file = Some(make(layout.proto_rev(txn))?);
-        let state = State {
+        let state = ProtoRevState {
             end: 0,
             items: Vec::new(),
             next_item: proto_index::FIRST_ITEM,
-            laid_down: (0, proto_index::FIRST_ITEM),
+            on_disk: (0, proto_index::FIRST_ITEM),
             file,
             is_writing: false,
             is_held: false,
@@ -84,7 +83,7 @@ impl ProtoRev {
         Ok(Self::of(fs, txn, state))
     }
 
-    /// Reads the index of a transaction that is on disk.
+    /// Opens the file of a transaction that is on disk, and reads its index.
     ///
     /// # Errors
     /// `FS_INDEX_CORRUPTION` and its kin; the system's.
@@ -92,48 +91,48 @@ impl ProtoRev {
         let path = fs.layout().proto_rev(txn);
         let stat = fs.disk().metadata(&path);
         let stat = stat.map_err(|e| Error::io("Can't open file", &path, &e))?;
-        let mut state = State {
+        let mut state = ProtoRevState {
             end: stat.len,
             items: Vec::new(),
             next_item: proto_index::FIRST_ITEM,
-            laid_down: (0, 0),
+            on_disk: (0, 0),
             file: None,
             is_writing: false,
             is_held: false,
             lock: None,
         };
         if fs.format().logical {
-            state.items = proto_index::parse_p2l(&read_proto_index(fs, txn, P2L)?)?;
-            state.next_item = proto_index::parse_next_item(&read_proto_index(fs, txn, NEXT_ITEM)?)?;
-            let most = (state.items.len() as u64).saturating_mul(MAX_GAP) + MAX_UNUSED;
+            state.items = proto_index::parse_p2l(&read_proto_index(fs, txn, P2L_FILE)?)?;
+            state.next_item = proto_index::parse_next_item(&read_proto_index(fs, txn, NEXT_ITEM_FILE)?)?;
+            let max_number = (state.items.len() as u64).saturating_mul(MAX_GAP) + MAX_UNUSED;
             let items = state.items.iter().map(|entry| entry.item);
-            if items.chain([state.next_item]).any(|item| item > most) {
+            if items.chain([state.next_item]).any(|item| item > max_number) {
                 return Err(proto_index::ProtoIndexError::Number.into());
             }
             state.end = state.items.last().map_or(0, P2lEntry::end);
-            state.laid_down = (state.items.len(), state.next_item);
+            state.on_disk = (state.items.len(), state.next_item);
         }
         Ok(Self::of(fs, txn, state))
     }
 
-    fn of(fs: &Fs, txn: TxnId, state: State) -> ProtoRev {
-        let inner = Arc::new(Inner {
+    fn of(fs: &Fs, txn: TxnId, state: ProtoRevState) -> ProtoRev {
+        let inner = Arc::new(ProtoRevInner {
             fs: fs.clone(),
             txn,
             path: fs.layout().proto_rev(txn),
             state: Mutex::new(state),
         });
-        let weak: Weak<Inner> = Arc::downgrade(&inner);
+        let weak: Weak<ProtoRevInner> = Arc::downgrade(&inner);
         fs.open_txns().add_proto_rev(txn, weak);
         ProtoRev(inner)
     }
 
-    /// True if both are the same value in memory, not only the same file.
+    /// True if both are clones of one value, and not only the same file.
     pub(super) fn is(&self, other: &ProtoRev) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Removes the files of a transaction, if they are there.
+    /// Removes the proto-revision file and its lock file, if they exist.
     ///
     /// # Errors
     /// The system's.
@@ -149,11 +148,11 @@ impl ProtoRev {
         Ok(())
     }
 
-    /// Takes the file's lock to write behind what is there.
+    /// Takes the lock of the file, to append items.
     ///
     /// # Errors
-    /// `FS_REP_BEING_WRITTEN` if somebody writes already, in this process or another; `FS_INDEX_INCONSISTENT` if the file
-    /// is shorter than what its index describes; the system's.
+    /// `FS_REP_BEING_WRITTEN` if there is a writer already, in this process or another; `FS_INDEX_INCONSISTENT` if the file is
+    /// shorter than its index says; the system's.
     pub(crate) fn writer(&self) -> Result<ProtoWriter> {
         let busy = || self.busy();
         let (file, lock) = {
@@ -177,7 +176,7 @@ impl ProtoRev {
         held: Option<FileLock>,
         busy: impl Fn() -> Error,
     ) -> Result<ProtoWriter> {
-        let Inner { fs, path, .. } = &*self.0;
+        let ProtoRevInner { fs, path, .. } = &*self.0;
         let lock = match held {
             Some(lock) => Some(lock),
             None if fs.is_group_view() => None,
@@ -213,19 +212,19 @@ impl ProtoRev {
                     .map_err(|e| Error::io("Can't truncate file", path, &e))?;
             }
         } else {
-            // Nothing says what belongs to whom: what is there stays.
+            // Without an index the valid length is unknown: all bytes stay.
             state.end = length;
         }
         Ok(ProtoWriter::new(self.clone(), lock, file, &state))
     }
 
-    /// Keeps the file's lock from now on, between writers too, or gives it back: nobody else can write to the transaction or
-    /// commit it while this process knows more of it than its files say.
+    /// Keeps the lock of the file between writers, or gives it back. While it is kept, no other process can write to the
+    /// transaction or commit it: needed while this process holds changes that are not on disk.
     ///
     /// # Errors
     /// `FS_REP_BEING_WRITTEN` if another process writes; the system's.
-    pub(crate) fn hold(&self, hold: bool) -> Result<()> {
-        let Inner { fs, txn, state, .. } = &*self.0;
+    pub(crate) fn hold_lock(&self, hold: bool) -> Result<()> {
+        let ProtoRevInner { fs, txn, state, .. } = &*self.0;
         let mut state = state.lock();
         if hold && !state.is_held && !state.is_writing && !fs.is_group_view() {
             let path = fs.layout().proto_rev_lock(*txn);
@@ -247,19 +246,19 @@ impl ProtoRev {
         Error::new(Code::FS_REP_BEING_WRITTEN, message)
     }
 
-    /// Writes the index files into the transaction's directory, if anything is new since the last time.
+    /// Writes the index files, if anything is new since the last call.
     ///
     /// # Errors
     /// The system's.
     pub(crate) fn write_to_disk(&self) -> Result<()> {
-        let Inner { fs, txn, state, .. } = &*self.0;
+        let ProtoRevInner { fs, txn, state, .. } = &*self.0;
         let mut state = state.lock();
         let now = (state.items.len(), state.next_item);
-        if !fs.format().logical || state.laid_down == now {
+        if !fs.format().logical || state.on_disk == now {
             return Ok(());
         }
         let (mut l2p, mut p2l) = (Vec::new(), Vec::new());
-        for entry in &state.items[state.laid_down.0..] {
+        for entry in &state.items[state.on_disk.0..] {
             proto_index::push_l2p(&mut l2p, entry);
             proto_index::push_p2l(&mut p2l, entry);
         }
@@ -267,8 +266,8 @@ impl ProtoRev {
         let next = state.next_item.to_string().into_bytes();
         for (name, how, bytes) in [
             (PROTO_L2P, Create::Append, l2p),
-            (P2L, Create::Append, p2l),
-            (NEXT_ITEM, Create::Replace, next),
+            (P2L_FILE, Create::Append, p2l),
+            (NEXT_ITEM_FILE, Create::Replace, next),
         ] {
             let path = directory.join(name);
             fs.disk()
@@ -276,24 +275,24 @@ impl ProtoRev {
                 .and_then(|mut file| file.append(&bytes))
                 .map_err(|e| Error::io("Can't write to file", &path, &e))?;
         }
-        state.laid_down = now;
+        state.on_disk = now;
         Ok(())
     }
 }
 
-impl OpenProtoRev for Inner {
+impl OpenProtoRev for ProtoRevInner {
     fn item_offset(&self, item: u64) -> Option<u64> {
         find(&self.state.lock().items, item)
     }
 }
 
-impl Drop for Inner {
+impl Drop for ProtoRevInner {
     fn drop(&mut self) {
         self.fs.open_txns().remove_unused_proto_rev(self.txn);
     }
 }
 
-/// Offset of an item. Numbers ascend with the offsets, but for those that are fixed.
+/// Returns the offset of an item. Numbers ascend with the offsets, but for the two fixed numbers.
 fn find(items: &[P2lEntry], item: u64) -> Option<u64> {
     let at = items.partition_point(|entry| entry.item < item);
     let found = items.get(at).filter(|entry| entry.item == item);
@@ -301,10 +300,10 @@ fn find(items: &[P2lEntry], item: u64) -> Option<u64> {
     found.map(|entry| entry.offset)
 }
 
-/// Numbers that a transaction may have taken for each that it used, and besides: more are damage, and the index of the
-/// revision has room for every number.
+/// Limit for item numbers: `MAX_GAP` numbers for each item and `MAX_UNUSED` besides. More are damage, and the index of the
+/// revision has an entry for every number.
 const MAX_GAP: u64 = 16;
 const MAX_UNUSED: u64 = 1 << 20;
 
-const P2L: &str = "index.p2l";
-const NEXT_ITEM: &str = "itemidx";
+const P2L_FILE: &str = "index.p2l";
+const NEXT_ITEM_FILE: &str = "itemidx";

@@ -1,11 +1,11 @@
-//! Writing to a proto-revision file: items one behind the other, and at the end what makes it a revision file.
+//! Writing to a proto-revision file: items one after the other, and at the end the indexes or the trailer of a revision file.
 
 use std::path::Path;
 
 use base::checksum::{FnvStream, Md5};
 use base::{Error, Result, Revnum};
 
-use super::proto_rev::{ProtoRev, State};
+use super::proto_rev::{ProtoRev, ProtoRevState};
 use crate::format::footer::Footer;
 use crate::format::p2l::{ItemKind, P2lEntry};
 use crate::format::rev_trailer::RevTrailer;
@@ -13,33 +13,33 @@ use crate::format::{l2p, p2l};
 use crate::store::disk::{self, Disk, DiskWriter};
 use crate::store::guard::FileLock;
 
-/// The right to write to a proto-revision file. Dropping it takes back what was written through it.
+/// The only writer of a proto-revision file. Dropping it takes back what it has written.
 pub(crate) struct ProtoWriter {
     proto: ProtoRev,
     /// `None` once published.
     file: Option<Box<dyn DiskWriter>>,
-    /// Bytes that are in the file.
+    /// Length of the file, bytes.
     written: u64,
-    /// Bytes that come behind them.
+    /// Bytes that follow in the file and are not written yet.
     buffer: Vec<u8>,
-    /// Items that are new.
+    /// Items that this writer has added.
     items: Vec<P2lEntry>,
     next_item: u64,
-    /// Start of the item that is being written, and the checksum of what there is of it.
+    /// Start of the current item, and the checksum of its bytes so far.
     item: (u64, FnvStream),
-    /// `None` where nobody else can write.
+    /// `None` in a group, where no other process can write.
     lock: Option<FileLock>,
 }
 
-/// Bytes collected before they are written.
-const BUFFER: usize = 128 << 10;
+/// Bytes that are collected before they are written.
+const BUFFER_SIZE: usize = 128 << 10;
 
 impl ProtoWriter {
     pub(super) fn new(
         proto: ProtoRev,
         lock: Option<FileLock>,
         file: Box<dyn DiskWriter>,
-        state: &State,
+        state: &ProtoRevState,
     ) -> Self {
         ProtoWriter {
             proto,
@@ -53,14 +53,14 @@ impl ProtoWriter {
         }
     }
 
-    /// Offset of what is appended next.
+    /// Returns the offset of the next byte.
     pub(crate) fn offset(&self) -> u64 {
         self.written + self.buffer.len() as u64
     }
 
-    /// Address that the next item will have: the number that is taken for it hereby (logical addressing), or the offset of
-    /// what is appended next. With logical addressing the root node-revision has 2 and the changed paths have 1: give them
-    /// straight to [`ProtoWriter::append_item`].
+    /// Returns the address of the next item: a number, which is used up by this call (logical addressing), or the offset of the
+    /// next byte (physical addressing). With logical addressing the root node-revision has number 2 and the changed paths have 1:
+    /// pass those to [`ProtoWriter::append_item`].
     pub(crate) fn next_item(&mut self) -> u64 {
         if !self.is_logical() {
             return self.offset();
@@ -69,8 +69,8 @@ impl ProtoWriter {
         self.next_item - 1
     }
 
-    /// Appends a whole item. `item` is the number from [`ProtoWriter::next_item`] or one of the fixed ones (ignored with
-    /// physical addressing); `None` takes the next. Returns the item's address.
+    /// Appends a whole item. `item` is a number from [`ProtoWriter::next_item`] or a fixed one; `None` takes the next. It is
+    /// ignored with physical addressing. Returns the address of the item.
     ///
     /// # Errors
     /// The system's.
@@ -86,7 +86,7 @@ impl ProtoWriter {
         self.item.0
     }
 
-    /// Appends bytes to the item begun last.
+    /// Appends bytes to the current item.
     ///
     /// # Errors
     /// The system's.
@@ -95,14 +95,14 @@ impl ProtoWriter {
             self.item.1.update(bytes);
         }
         self.buffer.extend_from_slice(bytes);
-        if self.buffer.len() >= BUFFER {
+        if self.buffer.len() >= BUFFER_SIZE {
             self.flush()
         } else {
             Ok(())
         }
     }
 
-    /// Ends the item begun last; arguments and result as of [`ProtoWriter::append_item`].
+    /// Ends the current item; arguments and result are those of [`ProtoWriter::append_item`].
     ///
     /// # Errors
     /// None yet.
@@ -123,7 +123,7 @@ impl ProtoWriter {
         Ok(item)
     }
 
-    /// Takes the item begun last back.
+    /// Discards the current item.
     ///
     /// # Errors
     /// The system's.
@@ -139,7 +139,7 @@ impl ProtoWriter {
         Ok(())
     }
 
-    /// Writes out what is still in memory: for whoever reads what has been written.
+    /// Writes the buffer to the file, for readers of what has been written.
     ///
     /// # Errors
     /// The system's.
@@ -149,7 +149,7 @@ impl ProtoWriter {
         }
         let path = &self.proto.0.path;
         if let Some(file) = &mut self.file {
-            // How much of it was written is unknown after a failure; the drop cuts it off.
+            // After a failure it is unknown how much was written. The drop cuts it off.
             file.append(&self.buffer)
                 .map_err(|e| Error::io("Can't write to file", path, &e))?;
         }
@@ -158,10 +158,10 @@ impl ProtoWriter {
         Ok(())
     }
 
-    /// Keeps what was written and gives the lock back.
+    /// Makes what was written part of the transaction, and gives the lock back.
     ///
     /// # Errors
-    /// The system's, if something could not be written out: then nothing is kept.
+    /// The system's, if the buffer could not be written: then nothing is kept.
     pub(crate) fn keep(mut self) -> Result<()> {
         self.flush()?;
         let mut state = self.proto.0.state.lock();
@@ -171,8 +171,8 @@ impl ProtoWriter {
         Ok(())
     }
 
-    /// Appends the end of the revision: indexes and footer (logical), or the line with the two addresses (physical). Then
-    /// everything is written out, and made durable if `sync`.
+    /// Appends the end of the revision: indexes and footer (logical addressing) or the trailer line (physical addressing). Then
+    /// all is written to the file, and made durable if `sync`.
     ///
     /// # Errors
     /// The system's.
@@ -221,16 +221,16 @@ impl ProtoWriter {
             footer_offset: l2p_offset + out.len() as u64,
         };
         footer.encode(out);
-        // A commit that fails from here on leaves the transaction as it was.
+        // The commit may still fail: the items of the transaction stay as they were.
         items.truncate(kept);
         self.proto.0.state.lock().items = items;
     }
 
-    /// After [`ProtoWriter::finish`]: gives the file the permissions of `like` and moves it to `target`, durably if
-    /// `sync`. Then the lock is given back.
+    /// After [`ProtoWriter::finish`]: gives the file the permissions of `like` and renames it to `target`, durably if `sync`.
+    /// Then the lock is given back.
     ///
     /// # Errors
-    /// The system's; the file may be at either place then.
+    /// The system's. The file may have either name then.
     pub(crate) fn publish(mut self, target: &Path, like: &Path, sync: bool) -> Result<()> {
         let disk = self.proto.0.fs.disk();
         let path = &self.proto.0.path;
@@ -249,7 +249,7 @@ impl ProtoWriter {
             }
             Err(e) => return Err(Error::io("Can't move a file to", target, &e)),
         }
-        // What is at its place is not ours to cut off any more.
+        // It is a revision file now: the drop must not truncate it.
         self.file = None;
         if !sync {
             return Ok(());
@@ -281,8 +281,8 @@ impl Drop for ProtoWriter {
             if state.is_held {
                 state.lock = self.lock.take();
             }
-            // A flush may have failed halfway: ask the file how long it is. Where it cannot be cut off now, the next writer
-            // tries again, or all of it goes with the transaction.
+            // A flush may have failed halfway, so the length comes from the file. If it cannot be truncated now, the next writer
+            // tries again, or it goes with the transaction.
             if file
                 .len()
                 .is_ok_and(|length| length == state.end || file.truncate(state.end).is_ok())
@@ -293,7 +293,7 @@ impl Drop for ProtoWriter {
     }
 }
 
-/// Moves a file to another filesystem: `db/` may be made of several.
+/// Moves a file to another file system: `db/` may consist of several.
 fn copy(
     disk: &dyn Disk,
     file: &dyn DiskWriter,
@@ -305,7 +305,7 @@ fn copy(
     let directory = target.parent().unwrap_or(target);
     let (temporary, mut copy) = disk::create_unique(disk, directory)?;
     let mut run = || -> Result<()> {
-        let mut buffer = vec![0; BUFFER];
+        let mut buffer = vec![0; BUFFER_SIZE];
         let mut offset = 0;
         loop {
             let length = file
@@ -334,7 +334,7 @@ fn copy(
         _ = disk.remove_file(&temporary);
         return Err(e);
     }
-    // What is left behind goes with the transaction.
+    // A copy that stays is removed with the transaction.
     _ = disk.remove_file(path);
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use base::{Error, Result};
 
-use super::begin::NEW;
+use super::begin::NEW_SUFFIX;
 use super::proto_rev::ProtoRev;
 use crate::store::disk::remove_file_in;
 use crate::tree::Fs;
@@ -25,7 +25,7 @@ impl Fs {
         ProtoRev::remove(self, id)?;
         self.remove_txn_dir(name)?;
         // What is left of others is in nobody's way.
-        _ = self.sweep_transactions(&[GONE]);
+        _ = self.sweep_transactions(&[GONE_SUFFIX]);
         Ok(())
     }
 
@@ -33,7 +33,7 @@ impl Fs {
     /// that is removed takes it along, and so do `recover` and a `load`.
     pub(crate) fn remove_txn_dir(&self, name: &str) -> Result<()> {
         let path = self.layout().txn(name);
-        let gone = self.layout().transactions().join(format!("{name}{GONE}"));
+        let gone = self.layout().transactions().join(format!("{name}{GONE_SUFFIX}"));
         let mut renamed = self.disk().rename(&path, &gone);
         if renamed
             .as_ref()
@@ -54,12 +54,12 @@ impl Fs {
     /// Removes all that crashes have left in the transactions' directory. Nobody else may work on the filesystem: a transaction
     /// that is being begun would lose its directory.
     pub(crate) fn remove_unnamed_txns(&self) -> Result<()> {
-        self.sweep_transactions(&[NEW, GONE])
+        self.sweep_transactions(&[NEW_SUFFIX, GONE_SUFFIX])
     }
 
     /// Removes what is left of transactions that were being removed.
     pub(crate) fn remove_gone_txns(&self) -> Result<()> {
-        self.sweep_transactions(&[GONE])
+        self.sweep_transactions(&[GONE_SUFFIX])
     }
 
     fn sweep_transactions(&self, endings: &[&str]) -> Result<()> {
@@ -93,4 +93,4 @@ impl Fs {
 }
 
 /// Ends the name of a directory that is no transaction's any more.
-const GONE: &str = ".gone";
+const GONE_SUFFIX: &str = ".gone";

@@ -31,8 +31,8 @@ impl Fs {
     ) -> Result<Option<Vec<u8>>> {
         self.check_rev(rev)?;
         let lock = self.write_lock()?;
-        let place = Place::find(self, rev, &lock)?;
-        let mut props = place.props(rev)?;
+        let location = RevpropsLocation::find(self, rev, &lock)?;
+        let mut props = location.props(rev)?;
         let old = match value {
             Some(value) => props.insert(name.to_owned(), value.to_owned()),
             None => props.remove(name),
@@ -44,7 +44,7 @@ impl Fs {
             ));
         }
         if old.as_deref() != value {
-            place.write(self, rev, &props, &lock)?;
+            location.write(self, rev, &props, &lock)?;
         }
         Ok(old)
     }
@@ -56,12 +56,12 @@ impl Fs {
     pub fn set_revprops(&self, rev: Revnum, props: &Props) -> Result<()> {
         self.check_rev(rev)?;
         let lock = self.write_lock()?;
-        let place = Place::find(self, rev, &lock)?;
+        let location = RevpropsLocation::find(self, rev, &lock)?;
         // A list that cannot be read may be replaced: that is how it is repaired.
-        if place.props(rev).is_ok_and(|old| old == *props) {
+        if location.props(rev).is_ok_and(|old| old == *props) {
             return Ok(());
         }
-        place.write(self, rev, props, &lock)
+        location.write(self, rev, props, &lock)
     }
 
     /// The file with a revision's data: what is written about the revision later gets its permissions.
@@ -74,28 +74,28 @@ impl Fs {
 }
 
 /// Where a revision's list is, and what is there.
-enum Place {
+enum RevpropsLocation {
     /// In a file of its own.
-    Alone { path: PathBuf, list: Vec<u8> },
+    OwnFile { path: PathBuf, list: Vec<u8> },
     /// With others.
-    Packed(Packed),
+    Packed(RevpropsPackFile),
 }
 
-impl Place {
-    fn find(fs: &Fs, rev: Revnum, lock: &WriteLock) -> Result<Place> {
+impl RevpropsLocation {
+    fn find(fs: &Fs, rev: Revnum, lock: &WriteLock) -> Result<RevpropsLocation> {
         let is_packed = fs.format().has_packed_revprops() && rev < lock.min_unpacked_rev();
         if is_packed && rev != Revnum::ZERO {
-            return Ok(Place::Packed(Packed::read(fs, rev)?));
+            return Ok(RevpropsLocation::Packed(RevpropsPackFile::read(fs, rev)?));
         }
         let path = fs.layout().revprops(rev);
         let list = read_replaced(fs.disk(), &path)?;
-        Ok(Place::Alone { path, list })
+        Ok(RevpropsLocation::OwnFile { path, list })
     }
 
     fn props(&self, rev: Revnum) -> Result<Props> {
         let list = match self {
-            Place::Alone { list, .. } => list,
-            Place::Packed(packed) => packed.pack.list(rev).unwrap_or_default(),
+            RevpropsLocation::OwnFile { list, .. } => list,
+            RevpropsLocation::Packed(packed) => packed.pack.list(rev).unwrap_or_default(),
         };
         hashdump::read_props(list).context(|| format!("Failed to parse revprops for r{rev}."))
     }
@@ -105,14 +105,14 @@ impl Place {
         hashdump::write_props(&mut list, props, Terminator::End);
         let permissions = fs.data_file(rev, lock);
         match self {
-            Place::Alone { path, .. } => write_atomic(fs.disk(), path, &list, &permissions),
-            Place::Packed(packed) => packed.write(fs, rev, &list, &permissions),
+            RevpropsLocation::OwnFile { path, .. } => write_atomic(fs.disk(), path, &list, &permissions),
+            RevpropsLocation::Packed(packed) => packed.write(fs, rev, &list, &permissions),
         }
     }
 }
 
 /// The pack file that holds a revision's list, and the manifest that names it.
-struct Packed {
+struct RevpropsPackFile {
     dir: PathBuf,
     /// Revision of the manifest's first line.
     first: u64,
@@ -121,8 +121,8 @@ struct Packed {
     pack: RevpropsPack,
 }
 
-impl Packed {
-    fn read(fs: &Fs, rev: Revnum) -> Result<Packed> {
+impl RevpropsPackFile {
+    fn read(fs: &Fs, rev: Revnum) -> Result<RevpropsPackFile> {
         let corrupt = || {
             let message = format!("Revprop pack file for r{rev} is corrupt");
             Error::new(Code::FS_CORRUPT, message)
@@ -138,7 +138,7 @@ impl Packed {
             Error::new(e.code(), message)
         })?;
         let name = manifest.name(rev.0.saturating_sub(first)).ok_or_else(corrupt)?;
-        let bytes = read_replaced(fs.disk(), &dir.join(file_name(name)))?;
+        let bytes = read_replaced(fs.disk(), &dir.join(pack_file_name(name)))?;
         let pack = RevpropsPack::decode(&bytes)
             .map_err(|e| Error::from(e).wrap(Code::FS_CORRUPT, corrupt().message()))?;
         let held = pack.revisions();
@@ -147,7 +147,7 @@ impl Packed {
         if !held.contains(&rev.0) || !is_named(held.start) || !is_named(held.end - 1) {
             return Err(corrupt());
         }
-        Ok(Packed {
+        Ok(RevpropsPackFile {
             dir,
             first,
             manifest,
@@ -173,7 +173,7 @@ impl Packed {
             bytes
         };
         let Some(parts) = split(&sizes, changed, fs.conf().revprop_pack_size) else {
-            let path = self.dir.join(file_name(self.name));
+            let path = self.dir.join(pack_file_name(self.name));
             return write_atomic(fs.disk(), &path, &encode(0..lists.len()), permissions);
         };
         let mut manifest = self.manifest.clone();
@@ -181,7 +181,11 @@ impl Packed {
             let first = held.start + part.start as u64;
             let name = (first, self.name.1 + 1);
             // Until the manifest is there, a crash leaves files that nothing names; the next change of this kind replaces them.
-            write_new(fs.disk(), &self.dir.join(file_name(name)), &encode(part.clone()))?;
+            write_new(
+                fs.disk(),
+                &self.dir.join(pack_file_name(name)),
+                &encode(part.clone()),
+            )?;
             for rev in part {
                 manifest.set_name(held.start + rev as u64 - self.first, name);
             }
@@ -193,7 +197,7 @@ impl Packed {
         manifest.encode(&mut text);
         write_atomic(fs.disk(), &self.dir.join("manifest"), &text, permissions)?;
         // From here on nobody looks for the old file; if it cannot be removed it is in nobody's way.
-        _ = fs.disk().remove_file(&self.dir.join(file_name(self.name)));
+        _ = fs.disk().remove_file(&self.dir.join(pack_file_name(self.name)));
         Ok(())
     }
 }
@@ -218,7 +222,7 @@ pub(crate) fn write_new(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<()
     result
 }
 
-pub(crate) fn file_name((first, counter): (u64, u64)) -> String {
+pub(crate) fn pack_file_name((first, counter): (u64, u64)) -> String {
     format!("{first}.{counter}")
 }
 
@@ -226,20 +230,20 @@ pub(crate) fn file_name((first, counter): (u64, u64)) -> String {
 /// new sizes; `aim` is the size that a pack file should keep to, bytes.
 fn split(sizes: &[u64], changed: usize, aim: u64) -> Option<Vec<Range<usize>>> {
     let count = sizes.len();
-    let total = sizes.iter().sum::<u64>() + (count as u64 + 2) * PER_LIST;
+    let total = sizes.iter().sum::<u64>() + (count as u64 + 2) * OVERHEAD_PER_LIST;
     if total < aim || count <= 1 {
         return None;
     }
     // The next list goes to the side that is smaller with it.
     let (mut left, mut right) = (0, count);
-    let (mut left_size, mut right_size) = (2 * PER_LIST, 2 * PER_LIST);
+    let (mut left_size, mut right_size) = (2 * OVERHEAD_PER_LIST, 2 * OVERHEAD_PER_LIST);
     while left < right {
         let (next, last) = (sizes[left], sizes[right - 1]);
         if left_size + next < right_size + last {
-            left_size += next + PER_LIST;
+            left_size += next + OVERHEAD_PER_LIST;
             left += 1;
         } else {
-            right_size += last + PER_LIST;
+            right_size += last + OVERHEAD_PER_LIST;
             right -= 1;
         }
     }
@@ -252,7 +256,7 @@ fn split(sizes: &[u64], changed: usize, aim: u64) -> Option<Vec<Range<usize>>> {
 }
 
 /// What a list costs in a pack file besides its bytes; the file itself costs two of them.
-pub(crate) const PER_LIST: u64 = 21;
+pub(crate) const OVERHEAD_PER_LIST: u64 = 21;
 
 #[cfg(test)]
 mod tests {

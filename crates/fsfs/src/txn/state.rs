@@ -1,13 +1,12 @@
-//! The tree of a transaction, in memory.
+//! The state of an open transaction in memory: its tree, its counters, its properties and the log of its changes.
 //!
-//! A transaction starts as a copy of its base's root node-revision. What is changed gets a node-revision of its own, and so
-//! does every directory on the way to it ("bubble up"); everything else stays a reference to the base. [`State`] holds just
-//! those node-revisions, the directories and property lists that were changed, the counters that new IDs come from, and the
-//! log of changes. It knows no file: `write_to_disk` writes it in the incumbent's forms, `open` reads it back, `commit` turns it
-//! into a revision.
+//! A transaction starts as a copy of the root node-revision of its base. A changed node gets a node-revision of its own, and so
+//! does every directory above it ("bubble up"). Everything else stays a reference to the base. [`TxnState`] holds those
+//! node-revisions with their directories and property lists. It does no I/O itself: `write_files` writes it in the incumbent's
+//! formats, `begin` reads it back, `commit` turns it into a revision.
 //!
-//! A changed directory is its committed list with an overlay of changes, so adding one file to a directory of ten thousand
-//! costs one entry.
+//! A changed directory is its committed list with an overlay of changes: adding one file to a directory of ten thousand takes one
+//! entry.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -28,42 +27,42 @@ use crate::tree::root::Root;
 
 pub(crate) use crate::tree::open_txns::NodeKey;
 
-/// The root directory's.
+/// The key of the root directory.
 pub(crate) const ROOT: NodeKey = (IdPart::ROOT, IdPart::ROOT);
 
-/// A transaction's tree, counters, properties and log.
+/// The tree, counters, properties and log of a transaction.
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct TxnState {
     pub(crate) id: TxnId,
     pub(crate) name: String,
     pub(crate) nodes: Nodes,
-    /// Numbers from which node-ids, uniquifiers and copy-ids come.
+    /// The next number for a node ID or a uniquifier.
     pub(crate) next_node: u64,
     pub(crate) next_copy: u64,
-    /// What happened, in order.
+    /// The log of changes, oldest first.
     pub(crate) changes: ChangeLog,
     /// The transaction's own properties.
     pub(crate) props: Arc<Props>,
-    /// Node-revisions that were deleted again: their files, if they have any, must go.
+    /// Node-revisions that were deleted again. Their files, if they have any, must be removed.
     pub(crate) removed: HashSet<NodeKey>,
-    /// The answers of the last look-ups of copies' destinations: the node-id there.
+    /// Node IDs found at copy roots, by revision and path: a memo.
     copyroots: HashMap<(Revnum, FsPath), IdPart>,
-    /// The directories that led to the path that was looked up last.
-    pub(super) chain: Mutex<PathChain>,
-    /// How much of all this is on disk.
-    pub(crate) laid: Laid,
+    /// The directories on the way to the path that was looked up last.
+    pub(super) path_chain: Mutex<PathChain>,
+    /// The parts that the files of the transaction contain.
+    pub(crate) on_disk: OnDisk,
 }
 
-/// What a transaction's files hold already.
+/// The parts of a transaction that its files contain.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Laid {
-    /// Entries of the log.
+pub(crate) struct OnDisk {
+    /// Number of log entries.
     pub(crate) changes: usize,
-    /// Bytes of the log: more of them are another process's.
+    /// Length of the log file, bytes. A longer file means that another process has appended to it.
     pub(crate) log_bytes: u64,
-    /// The counters.
+    /// The next node number and the next copy number.
     pub(crate) counters: Option<(u64, u64)>,
-    /// The properties are there as they are now.
+    /// True if the file has the current properties.
     pub(crate) props: bool,
 }
 
@@ -71,16 +70,16 @@ pub(crate) struct Laid {
 #[derive(Clone, Debug)]
 pub(crate) struct TxnNode {
     pub(crate) noderev: Arc<NodeRev>,
-    /// The directory, if it was changed: then `text` is [`Rep::MUTABLE`].
+    /// The entries of a changed directory. Its `text` is [`Rep::MUTABLE`] then.
     pub(crate) children: Option<Box<Children>>,
-    /// The property list, if it was changed: then `props` is [`Rep::MUTABLE`].
+    /// The property list, if it was changed. `props` of the node-revision is [`Rep::MUTABLE`] then.
     pub(crate) props: Option<Arc<Props>>,
-    /// The node-revision's file is as `noderev` is now.
-    pub(crate) is_laid: bool,
-    /// The property list's file is as `props` is now.
-    pub(crate) props_laid: bool,
-    /// When it was used last ([`Nodes`]).
-    pub(super) used: u32,
+    /// True if the node-revision's file agrees with `noderev`.
+    pub(crate) is_on_disk: bool,
+    /// True if the property list's file agrees with `props`.
+    pub(crate) props_on_disk: bool,
+    /// The round of [`Nodes`] in which it was used last.
+    pub(super) used_in_round: u32,
 }
 
 impl TxnNode {
@@ -89,45 +88,44 @@ impl TxnNode {
             noderev: Arc::new(noderev),
             children: None,
             props: None,
-            is_laid: false,
-            props_laid: false,
-            used: 0,
+            is_on_disk: false,
+            props_on_disk: false,
+            used_in_round: 0,
         }
     }
 
-    /// The node-revision, to be changed.
+    /// Returns the node-revision for a change.
     pub(crate) fn change(&mut self) -> &mut NodeRev {
-        self.is_laid = false;
+        self.is_on_disk = false;
         Arc::make_mut(&mut self.noderev)
     }
 }
 
-impl State {
-    /// A transaction in which nothing has happened. About `most` node-revisions, and as many entries of the log, are held in
-    /// memory.
-    pub(crate) fn new(id: TxnId, name: String, root: NodeRev, props: Props, most: usize) -> Self {
-        State {
+impl TxnState {
+    /// A transaction without changes. About `max_in_memory` node-revisions, and as many entries of the log, are held in memory.
+    pub(crate) fn new(id: TxnId, name: String, root: NodeRev, props: Props, max_in_memory: usize) -> Self {
+        TxnState {
             id,
             name,
-            nodes: Nodes::new(TxnNode::new(root), most),
+            nodes: Nodes::new(TxnNode::new(root), max_in_memory),
             next_node: 0,
             next_copy: 0,
-            changes: ChangeLog::new(most),
+            changes: ChangeLog::new(max_in_memory),
             props: Arc::new(props),
             removed: HashSet::new(),
             copyroots: HashMap::new(),
-            chain: Mutex::default(),
-            laid: Laid::default(),
+            path_chain: Mutex::default(),
+            on_disk: OnDisk::default(),
         }
     }
 
-    /// The revision that the tree builds on: that of the root's predecessor, which merging moves on.
+    /// Returns the revision that the tree is based on: the one of the root's predecessor, which a merge replaces.
     pub(crate) fn base(&self) -> Revnum {
         let predecessor = self.nodes.root().and_then(|root| root.noderev.predecessor);
         predecessor.and_then(|id| id.rev()).unwrap_or(self.id.base)
     }
 
-    /// The ID of one of the transaction's node-revisions.
+    /// Returns the ID of one of the transaction's own node-revisions.
     pub(crate) fn node_id(&self, key: NodeKey) -> NodeRevId {
         NodeRevId {
             node: key.0,
@@ -136,33 +134,33 @@ impl State {
         }
     }
 
-    /// One of the transaction's own node-revisions.
+    /// Returns one of the transaction's own node-revisions.
     pub(crate) fn node(&self, key: NodeKey) -> Result<NodeRef<'_>> {
         let node = self.nodes.get(key)?;
-        node.ok_or_else(|| missing(&self.node_id(key), &self.name))
+        node.ok_or_else(|| no_such_node(&self.node_id(key), &self.name))
     }
 
     pub(crate) fn node_mut(&mut self, key: NodeKey) -> Result<&mut TxnNode> {
         let id = self.node_id(key);
         let node = self.nodes.get_mut(key)?;
-        node.ok_or_else(|| missing(&id, &self.name))
+        node.ok_or_else(|| no_such_node(&id, &self.name))
     }
 
-    /// Moves what a large transaction need not have in memory to files of its directory.
-    pub(super) fn put_some_away(&mut self, fs: &Fs) {
-        if self.nodes.is_heavy() || self.changes.is_heavy() {
+    /// Moves node-revisions and log entries of a large transaction to files of its directory.
+    pub(super) fn spill_excess(&mut self, fs: &Fs) {
+        if self.nodes.is_large() || self.changes.is_large() {
             let dir = fs.layout().txn(&self.name);
-            self.nodes.put_some_away(fs, &dir);
-            self.changes.put_some_away(fs, &dir);
+            self.nodes.spill_excess(fs, &dir);
+            self.changes.spill_excess(fs, &dir);
         }
     }
 
-    /// The key of a node-revision if it is the transaction's own.
+    /// Returns the key of a node-revision that is the transaction's own; `None` for a committed one.
     pub(crate) fn key_of(&self, id: &NodeRevId) -> Option<NodeKey> {
         (id.tail == Tail::Txn(self.id)).then_some((id.node, id.copy))
     }
 
-    /// The node-revision that an ID names, here or in a revision.
+    /// Returns the node-revision of an ID, the transaction's own or a committed one.
     pub(crate) fn noderev(&self, fs: &Fs, id: &NodeRevId) -> Result<Arc<NodeRev>> {
         match self.key_of(id) {
             Some(key) => Ok(self.node(key)?.noderev.clone()),
@@ -170,7 +168,7 @@ impl State {
         }
     }
 
-    /// What `name` stands for in a directory.
+    /// Returns the entry `name` of a directory, the transaction's own or a committed one.
     pub(crate) fn find(&self, fs: &Fs, dir: &NodeRev, name: &str) -> Result<Option<(NodeKind, NodeRevId)>> {
         if let Some(key) = self.key_of(&dir.id)
             && let Some(children) = &self.node(key)?.children
@@ -181,32 +179,32 @@ impl State {
         Ok(dir::find(&entries, name).map(|entry| (entry.kind, entry.id)))
     }
 
-    /// For messages.
+    /// Returns the root of this transaction, for error messages.
     pub(crate) fn as_root(&self, fs: &Fs) -> Root {
         Root::of_transaction(fs, self.id, &self.name)
     }
 
-    /// Keeps a new node-revision.
+    /// Adds a node-revision, in place of one with the same key.
     pub(crate) fn insert(&mut self, key: NodeKey, node: TxnNode) {
         self.nodes.insert(key, node);
     }
 
-    /// The next state of a committed node that is reached through `parent` at `path`.
-    pub(super) fn clone_of(
+    /// Makes the successor of a committed node that is reached through `parent` at `path`.
+    pub(super) fn successor_of(
         &mut self,
         fs: &Fs,
         old: &NodeRev,
         parent: NodeKey,
         path: FsPath,
     ) -> Result<NodeRev> {
-        let is_branch = self.is_branch_of_its_own(fs, old)?;
+        let is_branch = self.is_copy_target(fs, old)?;
         let parent = self.node(parent)?.noderev.clone();
         let copy = if old.id.copy == IdPart::ROOT || old.id.copy == parent.id.copy || !is_branch {
             parent.id.copy
         } else if old.created_path == path {
             old.id.copy
         } else {
-            // A copy inside of a copy, reached through the outer one: from here on it goes its own way.
+            // A copy inside of a copy, reached through the outer copy: it becomes a branch of its own.
             self.new_copy_id()
         };
         let copyroot = if is_branch { old } else { &*parent };
@@ -219,15 +217,15 @@ impl State {
             props: old.props,
             created_path: path,
             copyfrom: None,
-            copyroot: Some(spelled_copyroot(copyroot)),
+            copyroot: Some(explicit_copyroot(copyroot)),
             is_fresh_txn_root: false,
             mergeinfo_count: old.mergeinfo_count,
             has_mergeinfo: old.has_mergeinfo,
         })
     }
 
-    /// True if the copy that a node belongs to was a copy of this very node, not of a directory above it.
-    fn is_branch_of_its_own(&mut self, fs: &Fs, node: &NodeRev) -> Result<bool> {
+    /// True if the node itself is what was copied at its copy root, and not just something below it.
+    fn is_copy_target(&mut self, fs: &Fs, node: &NodeRev) -> Result<bool> {
         let (Some(rev), path) = node.copyroot() else {
             return Ok(false);
         };
@@ -263,7 +261,7 @@ impl State {
             let node = self.node_mut(dir)?;
             node.children = Some(Box::new(Children::new(base)));
             node.change().text = Some(Rep::MUTABLE);
-            // Subversion takes a uniquifier for the list, and loses it.
+            // Subversion takes a uniquifier here and does not use it. The numbers must be the same.
             if fs.format().has_rep_sharing() {
                 self.next_node += 1;
             }
@@ -274,22 +272,22 @@ impl State {
         Ok(())
     }
 
-    /// Forgets a node-revision that is no longer in the tree, and the transaction's own ones below it.
+    /// Removes a node-revision that is no longer in the tree, and the transaction's own ones below it.
     ///
     /// # Errors
-    /// Those of reading back what is not in memory.
-    pub(crate) fn forget(&mut self, id: &NodeRevId) -> Result<()> {
-        let mut doomed = Vec::from_iter(self.key_of(id));
-        while let Some(key) = doomed.pop() {
+    /// Those of reading back spilled node-revisions.
+    pub(crate) fn remove_nodes(&mut self, id: &NodeRevId) -> Result<()> {
+        let mut pending = Vec::from_iter(self.key_of(id));
+        while let Some(key) = pending.pop() {
             let Some(node) = self.nodes.remove(key)? else {
                 continue;
             };
             self.removed.insert(key);
             let children = node.children.unwrap_or_default();
             let below = children.overlay.values().flatten();
-            doomed.extend(below.filter_map(|(_, id)| self.key_of(id)));
+            pending.extend(below.filter_map(|(_, id)| self.key_of(id)));
             let below = children.base.iter();
-            doomed.extend(below.filter_map(|entry| self.key_of(&entry.id)));
+            pending.extend(below.filter_map(|entry| self.key_of(&entry.id)));
         }
         Ok(())
     }
@@ -304,13 +302,13 @@ impl State {
         IdPart::temporary(self.next_copy - 1)
     }
 
-    /// Adds to the number of nodes with mergeinfo, of the directories above the path to which [`State::find_for_change`] has just walked, and of `node`
-    /// at that path. All are the transaction's own.
+    /// Changes the number of nodes with mergeinfo, by `added` minus `removed`, in `node` and in the directories above the path
+    /// that [`TxnState::find_for_change`] has walked to last. All are the transaction's own.
     pub(crate) fn add_mergeinfo(&mut self, node: Option<NodeKey>, added: u64, removed: u64) -> Result<()> {
         if added == removed {
             return Ok(());
         }
-        self.each_parent(|state, key| state.add_mergeinfo_to(key, added, removed))?;
+        self.for_each_parent(|state, key| state.add_mergeinfo_to(key, added, removed))?;
         match node {
             Some(key) if key != ROOT => self.add_mergeinfo_to(key, added, removed),
             _ => Ok(()),
@@ -333,15 +331,15 @@ impl State {
     }
 }
 
-fn missing(id: &NodeRevId, txn: &str) -> Error {
+fn no_such_node(id: &NodeRevId, txn: &str) -> Error {
     Error::new(
         Code::FS_ID_NOT_FOUND,
         format!("Reference to non-existent node '{id}' in transaction '{txn}'"),
     )
 }
 
-/// The copyroot of a node-revision, written out where the line may be left out.
-pub(crate) fn spelled_copyroot(noderev: &NodeRev) -> CopyRoot {
+/// Returns the copy root of a node-revision, also where the node-revision leaves it out because it is the node itself.
+pub(crate) fn explicit_copyroot(noderev: &NodeRev) -> CopyRoot {
     match &noderev.copyroot {
         Some(root) => root.clone(),
         None => CopyRoot {

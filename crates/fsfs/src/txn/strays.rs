@@ -1,13 +1,13 @@
 //! Revision files beyond the youngest revision.
 //!
-//! A crash leaves some: a commit that did not come to its end, or a group. But where `current` was lost, or came back from a
-//! backup, they are revisions that were acknowledged. Nothing here deletes either kind. A file that is a whole revision with its
-//! properties makes the commit fail, until `recover` or the administrator decides. Any other file is renamed to a name in `db/`
-//! that no program reads, see [`STRAY`].
+//! A crash leaves strays: of a commit that did not finish, or of a group. But if `current` was lost, or restored from a backup,
+//! they are revisions that were acknowledged. Nothing here deletes either kind. A stray that is a complete revision with its
+//! properties makes the commit fail, until `recover` or the administrator decides. Any other stray is renamed to a name in `db/`
+//! that no program reads, see [`STRAY_PREFIX`].
 //!
-//! What tells a whole revision of an unfinished commit from one that was acknowledged is a marker: an empty file
-//! `svn-after-N` in the directory of the revision file, where N is the youngest revision at that time. It is there before the
-//! revision has its name, the same flush makes both names durable, and it is removed once `current` names the revision.
+//! A marker distinguishes a complete revision of an unfinished commit from one that was acknowledged: a file `svn-after-N` in the
+//! directory of the revision file, where N is the youngest revision at that time. It exists before the revision file has its
+//! name, the same flush makes both names durable, and it is removed once `current` names the revision.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,14 +18,14 @@ use crate::store::disk::{Create, Disk, is_missing};
 use crate::store::guard::WriteLock;
 use crate::tree::Fs;
 
-/// How the names of files begin that were renamed because they were in the way.
-pub(crate) const STRAY: &str = "svn-stray-";
+/// The prefix of the names of renamed strays.
+pub(crate) const STRAY_PREFIX: &str = "svn-stray-";
 
-/// Renames what lies in the way of the next revisions. Returns the new names.
+/// Renames the strays where the next revisions go. Returns the new names.
 ///
 /// # Errors
-/// `FS_CORRUPT` if a whole revision lies there, or a pack; nothing is renamed then. The system's.
-pub(crate) fn clear(fs: &Fs, lock: &WriteLock) -> Result<Vec<PathBuf>> {
+/// `FS_CORRUPT` if a complete revision or a pack is there; nothing is renamed then. The system's.
+pub(crate) fn set_all_aside(fs: &Fs, lock: &WriteLock) -> Result<Vec<PathBuf>> {
     let youngest = lock.youngest();
     check_packs(fs, lock)?;
     let mut strays = Vec::new();
@@ -35,7 +35,7 @@ pub(crate) fn clear(fs: &Fs, lock: &WriteLock) -> Result<Vec<PathBuf>> {
         if is_there {
             strays.push(rev);
         }
-        // The one after the next is looked at even over a gap: it would follow what is committed now.
+        // The second revision is checked even if the first is missing: it would follow the one that is committed now.
         if !is_there && rev != youngest.next() {
             break;
         }
@@ -43,21 +43,21 @@ pub(crate) fn clear(fs: &Fs, lock: &WriteLock) -> Result<Vec<PathBuf>> {
     }
     let Some(&last) = strays.last() else {
         if fs.take_replaced() {
-            forget_rows(fs, youngest)?;
+            delete_rep_cache_rows(fs, youngest)?;
         }
         return Ok(Vec::new());
     };
     let view = fs.group_view(last);
     for &rev in &strays {
-        if !is_unfinished(fs, youngest, rev)? && is_whole(&view, rev) {
+        if !is_unfinished(fs, youngest, rev)? && is_complete_revision(&view, rev) {
             return Err(refusal(fs, youngest, rev));
         }
     }
-    forget_rows(fs, youngest)?;
+    delete_rep_cache_rows(fs, youngest)?;
     let mut renamed = Vec::new();
     for rev in strays {
         let (file, list) = (fs.layout().rev(rev), fs.layout().revprops(rev));
-        // The properties first: a revision file without them is no whole revision, if this is not finished.
+        // The properties first: if this is interrupted, a revision file without properties is no complete revision.
         if is_file(fs.disk(), &list)? {
             renamed.push(set_aside(
                 fs.disk(),
@@ -71,8 +71,8 @@ pub(crate) fn clear(fs: &Fs, lock: &WriteLock) -> Result<Vec<PathBuf>> {
     Ok(renamed)
 }
 
-/// Removes what the rep-cache says of revisions that do not exist. Others will have their numbers.
-fn forget_rows(fs: &Fs, youngest: Revnum) -> Result<()> {
+/// Removes rep-cache rows of revisions that do not exist: other revisions will have their numbers.
+fn delete_rep_cache_rows(fs: &Fs, youngest: Revnum) -> Result<()> {
     match fs.format().has_rep_sharing() {
         true => fs.with_rep_cache(false, |rows| {
             rows.map_or(Ok(()), |rows| rows.delete_younger(youngest))
@@ -81,7 +81,7 @@ fn forget_rows(fs: &Fs, youngest: Revnum) -> Result<()> {
     }
 }
 
-/// Refuses to commit where a pack holds the revisions that come next.
+/// Checks that no pack holds the next revisions.
 fn check_packs(fs: &Fs, lock: &WriteLock) -> Result<()> {
     let (youngest, next) = (lock.youngest(), lock.youngest().next());
     if next < lock.min_unpacked_rev() {
@@ -111,47 +111,47 @@ fn refusal(fs: &Fs, youngest: Revnum, rev: Revnum) -> Error {
     )
 }
 
-/// True if a revision can be read to its end, and has properties.
-fn is_whole(view: &Fs, rev: Revnum) -> bool {
+/// True if a revision has a readable root and readable properties.
+fn is_complete_revision(view: &Fs, rev: Revnum) -> bool {
     view.root_noderev(rev).is_ok() && view.revprops(rev).is_ok()
 }
 
-/// Notes that the revisions after `youngest` up to `last`, whose files will be in the directory of `path`, do not exist yet.
-/// The note of a single revision is empty, so that it need not be flushed.
+/// Writes the marker: the revisions after `youngest` up to `last`, whose files will be in the directory of `path`, do not exist
+/// yet. The marker of a single revision is empty, so that it need not be flushed.
 ///
 /// # Errors
 /// The system's.
-pub(crate) fn mark(fs: &Fs, youngest: Revnum, last: Revnum, path: &Path) -> Result<()> {
-    let marker = marker(path, youngest);
-    let mut file = match fs.disk().write(&marker, Create::Replace) {
-        // Another user's, left by a commit that failed. What it was about has been moved away.
+pub(crate) fn write_marker(fs: &Fs, youngest: Revnum, last: Revnum, path: &Path) -> Result<()> {
+    let marker_path = marker_path(path, youngest);
+    let mut file = match fs.disk().write(&marker_path, Create::Replace) {
+        // Left by a failed commit of another user. The files that it was about have been renamed.
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-            _ = fs.disk().remove_file(&marker);
-            fs.disk().write(&marker, Create::Replace)
+            _ = fs.disk().remove_file(&marker_path);
+            fs.disk().write(&marker_path, Create::Replace)
         }
         made => made,
     }
-    .map_err(|e| Error::io("Can't create file", &marker, &e))?;
+    .map_err(|e| Error::io("Can't create file", &marker_path, &e))?;
     if last == youngest.next() {
         return Ok(());
     }
     let text = format!("{last}\n");
     file.append(text.as_bytes())
         .and_then(|()| file.sync())
-        .map_err(|e| Error::io("Can't write to file", &marker, &e))
+        .map_err(|e| Error::io("Can't write to file", &marker_path, &e))
 }
 
-/// Marks the first revision of a group, as [`mark`] does, and makes sure that it does not exist. Creating the marker changes its
+/// Marks the first revision of a group, as [`write_marker`] does, and makes sure that it does not exist. Creating the marker changes its
 /// directory, so that a network file system looks the names in it up again.
 ///
 /// # Errors
 /// `FS_TXN_OUT_OF_DATE` if the revision exists; the system's.
-pub(crate) fn mark_free(fs: &Fs, youngest: Revnum) -> Result<()> {
+pub(crate) fn write_marker_if_free(fs: &Fs, youngest: Revnum) -> Result<()> {
     let rev = youngest.next();
     let path = fs.layout().rev(rev);
-    mark(fs, youngest, rev, &path)?;
+    write_marker(fs, youngest, rev, &path)?;
     if is_file(fs.disk(), &path)? {
-        unmark(fs, youngest, &path);
+        remove_marker(fs, youngest, &path);
         return Err(out_of_date(youngest, rev));
     }
     Ok(())
@@ -165,29 +165,29 @@ pub(crate) fn out_of_date(youngest: Revnum, rev: Revnum) -> Error {
     )
 }
 
-/// Removes the note of [`mark`]. One that stays does no harm.
-pub(crate) fn unmark(fs: &Fs, youngest: Revnum, path: &Path) {
-    _ = fs.disk().remove_file(&marker(path, youngest));
+/// Removes the marker. One that stays is harmless.
+pub(crate) fn remove_marker(fs: &Fs, youngest: Revnum, path: &Path) {
+    _ = fs.disk().remove_file(&marker_path(path, youngest));
 }
 
-/// True if the file of a revision was left by a commit that did not come to its end.
+/// True if a revision file belongs to a commit that did not finish.
 fn is_unfinished(fs: &Fs, youngest: Revnum, rev: Revnum) -> Result<bool> {
-    let marker = marker(&fs.layout().rev(rev), youngest);
-    match fs.disk().read_small(&marker) {
+    let marker_path = marker_path(&fs.layout().rev(rev), youngest);
+    match fs.disk().read_small(&marker_path) {
         Ok(text) => {
             let last = Revnum::parse(text.trim_ascii_end()).unwrap_or(youngest.next());
             Ok(rev <= last)
         }
-        // Another user's, who lets no one read it. It is about the next revision at least.
+        // The marker of another user, unreadable. It covers the next revision at least.
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Ok(rev == youngest.next()),
-        Err(e) => match Error::io("Can't open file", &marker, &e) {
+        Err(e) => match Error::io("Can't open file", &marker_path, &e) {
             e if is_missing(&e) => Ok(false),
             e => Err(e),
         },
     }
 }
 
-fn marker(path: &Path, youngest: Revnum) -> PathBuf {
+fn marker_path(path: &Path, youngest: Revnum) -> PathBuf {
     path.with_file_name(format!("svn-after-{youngest}"))
 }
 
@@ -198,7 +198,7 @@ fn marker(path: &Path, youngest: Revnum) -> PathBuf {
 pub(crate) fn set_aside(disk: &dyn Disk, db: &Path, path: &Path, name: &str) -> Result<PathBuf> {
     let failed = |what, path: &Path, e| Error::io(what, path, &e);
     for number in 0..ATTEMPTS {
-        let target = db.join(format!("{STRAY}{name}-{number}"));
+        let target = db.join(format!("{STRAY_PREFIX}{name}-{number}"));
         match disk
             .metadata(&target)
             .map_err(|e| failed("Can't stat", &target, e))
@@ -208,7 +208,7 @@ pub(crate) fn set_aside(disk: &dyn Disk, db: &Path, path: &Path, name: &str) -> 
             Err(e) => return Err(e),
         }
         match disk.rename(path, &target) {
-            // `db/` may be made of several filesystems.
+            // `db/` may consist of several file systems.
             Err(e) if e.kind() == io::ErrorKind::CrossesDevices => {
                 let copied = disk.copy(path, &target).and_then(|()| disk.sync_all(db));
                 copied.map_err(|e| failed("Can't copy file", path, e))?;
@@ -225,10 +225,10 @@ pub(crate) fn set_aside(disk: &dyn Disk, db: &Path, path: &Path, name: &str) -> 
     Err(failed("Can't move away", path, e))
 }
 
-/// Names that are tried.
+/// Number of names that are tried.
 const ATTEMPTS: u32 = 100_000;
 
-/// True if there is a file, false if there is nothing or a directory.
+/// True for a file, false for a directory or if nothing is there.
 fn is_file(disk: &dyn Disk, path: &Path) -> Result<bool> {
     match disk.metadata(path).map_err(|e| Error::io("Can't stat", path, &e)) {
         Ok(meta) => Ok(!meta.is_dir),

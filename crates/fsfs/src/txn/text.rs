@@ -27,7 +27,7 @@ pub struct TextWriter {
     /// The text that the windows start from; none where the text comes as it is.
     pub(super) source: Option<Source>,
     /// The bytes that the last window made.
-    pub(super) made: Vec<u8>,
+    pub(super) produced: Vec<u8>,
     /// What went wrong: after that nothing can be right.
     pub(super) failed: Option<Error>,
 }
@@ -47,20 +47,20 @@ impl TextWriter {
     /// `SVNDIFF_…`, `FS_CORRUPT`; the system's.
     pub fn chunk(&mut self, chunk: TextChunk<'_>) -> Result<()> {
         self.unless_failed(|this| {
-            let source = this.source.as_mut().ok_or_else(wrong_kind)?;
-            this.made.clear();
+            let source = this.source.as_mut().ok_or_else(wrong_form)?;
+            this.produced.clear();
             match chunk {
                 TextChunk::Decoded(window) => {
                     let view = source.view(window.source_offset, window.source_len)?;
-                    window.apply(view, &mut this.made)?;
+                    window.apply(view, &mut this.produced)?;
                 }
                 TextChunk::Encoded(window) => {
                     let view = source.view(window.source_offset, window.source_len)?;
-                    with_codec(|codec| window.apply(view, &mut this.made, codec))?;
-                    return this.rep.write_made(window, &this.made);
+                    with_codec(|codec| window.apply(view, &mut this.produced, codec))?;
+                    return this.rep.write_encoded(window, &this.produced);
                 }
             }
-            this.rep.write(&this.made)
+            this.rep.write(&this.produced)
         })
     }
 
@@ -71,7 +71,7 @@ impl TextWriter {
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.unless_failed(|this| match this.source {
             None => this.rep.write(bytes),
-            Some(_) => Err(wrong_kind()),
+            Some(_) => Err(wrong_form()),
         })
     }
 
@@ -124,7 +124,7 @@ impl TextWriter {
     }
 }
 
-fn wrong_kind() -> Error {
+fn wrong_form() -> Error {
     Error::new(
         Code::INCORRECT_PARAMS,
         "The text was announced in the other form: windows or bytes",

@@ -1,8 +1,8 @@
 //! Writing a transaction's tree as items of the new revision.
 //!
-//! From the root, depth first, names in order: a directory's changed children, then its list, its properties, and itself; so
-//! the root comes last, and what is written never has to be touched again. On the way temporary IDs become permanent ones. The
-//! transaction itself is only read: if the commit fails, it is as it was.
+//! The order is depth first, names ascending: the changed children of a directory, then its entries, its properties, and its
+//! node-revision. So the root comes last, and nothing that is written needs a change later. Temporary IDs become permanent ones
+//! on the way. The transaction itself is only read: if the commit fails, it is as it was.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use base::hashdump::{self, Terminator};
 use base::{Code, Error, NodeKind, Props, Result, Revnum};
 use delta::window::WINDOW_SIZE;
 
-use super::merged_log::FoldedLog;
+use super::folded_log::FoldedLog;
 use super::proto_rev::ProtoWriter;
-use super::state::{NodeKey, ROOT, State};
+use super::state::{NodeKey, ROOT, TxnState};
 use crate::format::change_list::ChangeList;
 use crate::format::changes;
 use crate::format::dir::{self, DirEntry};
@@ -23,46 +23,46 @@ use crate::format::p2l::ItemKind;
 use crate::format::rep_line::{RepPlace, Uniquifier};
 use crate::store::cache::{Chunk, Key};
 use crate::tree::Fs;
-use crate::txn::rep_write::{Sharing, SmallRep, write_small_rep};
+use crate::txn::rep_write::{RepSharing, SmallRep, write_small_rep};
 
-/// Next node-id and copy-id of the whole filesystem (formats 1 and 2, which keep them in `current`).
+/// The next node ID and the next copy ID of the whole filesystem (formats 1 and 2, which keep them in `current`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counters {
+pub(super) struct NextIds {
     pub(super) node: u64,
     pub(super) copy: u64,
 }
 
-/// What was written, for the trailer and for the cache.
-pub(super) struct Written {
+/// The items that were written, for the trailer and for the cache.
+pub(super) struct WrittenTree {
     rev: Revnum,
     /// Item of the root node-revision.
     pub(super) root: u64,
     /// Item of the changed paths.
     pub(super) changes: u64,
     root_noderev: Option<Arc<NodeRev>>,
-    /// At most [`FED`] of each.
+    /// At most [`MAX_CACHED`] of each kind.
     noderevs: Vec<Arc<NodeRev>>,
     dirs: Vec<(u64, Arc<[DirEntry]>, Vec<u8>)>,
     props: Vec<(u64, Arc<Props>)>,
-    /// Unless there are very many.
+    /// `None` if there are more than [`MAX_CACHED`].
     changed_paths: Option<ChangeList>,
 }
 
 /// Writes one revision's tree.
 pub(super) struct TreeWriter<'a> {
     pub(super) fs: &'a Fs,
-    pub(super) state: &'a State,
+    pub(super) state: &'a TxnState,
     pub(super) proto: &'a mut ProtoWriter,
-    pub(super) sharing: &'a mut Sharing,
+    pub(super) sharing: &'a mut RepSharing,
     pub(super) rev: Revnum,
-    /// Formats 1 and 2: what is added to temporary numbers.
-    pub(super) counters: Option<Counters>,
+    /// Formats 1 and 2: added to the numbers of temporary IDs.
+    pub(super) counters: Option<NextIds>,
 }
 
 /// A node whose children are being written.
 struct Frame {
     key: NodeKey,
-    /// The transaction's own children that are not written yet, the next one last.
+    /// The transaction's own children that are not written yet; the next one is the last.
     children: Vec<NodeKey>,
 }
 
@@ -70,10 +70,10 @@ impl TreeWriter<'_> {
     /// Writes all node-revisions with their lists and properties, and the changed paths.
     ///
     /// # Errors
-    /// `FS_CORRUPT` if the transaction cannot be a revision; what sharing meets; the system's.
-    pub(super) fn write(mut self) -> Result<Written> {
+    /// `FS_CORRUPT` if the transaction is no valid tree; those of sharing; the system's.
+    pub(super) fn write(mut self) -> Result<WrittenTree> {
         let log = FoldedLog::of(&self.state.changes)?;
-        let mut written = Written {
+        let mut written = WrittenTree {
             rev: self.rev,
             root: 0,
             changes: 0,
@@ -82,22 +82,22 @@ impl TreeWriter<'_> {
             dirs: Vec::new(),
             props: Vec::new(),
             changed_paths: match &log {
-                FoldedLog::Here(log) if log.len() <= FED => {
+                FoldedLog::InMemory(log) if log.len() <= MAX_CACHED => {
                     Some(log.iter().map(|change| &change.info).collect())
                 }
-                FoldedLog::Here(_) | FoldedLog::Away(_) => None,
+                FoldedLog::InMemory(_) | FoldedLog::Spilled(_) => None,
             },
         };
         let mut next_number = self.state.next_node;
-        // Of those whose parents are not written yet.
+        // Permanent IDs of nodes whose parents are not written yet.
         let mut ids: HashMap<NodeKey, NodeRevId> = HashMap::new();
         let mut stack = vec![self.frame(ROOT)?];
-        // A transaction may come from files that anybody can have written, and be no tree.
+        // The transaction may have been read from files, which any process can have written: it need not be a tree.
         let mut seen = self.sharing.reads_disk().then(|| HashSet::from([ROOT]));
         while let Some(top) = stack.last_mut() {
             if let Some(child) = top.children.pop() {
                 if seen.as_mut().is_some_and(|seen| !seen.insert(child)) {
-                    return Err(twice(&self.state.node_id(child)));
+                    return Err(in_tree_twice(&self.state.node_id(child)));
                 }
                 stack.push(self.frame(child)?);
                 continue;
@@ -118,7 +118,7 @@ impl TreeWriter<'_> {
         Ok(written)
     }
 
-    /// Writes the list of changed paths, a piece at a time. A list that readers would refuse is refused here.
+    /// Writes the list of changed paths in pieces. A list that is too long for readers is an error.
     fn write_changes(&mut self, log: &FoldedLog<'_>) -> Result<u64> {
         let mut piece = Vec::new();
         let mut total = 0;
@@ -157,7 +157,7 @@ impl TreeWriter<'_> {
         key: NodeKey,
         ids: &mut HashMap<NodeKey, NodeRevId>,
         next_number: &mut u64,
-        written: &mut Written,
+        written: &mut WrittenTree,
     ) -> Result<NodeRevId> {
         let format = self.fs.format();
         let node = self.state.node(key)?;
@@ -165,7 +165,7 @@ impl TreeWriter<'_> {
         if let Some(children) = &node.children {
             let entries = children.iter().map(|(name, kind, id)| {
                 let id = match self.state.key_of(&id) {
-                    Some(key) => ids.remove(&key).ok_or_else(|| twice(&id))?,
+                    Some(key) => ids.remove(&key).ok_or_else(|| in_tree_twice(&id))?,
                     None => id,
                 };
                 Ok(DirEntry {
@@ -181,7 +181,7 @@ impl TreeWriter<'_> {
             if let RepPlace::Rev(rev, item) = rep.place
                 && rev == self.rev
             {
-                push_some(&mut written.dirs, (item, entries, content));
+                push_limited(&mut written.dirs, (item, entries, content));
             }
             noderev.text = Some(rep);
         } else if noderev.kind == NodeKind::File {
@@ -201,7 +201,7 @@ impl TreeWriter<'_> {
             if let RepPlace::Rev(rev, item) = rep.place
                 && rev == self.rev
             {
-                push_some(&mut written.props, (item, list.clone()));
+                push_limited(&mut written.props, (item, list.clone()));
             }
             noderev.props = Some(rep);
         }
@@ -218,7 +218,7 @@ impl TreeWriter<'_> {
         if key == ROOT {
             written.root_noderev = Some(noderev.clone());
         }
-        push_some(&mut written.noderevs, noderev);
+        push_limited(&mut written.noderevs, noderev);
         Ok(id)
     }
 
@@ -254,7 +254,7 @@ impl TreeWriter<'_> {
             noderev.copyroot = None;
         }
         noderev.is_fresh_txn_root = false;
-        // Nobody reads these digests; Subversion leaves them out.
+        // These digests have no reader; Subversion leaves them out.
         if noderev.kind == NodeKind::Dir
             && let Some(rep) = &mut noderev.text
         {
@@ -274,8 +274,8 @@ impl TreeWriter<'_> {
         Ok(())
     }
 
-    /// The ID part that a temporary one becomes.
-    fn permanent(&self, part: IdPart, counter: impl Fn(Counters) -> u64) -> IdPart {
+    /// Returns the permanent ID part for a temporary one; a permanent one as it is.
+    fn permanent(&self, part: IdPart, counter: impl Fn(NextIds) -> u64) -> IdPart {
         match (part.is_temporary(), self.counters) {
             (false, _) => part,
             (true, None) => IdPart::permanent(part.number(), self.rev),
@@ -286,9 +286,9 @@ impl TreeWriter<'_> {
     }
 }
 
-impl Written {
-    /// Gives the cache what the next readers ask for. Only once the revision is there to stay.
-    pub(super) fn feed(self, fs: &Fs) {
+impl WrittenTree {
+    /// Puts into the cache what the next readers need. To be called once the revision exists.
+    pub(super) fn fill_cache(self, fs: &Fs) {
         let (cache, instance, rev) = (fs.cache(), fs.instance(), self.rev.0);
         if let Some(root) = self.root_noderev {
             cache.insert(Key::part::<Arc<NodeRev>>(instance, rev, 0, 1), root);
@@ -300,7 +300,7 @@ impl Written {
         }
         for (item, entries, content) in self.dirs {
             cache.insert(Key::new::<Arc<[DirEntry]>>(instance, rev, item), entries);
-            // The next state of the directory is likely to be a delta against this one.
+            // The next version of the directory is likely to be a delta against this one.
             if content.len() <= WINDOW_SIZE {
                 let chunk = Chunk::new(Arc::new(content));
                 chunk.set_checked();
@@ -316,14 +316,14 @@ impl Written {
     }
 }
 
-/// Keeps a thing for the cache, unless there are many already: after an import nobody asks for all of it.
-fn push_some<T>(kept: &mut Vec<T>, thing: T) {
-    if kept.len() < FED {
+/// Keeps an item for the cache unless there are [`MAX_CACHED`] already: after an import, no reader needs all of it soon.
+fn push_limited<T>(kept: &mut Vec<T>, thing: T) {
+    if kept.len() < MAX_CACHED {
         kept.push(thing);
     }
 }
 
-fn twice(id: &NodeRevId) -> Error {
+fn in_tree_twice(id: &NodeRevId) -> Error {
     Error::new(
         Code::FS_CORRUPT,
         format!("Node-revision '{id}' is in the tree twice"),
@@ -337,11 +337,11 @@ fn unfinished(noderev: &NodeRev) -> Error {
     )
 }
 
-/// Things of one kind that the cache gets from a commit.
-const FED: usize = 4096;
+/// Most items of one kind that a commit puts into the cache.
+const MAX_CACHED: usize = 4096;
 
-/// Number of the changed-path list (logical addressing).
+/// Item number of the changed-path list (logical addressing).
 const CHANGES_ITEM: u64 = 1;
 
-/// Number of the root node-revision (logical addressing).
+/// Item number of the root node-revision (logical addressing).
 const ROOT_ITEM: u64 = 2;

@@ -9,7 +9,7 @@ use base::hashdump::{self, Terminator};
 use base::{Error, Result};
 
 use super::children::Children;
-use super::state::{NodeKey, ROOT, State, TxnNode};
+use super::state::{NodeKey, ROOT, TxnNode, TxnState};
 use crate::format::changes;
 use crate::format::dir::{self, DirEntry};
 use crate::format::id::TxnId;
@@ -17,12 +17,12 @@ use crate::format::number::push_base36;
 use crate::store::disk::{Create, is_missing};
 use crate::tree::Fs;
 
-impl State {
+impl TxnState {
     /// Writes the root's node-revision into `dir`: enough for the incumbent to open the transaction, and to remove it.
-    pub(super) fn lay_root(&mut self, fs: &Fs, dir: &Path) -> Result<()> {
-        let [path, ..] = files_of(fs, self.id, ROOT);
+    pub(super) fn write_root(&mut self, fs: &Fs, dir: &Path) -> Result<()> {
+        let [path, ..] = node_files(fs, self.id, ROOT);
         let name = path.file_name().unwrap_or_default();
-        lay_noderev(fs, &dir.join(name), self.node_mut(ROOT)?)
+        write_noderev(fs, &dir.join(name), self.node_mut(ROOT)?)
     }
 
     /// Writes what is not on disk yet.
@@ -32,68 +32,68 @@ impl State {
         for key in std::mem::take(&mut self.removed) {
             // It may be there again: a node-revision may be linked back and cloned anew.
             if let Some(node) = self.nodes.get_mut(key)? {
-                node.is_laid = false;
-                node.props_laid = false;
+                node.is_on_disk = false;
+                node.props_on_disk = false;
             }
-            for path in files_of(fs, txn, key) {
+            for path in node_files(fs, txn, key) {
                 remove_if_there(fs, &path)?;
             }
         }
-        self.nodes.lay(|key, node| {
-            let [noderev, children, props] = files_of(fs, txn, key);
+        self.nodes.for_each_unwritten(|key, node| {
+            let [noderev, children, props] = node_files(fs, txn, key);
             if let Some(list) = &mut node.children {
-                lay_children(fs, &children, list)?;
+                write_children(fs, &children, list)?;
             }
-            if let (Some(list), false) = (&node.props, node.props_laid) {
+            if let (Some(list), false) = (&node.props, node.props_on_disk) {
                 let mut text = Vec::new();
                 hashdump::write_props(&mut text, list, Terminator::End);
-                write(fs, &props, Create::Replace, &text)?;
-                node.props_laid = true;
+                write_file(fs, &props, Create::Replace, &text)?;
+                node.props_on_disk = true;
             }
-            lay_noderev(fs, &noderev, node)
+            write_noderev(fs, &noderev, node)
         })?;
         let mut log = Vec::new();
-        self.changes.each_from(self.laid.changes, &mut |change| {
+        self.changes.each_from(self.on_disk.changes, &mut |change| {
             changes::encode_entry(&mut log, change);
             Ok(())
         })?;
-        write(fs, &dir.join("changes"), Create::Append, &log)?;
-        self.laid.changes = self.changes.len();
-        self.laid.log_bytes += log.len() as u64;
+        write_file(fs, &dir.join("changes"), Create::Append, &log)?;
+        self.on_disk.changes = self.changes.len();
+        self.on_disk.log_bytes += log.len() as u64;
         let counters = (self.next_node, self.next_copy);
-        if self.laid.counters != Some(counters) {
+        if self.on_disk.counters != Some(counters) {
             let mut line = String::new();
             push_base36(&mut line, counters.0);
             line.push(' ');
             push_base36(&mut line, counters.1);
             line.push('\n');
-            write(fs, &dir.join("next-ids"), Create::Replace, line.as_bytes())?;
-            self.laid.counters = Some(counters);
+            write_file(fs, &dir.join("next-ids"), Create::Replace, line.as_bytes())?;
+            self.on_disk.counters = Some(counters);
         }
-        if !self.laid.props {
+        if !self.on_disk.props {
             let mut text = Vec::new();
             hashdump::write_props(&mut text, &self.props, Terminator::End);
-            write(fs, &dir.join("props"), Create::Replace, &text)?;
-            self.laid.props = true;
+            write_file(fs, &dir.join("props"), Create::Replace, &text)?;
+            self.on_disk.props = true;
         }
         Ok(())
     }
 }
 
-fn lay_noderev(fs: &Fs, path: &Path, node: &mut TxnNode) -> Result<()> {
-    if !node.is_laid {
+fn write_noderev(fs: &Fs, path: &Path, node: &mut TxnNode) -> Result<()> {
+    if !node.is_on_disk {
         let format = fs.format();
         let mut text = Vec::new();
         node.noderev
             .encode(&mut text, format.has_mergeinfo(), format.has_placeholders());
-        write(fs, path, Create::Replace, &text)?;
-        node.is_laid = true;
+        write_file(fs, path, Create::Replace, &text)?;
+        node.is_on_disk = true;
     }
     Ok(())
 }
 
 /// Writes a directory's file whole, or adds records for the names that changed since.
-fn lay_children(fs: &Fs, path: &Path, children: &mut Children) -> Result<()> {
+fn write_children(fs: &Fs, path: &Path, children: &mut Children) -> Result<()> {
     let mut text = Vec::new();
     let mut record = |name: &str| match children.find(name) {
         Some((kind, id)) => dir::encode_entry(
@@ -106,10 +106,10 @@ fn lay_children(fs: &Fs, path: &Path, children: &mut Children) -> Result<()> {
         ),
         None => hashdump::write_delete(&mut text, name.as_bytes()),
     };
-    let how = match &children.file {
-        Some(missing) if missing.is_empty() => return Ok(()),
-        Some(missing) => {
-            missing.iter().for_each(|name| record(name));
+    let how = match &children.unwritten {
+        Some(names) if names.is_empty() => return Ok(()),
+        Some(names) => {
+            names.iter().for_each(|name| record(name));
             Create::Append
         }
         None => {
@@ -122,13 +122,13 @@ fn lay_children(fs: &Fs, path: &Path, children: &mut Children) -> Result<()> {
         }
     };
     // Half a record may be there if this fails: then the file is written whole the next time.
-    children.file = None;
-    write(fs, path, how, &text)?;
-    children.file = Some(Vec::new());
+    children.unwritten = None;
+    write_file(fs, path, how, &text)?;
+    children.unwritten = Some(Vec::new());
     Ok(())
 }
 
-fn files_of(fs: &Fs, txn: TxnId, key: NodeKey) -> [PathBuf; 3] {
+fn node_files(fs: &Fs, txn: TxnId, key: NodeKey) -> [PathBuf; 3] {
     let layout = fs.layout();
     [
         layout.txn_node(txn, key.0, key.1),
@@ -147,7 +147,7 @@ pub(super) fn remove_if_there(fs: &Fs, path: &Path) -> Result<()> {
     }
 }
 
-fn write(fs: &Fs, path: &Path, how: Create, bytes: &[u8]) -> Result<()> {
+fn write_file(fs: &Fs, path: &Path, how: Create, bytes: &[u8]) -> Result<()> {
     let mut file = fs
         .disk()
         .write(path, how)

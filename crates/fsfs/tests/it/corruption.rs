@@ -13,7 +13,7 @@ use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use base::Revnum;
-use fsfs::admin::verify::{self, Options};
+use fsfs::admin::verify::{self, VerifyOptions};
 use fsfs::{Cache, Fs};
 use testkit::history::Random;
 use testkit::repo::{Repo, Spec, When, build};
@@ -162,7 +162,7 @@ fn verify(db: &Path) -> Result<Verdict, Verdict> {
     let early = |e: base::Error| Verdict::of(Place::Nowhere, &e);
     let fs = Fs::open(db, &Cache::new(1 << 20)).map_err(early)?;
     // `current` may promise anything: the run must not believe it.
-    let mut options = Options::range(Revnum(0), fs.youngest().map_err(early)?);
+    let mut options = VerifyOptions::range(Revnum(0), fs.youngest().map_err(early)?);
     options.cache_budget = 4 << 20;
     let mut transcript = Transcript::default();
     verify::run(&fs, &options, &mut transcript).map_err(early)?;

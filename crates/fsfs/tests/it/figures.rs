@@ -1,7 +1,7 @@
 //! What `svnfsfs` and `svnadmin build-repcache` do, compared with them.
 
 use base::{Cancel, Code, Revnum};
-use fsfs::admin::indexes::{self, Entry};
+use fsfs::admin::indexes::{self, IndexEntry};
 use fsfs::admin::{rep_cache, stats};
 use fsfs::{Cache, Fs};
 use testkit::Tool;
@@ -106,7 +106,7 @@ fn the_rep_cache_is_made_again_as_the_real_tool_makes_it() {
     assert_eq!(off.code(), Code::FS_REP_SHARING_NOT_ALLOWED);
 }
 
-fn dump(fs: &Fs, rev: u64) -> base::Result<Vec<Entry>> {
+fn dump(fs: &Fs, rev: u64) -> base::Result<Vec<IndexEntry>> {
     let mut entries = Vec::new();
     indexes::dump(fs, Revnum(rev), &mut |entry| {
         entries.push(entry);
@@ -115,10 +115,10 @@ fn dump(fs: &Fs, rev: u64) -> base::Result<Vec<Entry>> {
     Ok(entries)
 }
 
-fn text(entries: &[Entry]) -> String {
+fn text(entries: &[IndexEntry]) -> String {
     let mut text = String::from("       Start       Length Type   Revision     Item Checksum\n");
     for entry in entries {
-        let kind = Entry::KINDS[usize::from(entry.kind)];
+        let kind = IndexEntry::KINDS[usize::from(entry.kind)];
         text.push_str(&format!(
             "{:12x} {:12x} {kind:<5} {:9} {:8} {:08x}\n",
             entry.offset, entry.size, entry.rev.0, entry.item, entry.checksum
@@ -178,7 +178,7 @@ fn lists_that_are_no_index_are_refused_in_the_real_tools_words() {
     let repo = build(&Spec::small("1.14")).copy();
     let fs = open(&repo);
     let entries = dump(&fs, 5).unwrap();
-    let refused = |entries: &[Entry]| {
+    let refused = |entries: &[IndexEntry]| {
         let error = indexes::load(&fs, Revnum(5), entries).unwrap_err();
         let theirs = Tool::new("svnfsfs")
             .arg("load-index")

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use base::{Cancel, Code, Revnum};
-use fsfs::admin::hotcopy::{self, Copied, Options};
+use fsfs::admin::hotcopy::{self, CopiedRevisions, HotcopyOptions};
 use fsfs::admin::pack;
 use fsfs::{Cache, Fs};
 use testkit::Tool;
@@ -22,8 +22,8 @@ fn copy(from: &Repo, to: &Path, incremental: bool) -> base::Result<String> {
     hotcopy::run(
         &open(&from.db()),
         &to.join("db"),
-        Options { incremental },
-        &mut |Copied { start, end }| {
+        HotcopyOptions { incremental },
+        &mut |CopiedRevisions { start, end }| {
             said.push_str(&match start == end {
                 true => format!("* Copied revision {start}.\n"),
                 false => format!("* Copied revisions from {start} to {end}.\n"),
@@ -220,7 +220,13 @@ fn what_does_not_fit_is_refused_in_the_real_tools_words() {
     cancel.cancel();
     shell(&repo, &at("cancelled"));
     let db = at("cancelled").join("db");
-    let cancelled = hotcopy::run(&open(&repo.db()), &db, Options::default(), &mut |_| {}, &cancel);
+    let cancelled = hotcopy::run(
+        &open(&repo.db()),
+        &db,
+        HotcopyOptions::default(),
+        &mut |_| {},
+        &cancel,
+    );
     assert_eq!(cancelled.unwrap_err().code(), Code::CANCELLED);
     assert!(!db.join("format").exists());
     copy(&repo, &at("cancelled"), false).unwrap();

@@ -90,7 +90,7 @@ fn large_shards_are_packed_range_by_range() {
     let before = dump(&built);
     for max_items in [1, 10, 60, 200] {
         let repo = built.copy();
-        pack::run_within(&open(&repo), max_items, &mut |_| {}, &Cancel::new()).unwrap();
+        pack::run_with_max_items(&open(&repo), max_items, &mut |_| {}, &Cancel::new()).unwrap();
         theirs("verify", &repo);
         assert!(dump(&repo) == before, "{max_items}");
     }

@@ -77,7 +77,12 @@ fn repository(version: &str) -> Repo {
 fn verify(fs: &Fs) -> Revnum {
     let youngest = fs.youngest().unwrap();
     let mut transcript = Transcript::default();
-    verify::run(fs, &verify::Options::range(Revnum(0), youngest), &mut transcript).unwrap();
+    verify::run(
+        fs,
+        &verify::VerifyOptions::range(Revnum(0), youngest),
+        &mut transcript,
+    )
+    .unwrap();
     assert!(transcript.failures.is_empty(), "{:?}", transcript.failures);
     for rev in 0..=youngest.0 {
         assert!(

@@ -193,7 +193,7 @@ fn hotcopy_does_not_overwrite_what_the_source_has_lost() {
     ours(&compare::open(&source), &[Mkdir("instead")]).unwrap();
     ours(&compare::open(&source), &[Mkdir("more")]).unwrap();
     let before = files(&backup.db());
-    let options = hotcopy::Options { incremental: true };
+    let options = hotcopy::HotcopyOptions { incremental: true };
     let copy = || {
         let fs = compare::open(&source);
         hotcopy::run(&fs, &backup.db(), options, &mut |_| {}, &Cancel::new())
@@ -376,7 +376,7 @@ fn command(dice: &mut Dice, whole: &Whole, repository: &Repository) -> &'static 
             if dice.below(2) == 0 {
                 _ = pack::run(&fs, &mut |_| {}, &Cancel::new());
             }
-            let options = hotcopy::Options { incremental: true };
+            let options = hotcopy::HotcopyOptions { incremental: true };
             _ = hotcopy::run(&fs, &db, options, &mut |_| {}, &Cancel::new());
             "hotcopy"
         }

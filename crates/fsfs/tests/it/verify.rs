@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use base::{Code, Error, Revnum};
-use fsfs::admin::verify::{self, Observer, Options, Progress, Warning};
+use fsfs::admin::verify::{self, VerifyObserver, VerifyOptions, VerifyProgress, VerifyWarning};
 use fsfs::{Cache, Fs};
 use testkit::repo::{Repo, Spec, When, build, matrix};
 use testkit::stream::Stream;
@@ -17,12 +17,12 @@ pub struct Transcript {
     pub keep_going: bool,
 }
 
-impl Observer for Transcript {
-    fn progress(&mut self, progress: Progress) {
+impl VerifyObserver for Transcript {
+    fn progress(&mut self, progress: VerifyProgress) {
         self.out.push_str(&match progress {
-            Progress::Metadata(rev) => format!("* Verifying metadata at revision {rev} ...\n"),
-            Progress::RepositoryMetadata => "* Verifying repository metadata ...\n".to_owned(),
-            Progress::Verified(rev) => format!("* Verified revision {rev}.\n"),
+            VerifyProgress::Metadata(rev) => format!("* Verifying metadata at revision {rev} ...\n"),
+            VerifyProgress::RepositoryMetadata => "* Verifying repository metadata ...\n".to_owned(),
+            VerifyProgress::Revision(rev) => format!("* Verified revision {rev}.\n"),
         });
     }
 
@@ -35,12 +35,12 @@ impl Observer for Transcript {
         }
     }
 
-    fn warn(&mut self, _: Revnum, warning: &Warning) {
+    fn warn(&mut self, _: Revnum, warning: &VerifyWarning) {
         self.out.push_str(&match warning {
-            Warning::NameCollision(path) => {
+            VerifyWarning::NameCollision(path) => {
                 format!("WARNING 0x0003: Duplicate representation of path '{path}'\n")
             }
-            Warning::MergeinfoCollision { source, node } => {
+            VerifyWarning::MergeinfoCollision { source, node } => {
                 format!(
                     "WARNING 0x0004: Duplicate representation of path '{source}' in svn:mergeinfo property of '{node}'\n"
                 )
@@ -50,9 +50,9 @@ impl Observer for Transcript {
 }
 
 /// Runs ours.
-pub fn ours(repo: &Repo, change: impl FnOnce(&mut Options), keep_going: bool) -> Transcript {
+pub fn ours(repo: &Repo, change: impl FnOnce(&mut VerifyOptions), keep_going: bool) -> Transcript {
     let fs = Fs::open(&repo.db(), &Cache::new(1 << 20)).expect("opens");
-    let mut options = Options::range(Revnum(0), fs.youngest().expect("reads"));
+    let mut options = VerifyOptions::range(Revnum(0), fs.youngest().expect("reads"));
     options.cache_budget = 16 << 20;
     change(&mut options);
     let mut transcript = Transcript {
@@ -132,7 +132,7 @@ fn one_worker_and_many_say_the_same() {
 /// repository and for every damage.
 #[test]
 fn a_large_revision_is_shared_without_a_trace() {
-    let shared = |o: &mut Options| (o.jobs, o.batch_bytes) = (4, 1);
+    let shared = |o: &mut VerifyOptions| (o.jobs, o.batch_bytes) = (4, 1);
     for spec in matrix().into_iter().filter(|spec| spec.name.contains("half")) {
         let repo = build(&spec);
         let (alone, many) = (ours(&repo, |o| o.jobs = 1, true), ours(&repo, shared, true));
@@ -158,7 +158,7 @@ fn a_large_revision_is_shared_without_a_trace() {
             bad[random.below(good.len())] ^= 1 << random.below(8);
         }
         std::fs::write(&path, &bad).expect("because the copy is ours");
-        let say = |change: fn(&mut Options)| {
+        let say = |change: fn(&mut VerifyOptions)| {
             let said = ours(&repo, change, true);
             let failures = said.failures.into_iter();
             let lines: Vec<_> = failures.map(|(rev, e)| format!("{rev:?}: {e}")).collect();
@@ -177,7 +177,7 @@ fn a_large_revision_is_shared_without_a_trace() {
 fn a_raised_flag_stops_within_a_revision() {
     let repo = build(&matrix()[11]);
     let fs = Fs::open(&repo.db(), &Cache::new(1 << 20)).expect("opens");
-    let mut options = Options::range(Revnum(0), fs.youngest().expect("reads"));
+    let mut options = VerifyOptions::range(Revnum(0), fs.youngest().expect("reads"));
     (options.jobs, options.batch_bytes) = (4, 1);
     let cancel = options.cancel.clone();
     let raiser = std::thread::spawn(move || cancel.cancel());

@@ -77,8 +77,8 @@ fn set_up(txn: &mut Txn, beginning: Beginning<'_>) -> Result<()> {
 pub(crate) fn around_hook(txn: &mut Txn, run: impl FnOnce(&str) -> Result<()>) -> Result<()> {
     txn.write_to_disk()?;
     // The hook may write texts.
-    txn.hold(false)?;
-    let before = txn.standing()?;
+    txn.hold_lock(false)?;
+    let before = txn.fingerprint()?;
     run(txn.name())?;
     txn.reload(&before)
 }

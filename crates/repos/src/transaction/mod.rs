@@ -82,7 +82,7 @@ impl Transaction {
         let txn = life::begin(repo, beginning, clock)?;
         let mut begun = Transaction {
             // Nobody else knows of it yet.
-            standing: txn.standing()?,
+            standing: txn.fingerprint()?,
             repo: repo.clone(),
             txn,
             is_dirty: true,
@@ -140,7 +140,7 @@ impl Transaction {
     /// # Errors
     /// The system's.
     pub fn is_in_step(&self) -> Result<bool> {
-        Ok(self.txn.standing()? == self.standing)
+        Ok(self.txn.fingerprint()? == self.standing)
     }
 
     /// Writes what other processes may read of it, and lets them go on with it.
@@ -174,9 +174,9 @@ impl Transaction {
             return Err(self.torn());
         }
         self.txn.write_to_disk()?;
-        self.standing = self.txn.standing()?;
+        self.standing = self.txn.fingerprint()?;
         self.is_written = true;
-        match self.txn.knows_all_of(&self.standing) {
+        match self.txn.has_read_log_of(&self.standing) {
             true => Ok(()),
             false => Err(self.torn()),
         }
@@ -184,7 +184,7 @@ impl Transaction {
 
     fn let_go(&mut self) -> Result<()> {
         self.is_dirty = false;
-        self.txn.hold(false)
+        self.txn.hold_lock(false)
     }
 
     fn torn(&self) -> Error {
@@ -195,7 +195,7 @@ impl Transaction {
     /// From now on its files say less than we know, and nobody else may go on from them.
     fn touch(&mut self) -> Result<()> {
         if !self.is_dirty {
-            self.txn.hold(true)?;
+            self.txn.hold_lock(true)?;
             self.is_dirty = true;
         }
         self.is_written = false;
@@ -204,7 +204,7 @@ impl Transaction {
 
     /// Lets go of it as its files are.
     pub fn leave(self) {
-        self.txn.leave();
+        self.txn.close_unwritten();
     }
 
     /// Makes sure that `user` is the one who commits; the first who comes with a name is.
@@ -310,11 +310,11 @@ impl Transaction {
 fn read(repo: &Repository, name: &str) -> Result<(Txn, TxnFingerprint)> {
     for _ in 0..READINGS {
         let txn = repo.fs().open_txn(name)?;
-        let standing = txn.standing()?;
-        if txn.knows_all_of(&standing) {
+        let standing = txn.fingerprint()?;
+        if txn.has_read_log_of(&standing) {
             return Ok((txn, standing));
         }
-        txn.leave();
+        txn.close_unwritten();
     }
     let text = format!("Transaction '{name}' is being changed by another server");
     Err(Error::new(Code::FS_REP_BEING_WRITTEN, text))

@@ -10,13 +10,13 @@ use crate::store::disk::{Disk, DiskFile, FileMeta, is_missing, remove_file_in};
 use crate::txn::strays::set_aside;
 
 /// Copies between two places on one disk.
-pub(super) struct Copier<'a> {
+pub(super) struct FileCopier<'a> {
     pub(super) disk: &'a dyn Disk,
     /// Nothing is at the destination yet: then nothing need be asked.
     pub(super) is_fresh: bool,
 }
 
-impl Copier<'_> {
+impl FileCopier<'_> {
     /// Copies a file with its permissions; false if the destination has it already.
     ///
     /// # Errors
@@ -89,7 +89,7 @@ impl Copier<'_> {
         loop {
             let read = |file: &dyn DiskFile, path: &Path, bytes: &mut Vec<u8>| {
                 bytes.clear();
-                let read = file.append_at(bytes, COMPARED, at);
+                let read = file.append_at(bytes, COMPARE_SIZE, at);
                 read.map_err(|e| Error::io("Can't read file", path, &e))
             };
             let length = read(&*copy, to, &mut ours)?;
@@ -199,4 +199,4 @@ fn missing(path: &Path) -> Error {
 }
 
 /// Bytes compared at once.
-const COMPARED: usize = 64 << 10;
+const COMPARE_SIZE: usize = 64 << 10;

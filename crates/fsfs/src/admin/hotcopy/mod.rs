@@ -13,8 +13,8 @@ use std::path::Path;
 use base::ordered::{Limits, cores, in_order};
 use base::{Cancel, Code, Error, Result, Revnum};
 
-use self::copier::Copier;
-use self::shard::{Job, Shards};
+use self::copier::FileCopier;
+use self::shard::{CopyJob, RevisionCopier};
 use crate::format::short_line::leading_revision;
 use crate::store::cache::Cache;
 use crate::store::disk::{ATTEMPTS, Create, is_missing, read_replaced, write_atomic};
@@ -26,14 +26,14 @@ use crate::txn::strays::set_aside;
 
 /// How to copy.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct HotcopyOptions {
     /// Only what the destination lacks. A destination without a filesystem lacks everything.
     pub incremental: bool,
 }
 
 /// Revisions that were copied, the last one included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Copied {
+pub struct CopiedRevisions {
     /// First.
     pub start: Revnum,
     /// Last; another than the first if they came as a pack.
@@ -48,21 +48,21 @@ pub struct Copied {
 pub fn run(
     src: &Fs,
     dst: &Path,
-    options: Options,
-    notify: &mut dyn FnMut(Copied),
+    options: HotcopyOptions,
+    notify: &mut dyn FnMut(CopiedRevisions),
     cancel: &Cancel,
 ) -> Result<()> {
     let layout = Layout::new(dst, *src.format());
-    let asking = Copier {
+    let probe = FileCopier {
         disk: src.disk(),
         is_fresh: false,
     };
-    let is_there = asking.metadata(&layout.file("format"))?.is_some();
-    let is_fresh = asking.metadata(dst)?.is_none();
+    let is_there = probe.metadata(&layout.file("format"))?.is_some();
+    let is_fresh = probe.metadata(dst)?.is_none();
     let copy = |is_fresh| Hotcopy {
         src,
         dst: &layout,
-        copier: Copier {
+        copier: FileCopier {
             disk: src.disk(),
             is_fresh,
         },
@@ -71,23 +71,25 @@ pub fn run(
     if options.incremental && is_there {
         let old = Fs::open_on(dst, &Cache::new(SMALL_CACHE), src.disk_handle())?;
         // Before the locks, to be quick to say no, and below them, to be right.
-        check(src, &old)?;
+        check_compatible(src, &old)?;
         let _locks = old.all_locks()?;
-        check(src, &old)?;
-        return copy(false).revisions(notify).and_then(|()| copy(false).rest());
+        check_compatible(src, &old)?;
+        return copy(false)
+            .revisions(notify)
+            .and_then(|()| copy(false).other_files());
     }
     if is_there {
         let message = format!("'{}' is a filesystem already", dst.display());
         return Err(Error::new(Code::FS_ALREADY_EXISTS, message));
     }
-    copy(is_fresh).skeleton()?;
+    copy(is_fresh).create_skeleton()?;
     copy(is_fresh).revisions(notify)?;
-    copy(false).rest()?;
+    copy(false).other_files()?;
     copy(false).format()
 }
 
 /// Can what `src` has more than `old` be added to that?
-fn check(src: &Fs, old: &Fs) -> Result<()> {
+fn check_compatible(src: &Fs, old: &Fs) -> Result<()> {
     let refuse = |message: String| Err(Error::new(Code::UNSUPPORTED_FEATURE, message));
     if src.format().number != old.format().number {
         return refuse(format!(
@@ -142,13 +144,13 @@ fn check(src: &Fs, old: &Fs) -> Result<()> {
 struct Hotcopy<'a> {
     src: &'a Fs,
     dst: &'a Layout,
-    copier: Copier<'a>,
+    copier: FileCopier<'a>,
     cancel: &'a Cancel,
 }
 
 impl Hotcopy<'_> {
     /// Makes the directories and those small files that are not copies. They do not make a filesystem yet.
-    fn skeleton(&self) -> Result<()> {
+    fn create_skeleton(&self) -> Result<()> {
         let from = self.src.layout();
         self.copier.directory(self.dst.db())?;
         self.copier
@@ -197,7 +199,7 @@ impl Hotcopy<'_> {
     }
 
     /// Copies revisions with their properties and makes them current.
-    fn revisions(&self, notify: &mut dyn FnMut(Copied)) -> Result<()> {
+    fn revisions(&self, notify: &mut dyn FnMut(CopiedRevisions)) -> Result<()> {
         let disk = self.copier.disk;
         self.copier
             .file_if_there(&self.src.layout().file("fsfs.conf"), &self.dst.file("fsfs.conf"))?;
@@ -205,7 +207,7 @@ impl Hotcopy<'_> {
         let current = read_replaced(disk, &self.src.layout().file("current"))?;
         let youngest = leading_revision(&current)?;
         let mut attempt = 1;
-        let again = Copier {
+        let retry = FileCopier {
             disk,
             is_fresh: false,
         };
@@ -222,7 +224,7 @@ impl Hotcopy<'_> {
                         return Err(e);
                     }
                     attempt += 1;
-                    copier = &again;
+                    copier = &retry;
                 }
                 Err(e) => return Err(e),
             }
@@ -249,23 +251,23 @@ impl Hotcopy<'_> {
     /// Copies every revision up to `youngest`, those below `packed` as packs.
     fn copy_all(
         &self,
-        copier: &Copier<'_>,
+        copier: &FileCopier<'_>,
         youngest: Revnum,
         packed: Revnum,
-        notify: &mut dyn FnMut(Copied),
+        notify: &mut dyn FnMut(CopiedRevisions),
     ) -> Result<()> {
-        let shards = Shards {
+        let shards = RevisionCopier {
             src: self.src,
             dst: self.dst,
             copier,
             cancel: self.cancel,
         };
-        let threads = cores().min(MOST_WORKERS);
+        let threads = cores().min(MAX_WORKERS);
         let limits = Limits {
             tasks: 4 * threads,
             bytes: usize::MAX,
         };
-        let jobs = Job::all(self.src.format().shard_size, packed, youngest);
+        let jobs = CopyJob::all(self.src.format().shard_size, packed, youngest);
         in_order(
             threads,
             limits,
@@ -337,7 +339,7 @@ impl Hotcopy<'_> {
     }
 
     /// Copies what is not revisions.
-    fn rest(&self) -> Result<()> {
+    fn other_files(&self) -> Result<()> {
         let from = self.src.layout();
         self.copier.remove_tree(&self.dst.file("locks"))?;
         self.copier.tree(&from.file("locks"), &self.dst.file("locks"))?;
@@ -399,4 +401,4 @@ impl Hotcopy<'_> {
 const SMALL_CACHE: u64 = 1 << 20;
 
 /// More at once only make a disk seek.
-const MOST_WORKERS: usize = 8;
+const MAX_WORKERS: usize = 8;

@@ -7,27 +7,27 @@ use std::path::Path;
 
 use base::{Cancel, Error, Result, Revnum};
 
-use super::Copied;
-use super::copier::Copier;
+use super::CopiedRevisions;
+use super::copier::FileCopier;
 use crate::format::revprops_pack::RevpropsManifest;
 use crate::store::disk::{ATTEMPTS, is_missing, read_replaced, write_atomic};
 use crate::store::layout::Layout;
 use crate::tree::Fs;
-use crate::txn::revprops_write::file_name;
+use crate::txn::revprops_write::pack_file_name;
 use crate::txn::strays::set_aside;
 
 /// What one thread copies before it asks for more.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Job {
+pub(super) enum CopyJob {
     /// A packed shard.
     Packed(u64),
     /// Unpacked revisions, all of one shard.
     Unpacked(Range<u64>),
 }
 
-impl Job {
+impl CopyJob {
     /// The jobs that copy all revisions up to `youngest`, of which those below `packed` are packed.
-    pub(super) fn all(shard_size: u64, packed: Revnum, youngest: Revnum) -> impl Iterator<Item = Job> {
+    pub(super) fn all(shard_size: u64, packed: Revnum, youngest: Revnum) -> impl Iterator<Item = CopyJob> {
         let shards = 0..packed.0.checked_div(shard_size).unwrap_or(0);
         let end = youngest.0 + 1;
         let mut start = packed.0;
@@ -40,35 +40,35 @@ impl Job {
                 size => (start / size + 1) * size,
             };
             let first = start;
-            start = (start + AT_ONCE).min(shard_end).min(end);
-            Some(Job::Unpacked(first..start))
+            start = (start + REVISIONS_PER_JOB).min(shard_end).min(end);
+            Some(CopyJob::Unpacked(first..start))
         });
-        shards.map(Job::Packed).chain(unpacked)
+        shards.map(CopyJob::Packed).chain(unpacked)
     }
 }
 
 /// Revisions copied by one job: enough that the hand-over does not count.
-const AT_ONCE: u64 = 50;
+const REVISIONS_PER_JOB: u64 = 50;
 
 /// The revisions of two filesystems.
-pub(super) struct Shards<'a> {
+pub(super) struct RevisionCopier<'a> {
     pub(super) src: &'a Fs,
     pub(super) dst: &'a Layout,
-    pub(super) copier: &'a Copier<'a>,
+    pub(super) copier: &'a FileCopier<'a>,
     pub(super) cancel: &'a Cancel,
 }
 
-impl Shards<'_> {
+impl RevisionCopier<'_> {
     /// Does a job; returns what was really copied.
-    pub(super) fn copy(&self, job: Job) -> Result<Vec<Copied>> {
+    pub(super) fn copy(&self, job: CopyJob) -> Result<Vec<CopiedRevisions>> {
         self.cancel.check()?;
         match job {
-            Job::Packed(shard) => self.packed(shard),
-            Job::Unpacked(revs) => self.unpacked(revs),
+            CopyJob::Packed(shard) => self.packed(shard),
+            CopyJob::Unpacked(revs) => self.unpacked(revs),
         }
     }
 
-    fn packed(&self, shard: u64) -> Result<Vec<Copied>> {
+    fn packed(&self, shard: u64) -> Result<Vec<CopiedRevisions>> {
         let size = self.src.format().shard_size;
         let revs = shard * size..(shard + 1) * size;
         let from = self.src.layout();
@@ -83,14 +83,14 @@ impl Shards<'_> {
                 is_copied |= self.revprops(Revnum(rev))?;
             }
         }
-        let copied = Copied {
+        let copied = CopiedRevisions {
             start: Revnum(revs.start),
             end: Revnum(revs.end - 1),
         };
         Ok(is_copied.then_some(copied).into_iter().collect())
     }
 
-    fn unpacked(&self, revs: Range<u64>) -> Result<Vec<Copied>> {
+    fn unpacked(&self, revs: Range<u64>) -> Result<Vec<CopiedRevisions>> {
         let mut copied = Vec::new();
         for rev in revs.map(Revnum) {
             self.cancel.check()?;
@@ -104,7 +104,7 @@ impl Shards<'_> {
             }
             // Both, even if the first is new.
             let is_copied = is_copied | self.revprops(rev)?;
-            copied.extend(is_copied.then_some(Copied { start: rev, end: rev }));
+            copied.extend(is_copied.then_some(CopiedRevisions { start: rev, end: rev }));
         }
         Ok(copied)
     }
@@ -170,7 +170,7 @@ impl Shards<'_> {
         })?;
         let names: BTreeSet<String> = (0..count)
             .filter_map(|at| manifest.name(at))
-            .map(file_name)
+            .map(pack_file_name)
             .collect();
         let mut is_copied = false;
         for name in &names {
@@ -212,10 +212,10 @@ mod tests {
     fn jobs_cover_all_revisions_once_and_keep_to_shards() {
         for (size, packed, youngest) in [(0, 0, 120), (4, 8, 10), (4, 8, 7), (1000, 0, 2150), (1, 0, 0)] {
             let mut next = 0;
-            for job in Job::all(size, Revnum(packed), Revnum(youngest)) {
+            for job in CopyJob::all(size, Revnum(packed), Revnum(youngest)) {
                 let revs = match job {
-                    Job::Packed(shard) => shard * size..(shard + 1) * size,
-                    Job::Unpacked(revs) => revs,
+                    CopyJob::Packed(shard) => shard * size..(shard + 1) * size,
+                    CopyJob::Unpacked(revs) => revs,
                 };
                 assert_eq!(revs.start, next);
                 assert!(size == 0 || revs.start / size == (revs.end - 1) / size);

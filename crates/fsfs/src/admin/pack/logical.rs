@@ -8,8 +8,8 @@ use std::path::Path;
 use base::checksum::Md5;
 use base::{Cancel, Code, Error, Result, Revnum};
 
-use super::order::{self, NodeRecord, Places, sort_path};
-use super::source::{Reader, Source};
+use super::order::{self, ItemPositions, NodeRecord, sort_path};
+use super::source::{SourceReader, SourceRevision};
 use crate::format::footer::Footer;
 use crate::format::l2p;
 use crate::format::noderev::{MAX_NODEREV, NodeRev};
@@ -20,7 +20,7 @@ use crate::store::disk::{Create, DiskWriter};
 use crate::tree::Fs;
 
 /// Bytes of revision files kept in memory while a range is placed.
-const KEPT_BYTES: u64 = 64 << 20;
+const MAX_KEPT_BYTES: u64 = 64 << 20;
 
 /// Bytes gathered before they are written.
 const BUFFER: usize = 256 << 10;
@@ -37,7 +37,7 @@ pub(super) fn write(
     let count = fs.format().shard_size;
     let file = fs.disk().write(path, Create::New);
     let file = file.map_err(|e| Error::io("Can't create file", path, &e))?;
-    let mut pack = Pack {
+    let mut pack = PackWriter {
         path,
         file,
         buffer: Vec::with_capacity(2 * BUFFER),
@@ -56,13 +56,19 @@ pub(super) fn write(
 }
 
 /// Places the items of as many revisions from `start` on as make a range; returns the first that is left.
-fn pack_range(fs: &Fs, pack: &mut Pack<'_>, start: Revnum, end: u64, cancel: &Cancel) -> Result<Revnum> {
-    let mut sources: Vec<Source> = Vec::new();
-    let (mut count, mut budget) = (0, KEPT_BYTES);
+fn pack_range(
+    fs: &Fs,
+    pack: &mut PackWriter<'_>,
+    start: Revnum,
+    end: u64,
+    cancel: &Cancel,
+) -> Result<Revnum> {
+    let mut sources: Vec<SourceRevision> = Vec::new();
+    let (mut count, mut budget) = (0, MAX_KEPT_BYTES);
     let mut rev = start;
     while rev.0 < end {
         cancel.check()?;
-        let source = Source::read(fs.disk(), fs.layout().rev(rev), rev, &mut budget)?;
+        let source = SourceRevision::read(fs.disk(), fs.layout().rev(rev), rev, &mut budget)?;
         count += source.entries.len();
         if count > pack.max_items && !sources.is_empty() {
             break;
@@ -70,13 +76,13 @@ fn pack_range(fs: &Fs, pack: &mut Pack<'_>, start: Revnum, end: u64, cancel: &Ca
         sources.push(source);
         rev = Revnum(rev.0 + 1);
     }
-    let range = Range {
+    let range = RevisionRange {
         items: sources
             .iter()
             .flat_map(|source| source.entries.iter().copied())
             .collect(),
         sources,
-        reader: Reader::new(fs.disk()),
+        reader: SourceReader::new(fs.disk()),
         start,
     };
     if range.items.len() > pack.max_items {
@@ -86,11 +92,11 @@ fn pack_range(fs: &Fs, pack: &mut Pack<'_>, start: Revnum, end: u64, cancel: &Ca
         }
         return Ok(rev);
     }
-    let places = Places::of(&range.items);
-    let nodes = range.nodes(&places)?;
+    let positions = ItemPositions::of(&range.items);
+    let nodes = range.nodes(&positions)?;
     let order = order::order(
         &range.items,
-        &places,
+        &positions,
         nodes,
         fs.conf().max_linear_deltification,
         &mut |at| range.base_of(&range.items[at as usize]),
@@ -105,22 +111,22 @@ fn pack_range(fs: &Fs, pack: &mut Pack<'_>, start: Revnum, end: u64, cancel: &Ca
 }
 
 /// Revisions whose items are placed together.
-struct Range<'a> {
-    sources: Vec<Source>,
+struct RevisionRange<'a> {
+    sources: Vec<SourceRevision>,
     items: Vec<P2lEntry>,
-    reader: Reader<'a>,
+    reader: SourceReader<'a>,
     start: Revnum,
 }
 
-impl Range<'_> {
-    fn source(&self, item: &P2lEntry) -> &Source {
+impl RevisionRange<'_> {
+    fn source(&self, item: &P2lEntry) -> &SourceRevision {
         let at = item.rev.0 - self.start.0;
         let source = &self.sources[at as usize];
         debug_assert_eq!(source.rev(), item.rev);
         source
     }
 
-    fn nodes(&self, places: &Places) -> Result<Vec<NodeRecord>> {
+    fn nodes(&self, positions: &ItemPositions) -> Result<Vec<NodeRecord>> {
         let mut nodes = Vec::new();
         for (at, item) in (0u32..).zip(&self.items) {
             if item.kind != ItemKind::NodeRev {
@@ -133,7 +139,7 @@ impl Range<'_> {
                 _ => None,
             };
             if let Some(address) = text
-                && places.find(address).is_none()
+                && positions.find(address).is_none()
             {
                 return Err(corrupt(item, "names a text that is not there"));
             }
@@ -158,7 +164,7 @@ impl Range<'_> {
         }
     }
 
-    fn copy(&self, item: &P2lEntry, pack: &mut Pack<'_>) -> Result<()> {
+    fn copy(&self, item: &P2lEntry, pack: &mut PackWriter<'_>) -> Result<()> {
         pack.begin(item)?;
         self.reader
             .each_piece(self.source(item), item, &mut |piece| pack.append(piece))
@@ -166,7 +172,7 @@ impl Range<'_> {
 }
 
 /// A pack file that is being written.
-struct Pack<'a> {
+struct PackWriter<'a> {
     path: &'a Path,
     file: Box<dyn DiskWriter>,
     buffer: Vec<u8>,
@@ -180,7 +186,7 @@ struct Pack<'a> {
     l2p: Vec<Vec<Option<u64>>>,
 }
 
-impl Pack<'_> {
+impl PackWriter<'_> {
     fn position(&self) -> u64 {
         self.written + self.buffer.len() as u64
     }
@@ -256,16 +262,16 @@ impl Pack<'_> {
         let p2l_md5 = Md5::of(&index);
         self.append(&index)?;
         let footer_offset = self.position();
-        let mut footer = Vec::new();
-        let place = Footer {
+        let mut bytes = Vec::new();
+        let footer = Footer {
             l2p_offset,
             l2p_md5,
             p2l_offset,
             p2l_md5,
             footer_offset,
         };
-        place.encode(&mut footer);
-        self.append(&footer)?;
+        footer.encode(&mut bytes);
+        self.append(&bytes)?;
         self.flush()?;
         Ok(self.file)
     }

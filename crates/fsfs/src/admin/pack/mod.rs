@@ -40,7 +40,7 @@ pub enum PackEvent {
 /// `UNSUPPORTED_FEATURE` below format 4; `CANCELLED`; what reading may say; the system's. Shards packed before the error stay
 /// packed.
 pub fn run(fs: &Fs, notify: &mut dyn FnMut(PackEvent), cancel: &Cancel) -> Result<()> {
-    run_within(fs, MAX_ITEMS, notify, cancel)
+    run_with_max_items(fs, MAX_ITEMS, notify, cancel)
 }
 
 /// As [`run`], remembering no more than so many items at once: where a shard has more, they are placed in several ranges. What counts
@@ -48,7 +48,7 @@ pub fn run(fs: &Fs, notify: &mut dyn FnMut(PackEvent), cancel: &Cancel) -> Resul
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_within(
+pub fn run_with_max_items(
     fs: &Fs,
     max_items: usize,
     notify: &mut dyn FnMut(PackEvent),
@@ -70,7 +70,7 @@ pub fn run_within(
     if fs.read_format()? != *fs.format() {
         // Upgraded since it was opened: there may be another lock to take.
         drop(lock);
-        return run_within(&fs.reopen(SMALL_CACHE)?, max_items, notify, cancel);
+        return run_with_max_items(&fs.reopen(SMALL_CACHE)?, max_items, notify, cancel);
     }
     let std::ops::Range { start: first, end } = shards(fs)?;
     std::thread::scope(|scope| {
@@ -78,10 +78,10 @@ pub fn run_within(
         let (give, take) = crossbeam_channel::bounded(0);
         scope.spawn(move || {
             for shard in first..end {
-                let prepared = Prepared::write(fs, shard, max_items, cancel);
+                let prepared = PreparedPack::write(fs, shard, max_items, cancel);
                 let failed = prepared.is_err();
                 if let Err(crossbeam_channel::SendError(Ok(unwanted))) = give.send(prepared) {
-                    unwanted.give_up(fs);
+                    unwanted.discard(fs);
                     return;
                 }
                 if failed {
@@ -120,7 +120,7 @@ const MAX_ITEMS: usize = 300_000;
 const SMALL_CACHE: u64 = 1 << 20;
 
 /// A pack that is written, but neither durable nor current.
-struct Prepared {
+struct PreparedPack {
     shard: u64,
     dir: PathBuf,
     files: Vec<(PathBuf, Box<dyn DiskWriter>)>,
@@ -128,20 +128,20 @@ struct Prepared {
     set_aside: bool,
 }
 
-impl Prepared {
-    fn write(fs: &Fs, shard: u64, max_items: usize, cancel: &Cancel) -> Result<Prepared> {
+impl PreparedPack {
+    fn write(fs: &Fs, shard: u64, max_items: usize, cancel: &Cancel) -> Result<PreparedPack> {
         let pack = fs.layout().pack(shard);
         let dir = pack.parent().unwrap_or(Path::new(".")).to_owned();
         let first = Revnum(shard * fs.format().shard_size);
         check_sources(fs, first)?;
-        let set_aside = clear_dir(fs, first, &dir)?;
+        let set_aside = clear_pack_dir(fs, first, &dir)?;
         create_dir(fs.disk(), &dir)?;
         let files = if fs.format().logical {
             vec![(pack.clone(), logical::write(fs, first, &pack, max_items, cancel)?)]
         } else {
             physical::write(fs, first, &pack, &fs.layout().manifest(shard), cancel)?
         };
-        Ok(Prepared {
+        Ok(PreparedPack {
             shard,
             dir,
             files,
@@ -187,7 +187,7 @@ impl Prepared {
     }
 
     /// Removes what was written for nothing; whatever cannot be removed the next run will.
-    fn give_up(self, fs: &Fs) {
+    fn discard(self, fs: &Fs) {
         drop(self.files);
         _ = remove_dir(fs.disk(), &self.dir);
     }
@@ -210,8 +210,8 @@ fn check_sources(fs: &Fs, first: Revnum) -> Result<()> {
 
 /// Removes what a run has left that did not come to its end. A pack that is whole and holds other revisions than those that
 /// are to be packed is renamed: then the answer is true.
-fn clear_dir(fs: &Fs, first: Revnum, dir: &Path) -> Result<bool> {
-    if !holds_others(fs, first) {
+fn clear_pack_dir(fs: &Fs, first: Revnum, dir: &Path) -> Result<bool> {
+    if !holds_other_revisions(fs, first) {
         return remove_dir(fs.disk(), dir).map(|_| false);
     }
     let name = dir.file_name().unwrap_or_default().to_string_lossy();
@@ -219,7 +219,7 @@ fn clear_dir(fs: &Fs, first: Revnum, dir: &Path) -> Result<bool> {
 }
 
 /// True if the pack of the shard that begins with `first` can be read, and is not a pack of the revision files that are there.
-fn holds_others(fs: &Fs, first: Revnum) -> bool {
+fn holds_other_revisions(fs: &Fs, first: Revnum) -> bool {
     let size = fs.format().shard_size;
     if fs.disk().metadata(&fs.layout().pack(first.0 / size)).is_err() {
         return false;

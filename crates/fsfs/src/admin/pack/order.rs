@@ -41,20 +41,23 @@ pub(super) fn sort_path(path: &[u8]) -> Box<[u8]> {
 }
 
 /// Places of items in `items`, by address.
-pub(super) struct Places(Vec<(Address, u32)>);
+pub(super) struct ItemPositions(Vec<(Address, u32)>);
 
-impl Places {
+impl ItemPositions {
     pub(super) fn of(items: &[P2lEntry]) -> Self {
-        let mut places: Vec<_> = (0u32..)
+        let mut positions: Vec<_> = (0u32..)
             .zip(items)
             .map(|(at, item)| ((item.rev.0, item.item), at))
             .collect();
-        places.sort_unstable();
-        Places(places)
+        positions.sort_unstable();
+        ItemPositions(positions)
     }
 
     pub(super) fn find(&self, address: Address) -> Option<u32> {
-        let at = self.0.binary_search_by_key(&address, |place| place.0).ok()?;
+        let at = self
+            .0
+            .binary_search_by_key(&address, |position| position.0)
+            .ok()?;
         Some(self.0[at].1)
     }
 }
@@ -63,42 +66,42 @@ impl Places {
 /// delta, if it is one.
 pub(super) fn order(
     items: &[P2lEntry],
-    places: &Places,
+    positions: &ItemPositions,
     mut nodes: Vec<NodeRecord>,
     max_linear: u64,
     base_of: &mut dyn FnMut(u32) -> Result<Option<Address>>,
 ) -> Result<Vec<u32>> {
-    let mut out = Emitted::new(items.len());
+    let mut out = OrderedItems::new(items.len());
     for kind in [ItemKind::Changes, ItemKind::FileProps, ItemKind::DirProps] {
         let of_kind = (0u32..).zip(items).filter(|(_, item)| item.kind == kind);
         let mut of_kind: Vec<_> = of_kind.map(|(at, item)| ((item.rev.0, item.item), at)).collect();
         of_kind.sort_unstable_by(|a, b| b.cmp(a));
-        of_kind.into_iter().for_each(|(_, at)| out.emit(at));
+        of_kind.into_iter().for_each(|(_, at)| out.push_once(at));
     }
     nodes.sort_unstable_by(|a, b| {
         let by_path = a.sort_path.cmp(&b.sort_path);
         by_path.then_with(|| (b.node, b.rev, b.item).cmp(&(a.node, a.rev, a.item)))
     });
-    let nodes = by_chain(nodes, max_linear, places, base_of)?;
+    let nodes = sort_by_delta_chain(nodes, max_linear, positions, base_of)?;
     for (node, is_head) in &nodes {
         if *is_head {
-            out.emit(node.item);
+            out.push_once(node.item);
         }
-        if let Some(text) = node.text.and_then(|address| places.find(address)) {
-            out.emit(text);
+        if let Some(text) = node.text.and_then(|address| positions.find(address)) {
+            out.push_once(text);
         }
     }
-    nodes.iter().for_each(|(node, _)| out.emit(node.item));
+    nodes.iter().for_each(|(node, _)| out.push_once(node.item));
     // What nobody refers to: texts of files that were deleted in the transaction that added them.
-    (0u32..).zip(items).for_each(|(at, _)| out.emit(at));
+    (0u32..).zip(items).for_each(|(at, _)| out.push_once(at));
     Ok(out.order)
 }
 
 /// Puts the node-revisions (sorted by path) in the order in which their texts are to lie; marks the first of each path.
-fn by_chain(
+fn sort_by_delta_chain(
     nodes: Vec<NodeRecord>,
     max_linear: u64,
-    places: &Places,
+    positions: &ItemPositions,
     base_of: &mut dyn FnMut(u32) -> Result<Option<Address>>,
 ) -> Result<Vec<(NodeRecord, bool)>> {
     let (mut ordered, mut rest) = (Vec::with_capacity(nodes.len()), Vec::new());
@@ -122,8 +125,8 @@ fn by_chain(
     }
     // One walk along each path's chain; records of a path are adjacent.
     let mut wanted: Option<(u32, Option<Address>)> = None;
-    for place in &mut rest {
-        let Some((node, is_head, path)) = place.take_if(|(node, _, path)| match &mut wanted {
+    for slot in &mut rest {
+        let Some((node, is_head, path)) = slot.take_if(|(node, _, path)| match &mut wanted {
             Some((at, text)) if at == path => *text == node.text,
             none => {
                 *none = Some((*path, node.text));
@@ -132,9 +135,9 @@ fn by_chain(
         }) else {
             continue;
         };
-        if let Some(at) = node.text.and_then(|address| places.find(address))
+        if let Some(at) = node.text.and_then(|address| positions.find(address))
             && let Some(base) = base_of(at)?
-            && places.find(base).is_some()
+            && positions.find(base).is_some()
         {
             wanted = Some((path, Some(base)));
         }
@@ -149,20 +152,20 @@ fn by_chain(
 }
 
 /// Items in their order, each once.
-struct Emitted {
+struct OrderedItems {
     order: Vec<u32>,
     done: Vec<bool>,
 }
 
-impl Emitted {
+impl OrderedItems {
     fn new(count: usize) -> Self {
-        Emitted {
+        OrderedItems {
             order: Vec::with_capacity(count),
             done: vec![false; count],
         }
     }
 
-    fn emit(&mut self, item: u32) {
+    fn push_once(&mut self, item: u32) {
         let done = &mut self.done[item as usize];
         if !*done {
             *done = true;
@@ -215,7 +218,7 @@ mod tests {
         };
         let order = order(
             &items,
-            &Places::of(&items),
+            &ItemPositions::of(&items),
             vec![node(1, 1), node(2, 4)],
             16,
             &mut |_| Ok(None),

@@ -9,7 +9,7 @@ use crate::format::revprops_pack::{RevpropsManifest, RevpropsPack};
 use crate::store::disk::{Create, DiskWriter, is_missing};
 use crate::store::guard::WriteLock;
 use crate::tree::Fs;
-use crate::txn::revprops_write::{PER_LIST, file_name};
+use crate::txn::revprops_write::{OVERHEAD_PER_LIST, pack_file_name};
 
 /// Packs the property lists of a shard, which stay where they are besides, in files of `aim` bytes or less if that can be. When it
 /// returns, the packs are durable.
@@ -37,9 +37,9 @@ pub(in crate::admin) fn pack(fs: &Fs, shard: u64, aim: u64, compress: bool, _: &
         let mut bytes = Vec::new();
         let part: Vec<&[u8]> = lists[part].iter().map(Vec::as_slice).collect();
         RevpropsPack::encode(&mut bytes, Revnum(name.0), &part, compress);
-        unsynced.push(write(fs, &dir.join(file_name(name)), &bytes)?);
+        unsynced.push(write(fs, &dir.join(pack_file_name(name)), &bytes)?);
         // Files that are made durable together take the disk one turn, but only so many can be open.
-        if unsynced.len() == SYNCED_TOGETHER {
+        if unsynced.len() == FILES_PER_SYNC {
             sync(&mut unsynced)?;
         }
     }
@@ -87,21 +87,21 @@ fn parts(sizes: &[u64], aim: u64) -> Vec<Range<usize>> {
     let mut total = 0;
     for (at, &size) in sizes.iter().enumerate() {
         match parts.last_mut() {
-            Some(part) if size <= most && total + size + PER_LIST <= most => part.end += 1,
+            Some(part) if size <= most && total + size + OVERHEAD_PER_LIST <= most => part.end += 1,
             _ => {
                 parts.push(at..at + 1);
-                total = 2 * PER_LIST;
+                total = 2 * OVERHEAD_PER_LIST;
             }
         }
-        total += size + PER_LIST;
+        total += size + OVERHEAD_PER_LIST;
     }
     parts
 }
 
 /// A written file and its name.
-type Unsynced = (std::path::PathBuf, Box<dyn DiskWriter>);
+type UnsyncedFile = (std::path::PathBuf, Box<dyn DiskWriter>);
 
-fn write(fs: &Fs, path: &std::path::Path, bytes: &[u8]) -> Result<Unsynced> {
+fn write(fs: &Fs, path: &std::path::Path, bytes: &[u8]) -> Result<UnsyncedFile> {
     let file = fs.disk().write(path, Create::New);
     let mut file = file.map_err(|e| Error::io("Can't create file", path, &e))?;
     file.append(bytes)
@@ -109,13 +109,13 @@ fn write(fs: &Fs, path: &std::path::Path, bytes: &[u8]) -> Result<Unsynced> {
     Ok((path.to_owned(), file))
 }
 
-fn sync(files: &mut Vec<Unsynced>) -> Result<()> {
+fn sync(files: &mut Vec<UnsyncedFile>) -> Result<()> {
     files
         .drain(..)
         .try_for_each(|(path, mut file)| file.sync().map_err(|e| Error::io("Can't flush file", &path, &e)))
 }
 
-const SYNCED_TOGETHER: usize = 64;
+const FILES_PER_SYNC: usize = 64;
 
 #[cfg(test)]
 mod tests {

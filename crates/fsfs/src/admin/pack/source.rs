@@ -14,7 +14,7 @@ use crate::format::p2l::{self, P2lEntry, P2lHeader};
 use crate::store::disk::{Disk, DiskFile};
 
 /// A revision file with logical addressing.
-pub(super) struct Source {
+pub(super) struct SourceRevision {
     rev: Revnum,
     path: PathBuf,
     /// All items, if the file was short enough to keep.
@@ -26,11 +26,16 @@ pub(super) struct Source {
 /// Files longer than this are never kept.
 const MAX_KEPT: u64 = 4 << 20;
 
-impl Source {
+impl SourceRevision {
     /// Opens a revision's file and reads what it holds. `budget` is what may be kept in memory; what this file takes is
     /// subtracted.
-    pub(super) fn read(disk: &dyn Disk, path: PathBuf, rev: Revnum, budget: &mut u64) -> Result<Source> {
-        let file = Reading::open(disk, path)?;
+    pub(super) fn read(
+        disk: &dyn Disk,
+        path: PathBuf,
+        rev: Revnum,
+        budget: &mut u64,
+    ) -> Result<SourceRevision> {
+        let file = SourceFile::open(disk, path)?;
         let whole = match file.len <= MAX_KEPT {
             true => Some(file.read(0, file.len)?),
             false => None,
@@ -57,7 +62,7 @@ impl Source {
         });
         let bytes = bytes.filter(|bytes| bytes.len() as u64 <= *budget);
         *budget -= bytes.as_ref().map_or(0, |bytes| bytes.len() as u64);
-        Ok(Source {
+        Ok(SourceRevision {
             rev,
             path: file.path,
             bytes,
@@ -72,17 +77,17 @@ impl Source {
 }
 
 /// Reads items of sources, keeping some of their files open.
-pub(super) struct Reader<'a> {
+pub(super) struct SourceReader<'a> {
     disk: &'a dyn Disk,
-    open: Mutex<Vec<(u64, Arc<Reading>)>>,
+    open: Mutex<Vec<(u64, Arc<SourceFile>)>>,
 }
 
 /// Files kept open: those that are not in memory are few in most shards.
 const OPEN_FILES: usize = 64;
 
-impl<'a> Reader<'a> {
+impl<'a> SourceReader<'a> {
     pub(super) fn new(disk: &'a dyn Disk) -> Self {
-        Reader {
+        SourceReader {
             disk,
             open: Mutex::default(),
         }
@@ -91,7 +96,7 @@ impl<'a> Reader<'a> {
     /// Hands the bytes of an item to `take`, in pieces of at most [`PIECE`] bytes.
     pub(super) fn each_piece(
         &self,
-        source: &Source,
+        source: &SourceRevision,
         item: &P2lEntry,
         take: &mut dyn FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
@@ -110,7 +115,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The first bytes of an item, at most `most` of them.
-    pub(super) fn start(&self, source: &Source, item: &P2lEntry, most: u64) -> Result<Vec<u8>> {
+    pub(super) fn start(&self, source: &SourceRevision, item: &P2lEntry, most: u64) -> Result<Vec<u8>> {
         let short = P2lEntry {
             size: item.size.min(most),
             ..*item
@@ -123,13 +128,13 @@ impl<'a> Reader<'a> {
         Ok(start)
     }
 
-    fn file(&self, source: &Source) -> Result<Arc<Reading>> {
+    fn file(&self, source: &SourceRevision) -> Result<Arc<SourceFile>> {
         let mut open = self.open.lock();
         if let Some(at) = open.iter().position(|(rev, _)| *rev == source.rev.0) {
             open[..=at].rotate_right(1);
             return Ok(open[0].1.clone());
         }
-        let file = Arc::new(Reading::open(self.disk, source.path.clone())?);
+        let file = Arc::new(SourceFile::open(self.disk, source.path.clone())?);
         open.truncate(OPEN_FILES - 1);
         open.insert(0, (source.rev.0, file.clone()));
         Ok(file)
@@ -140,13 +145,13 @@ impl<'a> Reader<'a> {
 pub(super) const PIECE: u64 = 1 << 20;
 
 /// An open file and its name.
-pub(super) struct Reading {
+pub(super) struct SourceFile {
     path: PathBuf,
     file: Arc<dyn DiskFile>,
     pub(super) len: u64,
 }
 
-impl Reading {
+impl SourceFile {
     pub(super) fn open(disk: &dyn Disk, path: PathBuf) -> Result<Self> {
         let file = disk
             .open(&path)
@@ -154,7 +159,7 @@ impl Reading {
         let len = file
             .len()
             .map_err(|e| Error::io("Can't get attribute information from open file", &path, &e))?;
-        Ok(Reading { path, file, len })
+        Ok(SourceFile { path, file, len })
     }
 
     /// Bytes that must be there: the file's length bounds what is allocated.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use base::{Cancel, FsPath, NodeKind, Result, Revnum};
 
-use super::Sum;
+use super::Total;
 use crate::format::changes;
 use crate::format::noderev::{MAX_NODEREV, NodeRev};
 use crate::format::p2l::ItemKind;
@@ -23,19 +23,19 @@ use crate::tree::node::Node;
 
 /// What was found in one file, or for one revision.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct FileFigures {
     /// Bytes of it all.
     pub(super) total: u64,
     /// Changed-path lists.
-    pub(super) changes: Sum,
+    pub(super) changes: Total,
     /// Node-revisions, in their order.
-    pub(super) nodes: Vec<UsedNode>,
+    pub(super) nodes: Vec<NodeFigures>,
     /// First lines of the representations that are stored here.
     pub(super) headers: HashMap<(u64, u64), RepHeader>,
 }
 
 /// A node-revision.
-pub(super) struct UsedNode {
+pub(super) struct NodeFigures {
     pub(super) kind: NodeKind,
     pub(super) path: String,
     /// It has no predecessor.
@@ -62,19 +62,19 @@ pub(super) fn jobs(fs: &Fs, youngest: Revnum) -> impl Iterator<Item = Range<u64>
 }
 
 /// Reads the revisions of one file. If it was packed away meanwhile, the pack has the same items.
-pub(super) fn read(fs: &Fs, revs: Range<u64>, cancel: &Cancel) -> Result<Found> {
+pub(super) fn read(fs: &Fs, revs: Range<u64>, cancel: &Cancel) -> Result<FileFigures> {
     let first = Revnum(revs.start);
     fs.with_rev_file(first, |file| {
-        let mut found = Found::default();
+        let mut figures = FileFigures::default();
         match file.footer().is_some() {
-            true => found.by_index(fs, file, &revs, cancel)?,
-            false => found.by_tree(fs, file, first, cancel)?,
+            true => figures.by_index(fs, file, &revs, cancel)?,
+            false => figures.by_tree(fs, file, first, cancel)?,
         }
-        Ok(found)
+        Ok(figures)
     })
 }
 
-impl Found {
+impl FileFigures {
     fn by_index(&mut self, fs: &Fs, file: &Arc<RevFile>, revs: &Range<u64>, cancel: &Cancel) -> Result<()> {
         let header = file.p2l_header()?;
         let is_whole = file.rev_count() == revs.end - revs.start;
@@ -122,9 +122,11 @@ impl Found {
                 crate::format::id::Tail::Txn(_) => continue,
             };
             let offset = file.item_offset(fs.cache(), rev, item)?;
-            let length = file.bytes().parse_at(offset, end, FIRST, MAX_NODEREV, |bytes| {
-                Ok(NodeRev::parse(bytes)?.map(|(_, length)| length))
-            })?;
+            let length = file
+                .bytes()
+                .parse_at(offset, end, USUAL_NODEREV_LEN, MAX_NODEREV, |bytes| {
+                    Ok(NodeRev::parse(bytes)?.map(|(_, length)| length))
+                })?;
             self.add(file, fs, noderev, length as u64)?;
             if node.kind() == NodeKind::Dir {
                 let entries = node.entries()?;
@@ -170,7 +172,7 @@ impl Found {
                 self.headers.insert((*rev, *item), header);
             }
         }
-        self.nodes.push(UsedNode {
+        self.nodes.push(NodeFigures {
             kind: node.kind,
             path: node.created_path.to_string(),
             is_added: node.predecessor.is_none(),
@@ -191,6 +193,6 @@ pub(super) fn expanded(rep: &Rep, header: RepHeader) -> u64 {
 }
 
 /// Most node-revisions are not longer.
-const FIRST: usize = 512;
+const USUAL_NODEREV_LEN: usize = 512;
 
 const CHANGES_AT_ONCE: u64 = 100;

@@ -14,7 +14,7 @@ use std::ops::Range;
 use base::ordered::{Limits, cores, in_order};
 use base::{Cancel, NodeKind, Result, Revnum};
 
-use self::gather::{Found, UsedNode};
+use self::gather::{FileFigures, NodeFigures};
 use crate::format::rep_header::RepHeader;
 use crate::tree::Fs;
 
@@ -26,35 +26,35 @@ pub struct Stats {
     /// Number of revisions.
     pub revisions: u64,
     /// Changed-path lists.
-    pub changes: Sum,
+    pub changes: Total,
     /// Node-revisions of directories.
-    pub dir_nodes: Sum,
+    pub dir_nodes: Total,
     /// Node-revisions of files.
-    pub file_nodes: Sum,
+    pub file_nodes: Total,
     /// Representations by what used them first, in the order of [`RepKind`].
     pub reps: [RepStats; 4],
     /// Representations that were stored for nodes without a predecessor.
-    pub added: Sum,
+    pub added: Total,
     /// Bytes around the bodies of representations.
     pub overhead: u64,
     /// Sizes of contents, and of what is stored of them.
     pub sizes: Histograms,
     /// The largest representations, the largest first.
-    pub largest: Vec<Large>,
+    pub largest: Vec<LargeRep>,
     /// Sizes of files by the extension of their name (`None`: without one).
     pub extensions: Vec<(Option<String>, Histograms)>,
 }
 
 /// A number of things and the bytes that they take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sum {
+pub struct Total {
     /// How many.
     pub count: u64,
     /// Bytes of all.
     pub bytes: u64,
 }
 
-impl Sum {
+impl Total {
     fn add(&mut self, bytes: u64) {
         self.count += 1;
         self.bytes += bytes;
@@ -78,9 +78,9 @@ pub enum RepKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RepStats {
     /// All of them.
-    pub all: Sum,
+    pub all: Total,
     /// Those that several node-revisions set.
-    pub shared: Sum,
+    pub shared: Total,
     /// Bytes of their contents.
     pub expanded: u64,
     /// Bytes of the contents of the shared ones.
@@ -115,16 +115,16 @@ impl Histograms {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Histogram {
     /// All.
-    pub total: Sum,
+    pub total: Total,
     /// Those of 2^(n-1) bytes to 2^n - 1; the first are those of 0 bytes.
-    pub lines: [Sum; 65],
+    pub lines: [Total; 65],
 }
 
 impl Default for Histogram {
     fn default() -> Self {
         Histogram {
-            total: Sum::default(),
-            lines: [Sum::default(); 65],
+            total: Total::default(),
+            lines: [Total::default(); 65],
         }
     }
 }
@@ -138,7 +138,7 @@ impl Histogram {
 
 /// One of the largest representations.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Large {
+pub struct LargeRep {
     /// Bytes stored.
     pub size: u64,
     /// Where it is stored.
@@ -154,8 +154,8 @@ pub struct Large {
 pub fn run(fs: &Fs, progress: &mut dyn FnMut(Revnum), cancel: &Cancel) -> Result<Stats> {
     let youngest = fs.youngest()?;
     fs.refresh_min_unpacked_rev()?;
-    let mut counting = Counting::default();
-    counting.stats.revisions = youngest.0 + 1;
+    let mut builder = StatsBuilder::default();
+    builder.stats.revisions = youngest.0 + 1;
     let threads = cores();
     let limits = Limits {
         tasks: 4 * threads,
@@ -175,16 +175,16 @@ pub fn run(fs: &Fs, progress: &mut dyn FnMut(Revnum), cancel: &Cancel) -> Result
         };
         let starts = revs.filter(|rev| rev % size == 0);
         starts.map(Revnum).for_each(&mut *progress);
-        counting.add(fs, found)
+        builder.add(fs, found)
     })?;
-    Ok(counting.finish())
+    Ok(builder.finish())
 }
 
 /// Revisions between two words of progress where there are no shards.
 const LINEAR_STEP: u64 = 1000;
 
 /// What is known of a representation.
-struct KnownRep {
+struct RepUsage {
     kind: RepKind,
     size: u64,
     expanded: u64,
@@ -195,18 +195,18 @@ struct KnownRep {
 }
 
 #[derive(Default)]
-struct Counting {
+struct StatsBuilder {
     stats: Stats,
-    reps: HashMap<(u64, u64), KnownRep>,
+    reps: HashMap<(u64, u64), RepUsage>,
     extensions: HashMap<Option<String>, Histograms>,
 }
 
-impl Counting {
-    fn add(&mut self, fs: &Fs, found: Found) -> Result<()> {
-        self.stats.total += found.total;
-        self.stats.changes.count += found.changes.count;
-        self.stats.changes.bytes += found.changes.bytes;
-        for node in found.nodes {
+impl StatsBuilder {
+    fn add(&mut self, fs: &Fs, figures: FileFigures) -> Result<()> {
+        self.stats.total += figures.total;
+        self.stats.changes.count += figures.changes.count;
+        self.stats.changes.bytes += figures.changes.bytes;
+        for node in figures.nodes {
             let is_dir = node.kind == NodeKind::Dir;
             match is_dir {
                 true => self.stats.dir_nodes.add(node.bytes),
@@ -217,7 +217,7 @@ impl Counting {
                 false => (RepKind::File, RepKind::FileProps),
             };
             for (at, kind) in [text, props].into_iter().enumerate() {
-                self.add_rep(fs, &node, at, kind, &found.headers)?;
+                self.add_rep(fs, &node, at, kind, &figures.headers)?;
             }
         }
         Ok(())
@@ -226,7 +226,7 @@ impl Counting {
     fn add_rep(
         &mut self,
         fs: &Fs,
-        node: &UsedNode,
+        node: &NodeFigures,
         at: usize,
         kind: RepKind,
         headers: &HashMap<(u64, u64), RepHeader>,
@@ -244,14 +244,14 @@ impl Counting {
             None => fs.rep_header(rep, None)?,
         };
         let (base, header_bytes) = match header {
-            RepHeader::Plain | RepHeader::SelfDelta => (None, PLAIN),
+            RepHeader::Plain | RepHeader::SelfDelta => (None, PLAIN_HEADER_LEN),
             RepHeader::Delta { rev, item, length } => (
                 Some((rev.0, item)),
                 format!("DELTA {rev} {item} {length}\n").len() as u64,
             ),
         };
         let (size, expanded) = (rep.length, gather::expanded(rep, header));
-        self.stats.overhead += header_bytes + END;
+        self.stats.overhead += header_bytes + TRAILER_LEN;
         self.stats.sizes.add(expanded, size);
         self.stats.reps[kind as usize].sizes.add(expanded, size);
         if kind == RepKind::File {
@@ -264,7 +264,7 @@ impl Counting {
         self.add_large(size, Revnum(place.0), &node.path);
         self.reps.insert(
             *place,
-            KnownRep {
+            RepUsage {
                 kind,
                 size,
                 expanded,
@@ -279,7 +279,7 @@ impl Counting {
     /// Of equal ones the last to come is the first to go, and a new one takes its place.
     fn add_large(&mut self, size: u64, rev: Revnum, path: &str) {
         let largest = &mut self.stats.largest;
-        if largest.len() == LARGEST {
+        if largest.len() == MAX_LARGEST {
             if largest.last().is_some_and(|last| size < last.size) {
                 return;
             }
@@ -287,7 +287,7 @@ impl Counting {
         }
         let at = largest.partition_point(|large| large.size >= size);
         let path = path.to_owned();
-        largest.insert(at, Large { size, rev, path });
+        largest.insert(at, LargeRep { size, rev, path });
     }
 
     fn finish(mut self) -> Stats {
@@ -317,7 +317,7 @@ impl Counting {
 
     /// Length of a delta chain; remembers it for those on the way.
     fn chain(&mut self, place: (u64, u64)) -> u64 {
-        let (mut way, mut at, mut length) = (Vec::new(), Some(place), 0);
+        let (mut passed, mut at, mut length) = (Vec::new(), Some(place), 0);
         while let Some(here) = at {
             match self.reps.get(&here) {
                 Some(rep) if rep.chain > 0 => {
@@ -325,13 +325,13 @@ impl Counting {
                     break;
                 }
                 // A damaged chain may lead in a circle; nobody's is that long.
-                Some(rep) if way.len() <= self.reps.len() => at = rep.base,
+                Some(rep) if passed.len() <= self.reps.len() => at = rep.base,
                 // Stored, but used by nobody.
                 _ => at = None,
             }
-            way.push(here);
+            passed.push(here);
         }
-        for here in way.into_iter().rev() {
+        for here in passed.into_iter().rev() {
             length += 1;
             if let Some(rep) = self.reps.get_mut(&here) {
                 rep.chain = length;
@@ -342,11 +342,11 @@ impl Counting {
 }
 
 /// How many of the largest representations are kept.
-const LARGEST: usize = 64;
+const MAX_LARGEST: usize = 64;
 
-/// Bytes of `PLAIN\n` and `DELTA\n`, and of what is behind each body.
-const PLAIN: u64 = 6;
-const END: u64 = 7;
+/// Bytes of `PLAIN_HEADER_LEN\n` and `DELTA\n`, and of what is behind each body.
+const PLAIN_HEADER_LEN: u64 = 6;
+const TRAILER_LEN: u64 = 7;
 
 /// From the last dot of the name on, unless that is the first character.
 fn extension(path: &str) -> Option<&str> {
@@ -374,12 +374,12 @@ mod tests {
 
     #[test]
     fn the_largest_are_kept_in_order() {
-        let mut counting = Counting::default();
+        let mut builder = StatsBuilder::default();
         for rev in 0..200 {
-            counting.add_large(rev % 70, Revnum(rev), "/");
+            builder.add_large(rev % 70, Revnum(rev), "/");
         }
-        let largest = &counting.stats.largest;
-        assert_eq!(largest.len(), LARGEST);
+        let largest = &builder.stats.largest;
+        assert_eq!(largest.len(), MAX_LARGEST);
         assert!(largest.windows(2).all(|pair| pair[0].size >= pair[1].size));
         let firsts: Vec<_> = largest[..3]
             .iter()

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{Histogram, Histograms, RepStats, Stats, Sum};
+use super::{Histogram, Histograms, RepStats, Stats, Total};
 
 impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -37,7 +37,7 @@ impl Stats {
         let all = self.all();
         let nodes = plus(self.dir_nodes, self.file_nodes);
         let [dirs, files, dir_props, file_props] = &self.reps;
-        let revisions = Sum {
+        let revisions = Total {
             count: self.revisions,
             bytes: self.total,
         };
@@ -174,7 +174,7 @@ fn of_kind(f: &mut fmt::Formatter<'_>, title: &str, reps: &RepStats) -> fmt::Res
     writeln!(f, "{:20.3} average delta chain length", average(reps))
 }
 
-fn bytes_in(f: &mut fmt::Formatter<'_>, sum: Sum, what: &str) -> fmt::Result {
+fn bytes_in(f: &mut fmt::Formatter<'_>, sum: Total, what: &str) -> fmt::Result {
     writeln!(
         f,
         "{:>20} bytes in {:>12} {what}",
@@ -197,7 +197,7 @@ fn extension(f: &mut fmt::Formatter<'_>, name: &str, value: u64, total: u64, uni
 
 fn histogram(f: &mut fmt::Formatter<'_>, title: &str, histogram: &Histogram) -> fmt::Result {
     writeln!(f, "\nHistogram of {title}:")?;
-    let used = |line: &Sum| line.count > 0;
+    let used = |line: &Total| line.count > 0;
     let first = histogram.lines.iter().position(used);
     let last = histogram.lines.iter().rposition(used);
     let (Some(first), Some(last)) = (first, last) else {
@@ -233,8 +233,8 @@ fn average(reps: &RepStats) -> f64 {
     reps.chain_lengths as f64 / reps.all.count.max(1) as f64
 }
 
-fn plus(a: Sum, b: Sum) -> Sum {
-    Sum {
+fn plus(a: Total, b: Total) -> Total {
+    Total {
         count: a.count + b.count,
         bytes: a.bytes + b.bytes,
     }

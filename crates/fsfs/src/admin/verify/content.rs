@@ -1,14 +1,14 @@
 //! Checking stored contents against their recorded digests, many side by side.
 //!
 //! One MD5 stream is the slowest thing in a verification, sixteen of them at once are not; so contents are read first and
-//! wait in [`Texts`] until there are enough. A mismatch is therefore found late: it is put down to the *place* that asked for
+//! wait in [`ContentHasher`] until there are enough. A mismatch is therefore found late: it is put down to the *place* that asked for
 //! the content, and the caller sorts out whose error comes first.
 //!
 //! File texts, which are most of the bytes, are not even read by the walk that comes across them. They are noted, and a full
-//! list becomes a task of the pool: so one large revision, an import say, keeps all threads busy. ([`Batch`] is the walk's
-//! side, [`Texts`] what is done to a list.)
+//! list becomes a task of the pool: so one large revision, an import say, keeps all threads busy. ([`ContentBatch`] is the walk's
+//! side, [`ContentHasher`] what is done to a list.)
 //!
-//! A content that was found good is not read again: [`Verified`] remembers by what it was named (place, lengths, digests), so
+//! A content that was found good is not read again: [`VerifiedContents`] remembers by what it was named (place, lengths, digests), so
 //! that two nodes that share a content and disagree about it are both looked at.
 
 use std::collections::{HashMap, HashSet};
@@ -26,70 +26,70 @@ use crate::tree::rep::{RawContent, RepAddress};
 
 /// Who asked for a content: the revision at hand (by its position in the batch of revisions) and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Asker {
+pub(super) struct CheckOrigin {
     pub(super) revision: usize,
     pub(super) sequence: u32,
 }
 
 /// Contents that were found good, over the whole run.
 #[derive(Debug, Default)]
-pub(super) struct Verified([Mutex<HashSet<u128>>; SHARDS]);
+pub(super) struct VerifiedContents([Mutex<HashSet<u128>>; SHARDS]);
 
 const SHARDS: usize = 16;
 
 /// Contents remembered in each shard; then it starts anew. In all some 60 MB.
-const REMEMBERED: usize = 100_000;
+const MAX_REMEMBERED: usize = 100_000;
 
-impl Verified {
-    fn contains(&self, name: u128) -> bool {
-        self.shard(name).lock().contains(&name)
+impl VerifiedContents {
+    fn contains(&self, key: u128) -> bool {
+        self.shard(key).lock().contains(&key)
     }
 
-    fn insert(&self, name: u128) {
-        let mut shard = self.shard(name).lock();
-        if shard.len() >= REMEMBERED {
+    fn insert(&self, key: u128) {
+        let mut shard = self.shard(key).lock();
+        if shard.len() >= MAX_REMEMBERED {
             shard.clear();
         }
-        shard.insert(name);
+        shard.insert(key);
     }
 
-    fn shard(&self, name: u128) -> &Mutex<HashSet<u128>> {
-        &self.0[name as usize % SHARDS]
+    fn shard(&self, key: u128) -> &Mutex<HashSet<u128>> {
+        &self.0[key as usize % SHARDS]
     }
 }
 
 /// What all workers of a run share.
-pub(super) struct Shared<'a> {
+pub(super) struct VerifyShared<'a> {
     pub(super) fs: &'a Fs,
     pub(super) cancel: &'a Cancel,
     /// Bytes of contents that may wait before they are hashed or handed on.
     pub(super) batch_bytes: usize,
-    verified: Verified,
+    verified: VerifiedContents,
 }
 
-impl<'a> Shared<'a> {
+impl<'a> VerifyShared<'a> {
     /// For a run on `fs`.
     pub(super) fn new(fs: &'a Fs, cancel: &'a Cancel, batch_bytes: usize) -> Self {
-        Shared {
+        VerifyShared {
             fs,
             cancel,
             batch_bytes,
-            verified: Verified::default(),
+            verified: VerifiedContents::default(),
         }
     }
 
     /// Checks the contents of a list; returns the failures. A cancelled run returns none.
-    fn check(&self, list: Vec<Noted>) -> Vec<(Asker, Error)> {
-        let mut texts = Texts::new(self);
-        for Noted { rep, askers } in list {
-            for asker in askers {
+    fn check(&self, list: Vec<PendingContent>) -> Vec<(CheckOrigin, Error)> {
+        let mut texts = ContentHasher::new(self);
+        for PendingContent { rep, origins } in list {
+            for origin in origins {
                 if self.cancel.is_cancelled() {
                     return Vec::new();
                 }
-                if !texts.is_known(&rep, asker)
-                    && let Err(e) = texts.check(&rep, asker)
+                if !texts.is_covered(&rep, origin)
+                    && let Err(e) = texts.check(&rep, origin)
                 {
-                    texts.failures.push((asker, e));
+                    texts.failures.push((origin, e));
                 }
             }
             texts.flush_if_full();
@@ -99,68 +99,68 @@ impl<'a> Shared<'a> {
 }
 
 /// A content that a walk came across and that any thread may check.
-struct Noted {
+struct PendingContent {
     rep: Rep,
-    askers: Vec<Asker>,
+    origins: Vec<CheckOrigin>,
 }
 
 /// The contents of the revisions that one worker walks.
-pub(super) struct Batch<'s, 'a> {
-    shared: &'s Shared<'a>,
+pub(super) struct ContentBatch<'s, 'a> {
+    shared: &'s VerifyShared<'a>,
     /// Directories and property lists: the walk needs their bytes.
-    texts: Texts<'s, 'a>,
-    noted: Vec<Noted>,
-    noted_names: HashMap<u128, usize>,
-    noted_bytes: u64,
+    texts: ContentHasher<'s, 'a>,
+    pending: Vec<PendingContent>,
+    pending_keys: HashMap<u128, usize>,
+    pending_bytes: u64,
     /// The failures of the lists that were handed on.
-    lists: OrderedQueue<'s, Vec<(Asker, Error)>>,
-    failures: Vec<(Asker, Error)>,
+    lists: OrderedQueue<'s, Vec<(CheckOrigin, Error)>>,
+    failures: Vec<(CheckOrigin, Error)>,
 }
 
-impl<'s, 'a> Batch<'s, 'a> {
-    pub(super) fn new(shared: &'s Shared<'a>, pool: &ThreadPool<'s>) -> Self {
-        Batch {
+impl<'s, 'a> ContentBatch<'s, 'a> {
+    pub(super) fn new(shared: &'s VerifyShared<'a>, pool: &ThreadPool<'s>) -> Self {
+        ContentBatch {
             shared,
-            texts: Texts::new(shared),
-            noted: Vec::new(),
-            noted_names: HashMap::new(),
-            noted_bytes: 0,
+            texts: ContentHasher::new(shared),
+            pending: Vec::new(),
+            pending_keys: HashMap::new(),
+            pending_bytes: 0,
             lists: OrderedQueue::urgent(pool, LISTS),
             failures: Vec::new(),
         }
     }
 
     /// True if this content need not be read: it was found good, or it waits and will be found out for this asker too.
-    pub(super) fn is_known(&mut self, rep: &Rep, asker: Asker) -> bool {
-        if let Some(at) = name(rep).and_then(|name| self.noted_names.get(&name)) {
-            self.noted[*at].askers.push(asker);
+    pub(super) fn is_covered(&mut self, rep: &Rep, origin: CheckOrigin) -> bool {
+        if let Some(at) = content_key(rep).and_then(|key| self.pending_keys.get(&key)) {
+            self.pending[*at].origins.push(origin);
             return true;
         }
-        self.texts.is_known(rep, asker)
+        self.texts.is_covered(rep, origin)
     }
 
     /// Reads a content that must fit in memory; its digest is checked later.
     ///
     /// # Errors
-    /// Whatever reading says; a wrong digest is told by [`Batch::failures`].
-    pub(super) fn read(&mut self, rep: &Rep, asker: Asker) -> Result<Arc<Vec<u8>>> {
-        self.texts.read(rep, asker)
+    /// Whatever reading says; a wrong digest is told by [`ContentBatch::failures`].
+    pub(super) fn read(&mut self, rep: &Rep, origin: CheckOrigin) -> Result<Arc<Vec<u8>>> {
+        self.texts.read(rep, origin)
     }
 
-    /// Sees to it that a content of any length is checked; what is wrong with it is told by [`Batch::failures`].
-    pub(super) fn check(&mut self, rep: &Rep, asker: Asker) {
-        if let Some(name) = name(rep) {
-            self.noted_names.insert(name, self.noted.len());
+    /// Sees to it that a content of any length is checked; what is wrong with it is told by [`ContentBatch::failures`].
+    pub(super) fn check(&mut self, rep: &Rep, origin: CheckOrigin) {
+        if let Some(key) = content_key(rep) {
+            self.pending_keys.insert(key, self.pending.len());
         }
         let bytes = match rep.size() {
             RepSize::Known(size) => size,
             RepSize::AskHeader => rep.length,
         };
-        let cost = bytes.saturating_add(size_of::<Noted>() as u64);
-        self.noted_bytes = self.noted_bytes.saturating_add(cost);
-        self.noted.push(Noted {
+        let cost = bytes.saturating_add(size_of::<PendingContent>() as u64);
+        self.pending_bytes = self.pending_bytes.saturating_add(cost);
+        self.pending.push(PendingContent {
             rep: *rep,
-            askers: vec![asker],
+            origins: vec![origin],
         });
     }
 
@@ -170,34 +170,34 @@ impl<'s, 'a> Batch<'s, 'a> {
     /// `CANCELLED`.
     pub(super) fn flush_if_full(&mut self) -> Result<()> {
         self.texts.flush_if_full();
-        if self.noted_bytes >= self.shared.batch_bytes as u64 {
+        if self.pending_bytes >= self.shared.batch_bytes as u64 {
             self.shared.cancel.check()?;
-            self.hand_on();
+            self.dispatch();
         }
         Ok(())
     }
 
     /// Sees to the end of all that waits, and returns all failures since the last call.
-    pub(super) fn failures(&mut self) -> Vec<(Asker, Error)> {
-        self.hand_on();
+    pub(super) fn failures(&mut self) -> Vec<(CheckOrigin, Error)> {
+        self.dispatch();
         while self.take_failures() {}
         let mut failures = self.texts.failures();
         failures.append(&mut self.failures);
         failures
     }
 
-    fn hand_on(&mut self) {
-        self.noted_names.clear();
-        self.noted_bytes = 0;
-        let noted = std::mem::take(&mut self.noted);
-        if noted.is_empty() {
+    fn dispatch(&mut self) {
+        self.pending_keys.clear();
+        self.pending_bytes = 0;
+        let pending = std::mem::take(&mut self.pending);
+        if pending.is_empty() {
             return;
         }
         if !self.lists.has_room() {
             self.take_failures();
         }
         let shared = self.shared;
-        self.lists.push(move || (shared.check(noted), 0));
+        self.lists.push(move || (shared.check(pending), 0));
     }
 
     /// Waits for the first list that was handed on, or checks it; false if there is none.
@@ -212,49 +212,49 @@ impl<'s, 'a> Batch<'s, 'a> {
 }
 
 /// Contents that were read and wait to be hashed.
-struct Texts<'s, 'a> {
-    shared: &'s Shared<'a>,
-    texts: Vec<Text>,
+struct ContentHasher<'s, 'a> {
+    shared: &'s VerifyShared<'a>,
+    texts: Vec<LoadedContent>,
     bytes: usize,
-    waiting: HashMap<u128, usize>,
-    failures: Vec<(Asker, Error)>,
+    queued: HashMap<u128, usize>,
+    failures: Vec<(CheckOrigin, Error)>,
 }
 
 /// A content that waits.
-struct Text {
+struct LoadedContent {
     bytes: Arc<Vec<u8>>,
-    name: u128,
+    key: u128,
     md5: Md5,
     sha1: Option<Sha1>,
-    askers: Vec<Asker>,
+    origins: Vec<CheckOrigin>,
 }
 
-impl<'s, 'a> Texts<'s, 'a> {
-    fn new(shared: &'s Shared<'a>) -> Self {
-        Texts {
+impl<'s, 'a> ContentHasher<'s, 'a> {
+    fn new(shared: &'s VerifyShared<'a>) -> Self {
+        ContentHasher {
             shared,
             texts: Vec::new(),
             bytes: 0,
-            waiting: HashMap::new(),
+            queued: HashMap::new(),
             failures: Vec::new(),
         }
     }
 
     /// True if this content need not be read: it was found good, or it waits and will be found out for this asker too.
-    fn is_known(&mut self, rep: &Rep, asker: Asker) -> bool {
-        let Some(name) = name(rep) else { return false };
-        if let Some(at) = self.waiting.get(&name) {
-            self.texts[*at].askers.push(asker);
+    fn is_covered(&mut self, rep: &Rep, origin: CheckOrigin) -> bool {
+        let Some(key) = content_key(rep) else { return false };
+        if let Some(at) = self.queued.get(&key) {
+            self.texts[*at].origins.push(origin);
             return true;
         }
-        self.shared.verified.contains(name)
+        self.shared.verified.contains(key)
     }
 
     /// Reads a content that must fit in memory and lets it wait.
     ///
     /// # Errors
-    /// Whatever reading says; a wrong digest is told by [`Texts::failures`].
-    fn read(&mut self, rep: &Rep, asker: Asker) -> Result<Arc<Vec<u8>>> {
+    /// Whatever reading says; a wrong digest is told by [`ContentHasher::failures`].
+    fn read(&mut self, rep: &Rep, origin: CheckOrigin) -> Result<Arc<Vec<u8>>> {
         let mut content = self.open(rep)?;
         let bytes = match content.next_chunk()? {
             Some(first) => match content.next_chunk()? {
@@ -262,7 +262,7 @@ impl<'s, 'a> Texts<'s, 'a> {
                 Some(second) => {
                     let mut all = [first.as_slice(), &second].concat();
                     while let Some(chunk) = content.next_chunk()? {
-                        if all.len() > MAX_IN_MEMORY {
+                        if all.len() > MAX_SMALL_CONTENT {
                             return Err(Error::new(
                                 Code::FS_CORRUPT,
                                 "Directory or property list is too long",
@@ -275,17 +275,17 @@ impl<'s, 'a> Texts<'s, 'a> {
             },
             None => Arc::default(),
         };
-        self.wait(rep, asker, bytes.clone())?;
+        self.queue(rep, origin, bytes.clone())?;
         Ok(bytes)
     }
 
     /// Checks a content of any length: a short one waits, a long one is hashed as it comes.
     ///
     /// # Errors
-    /// As [`Texts::read`]; for a long content also the wrong digest.
-    fn check(&mut self, rep: &Rep, asker: Asker) -> Result<()> {
-        if matches!(rep.size(), RepSize::Known(size) if size <= LONG) {
-            return self.read(rep, asker).map(drop);
+    /// As [`ContentHasher::read`]; for a long content also the wrong digest.
+    fn check(&mut self, rep: &Rep, origin: CheckOrigin) -> Result<()> {
+        if matches!(rep.size(), RepSize::Known(size) if size <= MAX_QUEUED_CONTENT) {
+            return self.read(rep, origin).map(drop);
         }
         let mut content = self.open(rep)?;
         let mut digests = TextDigests::new(rep.sha1.is_some());
@@ -299,8 +299,8 @@ impl<'s, 'a> Texts<'s, 'a> {
         let (md5, sha1) = digests.finish();
         check_md5(&rep.md5, &md5)?;
         check_sha1(rep.sha1, sha1)?;
-        if let Some(name) = name(rep) {
-            self.shared.verified.insert(name);
+        if let Some(key) = content_key(rep) {
+            self.shared.verified.insert(key);
         }
         Ok(())
     }
@@ -313,14 +313,14 @@ impl<'s, 'a> Texts<'s, 'a> {
     }
 
     /// Hashes what waits, and returns all failures since the last call.
-    fn failures(&mut self) -> Vec<(Asker, Error)> {
+    fn failures(&mut self) -> Vec<(CheckOrigin, Error)> {
         self.flush();
         std::mem::take(&mut self.failures)
     }
 
     fn flush(&mut self) {
         let mut texts = std::mem::take(&mut self.texts);
-        self.waiting.clear();
+        self.queued.clear();
         self.bytes = 0;
         // Texts of like length make the best use of the lanes.
         texts.sort_by_key(|text| text.bytes.len());
@@ -329,10 +329,10 @@ impl<'s, 'a> Texts<'s, 'a> {
         for (text, md5) in texts.iter().zip(digests) {
             let sha1 = text.sha1.map(|_| Sha1::of(&text.bytes));
             match check_md5(&text.md5, &md5).and_then(|()| check_sha1(text.sha1, sha1)) {
-                Ok(()) => self.shared.verified.insert(text.name),
+                Ok(()) => self.shared.verified.insert(text.key),
                 Err(e) => self
                     .failures
-                    .extend(text.askers.iter().map(|asker| (*asker, e.clone()))),
+                    .extend(text.origins.iter().map(|origin| (*origin, e.clone()))),
             }
         }
     }
@@ -346,24 +346,26 @@ impl<'s, 'a> Texts<'s, 'a> {
         Ok(content)
     }
 
-    fn wait(&mut self, rep: &Rep, asker: Asker, bytes: Arc<Vec<u8>>) -> Result<()> {
+    fn queue(&mut self, rep: &Rep, origin: CheckOrigin, bytes: Arc<Vec<u8>>) -> Result<()> {
         check_length(rep, bytes.len() as u64)?;
-        let Some(name) = name(rep) else { return Ok(()) };
-        self.bytes += bytes.len() + size_of::<Text>();
-        self.waiting.insert(name, self.texts.len());
-        self.texts.push(Text {
+        let Some(key) = content_key(rep) else {
+            return Ok(());
+        };
+        self.bytes += bytes.len() + size_of::<LoadedContent>();
+        self.queued.insert(key, self.texts.len());
+        self.texts.push(LoadedContent {
             bytes,
-            name,
+            key,
             md5: rep.md5,
             sha1: rep.sha1,
-            askers: vec![asker],
+            origins: vec![origin],
         });
         Ok(())
     }
 }
 
 /// What a content is called: all that its rep line says of it. None in transactions.
-fn name(rep: &Rep) -> Option<u128> {
+fn content_key(rep: &Rep) -> Option<u128> {
     let RepPlace::Rev(rev, item) = rep.place else {
         return None;
     };
@@ -424,7 +426,7 @@ fn mismatch(expected: &dyn std::fmt::Display, actual: &dyn std::fmt::Display) ->
 }
 
 /// Longer contents are hashed as they come, alone.
-const LONG: u64 = 512 << 10;
+const MAX_QUEUED_CONTENT: u64 = 512 << 10;
 
 /// Lists of one walk that may wait.
 const LISTS: Limits = Limits {
@@ -436,4 +438,4 @@ const LISTS: Limits = Limits {
 pub(super) const BATCH_BYTES: usize = 1 << 20;
 
 /// Longer directories and property lists are taken for damage.
-const MAX_IN_MEMORY: usize = 1 << 30;
+const MAX_SMALL_CONTENT: usize = 1 << 30;

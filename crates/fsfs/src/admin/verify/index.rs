@@ -19,8 +19,8 @@ use crate::tree::Fs;
 /// `FS_CORRUPT`, `FS_INDEX_CORRUPTION` and its kin, `BAD_DATE`, and whatever reading says.
 pub(super) fn check(fs: &Fs, rev: Revnum) -> Result<()> {
     fs.with_rev_file(rev, |file| {
-        let ahead = RefCell::new(Ahead::default());
-        IndexCheck { fs, file, ahead }.run()
+        let buffer = RefCell::new(ReadBuffer::default());
+        IndexCheck { fs, file, buffer }.run()
     })?;
     let file = fs.rev_file(rev)?;
     let revisions = file.first_rev().0..file.first_rev().0.saturating_add(file.rev_count());
@@ -33,12 +33,12 @@ pub(super) fn check(fs: &Fs, rev: Revnum) -> Result<()> {
 struct IndexCheck<'a> {
     fs: &'a Fs,
     file: &'a Arc<RevFile>,
-    ahead: RefCell<Ahead>,
+    buffer: RefCell<ReadBuffer>,
 }
 
 /// Bytes that were read with one call, for many items.
 #[derive(Default)]
-struct Ahead {
+struct ReadBuffer {
     start: u64,
     bytes: Vec<u8>,
 }
@@ -48,8 +48,8 @@ impl IndexCheck<'_> {
         let Some(footer) = self.file.footer() else {
             return Ok(());
         };
-        self.section("L2P", footer.l2p_offset, footer.p2l_offset, &footer.l2p_md5)?;
-        self.section("P2L", footer.p2l_offset, footer.footer_offset, &footer.p2l_md5)?;
+        self.check_section("L2P", footer.l2p_offset, footer.p2l_offset, &footer.l2p_md5)?;
+        self.check_section("P2L", footer.p2l_offset, footer.footer_offset, &footer.p2l_md5)?;
         let first = self.file.first_rev().0;
         let revs = first..first.saturating_add(self.file.rev_count());
         let cache = self.fs.cache();
@@ -65,7 +65,7 @@ impl IndexCheck<'_> {
         Ok(())
     }
 
-    fn section(&self, index: &str, start: u64, end: u64, expected: &Md5) -> Result<()> {
+    fn check_section(&self, index: &str, start: u64, end: u64, expected: &Md5) -> Result<()> {
         let mut md5 = Md5Stream::new();
         self.read(start, end, |bytes| {
             md5.update(bytes);
@@ -194,12 +194,12 @@ impl IndexCheck<'_> {
 
     /// Hands out the bytes from `start` to `end` in pieces; meant for going forward.
     fn read(&self, start: u64, end: u64, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
-        let mut ahead = self.ahead.borrow_mut();
+        let mut buffer = self.buffer.borrow_mut();
         let mut at = start;
         while at < end {
             let known = at
-                .checked_sub(ahead.start)
-                .and_then(|skip| ahead.bytes.get(usize::try_from(skip).ok()?..));
+                .checked_sub(buffer.start)
+                .and_then(|skip| buffer.bytes.get(usize::try_from(skip).ok()?..));
             match known {
                 Some(known) if !known.is_empty() => {
                     let length = known.len().min(usize::try_from(end - at).unwrap_or(PIECE));
@@ -214,11 +214,11 @@ impl IndexCheck<'_> {
                         let message = format!("Unexpected end of file {}", self.name());
                         return Err(Error::new(Code::FS_CORRUPT, message));
                     }
-                    ahead.start = at;
-                    ahead.bytes.resize(length, 0);
-                    let read = self.file.bytes().read_exact_at(at, &mut ahead.bytes);
+                    buffer.start = at;
+                    buffer.bytes.resize(length, 0);
+                    let read = self.file.bytes().read_exact_at(at, &mut buffer.bytes);
                     if read.is_err() {
-                        ahead.bytes.clear();
+                        buffer.bytes.clear();
                     }
                     read?;
                 }

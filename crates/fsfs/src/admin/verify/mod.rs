@@ -3,16 +3,16 @@
 //! Three steps, as the incumbent's. First the files: indexes and the checksum of every stored item (logical addressing alone
 //! has them), and revision properties. Then the rep-cache database. Then revision by revision: the tree, the text and properties
 //! of every node that the revision made, and the changed-path list. The first two end with their first error; the third goes on
-//! with the next revision if the [`Observer`] wishes.
+//! with the next revision if the [`VerifyObserver`] wishes.
 //!
 //! All three use all cores and tell what they find in order, as if one thread had done it. Nothing is taken from the cache of
 //! the filesystem that is given: a run opens the files anew, with a cache of its own, so that it sees the disk.
 
+mod changed_paths;
 mod content;
 mod index;
 mod names;
-mod replay;
-mod shared;
+mod rep_cache;
 mod tree;
 
 use std::collections::HashSet;
@@ -21,9 +21,9 @@ use std::ops::ControlFlow;
 use base::ordered::{Limits, ThreadPool, cores, in_order, in_order_on};
 use base::{Cancel, Code, Error, Result, Revnum};
 
-use self::content::{BATCH_BYTES, Batch, Shared};
-use self::replay::Replay;
-use self::tree::{Owner, TreeCheck};
+use self::changed_paths::ChangedPathsCheck;
+use self::content::{BATCH_BYTES, ContentBatch, VerifyShared};
+use self::tree::{TreeCheck, TreeOwner};
 use crate::format::changes::{ChangeKind, RawChange};
 use crate::format::fold;
 use crate::format::number::parse_base36;
@@ -31,11 +31,11 @@ use crate::store::disk::read_replaced;
 use crate::store::rep_cache::RepCache;
 use crate::tree::Fs;
 
-pub use self::names::Warning;
+pub use self::names::VerifyWarning;
 
 /// What to check and how.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct VerifyOptions {
     /// First revision.
     pub start: Revnum,
     /// Last revision.
@@ -54,10 +54,10 @@ pub struct Options {
     pub cancel: Cancel,
 }
 
-impl Options {
+impl VerifyOptions {
     /// Everything, for the revisions `start` to `end`.
     pub fn range(start: Revnum, end: Revnum) -> Self {
-        Options {
+        VerifyOptions {
             start,
             end,
             metadata_only: false,
@@ -75,40 +75,40 @@ impl Options {
 }
 
 /// Hears what a run does and finds.
-pub trait Observer {
+pub trait VerifyObserver {
     /// Called at each step that went well.
-    fn progress(&mut self, progress: Progress);
+    fn progress(&mut self, progress: VerifyProgress);
 
     /// Called for each failure; `None` stands for the first two steps. The answer says whether to go on.
     fn failed(&mut self, at: Option<Revnum>, error: &Error) -> ControlFlow<()>;
 
-    /// Called before the revision's [`Progress::Verified`].
-    fn warn(&mut self, revision: Revnum, warning: &Warning);
+    /// Called before the revision's [`VerifyProgress::VerifiedContents`].
+    fn warn(&mut self, revision: Revnum, warning: &VerifyWarning);
 }
 
 /// How far a run has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum VerifyProgress {
     /// The first step is about to check the shard that begins with this revision.
     Metadata(Revnum),
     /// The second step begins.
     RepositoryMetadata,
     /// A revision was found good.
-    Verified(Revnum),
+    Revision(Revnum),
 }
 
 /// Checks a filesystem. What is found goes to the observer.
 ///
 /// # Errors
 /// Those that keep the run from beginning (`FS_NO_SUCH_REVISION`, the system's), and `CANCELLED`.
-pub fn run(fs: &Fs, options: &Options, observer: &mut dyn Observer) -> Result<()> {
+pub fn run(fs: &Fs, options: &VerifyOptions, observer: &mut dyn VerifyObserver) -> Result<()> {
     let fs = fs.reopen(options.cache_budget)?;
     fs.check_rev(options.end)?;
-    counters(&fs)?;
-    let run = Run {
+    check_counters(&fs)?;
+    let run = VerifyRun {
         fs: &fs,
         options,
-        shared: Shared::new(&fs, &options.cancel, options.batch_bytes),
+        shared: VerifyShared::new(&fs, &options.cancel, options.batch_bytes),
     };
     match run.metadata(observer) {
         Err(e) if options.cancel.is_cancelled() => return Err(e),
@@ -122,7 +122,7 @@ pub fn run(fs: &Fs, options: &Options, observer: &mut dyn Observer) -> Result<()
 }
 
 /// Formats 1 and 2 keep the next IDs in `current`: no reader needs them, the next commit does.
-fn counters(fs: &Fs) -> Result<()> {
+fn check_counters(fs: &Fs) -> Result<()> {
     if fs.format().number >= 3 {
         return Ok(());
     }
@@ -141,57 +141,57 @@ fn counters(fs: &Fs) -> Result<()> {
 /// # Errors
 /// `FS_NO_SUCH_TRANSACTION`, `FS_CORRUPT`, and whatever reading says.
 pub fn transaction(fs: &Fs, txn: &str) -> Result<()> {
-    let fs = fs.reopen(Options::range(Revnum::ZERO, Revnum::ZERO).cache_budget)?;
+    let fs = fs.reopen(VerifyOptions::range(Revnum::ZERO, Revnum::ZERO).cache_budget)?;
     let id = fs.check_txn(txn)?;
     let cancel = Cancel::new();
-    let shared = Shared::new(&fs, &cancel, BATCH_BYTES);
+    let shared = VerifyShared::new(&fs, &cancel, BATCH_BYTES);
     let (walked, failures) = ThreadPool::scope(1, |pool| {
-        let mut batch = Batch::new(&shared, pool);
-        let walked = TreeCheck::new(&fs, &mut batch, Owner::Transaction(id), Revnum::MAX, 0).run();
+        let mut batch = ContentBatch::new(&shared, pool);
+        let walked = TreeCheck::new(&fs, &mut batch, TreeOwner::Transaction(id), Revnum::MAX, 0).run();
         (walked, batch.failures())
     });
     // A failing content was asked for before the walk failed.
-    if let Some((_, e)) = failures.into_iter().min_by_key(|(asker, _)| *asker) {
+    if let Some((_, e)) = failures.into_iter().min_by_key(|(origin, _)| *origin) {
         return Err(e);
     }
     walked?;
     let root = fs.txn_root(txn)?;
     let changes = root.changed_paths()?;
-    Replay::check(&fs, &root, id.base, &changes)?;
+    ChangedPathsCheck::check(&fs, &root, id.base, &changes)?;
     fs.txn_props(txn).map(drop)
 }
 
 /// The observer asked the run to stop, or the run was cancelled.
 struct Stopped;
 
-struct Run<'a> {
+struct VerifyRun<'a> {
     fs: &'a Fs,
-    options: &'a Options,
-    shared: Shared<'a>,
+    options: &'a VerifyOptions,
+    shared: VerifyShared<'a>,
 }
 
 /// What became of one revision.
-struct Outcome {
+struct RevisionOutcome {
     rev: Revnum,
-    warnings: Vec<Warning>,
+    warnings: Vec<VerifyWarning>,
     result: Result<()>,
 }
 
-impl Run<'_> {
-    fn metadata(&self, observer: &mut dyn Observer) -> Result<()> {
+impl VerifyRun<'_> {
+    fn metadata(&self, observer: &mut dyn VerifyObserver) -> Result<()> {
         if self.fs.format().logical {
             self.indexes(observer)?;
         }
         if self.fs.format().number >= 4
             && let Some(cache) = RepCache::open(&self.fs.layout().file("rep-cache.db"))?
         {
-            observer.progress(Progress::RepositoryMetadata);
-            shared::check(self.fs, &cache, self.options.start, self.options.end)?;
+            observer.progress(VerifyProgress::RepositoryMetadata);
+            rep_cache::check(self.fs, &cache, self.options.start, self.options.end)?;
         }
         Ok(())
     }
 
-    fn indexes(&self, observer: &mut dyn Observer) -> Result<()> {
+    fn indexes(&self, observer: &mut dyn VerifyObserver) -> Result<()> {
         let shard_size = self.fs.format().shard_size.max(1);
         let check = |revs: Vec<Revnum>| {
             let mut results: Vec<(Revnum, Result<()>)> = Vec::with_capacity(revs.len());
@@ -217,7 +217,7 @@ impl Run<'_> {
             |results| {
                 for (rev, result) in results {
                     if rev.0 % shard_size == 0 {
-                        observer.progress(Progress::Metadata(rev));
+                        observer.progress(VerifyProgress::Metadata(rev));
                     }
                     result?;
                 }
@@ -244,7 +244,7 @@ impl Run<'_> {
         })
     }
 
-    fn revisions(&self, observer: &mut dyn Observer) {
+    fn revisions(&self, observer: &mut dyn VerifyObserver) {
         let (start, end) = (self.options.start.0, self.options.end.0);
         let groups = (start..=end)
             .step_by(REVISIONS_AT_ONCE as usize)
@@ -255,7 +255,7 @@ impl Run<'_> {
                 move |revs| (self.group(&pool, revs), 0)
             };
             in_order_on(pool, self.limits(), groups, check, |outcomes| {
-                for Outcome {
+                for RevisionOutcome {
                     rev,
                     warnings,
                     result,
@@ -264,7 +264,7 @@ impl Run<'_> {
                     warnings.iter().for_each(|warning| observer.warn(rev, warning));
                     match result {
                         _ if self.options.cancel.is_cancelled() => return Err(Stopped),
-                        Ok(()) => observer.progress(Progress::Verified(rev)),
+                        Ok(()) => observer.progress(VerifyProgress::Revision(rev)),
                         Err(e) if observer.failed(Some(rev), &e).is_break() => return Err(Stopped),
                         Err(_) => {}
                     }
@@ -284,44 +284,48 @@ impl Run<'_> {
     }
 
     /// Checks some revisions; their contents are hashed together.
-    fn group<'s>(&'s self, pool: &ThreadPool<'s>, revs: std::ops::RangeInclusive<u64>) -> Vec<Outcome> {
-        let mut batch = Batch::new(&self.shared, pool);
+    fn group<'s>(
+        &'s self,
+        pool: &ThreadPool<'s>,
+        revs: std::ops::RangeInclusive<u64>,
+    ) -> Vec<RevisionOutcome> {
+        let mut batch = ContentBatch::new(&self.shared, pool);
         let mut outcomes = Vec::new();
         let mut errors = Vec::new();
         for (at, rev) in revs.map(Revnum).enumerate() {
-            let mut outcome = Outcome {
+            let mut outcome = RevisionOutcome {
                 rev,
                 warnings: Vec::new(),
                 result: self.options.cancel.check(),
             };
             if outcome.result.is_ok() {
-                let owner = Owner::Revision(rev);
+                let owner = TreeOwner::Revision(rev);
                 let mut tree = TreeCheck::new(self.fs, &mut batch, owner, self.options.start, at);
                 let result = tree.run();
-                let asker = tree.asker();
+                let origin = tree.origin();
                 let result = result.and_then(|()| self.revision(&mut outcome));
-                errors.extend(result.err().map(|e| (asker, e)));
+                errors.extend(result.err().map(|e| (origin, e)));
             }
             outcomes.push(outcome);
         }
         // Contents are checked late: whoever asked first has the word, and a walk fails after its last question.
         let mut failures = batch.failures();
         failures.append(&mut errors);
-        failures.sort_by_key(|(asker, _)| *asker);
-        for (asker, e) in failures.into_iter().rev() {
-            outcomes[asker.revision].result = Err(e);
+        failures.sort_by_key(|(origin, _)| *origin);
+        for (origin, e) in failures.into_iter().rev() {
+            outcomes[origin.revision].result = Err(e);
         }
         outcomes
     }
 
     /// What is to check of a revision beside its tree.
-    fn revision(&self, outcome: &mut Outcome) -> Result<()> {
+    fn revision(&self, outcome: &mut RevisionOutcome) -> Result<()> {
         let root = self.fs.root(outcome.rev)?;
         let changes = self.fs.stored_changes(outcome.rev)?;
-        added_once(&changes)?;
+        check_added_once(&changes)?;
         let changes = fold::normalize(changes);
         if let Some(before) = outcome.rev.prev() {
-            Replay::check(self.fs, &root, before, &changes)?;
+            ChangedPathsCheck::check(self.fs, &root, before, &changes)?;
         }
         // With indexes, all lists of the file were read before.
         let first = match self.fs.format().logical {
@@ -337,7 +341,7 @@ impl Run<'_> {
 }
 
 /// Old lists may name a path several times, but what was added cannot be added again before it was deleted.
-fn added_once(changes: &[RawChange]) -> Result<()> {
+fn check_added_once(changes: &[RawChange]) -> Result<()> {
     if changes
         .windows(2)
         .all(|pair| pair[0].info.path < pair[1].info.path)

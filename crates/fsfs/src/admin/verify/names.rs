@@ -13,7 +13,7 @@ use crate::tree::root::Root;
 
 /// What a run may warn of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Warning {
+pub enum VerifyWarning {
     /// A directory has several entries whose names have this normal form; the path is relative to the root.
     NameCollision(String),
     /// `svn:mergeinfo` has several sources with this normal form.
@@ -29,7 +29,7 @@ pub enum Warning {
 ///
 /// # Errors
 /// What reading the tree may say.
-pub(super) fn check(root: &Root, changes: &[ChangedPath]) -> Result<Vec<Warning>> {
+pub(super) fn check(root: &Root, changes: &[ChangedPath]) -> Result<Vec<VerifyWarning>> {
     let mut warnings = Vec::new();
     let mut order: Vec<&ChangedPath> = changes.iter().collect();
     order.sort_by(|a, b| a.path.cmp_tree(&b.path));
@@ -65,16 +65,16 @@ pub(super) fn check(root: &Root, changes: &[ChangedPath]) -> Result<Vec<Warning>
     Ok(warnings)
 }
 
-fn directory(root: &Root, dir: &FsPath) -> Result<Vec<Warning>> {
+fn directory(root: &Root, dir: &FsPath) -> Result<Vec<VerifyWarning>> {
     let entries = root.node(dir)?.entries()?;
     let names = collisions(entries.iter().map(|entry| &*entry.name));
     Ok(names
         .into_iter()
-        .map(|name| Warning::NameCollision(dir.join_str(&name).rel_str().to_owned()))
+        .map(|name| VerifyWarning::NameCollision(dir.join_str(&name).rel_str().to_owned()))
         .collect())
 }
 
-fn mergeinfo(root: &Root, path: &FsPath, warnings: &mut Vec<Warning>) -> Result<()> {
+fn mergeinfo(root: &Root, path: &FsPath, warnings: &mut Vec<VerifyWarning>) -> Result<()> {
     let Some(value) = root.node(path)?.prop(props::MERGEINFO)? else {
         return Ok(());
     };
@@ -86,7 +86,7 @@ fn mergeinfo(root: &Root, path: &FsPath, warnings: &mut Vec<Warning>) -> Result<
     warnings.extend(
         collisions(sources)
             .into_iter()
-            .map(|source| Warning::MergeinfoCollision {
+            .map(|source| VerifyWarning::MergeinfoCollision {
                 source,
                 node: path.rel_str().to_owned(),
             }),
@@ -104,11 +104,11 @@ fn collisions<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<String> {
         return Vec::new();
     }
     let mut seen = HashSet::new();
-    let mut told = HashSet::new();
+    let mut reported = HashSet::new();
     let mut found = Vec::new();
     for name in names {
         let normal: String = name.nfc().collect();
-        if !seen.insert(normal.clone()) && told.insert(normal.clone()) {
+        if !seen.insert(normal.clone()) && reported.insert(normal.clone()) {
             found.push(normal);
         }
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use base::{Code, Error, NodeKind, Result, Revnum, hashdump};
 
-use super::content::{Asker, Batch};
+use super::content::{CheckOrigin, ContentBatch};
 use crate::format::dir::{self, DirEntry};
 use crate::format::id::{IdPart, NodeRevId, Tail, TxnId};
 use crate::format::noderev::NodeRev;
@@ -23,7 +23,7 @@ use crate::tree::rep::TextReader;
 
 /// Whose tree is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(super) enum TreeOwner {
     Revision(Revnum),
     Transaction(TxnId),
 }
@@ -31,22 +31,22 @@ pub(super) enum Owner {
 /// The check of one tree.
 pub(super) struct TreeCheck<'a, 'b, 's> {
     fs: &'a Fs,
-    batch: &'b mut Batch<'s, 'a>,
-    owner: Owner,
+    batch: &'b mut ContentBatch<'s, 'a>,
+    owner: TreeOwner,
     /// Revisions before this one are not checked in this run.
     since: Revnum,
-    asker: Asker,
+    origin: CheckOrigin,
 }
 
 impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
     pub(super) fn new(
         fs: &'a Fs,
-        batch: &'b mut Batch<'s, 'a>,
-        owner: Owner,
+        batch: &'b mut ContentBatch<'s, 'a>,
+        owner: TreeOwner,
         since: Revnum,
         revision: usize,
     ) -> Self {
-        let asker = Asker {
+        let origin = CheckOrigin {
             revision,
             sequence: 0,
         };
@@ -55,13 +55,13 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
             batch,
             owner,
             since,
-            asker,
+            origin,
         }
     }
 
     /// Who would ask for the next content: an error now comes behind those of the contents asked for before.
-    pub(super) fn asker(&self) -> Asker {
-        self.asker
+    pub(super) fn origin(&self) -> CheckOrigin {
+        self.origin
     }
 
     /// Walks the tree.
@@ -87,8 +87,8 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
 
     fn root(&self) -> Result<Arc<NodeRev>> {
         let rev = match self.owner {
-            Owner::Transaction(txn) => return self.fs.txn_noderev(txn, IdPart::ROOT, IdPart::ROOT),
-            Owner::Revision(rev) => rev,
+            TreeOwner::Transaction(txn) => return self.fs.txn_noderev(txn, IdPart::ROOT, IdPart::ROOT),
+            TreeOwner::Revision(rev) => rev,
         };
         let root = self.fs.root_noderev(rev)?;
         let stored = self.fs.with_rev_file(rev, |file| file.root_item(rev))?;
@@ -151,8 +151,8 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
             return Ok(None);
         };
         let is_older = match self.owner {
-            Owner::Revision(rev) => id.rev().is_some_and(|before| before < rev),
-            Owner::Transaction(_) => id.rev().is_some(),
+            TreeOwner::Revision(rev) => id.rev().is_some_and(|before| before < rev),
+            TreeOwner::Transaction(_) => id.rev().is_some(),
         };
         if !is_older {
             return Err(corrupt(format!(
@@ -180,7 +180,7 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
     fn directory(&mut self, node: &NodeRev, predecessor: Option<&NodeRev>) -> Result<Vec<Arc<NodeRev>>> {
         let entries = self.entries(node)?;
         let checked = predecessor.filter(|p| {
-            matches!(self.owner, Owner::Revision(_)) && p.id.rev().is_some_and(|rev| rev >= self.since)
+            matches!(self.owner, TreeOwner::Revision(_)) && p.id.rev().is_some_and(|rev| rev >= self.since)
         });
         let (before, mut mergeinfo) = match checked {
             Some(p) => {
@@ -218,8 +218,8 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
 
     fn child(&self, parent: &NodeRev, entry: &DirEntry) -> Result<Arc<NodeRev>> {
         let too_young = match self.owner {
-            Owner::Revision(rev) => entry.id.rev().is_none_or(|of| of > rev),
-            Owner::Transaction(txn) => entry.id.txn().is_some_and(|of| of != txn),
+            TreeOwner::Revision(rev) => entry.id.rev().is_none_or(|of| of > rev),
+            TreeOwner::Transaction(txn) => entry.id.txn().is_some_and(|of| of != txn),
         };
         let where_ = || format!("Entry '{}' of directory '{}'", entry.name, parent.id);
         if too_young {
@@ -250,12 +250,12 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
         let RepPlace::Rev(rev, item) = rep.place else {
             return self.fs.dir_entries(node);
         };
-        let asker = self.next_asker();
-        if self.batch.is_known(rep, asker) {
+        let origin = self.next_origin();
+        if self.batch.is_covered(rep, origin) {
             return self.fs.dir_entries(node);
         }
         self.check_place(node, rep)?;
-        let text = self.batch.read(rep, asker)?;
+        let text = self.batch.read(rep, origin)?;
         let entries: Arc<[DirEntry]> = dir::parse(&text)?.into();
         let key = Key::new::<Arc<[DirEntry]>>(self.fs.instance(), rev.0, item);
         self.fs.cache().insert(key, entries.clone());
@@ -265,20 +265,22 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
     fn props(&mut self, node: &NodeRev, rep: &Rep) -> Result<()> {
         if rep.place == RepPlace::Mutable {
             let path = match self.owner {
-                Owner::Transaction(txn) => self.fs.layout().txn_node_props(txn, node.id.node, node.id.copy),
-                Owner::Revision(_) => return self.check_place(node, rep),
+                TreeOwner::Transaction(txn) => {
+                    self.fs.layout().txn_node_props(txn, node.id.node, node.id.copy)
+                }
+                TreeOwner::Revision(_) => return self.check_place(node, rep),
             };
             let text = self.fs.disk().read_small(&path);
             let text = text.map_err(|e| Error::io("Can't open file", &path, &e))?;
             return hashdump::read_props(&text).map(drop);
         }
-        let asker = self.next_asker();
-        if self.batch.is_known(rep, asker) {
+        let origin = self.next_origin();
+        if self.batch.is_covered(rep, origin) {
             return Ok(());
         }
         self.check_place(node, rep)?;
         let text = match rep.place {
-            RepPlace::Rev(..) => self.batch.read(rep, asker)?,
+            RepPlace::Rev(..) => self.batch.read(rep, origin)?,
             _ => TextReader::new(self.fs, Some(rep), node.id.txn())?.read_shared()?,
         };
         let mut reader = hashdump::Reader::new(&text, hashdump::Terminator::End, false);
@@ -297,21 +299,21 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
                 reader.consume(length);
             }
         }
-        let asker = self.next_asker();
-        if self.batch.is_known(rep, asker) {
+        let origin = self.next_origin();
+        if self.batch.is_covered(rep, origin) {
             return Ok(());
         }
         self.check_place(node, rep)?;
-        self.batch.check(rep, asker);
+        self.batch.check(rep, origin);
         Ok(())
     }
 
     /// A committed node's contents are in its own revision or an older one.
     fn check_place(&self, node: &NodeRev, rep: &Rep) -> Result<()> {
         let is_good = match (rep.place, self.owner) {
-            (RepPlace::Rev(of, _), Owner::Revision(rev)) => of <= rev,
-            (RepPlace::Txn(_) | RepPlace::Mutable, Owner::Revision(_)) => false,
-            (_, Owner::Transaction(_)) => true,
+            (RepPlace::Rev(of, _), TreeOwner::Revision(rev)) => of <= rev,
+            (RepPlace::Txn(_) | RepPlace::Mutable, TreeOwner::Revision(_)) => false,
+            (_, TreeOwner::Transaction(_)) => true,
         };
         if is_good {
             return Ok(());
@@ -322,15 +324,15 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
         )))
     }
 
-    fn next_asker(&mut self) -> Asker {
-        self.asker.sequence = self.asker.sequence.saturating_add(1);
-        self.asker
+    fn next_origin(&mut self) -> CheckOrigin {
+        self.origin.sequence = self.origin.sequence.saturating_add(1);
+        self.origin
     }
 
     fn is_own(&self, id: &NodeRevId) -> bool {
         match self.owner {
-            Owner::Revision(rev) => id.rev() == Some(rev),
-            Owner::Transaction(txn) => id.txn() == Some(txn),
+            TreeOwner::Revision(rev) => id.rev() == Some(rev),
+            TreeOwner::Transaction(txn) => id.txn() == Some(txn),
         }
     }
 

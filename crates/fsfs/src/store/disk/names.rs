@@ -13,7 +13,7 @@ use std::path::Path;
 use rustix::fs::{CWD, RenameFlags};
 use rustix::io::Errno;
 
-use super::machine::again;
+use super::machine::retry_on_signal;
 
 /// Changes the directory of a lock file that is held, so that its names are looked up again. A process that may not write there
 /// changes nothing: it only reads the repository.
@@ -47,7 +47,7 @@ pub(super) fn look_up_again(lock: &Path) -> io::Result<()> {
 /// Renames a file to a name that is free. Where the file system cannot do that in one step, the file gets a second name by a hard
 /// link and loses the first.
 pub(super) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
-    match again(|| rename_to_free(from, to)) {
+    match retry_on_signal(|| rename_to_free(from, to)) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => link_new(from, to),
         renamed => Ok(renamed?),
     }

@@ -15,7 +15,7 @@ use crate::tree::Fs;
 
 /// Which content of a node is to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Which {
+pub(crate) enum ContentKind {
     /// The text of a file, the entries of a directory.
     Text,
     /// The property list.
@@ -26,7 +26,12 @@ pub(crate) enum Which {
 ///
 /// # Errors
 /// Those of reading the predecessors.
-pub(crate) fn delta_base(fs: &Fs, node: &NodeRev, which: Which, youngest: Revnum) -> Result<Option<Rep>> {
+pub(crate) fn delta_base(
+    fs: &Fs,
+    node: &NodeRev,
+    content_kind: ContentKind,
+    youngest: Revnum,
+) -> Result<Option<Rep>> {
     let conf = fs.conf();
     let count = node.count;
     // The lowest bit set, cleared.
@@ -44,12 +49,12 @@ pub(crate) fn delta_base(fs: &Fs, node: &NodeRev, which: Which, youngest: Revnum
     let Some(base) = ancestor(fs, node, steps)? else {
         return Ok(None);
     };
-    let rep = match which {
-        Which::Text => base.text,
-        Which::Props => base.props,
+    let rep = match content_kind {
+        ContentKind::Text => base.text,
+        ContentKind::Props => base.props,
     };
     let Some(rep) = rep else { return Ok(None) };
-    let Some(place) = Place::of(&rep) else {
+    let Some(place) = RevItem::of(&rep) else {
         return Ok(None);
     };
     let size = match rep.size() {
@@ -106,15 +111,15 @@ fn ancestor(fs: &Fs, node: &NodeRev, steps: u64) -> Result<Option<NodeRev>> {
 
 /// Where a committed content is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct RevItem {
     rev: Revnum,
     item: u64,
 }
 
-impl Place {
-    fn of(rep: &Rep) -> Option<Place> {
+impl RevItem {
+    fn of(rep: &Rep) -> Option<RevItem> {
         match rep.place {
-            RepPlace::Rev(rev, item) => Some(Place { rev, item }),
+            RepPlace::Rev(rev, item) => Some(RevItem { rev, item }),
             RepPlace::Txn(_) | RepPlace::Mutable => None,
         }
     }
@@ -134,7 +139,7 @@ impl Place {
 }
 
 /// Follows the chain of deltas down; `None` if it has `most` representations or more. A base in revision 0 does not count.
-fn chain_length(fs: &Fs, top: Place, most: u64) -> Result<Option<DeltaChainLength>> {
+fn chain_length(fs: &Fs, top: RevItem, most: u64) -> Result<Option<DeltaChainLength>> {
     let mut passed = Vec::new();
     let mut place = top;
     // What is below `place`, and where it begins.
@@ -147,7 +152,7 @@ fn chain_length(fs: &Fs, top: Place, most: u64) -> Result<Option<DeltaChainLengt
             return Ok(None);
         }
         match place.header(fs)? {
-            RepHeader::Delta { rev, item, .. } if rev != Revnum::ZERO => place = Place { rev, item },
+            RepHeader::Delta { rev, item, .. } if rev != Revnum::ZERO => place = RevItem { rev, item },
             RepHeader::Delta { .. } | RepHeader::Plain | RepHeader::SelfDelta => {
                 break (DeltaChainLength { reps: 0, switches: 0 }, None);
             }

@@ -20,12 +20,12 @@ pub(super) struct Encoder {
     version: u8,
     level: u8,
     /// Taken only by the drop.
-    tools: Option<Tools>,
+    buffers: Option<EncoderBuffers>,
 }
 
 /// What windows are made with.
 #[derive(Default)]
-struct Tools {
+struct EncoderBuffers {
     matcher: Matcher,
     codec: Codec,
     window: Window,
@@ -33,10 +33,10 @@ struct Tools {
 }
 
 /// Tools that nobody uses at the moment. A connection has none while it idles.
-static SPARE: Mutex<Vec<Tools>> = Mutex::new(Vec::new());
+static SPARE_BUFFERS: Mutex<Vec<EncoderBuffers>> = Mutex::new(Vec::new());
 
 /// Spare tools kept.
-const MOST_SPARE: usize = 16;
+const MAX_SPARE: usize = 16;
 
 impl Encoder {
     /// Starts a delta against `base`, and says what its header line is.
@@ -72,19 +72,19 @@ impl Encoder {
             source_offset: 0,
             version,
             level,
-            tools: Some(SPARE.lock().pop().unwrap_or_default()),
+            buffers: Some(SPARE_BUFFERS.lock().pop().unwrap_or_default()),
         };
         Ok((encoder, header))
     }
 
     /// True if windows of version 2 that insert compressed text are what is made here.
-    pub(super) fn is_packed_insertions(&self) -> bool {
+    pub(super) fn makes_lz4_insertions(&self) -> bool {
         self.source.is_none() && self.version == 2
     }
 
     /// What the delta starts with.
     pub(super) fn start(&mut self) -> &[u8] {
-        let out = &mut self.tools.get_or_insert_default().out;
+        let out = &mut self.buffers.get_or_insert_default().out;
         out.clear();
         write_header(self.version, out);
         out
@@ -96,12 +96,12 @@ impl Encoder {
     /// Those of reading the base.
     pub(super) fn window(&mut self, target: &[u8]) -> Result<&[u8]> {
         debug_assert!(target.len() <= WINDOW_SIZE);
-        let Tools {
+        let EncoderBuffers {
             matcher,
             codec,
             window,
             out,
-        } = self.tools.get_or_insert_default();
+        } = self.buffers.get_or_insert_default();
         out.clear();
         match &mut self.source {
             None => write_insertion(target, self.version, self.level, codec, out),
@@ -118,9 +118,9 @@ impl Encoder {
 
 impl Drop for Encoder {
     fn drop(&mut self) {
-        let mut spare = SPARE.lock();
-        if spare.len() < MOST_SPARE {
-            spare.extend(self.tools.take());
+        let mut spare = SPARE_BUFFERS.lock();
+        if spare.len() < MAX_SPARE {
+            spare.extend(self.buffers.take());
         }
     }
 }

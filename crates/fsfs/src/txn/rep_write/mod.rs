@@ -2,7 +2,7 @@
 //!
 //! A file's text streams through [`RepWriter`] into the proto-revision file while the transaction is edited; directories and
 //! property lists are short, in memory, and written at the commit by [`write_small_rep`]. Both ask [`delta_base`] what to
-//! be a delta of, and [`Sharing`] whether the content is stored already.
+//! be a delta of, and [`RepSharing`] whether the content is stored already.
 
 mod choose;
 mod encode;
@@ -10,7 +10,7 @@ mod share;
 mod small;
 mod text;
 
-pub(crate) use choose::{Which, delta_base};
-pub(crate) use share::Sharing;
+pub(crate) use choose::{ContentKind, delta_base};
+pub(crate) use share::RepSharing;
 pub(crate) use small::{SmallRep, write_small_rep};
 pub(crate) use text::RepWriter;

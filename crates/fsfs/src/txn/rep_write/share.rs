@@ -22,13 +22,13 @@ use crate::txn::proto_rev::ProtoWriter;
 
 /// What a transaction knows about contents that its new ones may share, and which new ones others may share later.
 /// Where sharing is off (by configuration or format) it finds nothing and collects nothing.
-pub(crate) struct Sharing {
+pub(crate) struct RepSharing {
     fs: Fs,
     txn: TxnId,
     /// File texts of the transaction.
-    texts: HashMap<Sha1, OwnText>,
+    texts: HashMap<Sha1, TxnText>,
     /// Those of them that have no file in the transaction's directory yet.
-    unlaid: Vec<Sha1>,
+    unwritten: Vec<Sha1>,
     /// Other processes wrote to the transaction: what they wrote is found in its directory.
     reads_disk: bool,
     /// Property lists of the commit that is going on, and at which offset they start.
@@ -39,7 +39,7 @@ pub(crate) struct Sharing {
 
 /// A file text of the transaction: its rep line but for what all of them have. A large import has as many as files.
 #[derive(Clone, Copy)]
-struct OwnText {
+struct TxnText {
     item: u64,
     length: u64,
     expanded: u64,
@@ -48,13 +48,13 @@ struct OwnText {
     number: Option<NonZeroU64>,
 }
 
-impl OwnText {
+impl TxnText {
     /// `None` for a content that is stored elsewhere.
-    fn of(rep: &Rep) -> Option<OwnText> {
+    fn of(rep: &Rep) -> Option<TxnText> {
         let RepPlace::Txn(item) = rep.place else {
             return None;
         };
-        Some(OwnText {
+        Some(TxnText {
             item,
             length: rep.length,
             expanded: rep.expanded,
@@ -91,14 +91,14 @@ pub(super) struct NewContent<'a> {
     pub(super) bytes: Option<&'a [u8]>,
 }
 
-impl Sharing {
+impl RepSharing {
     /// For a new transaction, or one found on disk (`reads_disk`: then `<sha1>` files in its directory count too).
-    pub(crate) fn new(fs: &Fs, txn: TxnId, reads_disk: bool) -> Sharing {
-        Sharing {
+    pub(crate) fn new(fs: &Fs, txn: TxnId, reads_disk: bool) -> RepSharing {
+        RepSharing {
             fs: fs.clone(),
             txn,
             texts: HashMap::new(),
-            unlaid: Vec::new(),
+            unwritten: Vec::new(),
             reads_disk,
             props: HashMap::new(),
             rows: Vec::new(),
@@ -107,7 +107,7 @@ impl Sharing {
     }
 
     /// Looks in `rows` too, which belong to revisions up to `youngest`; for grouped commits.
-    pub(crate) fn with_unshared(mut self, rows: UnsharedRows, youngest: Revnum) -> Sharing {
+    pub(crate) fn with_unshared(mut self, rows: UnsharedRows, youngest: Revnum) -> RepSharing {
         self.unshared = Some((rows, youngest));
         self
     }
@@ -158,10 +158,10 @@ impl Sharing {
     /// Notes a new file text of the transaction.
     pub(super) fn add_text(&mut self, rep: Rep) {
         if let Some(sha1) = rep.sha1.filter(|_| self.fs.conf().rep_sharing)
-            && let Some(text) = OwnText::of(&rep)
+            && let Some(text) = TxnText::of(&rep)
         {
             self.texts.insert(sha1, text);
-            self.unlaid.push(sha1);
+            self.unwritten.push(sha1);
         }
     }
 
@@ -171,7 +171,7 @@ impl Sharing {
     /// The system's; the files that are missing then are written the next time.
     pub(crate) fn write_to_disk(&mut self) -> Result<()> {
         let dir = self.fs.layout().txn(&self.txn.to_string());
-        while let Some(sha1) = self.unlaid.last() {
+        while let Some(sha1) = self.unwritten.last() {
             if let Some(text) = self.texts.get(sha1) {
                 let mut line = String::new();
                 text.rep(*sha1, self.txn)
@@ -182,7 +182,7 @@ impl Sharing {
                 let wrote = file.append(line.as_bytes());
                 wrote.map_err(|e| Error::io("Can't write to file", &path, &e))?;
             }
-            self.unlaid.pop();
+            self.unwritten.pop();
         }
         Ok(())
     }
@@ -201,7 +201,7 @@ impl Sharing {
     }
 
     /// At the commit of `rev`, for each file text that a new node-revision refers to: what its rep line says from then on.
-    /// A text of this transaction is noted for [`Sharing::into_rows`].
+    /// A text of this transaction is noted for [`RepSharing::into_rows`].
     pub(crate) fn commit_text(&mut self, rep: Rep, rev: Revnum) -> Rep {
         let RepPlace::Txn(item) = rep.place else {
             return rep;
@@ -229,8 +229,8 @@ impl Sharing {
 
     /// Looks in `rep-cache.db`, and among rows on their way there.
     fn stored(&self, sha1: &Sha1) -> Result<Option<Rep>> {
-        let on_their_way = |(rows, _): &(UnsharedRows, Revnum)| rows.lock().get(sha1).copied();
-        let row = match self.unshared.as_ref().and_then(on_their_way) {
+        let pending_row = |(rows, _): &(UnsharedRows, Revnum)| rows.lock().get(sha1).copied();
+        let row = match self.unshared.as_ref().and_then(pending_row) {
             Some(row) => Some(row),
             None => {
                 let look = |cache: Option<&mut RepCache>| match cache {
@@ -282,18 +282,18 @@ impl Sharing {
                     length,
                     ..new.rep
                 };
-                Content::Text(TextReader::new(&self.fs, Some(&rep), None)?.unchecked())
+                ContentSource::Text(TextReader::new(&self.fs, Some(&rep), None)?.unchecked())
             }
-            address => Content::Raw(RawContent::new(&self.fs, address, length, false)),
+            address => ContentSource::Raw(RawContent::new(&self.fs, address, length, false)),
         };
         let mut new = match new.bytes {
-            Some(bytes) => Content::Memory(bytes),
+            Some(bytes) => ContentSource::Memory(bytes),
             None => {
                 let address = RepAddress::Unfinished(self.txn, new.offset);
-                Content::Raw(RawContent::new(&self.fs, address, new.rep.length, false))
+                ContentSource::Raw(RawContent::new(&self.fs, address, new.rep.length, false))
             }
         };
-        let (mut from_old, mut from_new) = (Piece::default(), Piece::default());
+        let (mut from_old, mut from_new) = (ContentPart::default(), ContentPart::default());
         loop {
             if from_old.is_empty() {
                 from_old = old.next()?;
@@ -313,37 +313,37 @@ impl Sharing {
 }
 
 /// A content, one piece after the other.
-enum Content<'a> {
+enum ContentSource<'a> {
     Text(TextReader),
     Raw(RawContent),
     Memory(&'a [u8]),
 }
 
 /// What is left of a piece.
-enum Piece<'a> {
+enum ContentPart<'a> {
     Owned(Arc<Vec<u8>>, usize),
     Borrowed(&'a [u8]),
 }
 
-impl<'a> Content<'a> {
+impl<'a> ContentSource<'a> {
     /// The next piece; an empty one at the end.
-    fn next(&mut self) -> Result<Piece<'a>> {
+    fn next(&mut self) -> Result<ContentPart<'a>> {
         Ok(match self {
-            Content::Text(reader) => {
+            ContentSource::Text(reader) => {
                 let piece = reader.next_piece()?;
-                Piece::Owned(Arc::new(piece.bytes().to_vec()), 0)
+                ContentPart::Owned(Arc::new(piece.bytes().to_vec()), 0)
             }
-            Content::Raw(content) => Piece::Owned(content.next_chunk()?.unwrap_or_default(), 0),
-            Content::Memory(bytes) => Piece::Borrowed(std::mem::take(bytes)),
+            ContentSource::Raw(content) => ContentPart::Owned(content.next_chunk()?.unwrap_or_default(), 0),
+            ContentSource::Memory(bytes) => ContentPart::Borrowed(std::mem::take(bytes)),
         })
     }
 }
 
-impl Piece<'_> {
+impl ContentPart<'_> {
     fn rest(&self) -> &[u8] {
         match self {
-            Piece::Owned(bytes, start) => &bytes[*start..],
-            Piece::Borrowed(bytes) => bytes,
+            ContentPart::Owned(bytes, start) => &bytes[*start..],
+            ContentPart::Borrowed(bytes) => bytes,
         }
     }
 
@@ -358,11 +358,11 @@ impl Piece<'_> {
     /// The next `length` bytes, which must be there.
     fn take(&mut self, length: usize) -> &[u8] {
         match self {
-            Piece::Owned(bytes, start) => {
+            ContentPart::Owned(bytes, start) => {
                 *start += length;
                 &bytes[*start - length..*start]
             }
-            Piece::Borrowed(bytes) => {
+            ContentPart::Borrowed(bytes) => {
                 let (taken, rest) = bytes.split_at(length);
                 *bytes = rest;
                 taken
@@ -371,9 +371,9 @@ impl Piece<'_> {
     }
 }
 
-impl Default for Piece<'_> {
+impl Default for ContentPart<'_> {
     fn default() -> Self {
-        Piece::Borrowed(&[])
+        ContentPart::Borrowed(&[])
     }
 }
 

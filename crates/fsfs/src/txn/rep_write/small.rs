@@ -4,9 +4,9 @@ use ::delta::window::WINDOW_SIZE;
 use base::checksum::{Md5, Sha1};
 use base::{NodeKind, Result, Revnum};
 
-use super::choose::{Which, delta_base};
+use super::choose::{ContentKind, delta_base};
 use super::encode::Encoder;
-use super::share::{NewContent, Sharing};
+use super::share::{NewContent, RepSharing};
 use crate::format::noderev::NodeRev;
 use crate::format::p2l::ItemKind;
 use crate::format::rep_header::RepHeader;
@@ -36,7 +36,7 @@ pub(crate) fn write_small_rep(
     content: &[u8],
     node: &NodeRev,
     rev: Revnum,
-    sharing: &mut Sharing,
+    sharing: &mut RepSharing,
 ) -> Result<Rep> {
     let mut rep = Rep {
         place: RepPlace::Mutable,
@@ -46,8 +46,8 @@ pub(crate) fn write_small_rep(
         sha1: None,
         uniquifier: None,
     };
-    let (which, kind, is_delta) = match what {
-        SmallRep::Dir => (Which::Text, ItemKind::DirText, fs.conf().dir_deltification),
+    let (content_kind, kind, is_delta) = match what {
+        SmallRep::Dir => (ContentKind::Text, ItemKind::DirText, fs.conf().dir_deltification),
         SmallRep::Props(uniquifier) => {
             rep.uniquifier = uniquifier;
             if fs.conf().rep_sharing || fs.format().records_props_sha1() {
@@ -57,7 +57,7 @@ pub(crate) fn write_small_rep(
                 NodeKind::Dir => ItemKind::DirProps,
                 _ => ItemKind::FileProps,
             };
-            (Which::Props, kind, fs.conf().props_deltification)
+            (ContentKind::Props, kind, fs.conf().props_deltification)
         }
     };
     let shared = sharing.find(
@@ -79,7 +79,7 @@ pub(crate) fn write_small_rep(
         },
         None => {
             let base = match is_delta {
-                true => delta_base(fs, node, which, rev.prev().unwrap_or(rev))?,
+                true => delta_base(fs, node, content_kind, rev.prev().unwrap_or(rev))?,
                 false => None,
             };
             let offset = proto.start_item();
@@ -89,7 +89,7 @@ pub(crate) fn write_small_rep(
             };
             proto.append(END)?;
             rep.place = RepPlace::Rev(rev, proto.end_item(kind, None)?);
-            if which == Which::Props {
+            if content_kind == ContentKind::Props {
                 sharing.add_props(rep, offset);
             }
             rep

@@ -1,7 +1,7 @@
 //! The text of a file, written while it comes in.
 //!
 //! Bytes are collected to windows. Of each window the digests are taken here; matching it against the base, compressing and
-//! writing it is a second thread's work once a text is long ([`Lane::Beside`]): the two halves take about equally long.
+//! writing it is a second thread's work once a text is long ([`DeltaOutput::Beside`]): the two halves take about equally long.
 //! Between them are a few windows and no more, so whoever is slower holds the other up, and memory does not grow
 //! with the text.
 //!
@@ -16,7 +16,7 @@ use base::{Code, Error, Result};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::encode::Encoder;
-use super::share::{NewContent, Sharing};
+use super::share::{NewContent, RepSharing};
 use super::small::{END, append_header};
 use crate::format::p2l::ItemKind;
 use crate::format::rep_line::{Rep, RepPlace, Uniquifier};
@@ -26,36 +26,36 @@ use crate::txn::proto_rev::{ProtoRev, ProtoWriter};
 
 /// A text on its way into a proto-revision file, whose lock it holds. Dropping it takes the text back.
 pub(crate) struct RepWriter {
-    lane: Lane,
+    output: DeltaOutput,
     /// The window that is being filled; after the end, the text if it is that short.
     window: Vec<u8>,
     /// How the window is stored, if it came so; else empty.
-    packed: Vec<u8>,
+    encoded: Vec<u8>,
     /// Windows may be stored as they come.
-    takes_packed: bool,
+    accepts_encoded: bool,
     windows: u64,
     /// Without SHA-1 in formats that do not record it.
     digests: TextDigests,
     expanded: u64,
     /// The digests of the whole text, after its end.
-    taken: Option<(Md5, Option<Sha1>)>,
+    final_digests: Option<(Md5, Option<Sha1>)>,
 }
 
 /// Who makes the delta.
-enum Lane {
+enum DeltaOutput {
     /// This thread.
-    Here(Box<DeltaWriter>),
+    Inline(Box<DeltaWriter>),
     /// Another one.
-    Beside(Box<Pipe>),
+    Threaded(Box<WriterThread>),
     /// Nobody any more: it failed.
-    Gone,
+    Failed,
 }
 
 /// A thread that writes a delta.
-struct Pipe {
-    full: Option<Sender<Piece>>,
+struct WriterThread {
+    full: Option<Sender<QueuedWindow>>,
     empty: Receiver<Vec<u8>>,
-    thread: Option<JoinHandle<Result<Box<DeltaWriter>>>>,
+    handle: Option<JoinHandle<Result<Box<DeltaWriter>>>>,
 }
 
 /// Writes windows as a delta into the proto-revision file.
@@ -68,18 +68,18 @@ struct DeltaWriter {
 }
 
 /// A window on its way to the file.
-enum Piece {
+enum QueuedWindow {
     /// The text.
     Text(Vec<u8>),
     /// As it is stored.
-    Packed(Vec<u8>),
+    Encoded(Vec<u8>),
 }
 
 /// Texts with more windows than this get a second thread.
-const SHORT: u64 = 8;
+const MAX_INLINE_WINDOWS: u64 = 8;
 
 /// Windows between two threads.
-const QUEUE: usize = 4;
+const QUEUE_LEN: usize = 4;
 
 impl RepWriter {
     /// Starts a text as a delta against `base` (see [`super::delta_base`]).
@@ -88,7 +88,7 @@ impl RepWriter {
     /// `FS_REP_BEING_WRITTEN`; those of reading the base; the system's.
     pub(crate) fn begin(fs: &Fs, proto: &ProtoRev, base: Option<Rep>) -> Result<RepWriter> {
         let (mut encoder, header) = Encoder::new(fs, base.as_ref())?;
-        let takes_packed = encoder.is_packed_insertions();
+        let accepts_encoded = encoder.makes_lz4_insertions();
         let mut proto = proto.writer()?;
         let offset = proto.start_item();
         append_header(&mut proto, header)?;
@@ -96,19 +96,19 @@ impl RepWriter {
         proto.append(start)?;
         let length = start.len() as u64;
         Ok(RepWriter {
-            lane: Lane::Here(Box::new(DeltaWriter {
+            output: DeltaOutput::Inline(Box::new(DeltaWriter {
                 proto,
                 encoder,
                 offset,
                 length,
             })),
             window: Vec::new(),
-            packed: Vec::new(),
-            takes_packed,
+            encoded: Vec::new(),
+            accepts_encoded,
             windows: 0,
             digests: TextDigests::new(fs.format().has_rep_sharing()),
             expanded: 0,
-            taken: None,
+            final_digests: None,
         })
     }
 
@@ -119,9 +119,9 @@ impl RepWriter {
     pub(crate) fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
             if self.window.len() == WINDOW_SIZE {
-                self.pass_on()?;
+                self.finish_window()?;
             }
-            self.packed.clear();
+            self.encoded.clear();
             let length = bytes.len().min(WINDOW_SIZE - self.window.len());
             let (now, later) = bytes.split_at(length);
             self.window.extend_from_slice(now);
@@ -134,15 +134,15 @@ impl RepWriter {
     ///
     /// # Errors
     /// As [`RepWriter::write`].
-    pub(crate) fn write_made(&mut self, window: &EncodedWindow<'_>, made: &[u8]) -> Result<()> {
+    pub(crate) fn write_encoded(&mut self, window: &EncodedWindow<'_>, made: &[u8]) -> Result<()> {
         if self.window.len() == WINDOW_SIZE {
-            self.pass_on()?;
+            self.finish_window()?;
         }
-        let is_new = self.takes_packed && self.window.is_empty();
+        let is_new = self.accepts_encoded && self.window.is_empty();
         self.write(made)?;
         // Whatever is written behind it fills the window up, and then it is not what came.
         if is_new && self.window.len() == made.len() {
-            with_codec(|codec| window.write_packed_insertion(codec, &mut self.packed));
+            with_codec(|codec| window.write_packed_insertion(codec, &mut self.encoded));
         }
         Ok(())
     }
@@ -152,31 +152,33 @@ impl RepWriter {
     /// # Errors
     /// As [`RepWriter::write`].
     pub(crate) fn end(&mut self) -> Result<Md5> {
-        if let Some((md5, _)) = self.taken {
+        if let Some((md5, _)) = self.final_digests {
             return Ok(md5);
         }
         // A short text stays at hand, for comparisons.
         let is_only = self.windows == 0;
         if is_only {
             self.digest();
-            match &mut self.lane {
-                Lane::Here(_) if self.window.is_empty() => {}
-                Lane::Here(writer) if self.packed.is_empty() => writer.window(&self.window)?,
-                Lane::Here(writer) => writer.packed(&self.packed)?,
-                Lane::Beside(_) | Lane::Gone => return Err(failed_before()),
+            match &mut self.output {
+                DeltaOutput::Inline(_) if self.window.is_empty() => {}
+                DeltaOutput::Inline(writer) if self.encoded.is_empty() => {
+                    writer.encode_window(&self.window)?
+                }
+                DeltaOutput::Inline(writer) => writer.append_encoded(&self.encoded)?,
+                DeltaOutput::Threaded(_) | DeltaOutput::Failed => return Err(failed_before()),
             }
         } else {
-            self.pass_on()?;
+            self.finish_window()?;
             self.window = Vec::new();
         }
-        if let Lane::Beside(pipe) = &mut self.lane {
-            let writer = pipe.join();
-            self.lane = Lane::Gone;
-            self.lane = Lane::Here(writer?);
+        if let DeltaOutput::Threaded(thread) = &mut self.output {
+            let writer = thread.join();
+            self.output = DeltaOutput::Failed;
+            self.output = DeltaOutput::Inline(writer?);
         }
-        let taken = std::mem::take(&mut self.digests).finish();
-        self.taken = Some(taken);
-        Ok(taken.0)
+        let final_digests = std::mem::take(&mut self.digests).finish();
+        self.final_digests = Some(final_digests);
+        Ok(final_digests.0)
     }
 
     /// After [`RepWriter::end`]: stores the text, or finds it stored already, and gives the lock back. The rep is either of
@@ -184,9 +186,9 @@ impl RepWriter {
     ///
     /// # Errors
     /// `FS_CORRUPT` for what sharing meets, `FS_AMBIGUOUS_CHECKSUM_REP`; the system's.
-    pub(crate) fn store(mut self, uniquifier: Option<Uniquifier>, sharing: &mut Sharing) -> Result<Rep> {
+    pub(crate) fn store(mut self, uniquifier: Option<Uniquifier>, sharing: &mut RepSharing) -> Result<Rep> {
         self.end()?;
-        let (Some((md5, sha1)), Lane::Here(mut writer)) = (self.taken, self.lane) else {
+        let (Some((md5, sha1)), DeltaOutput::Inline(mut writer)) = (self.final_digests, self.output) else {
             return Err(failed_before());
         };
         let mut rep = Rep {
@@ -222,70 +224,70 @@ impl RepWriter {
     }
 
     /// Hands the window on.
-    fn pass_on(&mut self) -> Result<()> {
-        if self.windows == SHORT
-            && let Lane::Here(writer) = std::mem::replace(&mut self.lane, Lane::Gone)
+    fn finish_window(&mut self) -> Result<()> {
+        if self.windows == MAX_INLINE_WINDOWS
+            && let DeltaOutput::Inline(writer) = std::mem::replace(&mut self.output, DeltaOutput::Failed)
         {
-            self.lane = Pipe::start(writer);
+            self.output = WriterThread::start(writer);
         }
         self.windows += 1;
         self.digest();
-        let result = match &mut self.lane {
-            Lane::Here(writer) if self.packed.is_empty() => writer.window(&self.window),
-            Lane::Here(writer) => writer.packed(&self.packed),
-            Lane::Beside(pipe) => {
-                let empty = pipe.empty.try_recv().unwrap_or_default();
-                let piece = match self.packed.is_empty() {
-                    true => Piece::Text(std::mem::replace(&mut self.window, empty)),
-                    false => Piece::Packed(std::mem::replace(&mut self.packed, empty)),
+        let result = match &mut self.output {
+            DeltaOutput::Inline(writer) if self.encoded.is_empty() => writer.encode_window(&self.window),
+            DeltaOutput::Inline(writer) => writer.append_encoded(&self.encoded),
+            DeltaOutput::Threaded(thread) => {
+                let empty = thread.empty.try_recv().unwrap_or_default();
+                let queued = match self.encoded.is_empty() {
+                    true => QueuedWindow::Text(std::mem::replace(&mut self.window, empty)),
+                    false => QueuedWindow::Encoded(std::mem::replace(&mut self.encoded, empty)),
                 };
-                match pipe.send(piece) {
+                match thread.send(queued) {
                     Ok(()) => Ok(()),
                     // It ended before its time: it says why.
-                    Err(()) => pipe.join().and_then(|_| Err(failed_before())),
+                    Err(()) => thread.join().and_then(|_| Err(failed_before())),
                 }
             }
-            Lane::Gone => Err(failed_before()),
+            DeltaOutput::Failed => Err(failed_before()),
         };
         self.window.clear();
-        self.packed.clear();
+        self.encoded.clear();
         if result.is_err() {
-            self.lane = Lane::Gone;
+            self.output = DeltaOutput::Failed;
         }
         result
     }
 }
 
 impl DeltaWriter {
-    fn window(&mut self, target: &[u8]) -> Result<()> {
+    fn encode_window(&mut self, target: &[u8]) -> Result<()> {
         let window = self.encoder.window(target)?;
         self.length += window.len() as u64;
         self.proto.append(window)
     }
 
-    fn packed(&mut self, window: &[u8]) -> Result<()> {
+    fn append_encoded(&mut self, window: &[u8]) -> Result<()> {
         self.length += window.len() as u64;
         self.proto.append(window)
     }
 }
 
-impl Pipe {
+impl WriterThread {
     /// Lets another thread go on; this one, if there cannot be another.
-    fn start(writer: Box<DeltaWriter>) -> Lane {
-        let (full, windows) = bounded::<Piece>(QUEUE);
-        let (used, empty) = bounded(QUEUE + 1);
+    fn start(writer: Box<DeltaWriter>) -> DeltaOutput {
+        let (full, windows) = bounded::<QueuedWindow>(QUEUE_LEN);
+        let (used, empty) = bounded(QUEUE_LEN + 1);
         // The thread gets the writer when it is there: one that cannot be started would take it along.
         let (hand_over, handed) = bounded::<Box<DeltaWriter>>(1);
         let run = move || -> Result<Box<DeltaWriter>> {
             let mut writer = handed.recv().map_err(|_| failed_before())?;
-            for piece in windows {
-                let mut buffer = match piece {
-                    Piece::Text(text) => {
-                        writer.window(&text)?;
+            for queued in windows {
+                let mut buffer = match queued {
+                    QueuedWindow::Text(text) => {
+                        writer.encode_window(&text)?;
                         text
                     }
-                    Piece::Packed(window) => {
-                        writer.packed(&window)?;
+                    QueuedWindow::Encoded(window) => {
+                        writer.append_encoded(&window)?;
                         window
                     }
                 };
@@ -294,22 +296,22 @@ impl Pipe {
             }
             Ok(writer)
         };
-        let Ok(thread) = std::thread::Builder::new().name("deltify".into()).spawn(run) else {
-            return Lane::Here(writer);
+        let Ok(handle) = std::thread::Builder::new().name("deltify".into()).spawn(run) else {
+            return DeltaOutput::Inline(writer);
         };
         match hand_over.send(writer) {
-            Ok(()) => Lane::Beside(Box::new(Pipe {
+            Ok(()) => DeltaOutput::Threaded(Box::new(WriterThread {
                 full: Some(full),
                 empty,
-                thread: Some(thread),
+                handle: Some(handle),
             })),
-            Err(unsent) => Lane::Here(unsent.0),
+            Err(unsent) => DeltaOutput::Inline(unsent.0),
         }
     }
 
-    fn send(&self, piece: Piece) -> Result<(), ()> {
+    fn send(&self, queued: QueuedWindow) -> Result<(), ()> {
         match &self.full {
-            Some(full) => full.send(piece).map_err(drop),
+            Some(full) => full.send(queued).map_err(drop),
             None => Err(()),
         }
     }
@@ -317,14 +319,14 @@ impl Pipe {
     /// Waits for the end of the thread.
     fn join(&mut self) -> Result<Box<DeltaWriter>> {
         self.full = None;
-        match self.thread.take().map(JoinHandle::join) {
+        match self.handle.take().map(JoinHandle::join) {
             Some(Ok(result)) => result,
             Some(Err(_)) | None => Err(failed_before()),
         }
     }
 }
 
-impl Drop for Pipe {
+impl Drop for WriterThread {
     fn drop(&mut self) {
         // The lock is given back when this returns.
         drop(self.join());

@@ -9,9 +9,9 @@ use crate::compare;
 use crate::incumbent::Repository;
 
 /// Begins a transaction that holds about so many nodes and changes.
-pub(super) fn begin(fs: &Fs, most_in_memory: usize) -> Txn {
+pub(super) fn begin(fs: &Fs, max_in_memory: usize) -> Txn {
     let options = TxnOptions {
-        most_in_memory,
+        max_in_memory,
         ..TxnOptions::default()
     };
     let mut txn = fs.begin_txn(fs.youngest().unwrap(), options, now()).unwrap();

@@ -15,13 +15,13 @@ fn elsewhere(repository: &Repository, name: &str, work: impl FnOnce(&Fs, &mut Tx
     let mut txn = fs.open_txn(name).unwrap();
     work(&fs, &mut txn);
     txn.write_to_disk().unwrap();
-    txn.leave();
+    txn.close_unwritten();
 }
 
 /// Lays the transaction down, lets `work` change it, and reads it again.
 fn around(repository: &Repository, txn: &mut Txn, work: impl FnOnce(&Fs, &mut Txn)) {
     txn.write_to_disk().unwrap();
-    let before = txn.standing().unwrap();
+    let before = txn.fingerprint().unwrap();
     elsewhere(repository, txn.name(), work);
     txn.reload(&before).unwrap();
 }
@@ -89,7 +89,7 @@ fn a_transaction_that_was_removed_is_not_found() {
     let mut txn = begin(&fs);
     apply(&fs, &mut txn, &[Mkdir("b")]).unwrap();
     txn.write_to_disk().unwrap();
-    let before = txn.standing().unwrap();
+    let before = txn.fingerprint().unwrap();
     compare::open(&repository).purge_txn(txn.name()).unwrap();
     assert_eq!(
         txn.reload(&before).unwrap_err().code(),

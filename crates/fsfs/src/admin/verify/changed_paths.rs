@@ -13,7 +13,7 @@ use crate::tree::Fs;
 use crate::tree::root::Root;
 
 /// A changed-path list with its trees.
-pub(super) struct Replay<'a> {
+pub(super) struct ChangedPathsCheck<'a> {
     fs: &'a Fs,
     root: &'a Root,
     before: Root,
@@ -24,7 +24,7 @@ pub(super) struct Replay<'a> {
     source: RefCell<Option<(usize, Root)>>,
 }
 
-impl<'a> Replay<'a> {
+impl<'a> ChangedPathsCheck<'a> {
     /// Checks the changes of a tree whose predecessor is revision `before`.
     ///
     /// # Errors
@@ -35,7 +35,7 @@ impl<'a> Replay<'a> {
         before: Revnum,
         changes: &'a [ChangedPath],
     ) -> Result<()> {
-        let replay = Replay {
+        let changed_paths = ChangedPathsCheck {
             fs,
             root,
             before: fs.root(before)?,
@@ -43,7 +43,7 @@ impl<'a> Replay<'a> {
             added_above: added_above(changes),
             source: RefCell::default(),
         };
-        (0..changes.len()).try_for_each(|at| replay.change(at))
+        (0..changes.len()).try_for_each(|at| changed_paths.change(at))
     }
 
     fn change(&self, at: usize) -> Result<()> {
