@@ -1,7 +1,9 @@
 //! Patterns for one component of a path, and their canonical sequence.
 //!
-//! Matching is by bytes, as the incumbent's: `?` is one byte, case matters, nothing is normalised. Bracket
-//! classes cannot occur, for section names end at the first `]`; a lone `[` stands for itself.
+//! Matching is by bytes, as the incumbent's ([`base::glob`]): `?` is one byte, case matters, nothing is normalised. Bracket
+//! classes cannot occur, because section names end at the first `]`; a lone `[` stands for itself.
+
+use base::glob;
 
 /// A component of a rule's path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -77,7 +79,7 @@ impl Pattern {
         match self {
             Pattern::Prefix(text) => name.starts_with(text),
             Pattern::Suffix(text) => name.ends_with(text),
-            Pattern::General(text) => fnmatch(text, name),
+            Pattern::General(text) => glob::matches(text, name),
         }
     }
 }
@@ -107,42 +109,6 @@ impl Iterator for Tokens<'_> {
             }
             (b, _) => Token::Byte(b),
         })
-    }
-}
-
-/// Matches with at most one way back (to the star met last): time is bounded by the product of the lengths.
-fn fnmatch(pattern: &[u8], name: &[u8]) -> bool {
-    let mut tokens = Tokens(pattern);
-    let mut name = name;
-    let mut retry: Option<(&[u8], &[u8])> = None;
-    loop {
-        match (tokens.next(), name.split_first()) {
-            (Some(Token::Star), _) => {
-                retry = Some((tokens.0, name));
-                continue;
-            }
-            (Some(Token::One), Some((_, rest))) => {
-                name = rest;
-                continue;
-            }
-            (Some(Token::Byte(b)), Some((&found, rest))) if b == found => {
-                name = rest;
-                continue;
-            }
-            (None, None) => return true,
-            _ => {}
-        }
-        match retry {
-            Some((pattern, from)) => match from.split_first() {
-                Some((_, rest)) => {
-                    tokens = Tokens(pattern);
-                    name = rest;
-                    retry = Some((pattern, rest));
-                }
-                None => return false,
-            },
-            None => return false,
-        }
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
+use base::percent::{self, AsciiSet};
 use base::{Code, Error, Result};
 
 use crate::config::{read_limited, shown};
@@ -44,9 +45,9 @@ impl Source {
         match self {
             Source::InRepository(path) => {
                 let mut url = b"file://".to_vec();
-                encode(&bytes_of(root), b"%", &mut url);
+                append_encoded(&bytes_of(root), percent::URL_PATH, &mut url);
                 let path = path.strip_suffix(b"/").unwrap_or(path);
-                encode(path, b"", &mut url);
+                append_encoded(path, percent::URL_PATH_AND_PERCENT, &mut url);
                 Source::Url(url)
             }
             Source::File(_) | Source::Url(_) => self.clone(),
@@ -73,7 +74,7 @@ impl Source {
             Source::File(_) => None,
             // Nobody said in which repository.
             Source::InRepository(_) => None,
-            Source::Url(url) => fetch(&decode(local_path_of(url)?))?,
+            Source::Url(url) => fetch(&percent::decode(local_path_of(url)?))?,
         };
         found.ok_or_else(|| Error::new(Code::ILLEGAL_TARGET, format!("'{}' is not a file", self.shown())))
     }
@@ -103,45 +104,17 @@ fn canonical_url(url: &[u8]) -> Vec<u8> {
     let mut out = scheme.to_ascii_lowercase();
     for (at, part) in rest.split(|b| *b == b'/').enumerate() {
         if at == 0 {
-            encode(part, b"", &mut out);
+            append_encoded(part, percent::URL_PATH_AND_PERCENT, &mut out);
         } else if !part.is_empty() && part != b"." {
             out.push(b'/');
-            encode(part, b"", &mut out);
+            append_encoded(part, percent::URL_PATH_AND_PERCENT, &mut out);
         }
     }
     out
 }
 
-/// Appends `text`, URI-encoding what a URL's path cannot hold and the bytes in `also`.
-fn encode(text: &[u8], also: &[u8], out: &mut Vec<u8>) {
-    for &b in text {
-        let plain = b.is_ascii_alphanumeric() || b"!$%&'()*+,-./:=@_~".contains(&b);
-        if plain && !also.contains(&b) {
-            out.push(b);
-        } else {
-            out.extend_from_slice(format!("%{b:02X}").as_bytes());
-        }
-    }
-}
-
-/// Undoes URI-encoding; a `%` that begins nothing stays.
-fn decode(text: &[u8]) -> Vec<u8> {
-    let digit = |at: usize| text.get(at).and_then(|b| char::from(*b).to_digit(16));
-    let mut out = Vec::with_capacity(text.len());
-    let mut at = 0;
-    while let Some(&b) = text.get(at) {
-        match (b, digit(at + 1), digit(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                out.push(u8::try_from(high * 16 + low).unwrap_or(b'%'));
-                at += 3;
-            }
-            _ => {
-                out.push(b);
-                at += 1;
-            }
-        }
-    }
-    out
+fn append_encoded(text: &[u8], set: &'static AsciiSet, out: &mut Vec<u8>) {
+    percent::encode(text, set).for_each(|part| out.extend_from_slice(part.as_bytes()));
 }
 
 #[cfg(unix)]

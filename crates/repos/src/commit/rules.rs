@@ -1,6 +1,6 @@
 //! What a commit refuses: names, sources of copies, what is out of date, what a user may not.
 
-use base::{Code, Error, FsPath, NodeKind, Result, Revnum};
+use base::{Code, Error, FsPath, NodeKind, Result, Revnum, percent};
 
 use super::Authority;
 
@@ -88,7 +88,7 @@ fn decoded(url: &str) -> String {
     let bare = out.is_empty();
     for component in path.split('/').filter(|name| !matches!(*name, "" | ".")) {
         out.push(b'/');
-        decode_component(component, &mut out);
+        out.extend_from_slice(&percent::decode(component.as_bytes()));
     }
     if bare && out.is_empty() {
         out.push(b'/');
@@ -96,24 +96,6 @@ fn decoded(url: &str) -> String {
     // What comes behind a NUL never reached the incumbent.
     out.truncate(memchr::memchr(0, &out).unwrap_or(out.len()));
     String::from_utf8_lossy(&out).into_owned()
-}
-
-fn decode_component(text: &str, out: &mut Vec<u8>) {
-    let bytes = text.as_bytes();
-    let hex = |at: usize| bytes.get(at).and_then(|b| char::from(*b).to_digit(16));
-    let mut at = 0;
-    while at < bytes.len() {
-        match (bytes[at], hex(at + 1), hex(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                out.push((high * 16 + low) as u8);
-                at += 3;
-            }
-            (byte, ..) => {
-                out.push(byte);
-                at += 1;
-            }
-        }
-    }
 }
 
 /// Refuses what the user may not write.

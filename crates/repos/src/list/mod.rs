@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use base::{Cancel, Code, Depth, Error, FsPath, NodeKind, Result, Revnum};
+use base::{Cancel, Code, Depth, Error, FsPath, NodeKind, Result, Revnum, glob};
 use fsfs::{DirEntry, Node};
 
 use crate::access::{Readable, Subtree};
@@ -14,7 +14,6 @@ use crate::get::{Dirent, DirentFields};
 use crate::repo::Repository;
 
 mod fold;
-mod glob;
 
 pub use fold::fold;
 
