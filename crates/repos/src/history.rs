@@ -12,7 +12,7 @@ use crate::repo::Repository;
 
 /// A stretch of revisions in which a node stayed at one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Segment {
+pub struct LocationSegment {
     /// Oldest revision of the stretch.
     pub start: Revnum,
     /// Youngest revision of the stretch.
@@ -100,7 +100,7 @@ pub fn location_segments(
     start: Option<Revnum>,
     end: Option<Revnum>,
     readable: &dyn Readable,
-    sink: &mut dyn FnMut(Segment) -> Result<()>,
+    sink: &mut dyn FnMut(LocationSegment) -> Result<()>,
 ) -> Result<()> {
     let youngest = repo.youngest()?;
     let (peg, start) = (peg.unwrap_or(youngest), start.unwrap_or(youngest));
@@ -122,7 +122,7 @@ pub fn location_segments(
             return Ok(false);
         }
         if segment.start <= start {
-            sink(Segment {
+            sink(LocationSegment {
                 start: segment.start.max(end),
                 end: segment.end.min(start),
                 path: segment.path,
@@ -137,7 +137,7 @@ pub(crate) fn segments(
     fs: &Fs,
     path: &FsPath,
     peg: Revnum,
-    visit: &mut dyn FnMut(Segment) -> Result<bool>,
+    visit: &mut dyn FnMut(LocationSegment) -> Result<bool>,
 ) -> Result<()> {
     let (mut path, mut at) = (path.clone(), peg);
     loop {
@@ -147,7 +147,7 @@ pub(crate) fn segments(
             Some(copy) => copy.appeared,
             None => node.origin_rev()?,
         };
-        let segment = Segment {
+        let segment = LocationSegment {
             start,
             end: at,
             path: Some(path),
@@ -159,7 +159,7 @@ pub(crate) fn segments(
             return Ok(());
         };
         if copy.rev.next() < copy.appeared {
-            let gap = Segment {
+            let gap = LocationSegment {
                 start: copy.rev.next(),
                 end: copy.appeared.prev().unwrap_or_default(),
                 path: None,
@@ -211,7 +211,7 @@ pub fn deleted_rev(repo: &Repository, path: &FsPath, start: Revnum, end: Revnum)
 
 /// The copy by which a node came to where it is.
 #[derive(Clone, Debug)]
-pub(crate) struct Previous {
+pub(crate) struct PreviousLocation {
     /// Revision of the copy: the first one with the node at its present path.
     pub appeared: Revnum,
     /// Where the node was copied from.
@@ -221,7 +221,7 @@ pub(crate) struct Previous {
 }
 
 /// Finds the youngest copy, of the node itself or of a directory above it, that brought `node` to its path.
-pub(crate) fn previous_location(node: &Node) -> Result<Option<Previous>> {
+pub(crate) fn previous_location(node: &Node) -> Result<Option<PreviousLocation>> {
     let Some((appeared, destination)) = node.closest_copy()? else {
         return Ok(None);
     };
@@ -229,7 +229,7 @@ pub(crate) fn previous_location(node: &Node) -> Result<Option<Previous>> {
         return Ok(None);
     };
     let copy = node.fs().root(appeared)?.node(&destination)?;
-    Ok(copy.copyfrom().map(|(rev, source)| Previous {
+    Ok(copy.copyfrom().map(|(rev, source)| PreviousLocation {
         appeared,
         path: source.join(&below),
         rev,

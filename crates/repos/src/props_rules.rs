@@ -101,25 +101,25 @@ mod tests {
     /// Each was set through svnserve 1.14.2.
     #[test]
     fn what_is_stored() {
-        type Said = Option<&'static [(i32, &'static str)]>;
-        let not_utf8: Said = Some(&[(
+        type Refusal = Option<&'static [(i32, &'static str)]>;
+        let not_utf8: Refusal = Some(&[(
             125005,
             "Cannot accept 'svn:x' property because it is not encoded in UTF-8",
         )]);
-        let eol: Said = Some(&[
+        let eol: Refusal = Some(&[
             (125005, "Invalid property value"),
             (125017, "Cannot accept non-LF line endings in 'svn:x' property"),
         ]);
-        let date: Said = Some(&[
+        let date: Refusal = Some(&[
             (125005, "Wrong or unexpected property value"),
             (125003, "Bogus date"),
         ]);
-        let wc: Said = Some(&[(
+        let wc: Refusal = Some(&[(
             165002,
             "Storage of non-regular property 'svn:wc:x' is disallowed through the repository interface, and could \
              indicate a bug in your client",
         )]);
-        let entry: Said = Some(&[(
+        let entry: Refusal = Some(&[(
             165002,
             "Storage of non-regular property 'svn:entry:x' is disallowed through the repository interface, and \
              could indicate a bug in your client",

@@ -86,7 +86,7 @@ impl Tree {
     ///
     /// # Errors
     /// As of [`Tree::find`].
-    pub fn find_told(&self, path: &FsPath) -> Result<Option<Node>> {
+    pub fn find_announced(&self, path: &FsPath) -> Result<Option<Node>> {
         Ok(self.0.remembered_node(path)?.map(Node))
     }
 

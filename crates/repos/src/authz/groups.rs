@@ -16,12 +16,12 @@ pub(super) struct Definitions {
     /// By name without `&`.
     aliases: BTreeMap<Vec<u8>, Vec<u8>>,
     /// By name without `@`: the list of members, and where it is.
-    groups: BTreeMap<Vec<u8>, (Vec<u8>, Place)>,
+    groups: BTreeMap<Vec<u8>, (Vec<u8>, LinePosition)>,
 }
 
 /// A line of an authz or groups file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct LinePosition {
     /// In the groups file.
     pub(crate) is_in_groups: bool,
     /// From 1.
@@ -30,25 +30,28 @@ pub(crate) struct Place {
 
 /// Why the files are no rules, and where that is, unless the error says it.
 #[derive(Debug)]
-pub(crate) struct Mistake {
+pub(crate) struct AuthzFault {
     pub(crate) error: Error,
-    pub(crate) place: Option<Place>,
+    pub(crate) position: Option<LinePosition>,
 }
 
-impl Mistake {
+impl AuthzFault {
     /// Syntax errors name their line, errors of meaning do not.
-    pub(super) fn at(place: Place, error: Error) -> Self {
+    pub(super) fn at(position: LinePosition, error: Error) -> Self {
         let is_unplaced = error.code() == Code::AUTHZ_INVALID_CONFIG;
-        Mistake {
-            place: is_unplaced.then_some(place),
+        AuthzFault {
+            position: is_unplaced.then_some(position),
             error,
         }
     }
 }
 
-impl From<Error> for Mistake {
+impl From<Error> for AuthzFault {
     fn from(error: Error) -> Self {
-        Mistake { error, place: None }
+        AuthzFault {
+            error,
+            position: None,
+        }
     }
 }
 
@@ -72,9 +75,9 @@ impl Definitions {
     ///
     /// # Errors
     /// `AUTHZ_INVALID_CONFIG` for a bad or repeated name.
-    pub(super) fn add_group(&mut self, name: &[u8], members: &[u8], place: Place) -> Result<()> {
+    pub(super) fn add_group(&mut self, name: &[u8], members: &[u8], position: LinePosition) -> Result<()> {
         check_name("Group", name)?;
-        match self.groups.insert(name.to_vec(), (members.to_vec(), place)) {
+        match self.groups.insert(name.to_vec(), (members.to_vec(), position)) {
             None => Ok(()),
             Some(_) => Err(invalid(format!(
                 "Can't override definition of group '@{}'",
@@ -84,9 +87,9 @@ impl Definitions {
     }
 
     /// Where the first group is defined, if any is.
-    pub(super) fn first_group(&self) -> Option<Place> {
-        let places = self.groups.values().map(|(_, place)| *place);
-        places.min_by_key(|place| place.line)
+    pub(super) fn first_group(&self) -> Option<LinePosition> {
+        let places = self.groups.values().map(|(_, position)| *position);
+        places.min_by_key(|position| position.line)
     }
 
     /// Makes groups that are named but not defined empty ones: who is in them is known elsewhere. `named` are the names in
@@ -115,11 +118,11 @@ impl Definitions {
     ///
     /// # Errors
     /// `AUTHZ_INVALID_CONFIG` for undefined members and for groups that contain themselves.
-    pub(super) fn resolve(&self) -> std::result::Result<Groups, Mistake> {
+    pub(super) fn resolve(&self) -> std::result::Result<Groups, AuthzFault> {
         let ids: HashMap<Vec<u8>, u32> = self.groups.keys().cloned().zip(0..).collect();
         let lists: Vec<Vec<&[u8]>> = self.groups.values().map(|(list, _)| members(list)).collect();
-        let places: Vec<Place> = self.groups.values().map(|(_, place)| *place).collect();
-        let wrong = |group: usize, error: Error| Mistake::at(places[group], error);
+        let places: Vec<LinePosition> = self.groups.values().map(|(_, position)| *position).collect();
+        let wrong = |group: usize, error: Error| AuthzFault::at(places[group], error);
         let mut groups = Groups {
             ids,
             users: HashMap::new(),
@@ -129,17 +132,17 @@ impl Definitions {
         for user in self.aliases.values() {
             groups.users.entry(user.clone()).or_default();
         }
-        let mut state = vec![State::New; lists.len()];
+        let mut state = vec![VisitState::New; lists.len()];
         for first in 0..lists.len() {
             // Depth first, with a stack of (group, members seen): nesting may be as deep as the file is long.
             let mut open = match state[first] {
-                State::New => vec![(first, 0)],
-                State::Open | State::Done => continue,
+                VisitState::New => vec![(first, 0)],
+                VisitState::Open | VisitState::Done => continue,
             };
-            state[first] = State::Open;
+            state[first] = VisitState::Open;
             while let Some((group, next)) = open.pop() {
                 let Some(member) = lists[group].get(next) else {
-                    state[group] = State::Done;
+                    state[group] = VisitState::Done;
                     if let Some((parent, _)) = open.last() {
                         groups.empty[*parent] &= groups.empty[group];
                     }
@@ -155,16 +158,16 @@ impl Definitions {
                         };
                         groups.within[inner as usize].push(id);
                         match state[inner as usize] {
-                            State::New => {
-                                state[inner as usize] = State::Open;
+                            VisitState::New => {
+                                state[inner as usize] = VisitState::Open;
                                 open.push((inner as usize, 0));
                             }
-                            State::Open => {
+                            VisitState::Open => {
                                 let name = shown(name);
                                 let error = invalid(format!("Recursive definition of group '@{name}'"));
                                 return Err(wrong(group, error));
                             }
-                            State::Done => groups.empty[group] &= groups.empty[inner as usize],
+                            VisitState::Done => groups.empty[group] &= groups.empty[inner as usize],
                         }
                     }
                     first => {
@@ -183,7 +186,7 @@ impl Definitions {
 }
 
 #[derive(Clone, Copy)]
-enum State {
+enum VisitState {
     New,
     Open,
     Done,

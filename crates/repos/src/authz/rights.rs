@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use base::FsPath;
 
-use super::rules::Paths;
+use super::rules::RulePaths;
 use crate::access::{Readable, Subtree};
 
 /// What a user may do with a path. Ordered: each includes those before it.
@@ -50,16 +50,16 @@ impl Required {
 /// The compiled rights of one user in one repository.
 #[derive(Debug)]
 pub struct UserRights {
-    paths: Arc<Paths>,
-    tree: Tree,
+    paths: Arc<RulePaths>,
+    tree: RuleTree,
     max: Rights,
 }
 
 /// The rules about one user.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(super) struct RuleTree {
     /// 0 is the root.
-    pub(super) nodes: Box<[Node]>,
+    pub(super) nodes: Box<[RuleNode]>,
     /// (name, child), sorted by name within each node's range.
     pub(super) names: Box<[(u32, u32)]>,
     /// (pattern, child)
@@ -67,7 +67,7 @@ pub(super) struct Tree {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Node {
+pub(super) struct RuleNode {
     /// Position in the file of the rule for this path, from 1; 0: there is none.
     pub(super) rank: u32,
     /// What the rule grants.
@@ -80,12 +80,12 @@ pub(super) struct Node {
     pub(super) deep: u32,
     pub(super) names: Range<u32>,
     pub(super) patterns: Range<u32>,
-    pub(super) below: Below,
+    pub(super) below: RanksBelow,
 }
 
 /// The last ranks of rules strictly below a node, by what they do; 0: there is none.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Below {
+pub(super) struct RanksBelow {
     pub(super) grants_read: u32,
     pub(super) grants_write: u32,
     pub(super) denies_read: u32,
@@ -93,7 +93,7 @@ pub(super) struct Below {
 }
 
 impl UserRights {
-    pub(super) fn new(paths: Arc<Paths>, tree: Tree, max: Rights) -> Self {
+    pub(super) fn new(paths: Arc<RulePaths>, tree: RuleTree, max: Rights) -> Self {
         UserRights { paths, tree, max }
     }
 
@@ -121,8 +121,8 @@ impl UserRights {
             + size_of_val(&*self.tree.patterns)
     }
 
-    fn walk(&self, path: &FsPath) -> Walk {
-        let mut walk = Walk::default();
+    fn walk(&self, path: &FsPath) -> PathWalk {
+        let mut walk = PathWalk::default();
         walk.set.push(0);
         self.enter_deep(&mut walk.set);
         self.apply(&mut walk);
@@ -144,9 +144,9 @@ impl UserRights {
     }
 
     /// Goes one component down.
-    fn step(&self, from: &Walk, component: &[u8]) -> Walk {
+    fn step(&self, from: &PathWalk, component: &[u8]) -> PathWalk {
         let name = self.paths.name(component);
-        let mut set = Set::default();
+        let mut set = NodeSet::default();
         for &at in from.set.nodes() {
             let node = &self.tree.nodes[at as usize];
             if let Some(name) = name {
@@ -170,7 +170,7 @@ impl UserRights {
             }
         }
         self.enter_deep(&mut set);
-        Walk {
+        PathWalk {
             set,
             own: from.own,
             inherited: from.inherited,
@@ -178,7 +178,7 @@ impl UserRights {
     }
 
     /// Adds the `**` children of the set's nodes, which match without a component.
-    fn enter_deep(&self, set: &mut Set) {
+    fn enter_deep(&self, set: &mut NodeSet) {
         let before = set.nodes().len();
         for at in 0..before {
             let deep = self.tree.nodes[set.nodes()[at] as usize].deep;
@@ -193,7 +193,7 @@ impl UserRights {
     }
 
     /// Lets the last rule for the path walked so far, if there is one, replace what was inherited.
-    fn apply(&self, walk: &mut Walk) {
+    fn apply(&self, walk: &mut PathWalk) {
         let rules = walk.set.nodes().iter().map(|at| &self.tree.nodes[*at as usize]);
         if let Some(last) = rules.filter(|node| node.rank != 0).max_by_key(|node| node.rank) {
             walk.own = last.rights;
@@ -202,23 +202,23 @@ impl UserRights {
     }
 
     /// What is known about everything strictly below a path.
-    fn below(&self, walk: &Walk, required: Required) -> Subtree {
+    fn below(&self, walk: &PathWalk, required: Required) -> Subtree {
         let nodes = || walk.set.nodes().iter().map(|at| &self.tree.nodes[*at as usize]);
         // The last rule that matches at every depth from here on.
         let reaching = nodes()
             .filter(|node| node.is_deep && node.rank != 0)
             .max_by_key(|n| n.rank);
         // A rule for every child: what is inherited from here reaches nobody.
-        let covers = |node: &Node| node.any != 0 && self.tree.nodes[node.any as usize].rank != 0;
+        let covers = |node: &RuleNode| node.any != 0 && self.tree.nodes[node.any as usize].rank != 0;
         let inherited = match reaching {
             Some(rule) => Some(rule.rights),
             None if nodes().any(covers) => None,
             None => Some(walk.inherited),
         };
         let reach = reaching.map_or(0, |rule| rule.rank);
-        let last = |of: fn(&Below, Required) -> u32| nodes().map(|node| of(&node.below, required)).max();
-        let granted = last(Below::grants).is_some_and(|rank| rank > reach);
-        let denied = last(Below::denies).is_some_and(|rank| rank > reach);
+        let last = |of: fn(&RanksBelow, Required) -> u32| nodes().map(|node| of(&node.below, required)).max();
+        let granted = last(RanksBelow::grants).is_some_and(|rank| rank > reach);
+        let denied = last(RanksBelow::denies).is_some_and(|rank| rank > reach);
         let inherits = inherited.map(|rights| required.by(rights));
         if !denied && inherits != Some(false) {
             Subtree::All
@@ -230,7 +230,7 @@ impl UserRights {
     }
 }
 
-impl Below {
+impl RanksBelow {
     fn grants(&self, required: Required) -> u32 {
         match required {
             Required::Read => self.grants_read,
@@ -263,8 +263,8 @@ impl Readable for UserRights {
 
 /// How far a walk has come.
 #[derive(Default)]
-struct Walk {
-    set: Set,
+struct PathWalk {
+    set: NodeSet,
     /// Rights to the path walked so far.
     own: Rights,
     /// Rights of a child that no rule is about (differs from `own` at the root alone).
@@ -273,13 +273,13 @@ struct Walk {
 
 /// A set of nodes: on the stack while it is as small as it nearly always is.
 #[derive(Default)]
-struct Set {
+struct NodeSet {
     few: [u32; 6],
     count: usize,
     many: Vec<u32>,
 }
 
-impl Set {
+impl NodeSet {
     fn push(&mut self, node: u32) {
         match self.few.get_mut(self.count) {
             Some(free) if self.many.is_empty() => {

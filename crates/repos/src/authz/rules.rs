@@ -7,17 +7,17 @@ use std::sync::Arc;
 use base::{Error, Result};
 use parking_lot::Mutex;
 
-use super::groups::{Groups, Mistake};
-use super::pattern::{Pattern, Segment};
+use super::groups::{AuthzFault, Groups};
+use super::pattern::{Pattern, PatternSegment};
 use super::rights::{Rights, UserRights};
 
 /// A parsed authz file. Immutable, but for the rights that it remembers having compiled.
 pub struct Authz {
-    pub(super) paths: Arc<Paths>,
+    pub(super) paths: Arc<RulePaths>,
     /// In the order of the file: the index is the rule's rank.
     pub(super) rules: Vec<Rule>,
     /// The rules' entries, one after another.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<RuleEntry>,
     /// Indices of the rules without a repository's name.
     pub(super) general: Vec<u32>,
     /// Indices of the rules of each repository.
@@ -25,16 +25,16 @@ pub struct Authz {
     pub(super) principals: Vec<Principal>,
     pub(super) groups: Groups,
     pub(super) warnings: Vec<Error>,
-    pub(super) compiled: Mutex<HashMap<Asker, Arc<UserRights>>>,
+    pub(super) compiled: Mutex<HashMap<RightsKey, Arc<UserRights>>>,
 }
 
 /// (repository, user, groups that others put the user in)
-pub(super) type Asker = (Option<Box<str>>, Option<Box<str>>, Box<[String]>);
+pub(super) type RightsKey = (Option<Box<str>>, Option<Box<str>>, Box<[String]>);
 
 /// One section with a path.
 #[derive(Debug)]
 pub(super) struct Rule {
-    /// Its path, in [`Paths`].
+    /// Its path, in [`RulePaths`].
     pub(super) node: u32,
     /// Its entries: a range of `Authz::entries`.
     pub(super) entries: std::ops::Range<u32>,
@@ -42,7 +42,7 @@ pub(super) struct Rule {
 
 /// One line of a section.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub(super) struct RuleEntry {
     /// In `Authz::principals`.
     pub(super) principal: u32,
     pub(super) rights: Rights,
@@ -51,14 +51,14 @@ pub(super) struct Entry {
 /// Whom an entry is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Principal {
-    pub(super) who: Who,
+    pub(super) who: PrincipalKind,
     /// Written with `~`: about those who do not match.
     pub(super) inverted: bool,
 }
 
 /// Whom an entry names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Who {
+pub(super) enum PrincipalKind {
     Everybody,
     Anonymous,
     Authenticated,
@@ -92,7 +92,7 @@ impl Authz {
         text: &[u8],
         groups: Option<&[u8]>,
         others: bool,
-    ) -> std::result::Result<Self, Mistake> {
+    ) -> std::result::Result<Self, AuthzFault> {
         super::parse::parse(text, groups, others)
     }
 
@@ -139,22 +139,22 @@ impl fmt::Debug for Authz {
 
 /// The paths of all rules as one tree. Parents have smaller indices than their children; 0 is the root.
 #[derive(Debug)]
-pub(super) struct Paths {
+pub(super) struct RulePaths {
     pub(super) nodes: Vec<PathNode>,
     names: HashMap<Box<[u8]>, u32>,
     pub(super) patterns: Vec<Pattern>,
 }
 
-/// A node of [`Paths`].
+/// A node of [`RulePaths`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathNode {
     pub(super) parent: u32,
-    pub(super) step: Step,
+    pub(super) step: PathStep,
 }
 
 /// The last component of a node's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Step {
+pub(super) enum PathStep {
     /// Of the root alone.
     Root,
     Name(u32),
@@ -163,27 +163,27 @@ pub(super) enum Step {
     Pattern(u32),
 }
 
-impl Paths {
+impl RulePaths {
     /// The number of a component that some rule names.
     pub(super) fn name(&self, text: &[u8]) -> Option<u32> {
         self.names.get(text).copied()
     }
 }
 
-/// Builds [`Paths`].
-pub(super) struct PathsBuilder {
-    paths: Paths,
-    children: HashMap<(u32, Step), u32>,
+/// Builds [`RulePaths`].
+pub(super) struct RulePathsBuilder {
+    paths: RulePaths,
+    children: HashMap<(u32, PathStep), u32>,
     patterns: HashMap<Pattern, u32>,
 }
 
-impl PathsBuilder {
+impl RulePathsBuilder {
     pub(super) fn new() -> Self {
-        PathsBuilder {
-            paths: Paths {
+        RulePathsBuilder {
+            paths: RulePaths {
                 nodes: vec![PathNode {
                     parent: 0,
-                    step: Step::Root,
+                    step: PathStep::Root,
                 }],
                 names: HashMap::new(),
                 patterns: Vec::new(),
@@ -194,7 +194,7 @@ impl PathsBuilder {
     }
 
     /// The node of a path, made if need be.
-    pub(super) fn node(&mut self, path: &[Segment]) -> u32 {
+    pub(super) fn node(&mut self, path: &[PatternSegment]) -> u32 {
         path.iter().fold(0, |parent, segment| {
             let step = self.step(segment);
             let nodes = &mut self.paths.nodes;
@@ -205,31 +205,31 @@ impl PathsBuilder {
         })
     }
 
-    fn step(&mut self, segment: &Segment) -> Step {
+    fn step(&mut self, segment: &PatternSegment) -> PathStep {
         match segment {
-            Segment::Any => Step::Any,
-            Segment::Deep => Step::Deep,
-            Segment::Literal(text) => {
+            PatternSegment::Any => PathStep::Any,
+            PatternSegment::Deep => PathStep::Deep,
+            PatternSegment::Literal(text) => {
                 let names = &mut self.paths.names;
                 let known = names.get(&**text).copied();
-                Step::Name(known.unwrap_or_else(|| {
+                PathStep::Name(known.unwrap_or_else(|| {
                     let new = index(names.len());
                     names.insert(text.as_slice().into(), new);
                     new
                 }))
             }
-            Segment::Pattern(pattern) => {
+            PatternSegment::Pattern(pattern) => {
                 let all = &mut self.paths.patterns;
                 let id = self.patterns.entry(pattern.clone()).or_insert_with(|| {
                     all.push(pattern.clone());
                     index(all.len() - 1)
                 });
-                Step::Pattern(*id)
+                PathStep::Pattern(*id)
             }
         }
     }
 
-    pub(super) fn finish(self) -> Arc<Paths> {
+    pub(super) fn finish(self) -> Arc<RulePaths> {
         Arc::new(self.paths)
     }
 }

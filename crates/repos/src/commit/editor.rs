@@ -11,27 +11,27 @@ use super::phase::Phase;
 use super::rules::{
     check_name, check_out_of_date, check_read, check_write, copy_source, no_such_source, out_of_date,
 };
-use super::texts::{Closing, Texts};
-use super::{Clock, CommitInfo, Options};
+use super::texts::{TextState, Texts};
+use super::{Clock, CommitInfo, CommitOptions};
 use crate::props_rules::{validate, validate_mergeinfo};
 use crate::repo::Repository;
 
 /// The editor that makes a revision. Dropped before [`Editor::close_edit`], it leaves nothing behind.
 pub struct CommitEditor {
     pub(super) repo: Repository,
-    pub(super) options: Options,
+    pub(super) options: CommitOptions,
     pub(super) clock: Clock,
     pub(super) phase: Phase,
     pub(super) texts: Texts,
-    dirs: HashMap<u32, Dir>,
-    files: HashMap<u32, File>,
+    dirs: HashMap<u32, OpenDir>,
+    files: HashMap<u32, OpenFile>,
     next_token: u32,
     /// The edit has changed something: the root is the transaction's own from then on.
     is_touched: bool,
 }
 
 /// An open directory.
-struct Dir {
+struct OpenDir {
     path: FsPath,
     /// What the client has; unchecked until a property changes.
     based_on: Option<Revnum>,
@@ -42,7 +42,7 @@ struct Dir {
 }
 
 /// An open file.
-struct File {
+struct OpenFile {
     path: FsPath,
     /// Writing it is known to be allowed.
     is_checked: bool,
@@ -52,7 +52,7 @@ struct File {
 ///
 /// # Errors
 /// None at present.
-pub fn start(repo: &Repository, options: Options, clock: Clock) -> Result<CommitEditor> {
+pub fn start(repo: &Repository, options: CommitOptions, clock: Clock) -> Result<CommitEditor> {
     Ok(CommitEditor {
         repo: repo.clone(),
         options,
@@ -120,11 +120,11 @@ impl CommitEditor {
         self.options.base_path.join(path)
     }
 
-    fn dir(&self, token: DirToken) -> Result<&Dir> {
+    fn dir(&self, token: DirToken) -> Result<&OpenDir> {
         self.dirs.get(&token.0).ok_or_else(not_open)
     }
 
-    fn file(&self, token: FileToken) -> Result<&File> {
+    fn file(&self, token: FileToken) -> Result<&OpenFile> {
         self.files.get(&token.0).ok_or_else(not_open)
     }
 
@@ -133,7 +133,7 @@ impl CommitEditor {
         self.next_token
     }
 
-    fn new_dir(&mut self, dir: Dir) -> DirToken {
+    fn new_dir(&mut self, dir: OpenDir) -> DirToken {
         let token = self.token();
         self.dirs.insert(token, dir);
         DirToken(token)
@@ -141,7 +141,7 @@ impl CommitEditor {
 
     fn new_file(&mut self, path: FsPath, is_checked: bool) -> FileToken {
         let token = self.token();
-        self.files.insert(token, File { path, is_checked });
+        self.files.insert(token, OpenFile { path, is_checked });
         FileToken(token)
     }
 
@@ -213,7 +213,7 @@ impl Editor for CommitEditor {
     fn open_root(&mut self, base: Option<Revnum>) -> Result<DirToken> {
         self.step(|this| {
             this.begin(base)?;
-            Ok(this.new_dir(Dir {
+            Ok(this.new_dir(OpenDir {
                 path: this.options.base_path.clone(),
                 based_on: base,
                 was_copied: false,
@@ -250,7 +250,7 @@ impl Editor for CommitEditor {
     ) -> Result<DirToken> {
         self.step(|this| {
             let path = this.add(path, NodeKind::Dir, parent, copyfrom)?;
-            Ok(this.new_dir(Dir {
+            Ok(this.new_dir(OpenDir {
                 path,
                 based_on: None,
                 was_copied: copyfrom.is_some(),
@@ -270,7 +270,7 @@ impl Editor for CommitEditor {
                     format!("Path '{}' not present", path.as_str()),
                 ));
             }
-            Ok(this.new_dir(Dir {
+            Ok(this.new_dir(OpenDir {
                 path: at,
                 based_on: base,
                 was_copied,
@@ -281,7 +281,7 @@ impl Editor for CommitEditor {
 
     fn change_dir_prop(&mut self, dir: DirToken, name: &str, value: Option<&[u8]>) -> Result<()> {
         self.step(|this| {
-            let Dir {
+            let OpenDir {
                 ref path,
                 based_on,
                 is_checked,
@@ -372,7 +372,7 @@ impl Editor for CommitEditor {
             let path = this.file(file)?.path.clone();
             let closing = this.texts.expect(file, text_md5)?;
             this.files.remove(&file.0);
-            let (Closing::Written, Some(expected)) = (closing, text_md5) else {
+            let (TextState::Written, Some(expected)) = (closing, text_md5) else {
                 return Ok(());
             };
             let actual = this.txn()?.root()?.node(&path)?.md5()?;

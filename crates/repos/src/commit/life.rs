@@ -12,7 +12,7 @@ use crate::props_rules::validate;
 use crate::repo::Repository;
 
 /// Who begins a commit, and with what.
-pub(crate) struct Beginning<'a> {
+pub(crate) struct TxnStart<'a> {
     /// The client's properties for the revision.
     pub(crate) revprops: Props,
     /// Who commits.
@@ -26,7 +26,7 @@ pub(crate) struct Beginning<'a> {
 }
 
 /// Begins a transaction on the youngest revision. One that is refused is gone.
-pub(crate) fn begin(repo: &Repository, beginning: Beginning<'_>, clock: &Clock) -> Result<Txn> {
+pub(crate) fn begin(repo: &Repository, beginning: TxnStart<'_>, clock: &Clock) -> Result<Txn> {
     let options = TxnOptions {
         check_locks: true,
         client_date: false,
@@ -43,8 +43,8 @@ pub(crate) fn begin(repo: &Repository, beginning: Beginning<'_>, clock: &Clock) 
     }
 }
 
-fn set_up(txn: &mut Txn, beginning: Beginning<'_>) -> Result<()> {
-    let Beginning {
+fn set_up(txn: &mut Txn, beginning: TxnStart<'_>) -> Result<()> {
+    let TxnStart {
         mut revprops,
         author,
         tokens,

@@ -23,7 +23,7 @@ pub use self::editor::{CommitEditor, start};
 use crate::hooks::Hooks;
 
 /// What a commit is given besides its edit.
-pub struct Options {
+pub struct CommitOptions {
     /// The repository's URL, decoded and without a slash at its end: what the sources of copies must begin with.
     pub base_url: String,
     /// Where in the repository the root of the edit is.

@@ -5,7 +5,7 @@ use fsfs::Txn;
 
 use super::CommitInfo;
 use super::editor::CommitEditor;
-use super::life::{self, Beginning};
+use super::life::{self, TxnStart};
 
 /// How far the commit is.
 pub(super) enum Phase {
@@ -37,7 +37,7 @@ impl CommitEditor {
         }
         let options = &mut self.options;
         let tokens = options.lock_tokens.iter().map(|(_, token)| token.clone());
-        let beginning = Beginning {
+        let beginning = TxnStart {
             revprops: std::mem::take(&mut options.revprops),
             author: options.author.as_deref(),
             tokens: tokens.collect(),

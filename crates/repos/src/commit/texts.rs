@@ -21,22 +21,22 @@ const MOST_WAITING: usize = 64;
 #[derive(Default)]
 pub(super) struct Texts {
     writing: Option<(FileToken, TextWriter)>,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<WaitingText>,
 }
 
 /// A text whose turn has not come.
-struct Waiting {
+struct WaitingText {
     file: FileToken,
     path: FsPath,
     base: Option<Md5>,
     /// What the result must be, if the driver has said so already.
     result: Option<Md5>,
-    windows: Spool,
+    windows: WindowSpool,
     has_ended: bool,
 }
 
 /// Where a file's text is when somebody wants to compare it.
-pub(super) enum Closing {
+pub(super) enum TextState {
     /// In the transaction.
     Written,
     /// Still waiting; the digest will be compared when it is written.
@@ -59,12 +59,12 @@ impl Texts {
         if self.writing.is_none() {
             self.writing = Some((file, txn.apply_textdelta(path, base, None)?));
         } else {
-            self.waiting.push_back(Waiting {
+            self.waiting.push_back(WaitingText {
                 file,
                 path: path.clone(),
                 base: base.copied(),
                 result: None,
-                windows: Spool::new()?,
+                windows: WindowSpool::new()?,
                 has_ended: false,
             });
         }
@@ -95,15 +95,15 @@ impl Texts {
     }
 
     /// Says what the text of a file must be that is being closed.
-    pub(super) fn expect(&mut self, file: FileToken, result: Option<&Md5>) -> Result<Closing> {
+    pub(super) fn expect(&mut self, file: FileToken, result: Option<&Md5>) -> Result<TextState> {
         if self.writing.as_ref().is_some_and(|(writing, _)| *writing == file) {
             return Err(unfinished());
         }
         match self.waiting.iter_mut().rfind(|text| text.file == file) {
-            None => Ok(Closing::Written),
+            None => Ok(TextState::Written),
             Some(text) if text.has_ended => {
                 text.result = result.copied();
-                Ok(Closing::Later)
+                Ok(TextState::Later)
             }
             Some(_) => Err(unfinished()),
         }
@@ -138,7 +138,7 @@ impl Texts {
     }
 
     /// The last text begun for a file that waits.
-    fn find(&mut self, file: FileToken) -> Result<&mut Waiting> {
+    fn find(&mut self, file: FileToken) -> Result<&mut WaitingText> {
         let found = self.waiting.iter_mut().rfind(|text| text.file == file);
         found.filter(|text| !text.has_ended).ok_or_else(|| {
             Error::new(
@@ -150,17 +150,17 @@ impl Texts {
 }
 
 /// Windows in a temporary file, as one svndiff document.
-struct Spool {
+struct WindowSpool {
     file: File,
     codec: Codec,
     buffer: Vec<u8>,
 }
 
-impl Spool {
+impl WindowSpool {
     fn new() -> Result<Self> {
         let mut buffer = Vec::new();
         write_header(VERSION, &mut buffer);
-        Ok(Spool {
+        Ok(WindowSpool {
             file: tempfile::tempfile().map_err(|e| Error::os(&e, "Can't create temporary file"))?,
             codec: Codec::new(),
             buffer,

@@ -24,12 +24,12 @@ use crate::authz::{Authz, FetchRevisioned, Source};
 /// The configuration files that are in use. Share one among all connections.
 #[derive(Default)]
 pub struct ConfigCache {
-    servers: Files<PathBuf, ServerConf>,
-    passwords: Files<PathBuf, Passwords>,
-    hooks_envs: Files<PathBuf, HooksEnv>,
-    authzs: Files<AuthzFiles, Authz>,
+    servers: ParsedFiles<PathBuf, ServerConf>,
+    passwords: ParsedFiles<PathBuf, Passwords>,
+    hooks_envs: ParsedFiles<PathBuf, HooksEnv>,
+    authzs: ParsedFiles<AuthzFiles, Authz>,
     /// As `authzs`, of files whose groups others know as well.
-    open_authzs: Files<AuthzFiles, Authz>,
+    open_authzs: ParsedFiles<AuthzFiles, Authz>,
     notices: Mutex<Vec<Error>>,
     /// Password files that could not be read the last time, of which there was a notice.
     unreadable: Mutex<HashSet<PathBuf>>,
@@ -154,7 +154,7 @@ impl ConfigCache {
 
     fn authz_of(
         &self,
-        among: &Files<AuthzFiles, Authz>,
+        among: &ParsedFiles<AuthzFiles, Authz>,
         others: bool,
         files: &AuthzFiles,
         fetch: &FetchRevisioned<'_>,
@@ -173,7 +173,7 @@ impl ConfigCache {
             let authz = texts.next().flatten().unwrap_or_default();
             let parsed = Authz::parse_placed(authz, texts.next().flatten(), others).map_err(|mistake| {
                 // The incumbent names the authz file, whichever it is, and no line.
-                let (source, line) = match (mistake.place, &files.groups) {
+                let (source, line) = match (mistake.position, &files.groups) {
                     (None, _) => (&files.authz, String::new()),
                     (Some(place), Some(groups)) if place.is_in_groups => (groups, line(place.line)),
                     (Some(place), _) => (&files.authz, line(place.line)),
@@ -211,26 +211,26 @@ impl std::fmt::Debug for ConfigCache {
 }
 
 /// Parsed files of one kind.
-struct Files<K, T> {
-    known: Mutex<HashMap<K, Known<T>>>,
+struct ParsedFiles<K, T> {
+    known: Mutex<HashMap<K, ParsedFile<T>>>,
 }
 
-struct Known<T> {
+struct ParsedFile<T> {
     /// `None` where stamps prove nothing.
     stamps: Option<Vec<FileStamp>>,
     texts: Arc<Vec<Option<Vec<u8>>>>,
     value: Arc<T>,
 }
 
-impl<K, T> Default for Files<K, T> {
+impl<K, T> Default for ParsedFiles<K, T> {
     fn default() -> Self {
-        Files {
+        ParsedFiles {
             known: Mutex::default(),
         }
     }
 }
 
-impl<T> Files<PathBuf, T> {
+impl<T> ParsedFiles<PathBuf, T> {
     fn one(&self, path: &Path, parse: impl Fn(&[u8]) -> Result<T>) -> Result<Arc<T>> {
         self.get(
             &path.to_owned(),
@@ -241,7 +241,7 @@ impl<T> Files<PathBuf, T> {
     }
 }
 
-impl<K: Hash + Eq + Clone, T> Files<K, T> {
+impl<K: Hash + Eq + Clone, T> ParsedFiles<K, T> {
     fn get(
         &self,
         key: &K,
@@ -271,7 +271,7 @@ impl<K: Hash + Eq + Clone, T> Files<K, T> {
         if known.len() >= MAX_KNOWN {
             known.clear();
         }
-        let entry = Known {
+        let entry = ParsedFile {
             stamps: now,
             texts,
             value: Arc::clone(&value),

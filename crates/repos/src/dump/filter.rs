@@ -11,7 +11,7 @@ use crate::access::{Readable, Subtree};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
     /// Whether a match keeps a path or leaves it out.
-    pub rule: Rule,
+    pub rule: FilterRule,
     /// Paths whose subtrees match; or, with `glob`, patterns that match single paths. As typed: a path in the repository
     /// starts with a slash and does not end with one.
     pub patterns: Vec<String>,
@@ -21,7 +21,7 @@ pub struct Filter {
 
 /// What a match means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
+pub enum FilterRule {
     /// Keep only what matches.
     Include,
     /// Leave out what matches.
@@ -34,7 +34,7 @@ impl Readable for Filter {
             true => glob::matches(pattern.as_bytes(), path.as_bytes()),
             false => is_at_or_below(path, pattern),
         });
-        hit == (self.rule == Rule::Include)
+        hit == (self.rule == FilterRule::Include)
     }
 
     fn subtree(&self, path: &FsPath) -> Subtree {
@@ -44,7 +44,7 @@ impl Readable for Filter {
         if !self.patterns.is_empty() && (self.glob || !inside && self.patterns.iter().any(within)) {
             return Subtree::Mixed;
         }
-        match inside == (self.rule == Rule::Include) {
+        match inside == (self.rule == FilterRule::Include) {
             true => Subtree::All,
             false => Subtree::None,
         }
@@ -98,7 +98,7 @@ mod tests {
             glob: false,
         };
         let path = |text| FsPath::parse(text).expect("canonical");
-        let (include, exclude) = (filter(Rule::Include), filter(Rule::Exclude));
+        let (include, exclude) = (filter(FilterRule::Include), filter(FilterRule::Exclude));
         for (text, inside, subtree) in [
             ("/", false, Subtree::Mixed),
             ("/a", false, Subtree::Mixed),

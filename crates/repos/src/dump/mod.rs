@@ -12,7 +12,7 @@
 mod filter;
 mod nodes;
 mod parallel;
-mod piece;
+mod printed;
 mod record;
 mod spool;
 mod tree;
@@ -31,14 +31,14 @@ use crate::replay::{self, Detail};
 use crate::repo::Repository;
 use nodes::NodePrinter;
 use parallel::MemoryLimits;
-use piece::{Ended, Piece};
-use record::{Printer, Records, Style};
+use printed::{PrintEnd, PrintedRecords};
+use record::{Printer, RecordStyle, Records};
 
-pub use filter::{Filter, Rule};
+pub use filter::{Filter, FilterRule};
 
 /// What to dump, and how.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct DumpOptions {
     /// The first revision; `None` is 0.
     pub start: Option<Revnum>,
     /// The last revision; `None` is the youngest.
@@ -57,7 +57,7 @@ pub struct Options {
 }
 
 /// Hears how a dump goes on.
-pub trait Observer {
+pub trait DumpObserver {
     /// A revision was written.
     fn dumped(&mut self, rev: Revnum);
 
@@ -73,12 +73,12 @@ pub trait Observer {
 /// a whole tree, `CANCELLED`; what the storage says, and what `out` says. Everything before the failure was written.
 pub fn dump(
     repo: &Repository,
-    options: &Options,
+    options: &DumpOptions,
     out: &mut dyn Write,
-    observer: &mut dyn Observer,
+    observer: &mut dyn DumpObserver,
     cancel: &Cancel,
 ) -> Result<()> {
-    let job = Job::new(repo, options, false, cancel)?;
+    let job = DumpRun::new(repo, options, false, cancel)?;
     job.run(out, observer)
 }
 
@@ -88,19 +88,19 @@ pub fn dump(
 /// As [`dump`].
 pub fn dump_revprops(
     repo: &Repository,
-    options: &Options,
+    options: &DumpOptions,
     out: &mut dyn Write,
-    observer: &mut dyn Observer,
+    observer: &mut dyn DumpObserver,
     cancel: &Cancel,
 ) -> Result<()> {
-    let options = Options {
+    let options = DumpOptions {
         start: options.start,
         end: options.end,
         jobs: options.jobs,
         share: options.share,
-        ..Options::default()
+        ..DumpOptions::default()
     };
-    let job = Job::new(repo, &options, true, cancel)?;
+    let job = DumpRun::new(repo, &options, true, cancel)?;
     job.run(out, observer)
 }
 
@@ -111,7 +111,7 @@ enum Warning {
     OldMergeinfo,
 }
 
-struct Job<'a> {
+struct DumpRun<'a> {
     repo: &'a Repository,
     start: Revnum,
     end: Revnum,
@@ -127,10 +127,10 @@ struct Job<'a> {
     cancel: &'a Cancel,
 }
 
-impl<'a> Job<'a> {
+impl<'a> DumpRun<'a> {
     fn new(
         repo: &'a Repository,
-        options: &'a Options,
+        options: &'a DumpOptions,
         revprops_only: bool,
         cancel: &'a Cancel,
     ) -> Result<Self> {
@@ -154,7 +154,7 @@ impl<'a> Job<'a> {
         };
         // Every worker gets several groups.
         let group = (end.0 - start.0) / (4 * threads as u64);
-        Ok(Job {
+        Ok(DumpRun {
             repo,
             start,
             end,
@@ -175,7 +175,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    fn run(&self, out: &mut dyn Write, observer: &mut dyn Observer) -> Result<()> {
+    fn run(&self, out: &mut dyn Write, observer: &mut dyn DumpObserver) -> Result<()> {
         ThreadPool::scope(self.threads, |pool| self.run_on(pool, out, observer))
     }
 
@@ -183,13 +183,13 @@ impl<'a> Job<'a> {
         &'w self,
         pool: &ThreadPool<'w>,
         out: &mut dyn Write,
-        observer: &mut dyn Observer,
+        observer: &mut dyn DumpObserver,
     ) -> Result<()> {
         let mut head = Vec::new();
         let version = if self.deltas { 3 } else { 2 };
         dumpfile::write_start(&mut head, version, &self.repo.uuid());
         out.write_all(&head).map_err(|e| write_error(&e))?;
-        let mut notes = Notes::new(self.start, observer);
+        let mut notes = WarningLog::new(self.start, observer);
         let count = self.end.0 - self.start.0 + 1;
         if self.threads == 1 || count == 1 {
             for rev in self.start.0..=self.end.0 {
@@ -198,12 +198,12 @@ impl<'a> Job<'a> {
             }
         } else {
             let work = move |number| {
-                let pieces = self.pieces(self.group(number));
-                let bytes: usize = pieces
+                let printed_revisions = self.printed_revisions(self.group(number));
+                let bytes: usize = printed_revisions
                     .iter()
-                    .map(|piece| piece.bytes.capacity() + size_of::<Piece>())
+                    .map(|printed| printed.bytes.capacity() + size_of::<PrintedRecords>())
                     .sum();
-                ((number, pieces), bytes)
+                ((number, printed_revisions), bytes)
             };
             let budget = self.share.saturating_mul(REVISIONS_AHEAD);
             let limits = Limits {
@@ -211,16 +211,16 @@ impl<'a> Job<'a> {
                 bytes: usize::try_from(budget).unwrap_or(usize::MAX),
             };
             let groups = 0..count.div_ceil(self.group);
-            ordered::in_order_on(pool, limits, groups, work, |(number, pieces)| {
-                for (rev, piece) in self.group(number).map(Revnum).zip(pieces) {
+            ordered::in_order_on(pool, limits, groups, work, |(number, printed_revisions)| {
+                for (rev, printed) in self.group(number).map(Revnum).zip(printed_revisions) {
                     self.cancel.check()?;
-                    if let Ended::TooLarge = piece.ended {
+                    if let PrintEnd::TooLarge = printed.ended {
                         self.print_noted(pool, rev, out, &mut notes)?;
                         continue;
                     }
-                    out.write_all(&piece.bytes).map_err(|e| write_error(&e))?;
-                    notes.warn(&piece.warnings);
-                    if let Ended::Failed(error) = piece.ended {
+                    out.write_all(&printed.bytes).map_err(|e| write_error(&e))?;
+                    notes.warn(&printed.warnings);
+                    if let PrintEnd::Failed(error) = printed.ended {
                         return Err(error);
                     }
                     notes.observer.dumped(rev);
@@ -241,31 +241,31 @@ impl<'a> Job<'a> {
 
     /// Makes some revisions in memory. One MD5 stream is slow, many side by side are not: so the texts of all of them are
     /// checked together.
-    fn pieces(&self, revs: RangeInclusive<u64>) -> Vec<Piece> {
-        let mut pieces = Vec::new();
+    fn printed_revisions(&self, revs: RangeInclusive<u64>) -> Vec<PrintedRecords> {
+        let mut printed_revisions = Vec::new();
         let mut left = self.share.saturating_mul(2);
         let mut is_full = false;
         for rev in revs.clone().map(Revnum) {
             let limit = left.min(self.share);
             let print = |printer: &mut Printer<'_>| self.revision(rev, printer);
-            let piece = match is_full {
-                false => Piece::make_unchecked(self.style(rev), limit, print),
-                true => Piece::too_large(),
+            let printed = match is_full {
+                false => PrintedRecords::make_unchecked(self.style(rev), limit, print),
+                true => PrintedRecords::too_large(),
             };
-            left = left.saturating_sub(piece.bytes.len() as u64);
-            is_full |= limit < self.share && matches!(piece.ended, Ended::TooLarge);
-            pieces.push(piece);
+            left = left.saturating_sub(printed.bytes.len() as u64);
+            is_full |= limit < self.share && matches!(printed.ended, PrintEnd::TooLarge);
+            printed_revisions.push(printed);
         }
-        let sound = piece::are_sound(&pieces);
-        for ((rev, piece), is_sound) in revs.map(Revnum).zip(&mut pieces).zip(sound) {
+        let sound = printed::are_sound(&printed_revisions);
+        for ((rev, printed), is_sound) in revs.map(Revnum).zip(&mut printed_revisions).zip(sound) {
             if !is_sound {
                 // Reading it again with a check fails in the right place.
-                *piece = Piece::make(self.style(rev), 0, self.share, |printer| {
+                *printed = PrintedRecords::make(self.style(rev), 0, self.share, |printer| {
                     self.revision(rev, printer)
                 });
             }
         }
-        pieces
+        printed_revisions
     }
 
     fn revision(&self, rev: Revnum, printer: &mut Printer<'_>) -> Result<()> {
@@ -279,7 +279,7 @@ impl<'a> Job<'a> {
         pool: &ThreadPool<'w>,
         rev: Revnum,
         out: &mut dyn Write,
-        notes: &mut Notes<'_>,
+        notes: &mut WarningLog<'_>,
     ) -> Result<()> {
         let record = self.revision_record(rev)?;
         out.write_all(&record).map_err(|e| write_error(&e))?;
@@ -322,12 +322,12 @@ impl<'a> Job<'a> {
         }
         let root = fs.root(rev)?;
         let mut editor = NodePrinter::new(records, root.clone());
-        let options = replay::Options::default();
+        let options = replay::ReplayOptions::default();
         replay::drive(&root, &options, Detail::MarksAlone, self.readable, &mut editor)
     }
 
-    fn style(&self, rev: Revnum) -> Style<'a> {
-        Style {
+    fn style(&self, rev: Revnum) -> RecordStyle<'a> {
+        RecordStyle {
             deltas: self.deltas && !self.is_whole_tree(rev),
             oldest: self.start,
             cancel: self.cancel,
@@ -340,16 +340,16 @@ impl<'a> Job<'a> {
 }
 
 /// Passes warnings on and remembers which kinds there were.
-struct Notes<'a> {
+struct WarningLog<'a> {
     oldest: Revnum,
-    observer: &'a mut dyn Observer,
+    observer: &'a mut dyn DumpObserver,
     old_source: bool,
     old_mergeinfo: bool,
 }
 
-impl<'a> Notes<'a> {
-    fn new(oldest: Revnum, observer: &'a mut dyn Observer) -> Self {
-        Notes {
+impl<'a> WarningLog<'a> {
+    fn new(oldest: Revnum, observer: &'a mut dyn DumpObserver) -> Self {
+        WarningLog {
             oldest,
             observer,
             old_source: false,

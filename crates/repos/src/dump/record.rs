@@ -22,12 +22,12 @@ pub(super) trait Records {
     fn delete(&mut self, path: &FsPath, for_a_copy: bool) -> Result<()>;
 
     /// A node that is there after the revision.
-    fn node(&mut self, change: &Change<'_>) -> Result<()>;
+    fn node(&mut self, change: &NodeRecord<'_>) -> Result<()>;
 }
 
 /// What all records of a revision have in common.
 #[derive(Clone, Copy)]
-pub(super) struct Style<'a> {
+pub(super) struct RecordStyle<'a> {
     /// Whether texts and properties are told as differences where there is something to differ from.
     pub deltas: bool,
     /// The first revision of the dump.
@@ -39,13 +39,13 @@ pub(super) struct Style<'a> {
 /// Prints records one after the other to `out`.
 pub(super) struct Printer<'o> {
     out: &'o mut dyn Write,
-    style: Style<'o>,
+    style: RecordStyle<'o>,
     /// Longer texts are not begun: `out` would not take them.
     limit: u64,
     /// A text was longer.
     pub overflowed: bool,
     /// Full texts that somebody else checks against their digests; none if the printer itself does.
-    deferred: Option<Vec<Deferred>>,
+    deferred: Option<Vec<UncheckedText>>,
     /// Bytes printed so far, where texts are deferred.
     written: usize,
     /// What was worth a warning so far.
@@ -58,14 +58,14 @@ pub(super) struct Printer<'o> {
 }
 
 /// A text that was printed without a look at its digest.
-pub(super) struct Deferred {
+pub(super) struct UncheckedText {
     /// Where it is in what was printed.
     pub bytes: Range<usize>,
     pub md5: Md5,
 }
 
 /// A node to print.
-pub(super) struct Change<'a> {
+pub(super) struct NodeRecord<'a> {
     pub path: &'a FsPath,
     pub action: Action,
     pub node: &'a Node,
@@ -76,7 +76,7 @@ pub(super) struct Change<'a> {
 }
 
 impl<'o> Printer<'o> {
-    pub fn new(out: &'o mut dyn Write, style: Style<'o>, limit: u64) -> Self {
+    pub fn new(out: &'o mut dyn Write, style: RecordStyle<'o>, limit: u64) -> Self {
         Printer {
             out,
             style,
@@ -100,7 +100,7 @@ impl<'o> Printer<'o> {
     }
 
     /// The texts whose digests nobody has looked at.
-    pub fn take_deferred(&mut self) -> Vec<Deferred> {
+    pub fn take_deferred(&mut self) -> Vec<UncheckedText> {
         self.deferred.take().unwrap_or_default()
     }
 
@@ -155,7 +155,7 @@ impl<'o> Printer<'o> {
         }
         if let (Some(md5), Some(deferred)) = (md5, &mut self.deferred) {
             let bytes = start..self.written;
-            deferred.push(Deferred { bytes, md5 });
+            deferred.push(UncheckedText { bytes, md5 });
         }
         Ok(())
     }
@@ -205,7 +205,7 @@ impl Records for Printer<'_> {
         put(self.out, &mut self.written, &self.headers)
     }
 
-    fn node(&mut self, change: &Change<'_>) -> Result<()> {
+    fn node(&mut self, change: &NodeRecord<'_>) -> Result<()> {
         let node = change.node;
         let is_file = node.kind() != NodeKind::Dir;
         let mut headers = NodeHeaders {

@@ -81,11 +81,11 @@ mod tests {
     #[test]
     fn short_and_long_come_back_whole() {
         let mut spool = Spool::default();
-        for pieces in [0usize, 1, 10, 40] {
+        for printed_revisions in [0usize, 1, 10, 40] {
             spool.clear();
             let mut expected = Vec::new();
-            for piece in 0..pieces {
-                let bytes = vec![piece.to_le_bytes()[0]; 100_000];
+            for printed in 0..printed_revisions {
+                let bytes = vec![printed.to_le_bytes()[0]; 100_000];
                 expected.extend_from_slice(&bytes);
                 spool.buffer().extend_from_slice(&bytes);
                 spool.settle().expect("a temporary file");

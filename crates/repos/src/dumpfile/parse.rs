@@ -28,8 +28,8 @@ impl Headers {
     ///
     /// # Errors
     /// As [`Reader::next_record`](super::Reader::next_record).
-    pub fn parse(self) -> Result<Raw> {
-        let mut raw = Raw::default();
+    pub fn parse(self) -> Result<RawHeaders> {
+        let mut raw = RawHeaders::default();
         for (name, value) in &self.0 {
             raw.set(name, value)?;
         }
@@ -39,7 +39,7 @@ impl Headers {
 
 /// Headers before it is known what they belong to.
 #[derive(Default)]
-pub(super) struct Raw {
+pub(super) struct RawHeaders {
     /// As it is written.
     pub version: Option<Vec<u8>>,
     pub uuid: Option<String>,
@@ -50,7 +50,7 @@ pub(super) struct Raw {
     pub node: NodeHeaders<'static>,
 }
 
-impl Raw {
+impl RawHeaders {
     fn set(&mut self, header: &str, value: &[u8]) -> Result<()> {
         let node = &mut self.node;
         match header {

@@ -17,20 +17,20 @@ use base::{Code, Error, NodeKind, PropChange, Result};
 
 use crate::dumpfile::errors::{bad_magic, malformed, premature_end, read_error, too_much, unterminated};
 use crate::dumpfile::headers::{NodeHeaders, Record, RevisionHeaders, name};
-use crate::dumpfile::parse::{Headers, Raw, no_colon, no_value, strict_length, supported_version};
+use crate::dumpfile::parse::{Headers, RawHeaders, no_colon, no_value, strict_length, supported_version};
 
 /// A stream being read. Once it failed it must not be used any more.
 pub struct Reader<R> {
     input: R,
     version: u32,
-    content: Content,
+    content: RemainingContent,
 }
 
 /// What of the current record's content is still to come.
 #[derive(Clone, Copy, Debug, Default)]
-struct Content {
+struct RemainingContent {
     /// The property section.
-    props: Option<Section>,
+    props: Option<PropSection>,
     /// Bytes of text.
     text: Option<u64>,
     /// Bytes after both, to be ignored; an error if negative.
@@ -42,22 +42,22 @@ struct Content {
     /// Whether there can be no text. It is refused behind the properties: the revision before is complete.
     has_no_text: bool,
     /// In the oldest streams whatever follows the properties is text.
-    old: Option<Old>,
+    old: Option<UnsizedContent>,
 }
 
 /// A property section: it ends when as many bytes as announced are read, or with its terminator.
 #[derive(Clone, Copy, Debug)]
-struct Section {
+struct PropSection {
     announced: u64,
     read: u64,
 }
 
 /// Content without lengths of its sections, in streams of version 1.
 #[derive(Clone, Copy, Debug)]
-struct Old {
+struct UnsizedContent {
     /// A file has a text even if nothing is left for it.
     is_file: bool,
-    owner: Owner,
+    owner: RecordOwner,
 }
 
 impl<R: BufRead> Reader<R> {
@@ -69,12 +69,12 @@ impl<R: BufRead> Reader<R> {
         let mut reader = Reader {
             input,
             version: 0,
-            content: Content::default(),
+            content: RemainingContent::default(),
         };
         let line = match reader.line(MAGIC_LIMIT)? {
-            Line::Whole(line) => line,
-            Line::TooLong(start) => return Err(bad_magic(&start)),
-            Line::Cut | Line::End => return Err(premature_end()),
+            ReadLine::Whole(line) => line,
+            ReadLine::TooLong(start) => return Err(bad_magic(&start)),
+            ReadLine::Cut | ReadLine::End => return Err(premature_end()),
         };
         let Some(version) = line
             .strip_prefix(name::VERSION.as_bytes())
@@ -194,7 +194,7 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// Collects the headers of a record. It ends with an empty line, or with the stream.
-    fn headers(&mut self, first: Vec<u8>) -> Result<Raw> {
+    fn headers(&mut self, first: Vec<u8>) -> Result<RawHeaders> {
         let mut headers = Headers::default();
         let mut line = first;
         loop {
@@ -220,10 +220,10 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// Makes a record of its headers and prepares for its content. `None`: it was only for the reader.
-    fn begin(&mut self, raw: Raw) -> Result<Option<Record>> {
+    fn begin(&mut self, raw: RawHeaders) -> Result<Option<Record>> {
         let node = raw.node;
         if let Some(number) = raw.revision {
-            self.expect_content(&node, Owner::Revision)?;
+            self.expect_content(&node, RecordOwner::Revision)?;
             return Ok(Some(Record::Revision(RevisionHeaders {
                 number,
                 prop_length: node.prop_length,
@@ -231,17 +231,17 @@ impl<R: BufRead> Reader<R> {
             })));
         }
         if raw.has_path {
-            self.expect_content(&node, Owner::Node)?;
+            self.expect_content(&node, RecordOwner::Node)?;
             return Ok(Some(Record::Node(Box::new(node))));
         }
         if let Some(uuid) = raw.uuid {
-            self.expect_content(&node, Owner::Stream)?;
+            self.expect_content(&node, RecordOwner::Stream)?;
             return Ok(Some(Record::Uuid(uuid)));
         }
         match raw.version {
             Some(version) => {
                 self.version = supported_version(&version)?;
-                self.expect_content(&node, Owner::Stream)?;
+                self.expect_content(&node, RecordOwner::Stream)?;
                 Ok(None)
             }
             None => Err(Error::new(
@@ -251,34 +251,34 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    fn expect_content(&mut self, headers: &NodeHeaders<'_>, owner: Owner) -> Result<()> {
+    fn expect_content(&mut self, headers: &NodeHeaders<'_>, owner: RecordOwner) -> Result<()> {
         let (props, text) = (headers.prop_length, headers.text_length);
         let total = headers.content_length;
-        if owner == Owner::Stream && text.is_some() {
+        if owner == RecordOwner::Stream && text.is_some() {
             return Err(malformed());
         }
         // Numbers are signed here, as the incumbent's.
         let sum = props.unwrap_or(0).wrapping_add(text.unwrap_or(0));
-        let section = |announced| Section { announced, read: 0 };
-        self.content = Content {
+        let section = |announced| PropSection { announced, read: 0 };
+        self.content = RemainingContent {
             props: props.map(section),
             text,
             rest: total.map_or(0, |total| total.wrapping_sub(sum) as i64),
-            deletions: owner == Owner::Node,
-            is_bare: owner == Owner::Stream,
-            has_no_text: owner == Owner::Revision,
+            deletions: owner == RecordOwner::Node,
+            is_bare: owner == RecordOwner::Stream,
+            has_no_text: owner == RecordOwner::Revision,
             old: None,
         };
         if let Some(total) = total
             && self.version == 1
-            && owner != Owner::Stream
+            && owner != RecordOwner::Stream
             && props.is_none()
             && text.is_none()
         {
             self.content.props = Some(section(total));
             self.content.rest = 0;
-            self.content.old = Some(Old {
-                is_file: owner == Owner::Node && headers.kind == Some(NodeKind::File),
+            self.content.old = Some(UnsizedContent {
+                is_file: owner == RecordOwner::Node && headers.kind == Some(NodeKind::File),
                 owner,
             });
         }
@@ -311,12 +311,12 @@ impl<R: BufRead> Reader<R> {
     }
 
     /// The section is over: in the oldest streams, what is left of the content is the text.
-    fn end_props(&mut self, section: Section) -> Result<()> {
+    fn end_props(&mut self, section: PropSection) -> Result<()> {
         self.content.props = None;
         if let Some(old) = self.content.old {
             // A negative length is a huge one for the incumbent: the stream ends before the text.
             let left = section.announced.wrapping_sub(section.read);
-            if left > 0 && old.owner != Owner::Node {
+            if left > 0 && old.owner != RecordOwner::Node {
                 return Err(malformed());
             }
             self.content.text = (left > 0 || old.is_file).then_some(left);
@@ -334,14 +334,14 @@ impl<R: BufRead> Reader<R> {
     /// A line of the property section; `end` is the error if the stream ends before or in it.
     fn prop_line(&mut self, end: fn() -> Error) -> Result<Vec<u8>> {
         match self.line(PROP_LINE_LIMIT)? {
-            Line::Whole(mut line) => {
+            ReadLine::Whole(mut line) => {
                 self.count(line.len() as u64 + 1);
                 // The incumbent's lines are C strings.
                 line.truncate(memchr::memchr(0, &line).unwrap_or(line.len()));
                 Ok(line)
             }
-            Line::TooLong(_) => Err(malformed()),
-            Line::Cut | Line::End => Err(end()),
+            ReadLine::TooLong(_) => Err(malformed()),
+            ReadLine::Cut | ReadLine::End => Err(end()),
         }
     }
 
@@ -368,36 +368,40 @@ impl<R: BufRead> Reader<R> {
 
     fn header_line(&mut self) -> Result<Vec<u8>> {
         match self.line(HEADER_LIMIT)? {
-            Line::Whole(line) => Ok(line),
-            Line::TooLong(_) => Err(Error::new(
+            ReadLine::Whole(line) => Ok(line),
+            ReadLine::TooLong(_) => Err(Error::new(
                 Code::STREAM_MALFORMED_DATA,
                 "Dump stream contains a header that is too long",
             )),
-            Line::Cut | Line::End => Err(premature_end()),
+            ReadLine::Cut | ReadLine::End => Err(premature_end()),
         }
     }
 
     /// Reads a line of at most `limit` bytes.
-    fn line(&mut self, limit: usize) -> Result<Line> {
+    fn line(&mut self, limit: usize) -> Result<ReadLine> {
         let mut line = Vec::new();
         loop {
             let ahead = fill(&mut self.input)?;
             if ahead.is_empty() {
-                return Ok(if line.is_empty() { Line::End } else { Line::Cut });
+                return Ok(if line.is_empty() {
+                    ReadLine::End
+                } else {
+                    ReadLine::Cut
+                });
             }
             let room = limit - line.len();
             let window = &ahead[..ahead.len().min(room + 1)];
             if let Some(at) = memchr::memchr(b'\n', window) {
                 line.extend_from_slice(&window[..at]);
                 self.input.consume(at + 1);
-                return Ok(Line::Whole(line));
+                return Ok(ReadLine::Whole(line));
             }
             let length = window.len();
             line.extend_from_slice(window);
             self.input.consume(length);
             if line.len() > limit {
                 line.pop();
-                return Ok(Line::TooLong(line));
+                return Ok(ReadLine::TooLong(line));
             }
         }
     }
@@ -439,7 +443,7 @@ impl<R: BufRead> Reader<R> {
 
 /// What a record is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Owner {
+enum RecordOwner {
     /// The stream: there is nothing that could have properties. The incumbent crashes on them.
     Stream,
     /// A revision: it has no text. The incumbent crashes on one.
@@ -447,7 +451,7 @@ enum Owner {
     Node,
 }
 
-enum Line {
+enum ReadLine {
     /// Without its line feed.
     Whole(Vec<u8>),
     /// As much of it as was allowed.

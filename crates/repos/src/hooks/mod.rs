@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use base::{Code, Error, FsPath, Result, Revnum};
 
-use self::run::{Call, Found};
+use self::run::{HookCall, HookFile};
 use crate::config::HooksEnv;
 use crate::repo::Repository;
 
@@ -28,33 +28,33 @@ struct Inner {
     root: PathBuf,
     folder: PathBuf,
     env: Arc<HooksEnv>,
-    waiting: Waiting,
+    waiting: HookWait,
 }
 
 /// How the calling thread waits for a hook's process: a function that runs the wait once. A server marks the thread as blocked
 /// meanwhile, because the hook may be a client of the same server.
 #[derive(Clone)]
-pub struct Waiting(Arc<RunWithin>);
+pub struct HookWait(Arc<RunWithin>);
 
 /// Runs its argument once.
 type RunWithin = dyn Fn(&mut dyn FnMut()) + Send + Sync;
 
-impl Waiting {
+impl HookWait {
     /// Waits within `around`, which must call its argument exactly once.
-    pub fn within(around: impl Fn(&mut dyn FnMut()) + Send + Sync + 'static) -> Waiting {
-        Waiting(Arc::new(around))
+    pub fn within(around: impl Fn(&mut dyn FnMut()) + Send + Sync + 'static) -> HookWait {
+        HookWait(Arc::new(around))
     }
 }
 
-impl Default for Waiting {
+impl Default for HookWait {
     fn default() -> Self {
-        Waiting::within(|wait| wait())
+        HookWait::within(|wait| wait())
     }
 }
 
-impl std::fmt::Debug for Waiting {
+impl std::fmt::Debug for HookWait {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Waiting")
+        f.write_str("HookWait")
     }
 }
 
@@ -137,12 +137,12 @@ impl Hooks {
             root: repo.path().to_owned(),
             folder: repo.hooks_dir(),
             env,
-            waiting: Waiting::default(),
+            waiting: HookWait::default(),
         }))
     }
 
     /// The same hooks, whose processes are waited for as `waiting` says.
-    pub fn waited_for(self, waiting: Waiting) -> Self {
+    pub fn waited_for(self, waiting: HookWait) -> Self {
         let mut inner = Arc::unwrap_or_clone(self.0);
         inner.waiting = waiting;
         Hooks(Arc::new(inner))
@@ -150,7 +150,7 @@ impl Hooks {
 
     /// True if there is something to run (or a broken link to complain about).
     pub fn is_installed(&self, hook: Hook) -> bool {
-        run::find(&self.0.folder, hook) != Found::Absent
+        run::find(&self.0.folder, hook) != HookFile::Absent
     }
 
     /// Runs `start-commit`, which may ask about the transaction.
@@ -320,13 +320,13 @@ impl Hooks {
     fn call(&self, hook: Hook, args: &[&[u8]], stdin: Option<&[u8]>, capture: bool) -> Result<Vec<u8>> {
         use std::os::unix::ffi::OsStrExt;
         let program = match run::find(&self.0.folder, hook) {
-            Found::Absent => return Ok(Vec::new()),
-            Found::BrokenLink(path) => return Err(run::broken_link(&path)),
-            Found::Program(path) => path,
+            HookFile::Absent => return Ok(Vec::new()),
+            HookFile::BrokenLink(path) => return Err(run::broken_link(&path)),
+            HookFile::Program(path) => path,
         };
         let mut all = vec![self.0.root.as_os_str().as_bytes()];
         all.extend_from_slice(args);
-        let call = Call {
+        let call = HookCall {
             hook,
             args: &all,
             stdin,

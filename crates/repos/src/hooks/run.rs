@@ -23,7 +23,7 @@ use super::Hook;
 use crate::config::Variable;
 
 /// What a hook is started with.
-pub(super) struct Call<'a> {
+pub(super) struct HookCall<'a> {
     pub(super) hook: Hook,
     /// Arguments after the program's own name.
     pub(super) args: &'a [&'a [u8]],
@@ -37,7 +37,7 @@ pub(super) struct Call<'a> {
 
 /// What is at a hook's place.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum HookFile {
     /// Nothing that can be a program.
     Absent,
     /// A file.
@@ -47,25 +47,25 @@ pub(super) enum Found {
 }
 
 /// Looks for a hook.
-pub(super) fn find(folder: &Path, hook: Hook) -> Found {
+pub(super) fn find(folder: &Path, hook: Hook) -> HookFile {
     let path = folder.join(hook.name());
     if path.metadata().is_ok_and(|meta| meta.is_file()) {
-        return Found::Program(path);
+        return HookFile::Program(path);
     }
     match path.symlink_metadata() {
-        Ok(meta) if meta.is_symlink() => Found::BrokenLink(path),
-        _ => Found::Absent,
+        Ok(meta) if meta.is_symlink() => HookFile::BrokenLink(path),
+        _ => HookFile::Absent,
     }
 }
 
 /// Runs the program of a hook that was found and returns what it printed, which is empty unless asked for.
-pub(super) fn run(program: &Path, call: &Call<'_>) -> Result<Vec<u8>> {
+pub(super) fn run(program: &Path, call: &HookCall<'_>) -> Result<Vec<u8>> {
     let ended = match start(program, call)? {
         Some(child) => finish(child, call.capture).map_err(|e| {
             Error::os(&e, &format!("Error waiting for '{}' hook", program.display()))
                 .wrap(Code::REPOS_BAD_ARGS, failed_to_start(program))
         })?,
-        None => Ended {
+        None => HookExit {
             status: ExitStatus::from_raw(CANNOT_RUN << 8),
             printed: Vec::new(),
             complaint: Vec::new(),
@@ -86,7 +86,7 @@ pub(super) fn broken_link(path: &Path) -> Error {
 }
 
 /// Starts the program; None if it is none that can run.
-fn start(program: &Path, call: &Call<'_>) -> Result<Option<Child>> {
+fn start(program: &Path, call: &HookCall<'_>) -> Result<Option<Child>> {
     let refuse =
         |e: io::Error, what: &str| Error::os(&e, what).wrap(Code::REPOS_BAD_ARGS, failed_to_start(program));
     let mut command = Command::new(program);
@@ -128,14 +128,14 @@ fn start(program: &Path, call: &Call<'_>) -> Result<Option<Child>> {
     Ok(None)
 }
 
-struct Ended {
+struct HookExit {
     status: ExitStatus,
     printed: Vec<u8>,
     complaint: Vec<u8>,
 }
 
 /// Reads both pipes to their ends, then waits.
-fn finish(mut child: Child, capture: bool) -> io::Result<Ended> {
+fn finish(mut child: Child, capture: bool) -> io::Result<HookExit> {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let read = |pipe: Option<&mut dyn Read>| pipe.map_or_else(|| Ok(Vec::new()), keep_first);
     let (printed, complaint) = match (stdout, stderr) {
@@ -152,7 +152,7 @@ fn finish(mut child: Child, capture: bool) -> io::Result<Ended> {
     };
     // Waited for even where reading failed: no dead child stays behind.
     let status = child.wait()?;
-    Ok(Ended {
+    Ok(HookExit {
         status,
         printed: printed?,
         complaint: complaint?,

@@ -19,7 +19,7 @@ pub use fold::fold;
 
 /// What to list.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ListOptions {
     /// How deep; must be `empty` or deeper.
     pub depth: Depth,
     /// What to say about each node.
@@ -36,7 +36,7 @@ pub fn run(
     repo: &Repository,
     path: &FsPath,
     rev: Revnum,
-    options: &Options,
+    options: &ListOptions,
     readable: &dyn Readable,
     sink: &mut dyn FnMut(&FsPath, &Dirent) -> Result<()>,
     cancel: &Cancel,
@@ -58,7 +58,7 @@ pub fn run(
     if options.patterns.as_ref().is_some_and(Vec::is_empty) {
         return Ok(());
     }
-    let mut walk = Walk {
+    let mut walk = ListWalk {
         options,
         readable,
         sink,
@@ -68,8 +68,8 @@ pub fn run(
     walk.run(&node, subtree == Subtree::All)
 }
 
-struct Walk<'a> {
-    options: &'a Options,
+struct ListWalk<'a> {
+    options: &'a ListOptions,
     readable: &'a dyn Readable,
     sink: &'a mut dyn FnMut(&FsPath, &Dirent) -> Result<()>,
     cancel: &'a Cancel,
@@ -79,14 +79,14 @@ struct Walk<'a> {
 
 /// An open directory. It holds no path: the paths of all open directories of a deep tree would take memory that grows with
 /// the square of its depth.
-struct Level {
+struct OpenDir {
     entries: Arc<[DirEntry]>,
     next: usize,
     /// Everything below may be read.
     all: bool,
 }
 
-impl Walk<'_> {
+impl ListWalk<'_> {
     /// Sends a readable node and what is below it. `all` says that everything below may be read.
     fn run(&mut self, top: &Node, all: bool) -> Result<()> {
         let depth = self.options.depth;
@@ -95,8 +95,8 @@ impl Walk<'_> {
             return Ok(());
         }
         let mut dir = top.path().clone();
-        let mut open = vec![Level::new(top, all)?];
-        while let Some(Level { entries, next, all }) = open.last_mut() {
+        let mut open = vec![OpenDir::new(top, all)?];
+        while let Some(OpenDir { entries, next, all }) = open.last_mut() {
             let Some(entry) = entries.get(*next) else {
                 open.pop();
                 dir = dir.parent().unwrap_or(dir);
@@ -124,7 +124,7 @@ impl Walk<'_> {
             let node = top.root().entry_node(entry, child)?;
             self.send(&node)?;
             if is_entered {
-                open.push(Level::new(&node, all)?);
+                open.push(OpenDir::new(&node, all)?);
                 dir = node.path().clone();
             }
         }
@@ -153,9 +153,9 @@ impl Walk<'_> {
     }
 }
 
-impl Level {
-    fn new(dir: &Node, all: bool) -> Result<Level> {
-        Ok(Level {
+impl OpenDir {
+    fn new(dir: &Node, all: bool) -> Result<OpenDir> {
+        Ok(OpenDir {
             entries: dir.entries()?,
             next: 0,
             all,

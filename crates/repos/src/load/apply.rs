@@ -8,7 +8,7 @@ use delta::svndiff::Decoder;
 use fsfs::Txn;
 
 use crate::dumpfile::{Action, NodeHeaders, Reader};
-use crate::load::{Event, Loader, Open, absolute, prop};
+use crate::load::{LoadEvent, Loader, OpenRevision, absolute, prop};
 
 impl Loader<'_> {
     /// Applies a node record of the revision that is being loaded.
@@ -36,7 +36,7 @@ impl Loader<'_> {
         };
         self.flush_if_due()?;
         let path = absolute(&shown);
-        self.tell(Event::Editing(shown.to_string()))?;
+        self.tell(LoadEvent::Editing(shown.to_string()))?;
         match action {
             Action::Change => {}
             Action::Delete => self.txn()?.delete(&path)?,
@@ -53,7 +53,7 @@ impl Loader<'_> {
             self.text(node, &path, reader, cancel)?;
         }
         reader.skip_content()?;
-        self.tell(Event::Done)
+        self.tell(LoadEvent::Done)
     }
 
     /// A node whose path no node can have: it does not exist, and `error` says why it cannot be made.
@@ -65,13 +65,13 @@ impl Loader<'_> {
         reader: &mut Reader<R>,
     ) -> Result<()> {
         let path = self.shown_path(&node.path);
-        self.tell(Event::Editing(path.clone()))?;
+        self.tell(LoadEvent::Editing(path.clone()))?;
         match action {
             Action::Add => Err(error),
             // A change of nothing is not looked at.
             Action::Change if !reader.has_props() && node.text_length.is_none() => {
                 reader.skip_content()?;
-                self.tell(Event::Done)
+                self.tell(LoadEvent::Done)
             }
             Action::Change | Action::Delete | Action::Replace => {
                 let message = format!(
@@ -94,7 +94,7 @@ impl Loader<'_> {
 
     fn txn(&mut self) -> Result<&mut Txn> {
         match &mut self.open {
-            Some(Open::Loading(revision)) => Ok(&mut revision.txn),
+            Some(OpenRevision::Loading(revision)) => Ok(&mut revision.txn),
             _ => Err(Error::bare(Code::FS_NO_SUCH_TRANSACTION)),
         }
     }
@@ -137,7 +137,7 @@ impl Loader<'_> {
             }
         }
         self.txn()?.copy(&from, &absolute(&source), path)?;
-        self.tell(Event::Copied)
+        self.tell(LoadEvent::Copied)
     }
 
     fn props<R: BufRead>(
@@ -153,8 +153,8 @@ impl Loader<'_> {
             let value = match value {
                 None => None,
                 Some(value) => {
-                    let told = &mut self.group.borrow_mut().told;
-                    let value = prop::translate(&name, value, self.options, &self.numbers, told)?;
+                    let events = &mut self.group.borrow_mut().events;
+                    let value = prop::translate(&name, value, self.options, &self.numbers, events)?;
                     Some(value)
                 }
             };

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use base::{Date, Result, Revnum};
 use fsfs::{Batch, Fs, Txn, TxnOptions};
 
-use crate::load::{Clock, Event, Observer, Options};
+use crate::load::{Clock, LoadEvent, LoadObserver, LoadOptions};
 use crate::repo::Repository;
 
 /// Begins and commits transactions.
@@ -16,7 +16,7 @@ pub(super) enum Commits {
     /// One by one.
     Single(Fs),
     /// In groups.
-    Group {
+    CommitGroup {
         /// Those since the last flush, and the way to more.
         batch: Box<Batch>,
         /// How many there are.
@@ -27,12 +27,12 @@ pub(super) enum Commits {
 }
 
 impl Commits {
-    pub(super) fn new(repository: &Repository, options: &Options) -> Result<Self> {
+    pub(super) fn new(repository: &Repository, options: &LoadOptions) -> Result<Self> {
         let fs = repository.fs();
         if options.pre_commit.is_some() || options.post_commit.is_some() {
             return Ok(Commits::Single(fs.clone()));
         }
-        Ok(Commits::Group {
+        Ok(Commits::CommitGroup {
             batch: Box::new(fs.batch()?),
             count: 0,
             since: Instant::now(),
@@ -43,7 +43,7 @@ impl Commits {
     pub(super) fn fs(&self) -> &Fs {
         match self {
             Commits::Single(fs) => fs,
-            Commits::Group { batch, .. } => batch.fs(),
+            Commits::CommitGroup { batch, .. } => batch.fs(),
         }
     }
 
@@ -56,14 +56,14 @@ impl Commits {
         };
         match self {
             Commits::Single(fs) => fs.begin_txn(fs.youngest()?, options, now),
-            Commits::Group { batch, .. } => batch.begin_txn(options, now),
+            Commits::CommitGroup { batch, .. } => batch.begin_txn(options, now),
         }
     }
 
     pub(super) fn commit(&mut self, mut txn: Txn, clock: &Clock) -> Result<(Revnum, Vec<PathBuf>)> {
         let committed = match self {
             Commits::Single(_) => txn.commit(&**clock)?,
-            Commits::Group { batch, count, since } => {
+            Commits::CommitGroup { batch, count, since } => {
                 if *count == 0 {
                     *since = Instant::now();
                 }
@@ -81,7 +81,7 @@ impl Commits {
     pub(super) fn is_due(&self) -> bool {
         match self {
             Commits::Single(_) => false,
-            Commits::Group { count, since, .. } => {
+            Commits::CommitGroup { count, since, .. } => {
                 *count >= MOST || (*count > 0 && since.elapsed() >= LONGEST)
             }
         }
@@ -91,7 +91,7 @@ impl Commits {
     pub(super) fn flush(&mut self) -> Result<()> {
         match self {
             Commits::Single(_) => Ok(()),
-            Commits::Group { batch, count, .. } => {
+            Commits::CommitGroup { batch, count, .. } => {
                 *count = 0;
                 batch.flush().map(drop)
             }
@@ -100,36 +100,36 @@ impl Commits {
 }
 
 /// The revisions that are complete, and what is to be told of them. Shared with whoever waits for the stream.
-pub(super) struct Group<'a> {
+pub(super) struct CommitGroup<'a> {
     pub(super) commits: Commits,
-    pub(super) told: Told<'a>,
+    pub(super) events: EventQueue<'a>,
 }
 
-impl Group<'_> {
+impl CommitGroup<'_> {
     /// Makes durable what is complete, and tells so.
     pub(super) fn flush(&mut self) -> Result<()> {
         self.commits.flush()?;
-        self.told.release()
+        self.events.release()
     }
 }
 
 /// Tells events in their order, those of a group when it is durable.
-pub(super) struct Told<'a> {
-    observer: &'a mut dyn Observer,
-    held: Vec<Event>,
+pub(super) struct EventQueue<'a> {
+    observer: &'a mut dyn LoadObserver,
+    held: Vec<LoadEvent>,
     is_holding: bool,
 }
 
-impl<'a> Told<'a> {
-    pub(super) fn new(observer: &'a mut dyn Observer) -> Self {
-        Told {
+impl<'a> EventQueue<'a> {
+    pub(super) fn new(observer: &'a mut dyn LoadObserver) -> Self {
+        EventQueue {
             observer,
             held: Vec::new(),
             is_holding: false,
         }
     }
 
-    /// What comes now waits for [`Told::release`].
+    /// What comes now waits for [`EventQueue::release`].
     pub(super) fn hold(&mut self) {
         self.is_holding = true;
     }
@@ -142,7 +142,7 @@ impl<'a> Told<'a> {
             .try_for_each(|event| self.observer.event(event))
     }
 
-    pub(super) fn tell(&mut self, event: Event) -> Result<()> {
+    pub(super) fn tell(&mut self, event: LoadEvent) -> Result<()> {
         match self.is_holding {
             true => {
                 self.held.push(event);

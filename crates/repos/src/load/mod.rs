@@ -7,14 +7,14 @@
 //!
 //! Revisions are committed in groups (`commits`): a group becomes durable and visible at once, and only then its revisions are
 //! told. Hooks want to see single revisions, so with hooks each one is a group. While a group is open nobody else can commit, so it
-//! is closed whenever the stream makes us wait (`ahead`), and when it is a second old, also in the midst of a revision.
+//! is closed whenever the stream makes us wait (`input`), and when it is a second old, also in the midst of a revision.
 //!
 //! What goes wrong leaves all revisions before it, and the transaction in which it went wrong, for the administrator
 //! to look at.
 
-mod ahead;
 mod apply;
 mod commits;
+mod input;
 mod prop;
 mod renumber;
 mod revprops;
@@ -32,7 +32,7 @@ use crate::dumpfile::{Reader, Record, RevisionHeaders};
 use crate::hooks::Hooks;
 use crate::props_rules;
 use crate::repo::Repository;
-use commits::{Commits, Group, Told};
+use commits::{CommitGroup, Commits, EventQueue};
 use renumber::Renumbering;
 
 pub use crate::commit::Clock;
@@ -40,7 +40,7 @@ pub use revprops::revprops;
 
 /// How to load.
 #[derive(Clone)]
-pub struct Options {
+pub struct LoadOptions {
     /// Revisions of the stream to load; the others are skipped.
     pub range: Option<(Revnum, Revnum)>,
     /// What happens to the UUID.
@@ -59,9 +59,9 @@ pub struct Options {
     pub normalize_props: bool,
 }
 
-impl Default for Options {
+impl Default for LoadOptions {
     fn default() -> Self {
-        Options {
+        LoadOptions {
             range: None,
             uuid: UuidAction::IfEmpty,
             parent_dir: RelPath::empty(),
@@ -88,7 +88,7 @@ pub enum UuidAction {
 
 /// How loading goes on. Numbers called `original` are the stream's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum LoadEvent {
     /// A revision is begun.
     Started {
         /// Its number in the stream.
@@ -123,10 +123,10 @@ pub enum Event {
 }
 
 /// Hears how loading goes on.
-pub trait Observer {
+pub trait LoadObserver {
     /// # Errors
     /// Stops the load.
-    fn event(&mut self, event: Event) -> Result<()>;
+    fn event(&mut self, event: LoadEvent) -> Result<()>;
 }
 
 /// Loads a stream. It is read on a thread of its own, which is left behind if loading fails before the stream ends.
@@ -138,17 +138,17 @@ pub trait Observer {
 pub fn run(
     repository: &Repository,
     input: impl Read + Send + 'static,
-    options: &Options,
-    observer: &mut dyn Observer,
+    options: &LoadOptions,
+    observer: &mut dyn LoadObserver,
     cancel: &Cancel,
     clock: &Clock,
 ) -> Result<()> {
-    let group = Rc::new(RefCell::new(Group {
+    let group = Rc::new(RefCell::new(CommitGroup {
         commits: Commits::new(repository, options)?,
-        told: Told::new(observer),
+        events: EventQueue::new(observer),
     }));
     let waiting = group.clone();
-    let input = ahead::read(input, cancel, move || waiting.borrow_mut().flush())?;
+    let input = input::read_ahead(input, cancel, move || waiting.borrow_mut().flush())?;
     let mut loader = Loader {
         repository,
         options,
@@ -171,27 +171,27 @@ pub fn run(
 
 struct Loader<'a> {
     repository: &'a Repository,
-    options: &'a Options,
+    options: &'a LoadOptions,
     clock: &'a Clock,
     numbers: Renumbering,
     /// Never borrowed while the stream is read.
-    group: Rc<RefCell<Group<'a>>>,
-    open: Option<Open>,
+    group: Rc<RefCell<CommitGroup<'a>>>,
+    open: Option<OpenRevision>,
     /// For texts on their way; kept for the next one.
     buffer: Vec<u8>,
 }
 
 /// The revision whose records are being read.
-enum Open {
+enum OpenRevision {
     /// Revision 0, whose properties replace those of an empty repository's.
     Zero(Props),
     /// It is not wanted. Its number in the stream.
     Skipped(Revnum),
     /// It is being made.
-    Loading(Box<Revision>),
+    Loading(Box<LoadingRevision>),
 }
 
-struct Revision {
+struct LoadingRevision {
     original: Revnum,
     props: Props,
     txn: Txn,
@@ -210,19 +210,19 @@ impl Loader<'_> {
                 }
                 Record::Node(node) => match &self.open {
                     None => return Err(malformed("Node record before any revision record")),
-                    Some(Open::Zero(_) | Open::Skipped(Revnum::ZERO)) => {
+                    Some(OpenRevision::Zero(_) | OpenRevision::Skipped(Revnum::ZERO)) => {
                         return Err(malformed("Revision 0 must not contain node records"));
                     }
-                    Some(Open::Skipped(_)) => apply::check_digests(&node)?,
-                    Some(Open::Loading(_)) => self.node(&node, &mut reader, cancel)?,
+                    Some(OpenRevision::Skipped(_)) => apply::check_digests(&node)?,
+                    Some(OpenRevision::Loading(_)) => self.node(&node, &mut reader, cancel)?,
                 },
             }
         }
         self.end_revision()
     }
 
-    fn tell(&mut self, event: Event) -> Result<()> {
-        self.group.borrow_mut().told.tell(event)
+    fn tell(&mut self, event: LoadEvent) -> Result<()> {
+        self.group.borrow_mut().events.tell(event)
     }
 
     /// Makes durable what is complete, and tells so.
@@ -262,20 +262,24 @@ impl Loader<'_> {
     ) -> Result<()> {
         let original = headers.rev()?;
         if !is_wanted(self.options.range, original) {
-            self.tell(Event::Skipped { original })?;
-            self.open = Some(Open::Skipped(original));
+            self.tell(LoadEvent::Skipped { original })?;
+            self.open = Some(OpenRevision::Skipped(original));
             return Ok(());
         }
         if original == Revnum::ZERO {
             let props = self.revision_props(reader)?;
-            self.open = Some(Open::Zero(props));
+            self.open = Some(OpenRevision::Zero(props));
             return Ok(());
         }
         let txn = self.group.borrow_mut().commits.begin((self.clock)())?;
         self.numbers.begin(original, txn.base_revision());
-        self.tell(Event::Started { original })?;
+        self.tell(LoadEvent::Started { original })?;
         let props = self.revision_props(reader)?;
-        self.open = Some(Open::Loading(Box::new(Revision { original, props, txn })));
+        self.open = Some(OpenRevision::Loading(Box::new(LoadingRevision {
+            original,
+            props,
+            txn,
+        })));
         Ok(())
     }
 
@@ -303,8 +307,8 @@ impl Loader<'_> {
 
     fn end_revision(&mut self) -> Result<()> {
         match self.open.take() {
-            None | Some(Open::Skipped(_)) => Ok(()),
-            Some(Open::Zero(props)) => {
+            None | Some(OpenRevision::Skipped(_)) => Ok(()),
+            Some(OpenRevision::Zero(props)) => {
                 self.flush()?;
                 if self.repository.youngest()? != Revnum::ZERO {
                     return Ok(());
@@ -312,18 +316,18 @@ impl Loader<'_> {
                 self.validate(&props)?;
                 self.repository.fs().set_revprops(Revnum::ZERO, &props)
             }
-            Some(Open::Loading(revision)) => {
+            Some(OpenRevision::Loading(revision)) => {
                 let (rev, original) = self.commit(*revision)?;
                 self.numbers.committed(original, rev);
-                self.group.borrow_mut().told.hold();
-                self.tell(Event::Committed { rev, original })?;
+                self.group.borrow_mut().events.hold();
+                self.tell(LoadEvent::Committed { rev, original })?;
                 self.flush_if_due()
             }
         }
     }
 
-    fn commit(&mut self, revision: Revision) -> Result<(Revnum, Revnum)> {
-        let Revision {
+    fn commit(&mut self, revision: LoadingRevision) -> Result<(Revnum, Revnum)> {
+        let LoadingRevision {
             original,
             mut props,
             mut txn,
@@ -345,7 +349,7 @@ impl Loader<'_> {
         let name = txn.name().to_owned();
         let (rev, set_aside) = self.group.borrow_mut().commits.commit(txn, self.clock)?;
         for path in set_aside {
-            self.tell(Event::SetAside(path))?;
+            self.tell(LoadEvent::SetAside(path))?;
         }
         if let Some(hooks) = &self.options.post_commit {
             hooks.post_commit(rev, &name)?;

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use base::mergeinfo::Source;
 use base::{Code, Mergeinfo, RelPath, Result, props, with_line_feeds};
 
-use crate::load::commits::Told;
+use crate::load::commits::EventQueue;
 use crate::load::renumber::Renumbering;
-use crate::load::{Event, Options};
+use crate::load::{LoadEvent, LoadOptions};
 use crate::props_rules;
 
 /// Refuses what clients may not set, with advice.
@@ -35,12 +35,12 @@ pub(super) fn validate(name: &str, value: &[u8]) -> Result<()> {
 pub(super) fn translate(
     name: &str,
     value: Vec<u8>,
-    options: &Options,
+    options: &LoadOptions,
     numbers: &Renumbering,
-    told: &mut Told<'_>,
+    events: &mut EventQueue<'_>,
 ) -> Result<Vec<u8>> {
     let value = match name == props::MERGEINFO {
-        true => mergeinfo(value, options, numbers, told)?,
+        true => mergeinfo(value, options, numbers, events)?,
         false => value,
     };
     let value = match options.normalize_props {
@@ -55,15 +55,15 @@ pub(super) fn translate(
 
 fn mergeinfo(
     value: Vec<u8>,
-    options: &Options,
+    options: &LoadOptions,
     numbers: &Renumbering,
-    told: &mut Told<'_>,
+    events: &mut EventQueue<'_>,
 ) -> Result<Vec<u8>> {
     // The incumbent reads it as a C string.
     let end = memchr::memchr(0, &value).unwrap_or(value.len());
     let cleaned = with_line_feeds(&value[..end]);
     if matches!(cleaned, Ok(Cow::Owned(_))) {
-        told.tell(Event::NormalizedMergeinfo)?;
+        events.tell(LoadEvent::NormalizedMergeinfo)?;
     }
     let parsed = cleaned.and_then(|cleaned| Mergeinfo::parse(to_text(&cleaned).as_bytes()));
     let parsed = match parsed {
@@ -72,7 +72,7 @@ fn mergeinfo(
             return Err(error.context("Invalid svn:mergeinfo value"));
         }
         Err(_) => {
-            told.tell(Event::Warning(
+            events.tell(LoadEvent::Warning(
                 BAD_MERGEINFO,
                 "Invalid svn:mergeinfo value; leaving unchanged",
             ))?;

@@ -5,7 +5,7 @@ use std::io::BufRead;
 use base::{Cancel, Props, Result, Revnum};
 
 use crate::dumpfile::{Reader, Record};
-use crate::load::{Event, Observer, Options, is_wanted, prop};
+use crate::load::{LoadEvent, LoadObserver, LoadOptions, is_wanted, prop};
 use crate::props_rules;
 use crate::repo::Repository;
 
@@ -16,8 +16,8 @@ use crate::repo::Repository;
 pub fn revprops(
     repository: &Repository,
     input: impl BufRead,
-    options: &Options,
-    observer: &mut dyn Observer,
+    options: &LoadOptions,
+    observer: &mut dyn LoadObserver,
     cancel: &Cancel,
 ) -> Result<()> {
     let mut reader = Reader::open(input)?;
@@ -32,7 +32,7 @@ pub fn revprops(
         set(repository, open.take(), options, observer)?;
         let original = headers.rev()?;
         if !is_wanted(options.range, original) {
-            observer.event(Event::Skipped { original })?;
+            observer.event(LoadEvent::Skipped { original })?;
             continue;
         }
         let mut props = Props::new();
@@ -52,8 +52,8 @@ pub fn revprops(
 fn set(
     repository: &Repository,
     revision: Option<(Revnum, Props)>,
-    options: &Options,
-    observer: &mut dyn Observer,
+    options: &LoadOptions,
+    observer: &mut dyn LoadObserver,
 ) -> Result<()> {
     let Some((rev, props)) = revision else {
         return Ok(());
@@ -65,5 +65,5 @@ fn set(
         all.try_for_each(|(name, value)| prop::validate(name, value))?;
     }
     repository.fs().set_revprops(rev, &props)?;
-    observer.event(Event::PropsSet(rev))
+    observer.event(LoadEvent::PropsSet(rev))
 }

@@ -3,7 +3,7 @@
 use base::{Cancel, FsPath, NodeKind, PropList, Result, Revnum};
 use fsfs::{ChangeKind, ChangeList, ChangedPath, Root};
 
-use super::{Options, Revprops, Sink};
+use super::{LogOptions, LogSink, Revprops};
 use crate::access::{Readable, Subtree};
 use crate::repo::{Repository, RevisionAccess, changes_access, seen_of_partial};
 
@@ -52,33 +52,33 @@ impl LogEntry<'_> {
 
 /// What was read of a revision before its turn: a failure counts only if what failed is needed.
 #[derive(Default)]
-pub(super) struct Read {
+pub(super) struct PrefetchedRevision {
     pub(super) changes: Option<Result<ChangeList>>,
     pub(super) revprops: Option<Result<PropList>>,
 }
 
 /// Makes entries and sends them.
-pub(super) struct Entries<'a, 's> {
+pub(super) struct EntrySender<'a, 's> {
     pub(super) repo: &'a Repository,
-    pub(super) options: &'a Options,
+    pub(super) options: &'a LogOptions,
     pub(super) youngest: Revnum,
     pub(super) readable: &'a dyn Readable,
     pub(super) cancel: &'a Cancel,
-    sink: &'a mut Sink<'s>,
+    sink: &'a mut LogSink<'s>,
     /// Everything may be read.
     all: bool,
 }
 
-impl<'a, 's> Entries<'a, 's> {
+impl<'a, 's> EntrySender<'a, 's> {
     pub(super) fn new(
         repo: &'a Repository,
-        options: &'a Options,
+        options: &'a LogOptions,
         youngest: Revnum,
         readable: &'a dyn Readable,
-        sink: &'a mut Sink<'s>,
+        sink: &'a mut LogSink<'s>,
         cancel: &'a Cancel,
     ) -> Self {
-        Entries {
+        EntrySender {
             repo,
             options,
             youngest,
@@ -101,7 +101,12 @@ impl<'a, 's> Entries<'a, 's> {
         has_children: bool,
         subtractive_merge: bool,
     ) -> Result<()> {
-        self.send_read(rev, has_children, subtractive_merge, Read::default())
+        self.send_read(
+            rev,
+            has_children,
+            subtractive_merge,
+            PrefetchedRevision::default(),
+        )
     }
 
     /// Sends an entry of which some may have been read already.
@@ -110,7 +115,7 @@ impl<'a, 's> Entries<'a, 's> {
         rev: Revnum,
         has_children: bool,
         subtractive_merge: bool,
-        read: Read,
+        read: PrefetchedRevision,
     ) -> Result<()> {
         self.cancel.check()?;
         let fs = self.repo.fs();

@@ -2,7 +2,7 @@
 //!
 //! [`run`] sends entries youngest first, or oldest first if `start` is older than `end`. Three ways lead there:
 //! the log of the root is a plain scan over revision numbers; the log of paths follows each path's history
-//! ([`trace`]) and always takes the youngest revision that any of them has next, so nothing but the present position of each
+//! ([`path_history`]) and always takes the youngest revision that any of them has next, so nothing but the present position of each
 //! path is held; with `include_merged` the revisions that a merge brought in follow it ([`merged`]).
 //! Oldest first, the numbers of the revisions are collected before anything is sent.
 //!
@@ -15,20 +15,20 @@ use crate::repo::Repository;
 
 mod entry;
 mod merged;
-mod nested;
+mod merged_log;
+mod path_history;
 mod scan;
 mod searched;
-mod trace;
 
 pub use entry::LogEntry;
 pub(crate) use merged::changes_of_file as merged_into_file;
 
-use entry::Entries;
-use trace::Traces;
+use entry::EntrySender;
+use path_history::PathHistories;
 
 /// What to log.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct LogOptions {
     /// Paths whose changes count; none means the whole repository (but with `include_merged` nothing).
     pub paths: Vec<FsPath>,
     /// First revision of the output; `None` is the youngest.
@@ -58,7 +58,7 @@ pub enum Revprops {
 }
 
 /// Receives the entries.
-pub type Sink<'a> = dyn FnMut(&LogEntry<'_>) -> Result<()> + 'a;
+pub type LogSink<'a> = dyn FnMut(&LogEntry<'_>) -> Result<()> + 'a;
 
 /// Sends the log to `sink`.
 ///
@@ -67,9 +67,9 @@ pub type Sink<'a> = dyn FnMut(&LogEntry<'_>) -> Result<()> + 'a;
 /// `AUTHZ_UNREADABLE` for one that may not be read there; whatever `sink` returns.
 pub fn run(
     repo: &Repository,
-    options: &Options,
+    options: &LogOptions,
     readable: &dyn Readable,
-    sink: &mut Sink<'_>,
+    sink: &mut LogSink<'_>,
     cancel: &Cancel,
 ) -> Result<()> {
     log(repo, options, readable, sink, cancel, false)
@@ -79,9 +79,9 @@ pub fn run(
 #[doc(hidden)]
 pub fn run_with_lapses(
     repo: &Repository,
-    options: &Options,
+    options: &LogOptions,
     readable: &dyn Readable,
-    sink: &mut Sink<'_>,
+    sink: &mut LogSink<'_>,
     cancel: &Cancel,
 ) -> Result<()> {
     log(repo, options, readable, sink, cancel, true)
@@ -89,9 +89,9 @@ pub fn run_with_lapses(
 
 fn log(
     repo: &Repository,
-    options: &Options,
+    options: &LogOptions,
     readable: &dyn Readable,
-    sink: &mut Sink<'_>,
+    sink: &mut LogSink<'_>,
     cancel: &Cancel,
     lapses: bool,
 ) -> Result<()> {
@@ -106,7 +106,7 @@ fn log(
             ));
         }
     }
-    let span = Span {
+    let span = RevisionSpan {
         old: start.min(end),
         young: start.max(end),
         descending: start >= end,
@@ -117,13 +117,13 @@ fn log(
     } else {
         &options.paths
     };
-    let mut entries = Entries::new(repo, options, youngest, readable, sink, cancel);
+    let mut entries = EntrySender::new(repo, options, youngest, readable, sink, cancel);
     if options.include_merged {
         // The incumbent takes no paths for none here, not for the root.
         if options.paths.is_empty() {
             return Ok(());
         }
-        return nested::run(&mut entries, paths, span, lapses);
+        return merged_log::run(&mut entries, paths, span, lapses);
     }
     let limit = match options.limit {
         0 => usize::MAX,
@@ -142,7 +142,7 @@ fn log(
             scan::run(&mut entries, revs.take(limit).map(Revnum))
         };
     }
-    let mut traces = Traces::open(repo.fs(), paths, span.young, span.old, options.strict, readable)?;
+    let mut traces = PathHistories::open(repo.fs(), paths, span.young, span.old, options.strict, readable)?;
     if span.descending {
         let mut left = limit;
         while left > 0
@@ -162,7 +162,7 @@ fn log(
 
 /// A stretch of revisions and the direction in which it is sent.
 #[derive(Clone, Copy, Debug)]
-struct Span {
+struct RevisionSpan {
     old: Revnum,
     young: Revnum,
     descending: bool,

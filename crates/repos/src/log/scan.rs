@@ -5,7 +5,7 @@
 use base::{Result, Revnum};
 use fsfs::Fs;
 
-use super::entry::{Entries, Read};
+use super::entry::{EntrySender, PrefetchedRevision};
 use crate::prefetch::PrefetchQueue;
 
 /// Entries that are sent before anything is read ahead.
@@ -15,7 +15,7 @@ const PATIENCE: usize = 32;
 const BATCH: usize = 16;
 
 /// Sends the entries of `revs`.
-pub(super) fn run(entries: &mut Entries<'_, '_>, mut revs: impl Iterator<Item = Revnum>) -> Result<()> {
+pub(super) fn run(entries: &mut EntrySender<'_, '_>, mut revs: impl Iterator<Item = Revnum>) -> Result<()> {
     for rev in revs.by_ref().take(PATIENCE) {
         entries.send(rev)?;
     }
@@ -42,7 +42,7 @@ pub(super) fn run(entries: &mut Entries<'_, '_>, mut revs: impl Iterator<Item = 
 }
 
 /// Reads what `wanted` says, changes and properties; and tells how many bytes that is, roughly.
-fn read(fs: &Fs, revs: Vec<Revnum>, wanted: (bool, bool)) -> (Vec<(Revnum, Read)>, usize) {
+fn read(fs: &Fs, revs: Vec<Revnum>, wanted: (bool, bool)) -> (Vec<(Revnum, PrefetchedRevision)>, usize) {
     if wanted != (true, true) {
         return read_apart(fs, &revs, wanted);
     }
@@ -52,7 +52,7 @@ fn read(fs: &Fs, revs: Vec<Revnum>, wanted: (bool, bool)) -> (Vec<(Revnum, Read)
         let left = &revs[all.len()..];
         if let Some(record) = record {
             size += record.bytes();
-            let read = Read {
+            let read = PrefetchedRevision {
                 changes: Some(Ok(record.changes().clone())),
                 revprops: Some(Ok(record.revprops().clone())),
             };
@@ -72,7 +72,11 @@ fn read(fs: &Fs, revs: Vec<Revnum>, wanted: (bool, bool)) -> (Vec<(Revnum, Read)
 }
 
 /// Reads changes and properties one by one.
-fn read_apart(fs: &Fs, revs: &[Revnum], (changes, revprops): (bool, bool)) -> (Vec<(Revnum, Read)>, usize) {
+fn read_apart(
+    fs: &Fs,
+    revs: &[Revnum],
+    (changes, revprops): (bool, bool),
+) -> (Vec<(Revnum, PrefetchedRevision)>, usize) {
     let mut size = 0;
     let mut lists = match revprops {
         true => fs.revprop_lists(revs),
@@ -88,7 +92,7 @@ fn read_apart(fs: &Fs, revs: &[Revnum], (changes, revprops): (bool, bool)) -> (V
         if let Some(Ok(props)) = &revprops {
             size += 64 + props.text_len();
         }
-        (rev, Read { changes, revprops })
+        (rev, PrefetchedRevision { changes, revprops })
     });
     let read = read.collect();
     (read, size)

@@ -9,22 +9,22 @@ use std::collections::{BTreeSet, HashMap};
 use base::Revnum;
 use base::mergeinfo::{Inheritance, Rangelist, Source};
 
-use super::nested::Stretch;
+use super::merged_log::MergedSpan;
 
 /// What was looked through.
 #[derive(Debug, Default)]
-pub(super) struct Searched(HashMap<Source, Looked>);
+pub(super) struct SearchedRevisions(HashMap<Source, SearchedSource>);
 
 #[derive(Debug, Default)]
-struct Looked {
+struct SearchedSource {
     ranges: Rangelist,
     /// Stretches of a single revision, which as ranges would be empty.
     points: BTreeSet<Revnum>,
 }
 
-impl Searched {
+impl SearchedRevisions {
     /// Marks a stretch.
-    pub(super) fn add(&mut self, stretch: &Stretch) {
+    pub(super) fn add(&mut self, stretch: &MergedSpan) {
         let range = Rangelist::single(stretch.old, stretch.young, true);
         for source in &stretch.sources {
             let looked = self.0.entry(source.clone()).or_default();
@@ -38,7 +38,7 @@ impl Searched {
 
     /// Takes out what was looked through: revisions, if there is a single source and what is left is in one piece; then
     /// sources of which each revision was looked through. `None` if nothing is left.
-    pub(super) fn reduce(&self, mut stretch: Stretch) -> Option<Stretch> {
+    pub(super) fn reduce(&self, mut stretch: MergedSpan) -> Option<MergedSpan> {
         if let [source] = &stretch.sources[..]
             && let Some(looked) = self.0.get(source)
             && let [range] = looked.missing(stretch.old, stretch.young).ranges()
@@ -52,7 +52,7 @@ impl Searched {
     }
 }
 
-impl Looked {
+impl SearchedSource {
     fn missing(&self, old: Revnum, young: Revnum) -> Rangelist {
         Rangelist::single(old, young, true).remove(&self.ranges, Inheritance::Ignore)
     }
@@ -84,9 +84,9 @@ mod tests {
 
     use super::*;
 
-    fn stretch(old: u64, young: u64) -> Stretch {
+    fn stretch(old: u64, young: u64) -> MergedSpan {
         let info = Mergeinfo::parse(b"/a:1").expect("because it is valid");
-        Stretch {
+        MergedSpan {
             old: Revnum(old),
             young: Revnum(young),
             sources: info.iter().map(|(source, _)| source.clone()).collect(),
@@ -95,7 +95,7 @@ mod tests {
     }
 
     fn left(searched: &[(u64, u64)], (old, young): (u64, u64)) -> Option<(u64, u64)> {
-        let mut looked = Searched::default();
+        let mut looked = SearchedRevisions::default();
         searched
             .iter()
             .for_each(|(old, young)| looked.add(&stretch(*old, *young)));

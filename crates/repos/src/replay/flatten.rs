@@ -11,10 +11,10 @@ use base::{FsPath, NodeKind, Result};
 use delta::editor::DirToken;
 use fsfs::{ChangeKind, ChangedPath, DirEntry, Node, Root};
 
-use crate::replay::{Detail, Handle, Replay, hash_order, rel};
+use crate::replay::{Detail, OpenNode, Replay, hash_order, rel};
 
 /// A directory being enumerated.
-struct Level {
+struct OpenDir {
     token: DirToken,
     /// The tree that has the directory in the source.
     source: Root,
@@ -30,7 +30,7 @@ impl Replay<'_> {
         if node.kind() != NodeKind::Dir {
             let token = self.editor.add_file(&rel(path), parent, None)?;
             match self.detail {
-                Detail::Deltas => self.prop_changes(Handle::File(token), None, &node)?,
+                Detail::Deltas => self.prop_changes(OpenNode::File(token), None, &node)?,
                 Detail::Marks => self.editor.change_file_prop(token, "", None)?,
                 Detail::MarksAlone => return self.editor.close_file(token, None),
             }
@@ -45,7 +45,7 @@ impl Replay<'_> {
         };
         self.subtree(token, path, source, &node)?;
         match self.detail {
-            Detail::Deltas => self.prop_changes(Handle::Dir(token), None, &node),
+            Detail::Deltas => self.prop_changes(OpenNode::Dir(token), None, &node),
             Detail::Marks => self.editor.change_dir_prop(token, "", None),
             Detail::MarksAlone => Ok(()),
         }
@@ -82,16 +82,16 @@ impl Replay<'_> {
     }
 
     /// Tells the properties of an added directory and prepares to enumerate it.
-    fn level(&mut self, token: DirToken, source: &Node, node: &Node) -> Result<Level> {
+    fn level(&mut self, token: DirToken, source: &Node, node: &Node) -> Result<OpenDir> {
         if self.detail != Detail::MarksAlone && node.has_props() {
-            self.prop_changes(Handle::Dir(token), None, node)?;
+            self.prop_changes(OpenNode::Dir(token), None, node)?;
         }
         let entries = match source.kind() {
             NodeKind::Dir => source.entries()?,
             _ => Arc::new([]),
         };
         let order = hash_order(entries.iter().map(|entry| entry.name.as_bytes()));
-        Ok(Level {
+        Ok(OpenDir {
             token,
             source: source.root().clone(),
             entries,
@@ -99,7 +99,7 @@ impl Replay<'_> {
         })
     }
 
-    fn entry(&mut self, level: &Level, entry: &DirEntry, path: &FsPath) -> Result<Option<Level>> {
+    fn entry(&mut self, level: &OpenDir, entry: &DirEntry, path: &FsPath) -> Result<Option<OpenDir>> {
         if !self.everything && !self.readable.read(path) {
             return Ok(None);
         }
@@ -138,7 +138,7 @@ impl Replay<'_> {
             return self.editor.close_file(token, None);
         }
         if node.has_props() {
-            self.prop_changes(Handle::File(token), None, node)?;
+            self.prop_changes(OpenNode::File(token), None, node)?;
         }
         self.text(token, None, node, true)?;
         self.editor.close_file(token, Some(&node.md5()?))

@@ -2,7 +2,7 @@
 //!
 //! This is how `svnsync` and `svnrdump` see a revision, and how a dump is written. Paths are visited children directly
 //! after their parent; directories on the way are opened and closed. A copy is told as a copy if the
-//! receiver may know its source ([`Options`], [`Readable`]); otherwise [`flatten`] tells it as plain additions of
+//! receiver may know its source ([`ReplayOptions`], [`Readable`]); otherwise [`flatten`] tells it as plain additions of
 //! the whole subtree, and the changes listed below it are taken in on the way.
 
 mod flatten;
@@ -21,7 +21,7 @@ pub(crate) use hash_order::hash_order;
 
 /// What the receiver wants to hear.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ReplayOptions {
     /// Only what concerns this path: changes at it, below it and above it. Copies from elsewhere are told as additions.
     pub base_path: FsPath,
     /// The oldest revision that the receiver knows: copies from older ones are told as additions.
@@ -31,9 +31,9 @@ pub struct Options {
     pub send_deltas: bool,
 }
 
-impl Default for Options {
+impl Default for ReplayOptions {
     fn default() -> Self {
-        Options {
+        ReplayOptions {
             base_path: FsPath::root(),
             low_water_mark: None,
             send_deltas: true,
@@ -48,7 +48,7 @@ impl Default for Options {
 pub fn replay(
     repo: &Repository,
     rev: Revnum,
-    options: &Options,
+    options: &ReplayOptions,
     readable: &dyn Readable,
     editor: &mut dyn Editor,
 ) -> Result<()> {
@@ -63,7 +63,7 @@ pub fn replay(
 /// Whatever the storage or the editor says; the edit is left open then.
 pub fn replay_root(
     root: &Root,
-    options: &Options,
+    options: &ReplayOptions,
     readable: &dyn Readable,
     editor: &mut dyn Editor,
 ) -> Result<()> {
@@ -88,7 +88,7 @@ pub(crate) enum Detail {
 /// [`replay_root`] with a choice of detail.
 pub(crate) fn drive(
     root: &Root,
-    options: &Options,
+    options: &ReplayOptions,
     detail: Detail,
     readable: &dyn Readable,
     editor: &mut dyn Editor,
@@ -118,7 +118,7 @@ pub(crate) fn drive(
         editor,
         changes: &changes,
         consumed: HashSet::new(),
-        open: vec![Open { depth: 0, token }],
+        open: vec![OpenDir { depth: 0, token }],
         innermost: FsPath::root(),
         copies: Vec::new(),
     };
@@ -132,7 +132,7 @@ struct Replay<'a> {
     root: &'a Root,
     /// The tree before, once somebody asked for it.
     previous: Option<Root>,
-    options: &'a Options,
+    options: &'a ReplayOptions,
     detail: Detail,
     readable: &'a dyn Readable,
     /// Whether `readable` need not be asked at all.
@@ -143,29 +143,29 @@ struct Replay<'a> {
     /// Changes that were told as part of an expanded copy.
     consumed: HashSet<usize>,
     /// Never empty before the end: the root comes first.
-    open: Vec<Open>,
+    open: Vec<OpenDir>,
     /// The path of the last of `open`.
     innermost: FsPath,
-    copies: Vec<Added>,
+    copies: Vec<AddedDir>,
 }
 
 /// An open directory. It holds no path: the paths of all open directories of a deep tree would take memory that grows with the
 /// square of its depth.
-struct Open {
+struct OpenDir {
     /// The length of its path without the leading slash, bytes.
     depth: usize,
     token: DirToken,
 }
 
 /// A directory that the revision added: what is below it was, before, at `source` or nowhere.
-struct Added {
+struct AddedDir {
     path: FsPath,
     source: Option<(Root, FsPath)>,
 }
 
 /// An open node of the edit.
 #[derive(Clone, Copy)]
-enum Handle {
+enum OpenNode {
     Dir(DirToken),
     File(FileToken),
 }
@@ -203,14 +203,14 @@ impl Replay<'_> {
             self.editor.close_directory(last.token)?;
         }
         let at = dir.to_rel();
-        let Some(&Open { depth, mut token }) = self.open.last() else {
+        let Some(&OpenDir { depth, mut token }) = self.open.last() else {
             unreachable!("because the root contains every path");
         };
         let ends = memchr::memchr_iter(b'/', at.as_bytes()).chain([at.len()]);
         for end in ends.filter(|end| *end > depth) {
             let path = RelPath::parse(&at[..end]).expect("because a path cut before a slash is canonical");
             token = self.editor.open_directory(&path, token, None)?;
-            self.open.push(Open { depth: end, token });
+            self.open.push(OpenDir { depth: end, token });
         }
         self.innermost = dir.clone();
         Ok(token)
@@ -281,7 +281,7 @@ impl Replay<'_> {
     /// Remembers that a directory in the innermost one is open.
     fn push(&mut self, path: &FsPath, token: DirToken) {
         let depth = path.rel_str().len();
-        self.open.push(Open { depth, token });
+        self.open.push(OpenDir { depth, token });
         self.innermost = path.clone();
     }
 
@@ -293,7 +293,7 @@ impl Replay<'_> {
             Some((rev, source)) => Some((self.root.fs().root(*rev)?, source.clone())),
             None => None,
         };
-        self.copies.push(Added {
+        self.copies.push(AddedDir {
             path: path.clone(),
             source,
         });
@@ -360,7 +360,7 @@ impl Replay<'_> {
             _ => None,
         };
         let node = self.root.node(&change.path)?;
-        self.prop_changes(Handle::Dir(token), before.or(looked_up.as_ref()), &node)
+        self.prop_changes(OpenNode::Dir(token), before.or(looked_up.as_ref()), &node)
     }
 
     fn file(&mut self, token: FileToken, change: &ChangedPath, before: Option<&Node>) -> Result<()> {
@@ -370,7 +370,7 @@ impl Replay<'_> {
         let node = self.root.node(&change.path)?;
         if change.prop_mod {
             match self.detail {
-                Detail::Deltas => self.prop_changes(Handle::File(token), before, &node)?,
+                Detail::Deltas => self.prop_changes(OpenNode::File(token), before, &node)?,
                 Detail::Marks | Detail::MarksAlone => self.editor.change_file_prop(token, "", None)?,
             }
         }
@@ -380,7 +380,7 @@ impl Replay<'_> {
         self.editor.close_file(token, Some(&node.md5()?))
     }
 
-    fn prop_changes(&mut self, handle: Handle, before: Option<&Node>, node: &Node) -> Result<()> {
+    fn prop_changes(&mut self, handle: OpenNode, before: Option<&Node>, node: &Node) -> Result<()> {
         let old = match before {
             Some(before) => Some(before.props()?),
             None => None,
@@ -398,10 +398,10 @@ impl Replay<'_> {
         Ok(())
     }
 
-    fn prop(&mut self, handle: Handle, name: &str, value: Option<&[u8]>) -> Result<()> {
+    fn prop(&mut self, handle: OpenNode, name: &str, value: Option<&[u8]>) -> Result<()> {
         match handle {
-            Handle::Dir(dir) => self.editor.change_dir_prop(dir, name, value),
-            Handle::File(file) => self.editor.change_file_prop(file, name, value),
+            OpenNode::Dir(dir) => self.editor.change_dir_prop(dir, name, value),
+            OpenNode::File(file) => self.editor.change_file_prop(file, name, value),
         }
     }
 

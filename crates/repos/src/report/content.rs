@@ -7,54 +7,54 @@ use base::{PropList, Result, Revnum, props};
 use delta::editor::{DirToken, Editor, FileToken, TextChunk};
 use fsfs::{Fs, Node, ToldRevision};
 
-use super::prefetch::Ready;
+use super::prefetch::PrefetchedEntry;
 
 /// An open node of the edit.
 #[derive(Clone, Copy)]
-pub(super) enum Handle {
+pub(super) enum OpenNode {
     Dir(DirToken),
     File(FileToken),
 }
 
-impl Handle {
+impl OpenNode {
     fn change(self, editor: &mut dyn Editor, name: &str, value: Option<&[u8]>) -> Result<()> {
         match self {
-            Handle::Dir(dir) => editor.change_dir_prop(dir, name, value),
-            Handle::File(file) => editor.change_file_prop(file, name, value),
+            OpenNode::Dir(dir) => editor.change_dir_prop(dir, name, value),
+            OpenNode::File(file) => editor.change_file_prop(file, name, value),
         }
     }
 }
 
 /// Tells properties and texts; remembers what was read about revisions.
-pub(super) struct Content<'a> {
+pub(super) struct NodeSender<'a> {
     fs: &'a Fs,
     uuid: String,
-    committed: HashMap<Revnum, Rc<Committed>>,
+    committed: HashMap<Revnum, Rc<CommittedProps>>,
     /// What was told of revisions, if somebody wants to know and it is not too much.
-    told: Option<Vec<ToldRevision>>,
+    sent_revisions: Option<Vec<ToldRevision>>,
 }
 
 /// What every node that a revision made says about it.
-struct Committed {
+struct CommittedProps {
     rev: String,
     date: Option<Vec<u8>>,
     author: Option<Vec<u8>>,
 }
 
-impl<'a> Content<'a> {
+impl<'a> NodeSender<'a> {
     /// `notes` has what is told of revisions written down.
     pub fn new(fs: &'a Fs, notes: bool) -> Self {
-        Content {
+        NodeSender {
             fs,
             uuid: fs.uuid(),
             committed: HashMap::new(),
-            told: notes.then(Vec::new),
+            sent_revisions: notes.then(Vec::new),
         }
     }
 
     /// What was told of revisions, if it was written down.
-    pub fn into_told(self) -> Option<Vec<ToldRevision>> {
-        self.told
+    pub fn into_sent_revisions(self) -> Option<Vec<ToldRevision>> {
+        self.sent_revisions
     }
 
     /// Tells the entry properties of `target`, that the client's lock is gone (`lock_is_gone`), and how its
@@ -62,11 +62,11 @@ impl<'a> Content<'a> {
     pub fn props(
         &mut self,
         editor: &mut dyn Editor,
-        handle: Handle,
+        handle: OpenNode,
         source: Option<&Node>,
         target: &Node,
         lock_is_gone: bool,
-        ready: Option<&Ready>,
+        ready: Option<&PrefetchedEntry>,
     ) -> Result<()> {
         if let (Some(rev), Some(revprops)) = (target.created_rev(), ready.and_then(|r| r.revprops.as_ref())) {
             self.remember(rev, revprops);
@@ -107,7 +107,7 @@ impl<'a> Content<'a> {
         source: Option<&Node>,
         target: &Node,
         deltas: bool,
-        ready: Option<&Ready>,
+        ready: Option<&PrefetchedEntry>,
     ) -> Result<()> {
         let base = match source {
             None => None,
@@ -141,7 +141,7 @@ impl<'a> Content<'a> {
     fn entry_props(
         &mut self,
         editor: &mut dyn Editor,
-        handle: Handle,
+        handle: OpenNode,
         existed: bool,
         target: &Node,
     ) -> Result<()> {
@@ -161,7 +161,7 @@ impl<'a> Content<'a> {
         handle.change(editor, props::ENTRY_UUID, Some(self.uuid.as_bytes()))
     }
 
-    fn committed(&mut self, rev: Revnum) -> Result<Rc<Committed>> {
+    fn committed(&mut self, rev: Revnum) -> Result<Rc<CommittedProps>> {
         if let Some(known) = self.committed.get(&rev) {
             return Ok(known.clone());
         }
@@ -169,16 +169,16 @@ impl<'a> Content<'a> {
         Ok(self.remember(rev, &revprops))
     }
 
-    fn remember(&mut self, rev: Revnum, revprops: &PropList) -> Rc<Committed> {
-        let committed = Rc::new(Committed {
+    fn remember(&mut self, rev: Revnum, revprops: &PropList) -> Rc<CommittedProps> {
+        let committed = Rc::new(CommittedProps {
             rev: rev.to_string(),
             date: revprops.get(props::DATE).map(<[u8]>::to_vec),
             author: revprops.get(props::AUTHOR).map(<[u8]>::to_vec),
         });
-        if let Some(told) = &mut self.told {
-            match told.len() < MOST_TOLD {
-                true => told.push(ToldRevision::of(rev, revprops)),
-                false => self.told = None,
+        if let Some(sent_revisions) = &mut self.sent_revisions {
+            match sent_revisions.len() < MOST_TOLD {
+                true => sent_revisions.push(ToldRevision::of(rev, revprops)),
+                false => self.sent_revisions = None,
             }
         }
         if self.committed.len() >= REMEMBERED {

@@ -7,7 +7,7 @@ use base::{Depth, NodeKind};
 
 /// What to do with an entry that was not reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Treatment {
+pub(super) enum EntryAction {
     /// Leave it out.
     Ignore,
     /// Compare it with the source's entry.
@@ -18,8 +18,8 @@ pub(super) enum Treatment {
 
 /// What to do with an unreported entry of `kind` in a directory that the client holds at `held`, where `requested` was
 /// asked for.
-pub(super) fn treatment(kind: NodeKind, held: Depth, requested: Depth) -> Treatment {
-    use Treatment::{Compare, Ignore, New};
+pub(super) fn entry_action(kind: NodeKind, held: Depth, requested: Depth) -> EntryAction {
+    use EntryAction::{Compare, Ignore, New};
     let deep = requested >= Depth::Immediates;
     match (kind == NodeKind::File, held) {
         (true, Depth::Exclude | Depth::Empty) if requested >= Depth::Files => New,
@@ -56,10 +56,10 @@ mod tests {
             Depth::Immediates,
             Depth::Infinity,
         ];
-        let letter = |requested| match treatment(kind, held, requested) {
-            Treatment::Ignore => '-',
-            Treatment::Compare => 'o',
-            Treatment::New => 'U',
+        let letter = |requested| match entry_action(kind, held, requested) {
+            EntryAction::Ignore => '-',
+            EntryAction::Compare => 'o',
+            EntryAction::New => 'U',
         };
         columns.map(letter).iter().collect()
     }

@@ -13,25 +13,25 @@ use fsfs::{DirEntry, Fs, Node, Root, ToldRevision};
 
 use crate::access::{Readable, Subtree};
 use crate::repo::Repository;
-use crate::report::Options;
-use crate::report::content::{Content, Handle};
-use crate::report::depth::{Treatment, below, treatment};
+use crate::report::ReportOptions;
+use crate::report::content::{NodeSender, OpenNode};
+use crate::report::depth::{EntryAction, below, entry_action};
 use crate::report::entry::Candidate;
-use crate::report::frame::{Frame, Pass, Source};
-use crate::report::prefetch::{Prefetch, Ready};
-use crate::report::state::{Cursor, Reported};
+use crate::report::frame::{Frame, Pass, SourceNode};
+use crate::report::prefetch::{EntryPrefetch, PrefetchedEntry};
+use crate::report::reported_paths::{Cursor, Reported};
 
 /// Drives the whole edit. With `notes`, returns what was told of revisions, unless that was too much.
 pub(super) fn drive(
     repo: &Repository,
-    options: &Options,
+    options: &ReportOptions,
     readable: &dyn Readable,
     cursor: Cursor,
     editor: &mut dyn Editor,
     notes: bool,
 ) -> Result<Option<Vec<ToldRevision>>> {
     let fs = repo.fs();
-    let walk = Walk {
+    let walk = ReportWalk {
         repo,
         fs,
         options,
@@ -40,29 +40,29 @@ pub(super) fn drive(
         editor,
         target: fs.root(options.target_rev)?,
         sources: HashMap::new(),
-        content: Content::new(fs, notes),
+        content: NodeSender::new(fs, notes),
         prefetch: None,
-        told: 0,
+        sent_revisions: 0,
     };
     walk.run()
 }
 
-pub(super) struct Walk<'a> {
+pub(super) struct ReportWalk<'a> {
     pub(super) repo: &'a Repository,
     pub(super) fs: &'a Fs,
-    pub(super) options: &'a Options,
+    pub(super) options: &'a ReportOptions,
     pub(super) readable: &'a dyn Readable,
     pub(super) cursor: Cursor,
     pub(super) editor: &'a mut dyn Editor,
     pub(super) target: Root,
     pub(super) sources: HashMap<Revnum, Root>,
-    pub(super) content: Content<'a>,
-    prefetch: Option<Prefetch>,
+    pub(super) content: NodeSender<'a>,
+    prefetch: Option<EntryPrefetch>,
     /// Entries told since the start.
-    told: u32,
+    sent_revisions: u32,
 }
 
-impl Walk<'_> {
+impl ReportWalk<'_> {
     fn run(mut self) -> Result<Option<Vec<ToldRevision>>> {
         let options = self.options;
         let source_path = options.anchor.join_str(&options.operand);
@@ -75,7 +75,7 @@ impl Walk<'_> {
         let second = self.cursor.take_exact(&options.operand)?;
         let second = second.map(|entry| entry.reported);
         let old = self.source_root(first.rev)?.try_node(&source_path)?;
-        let old = old.map(|node| Source { rev: first.rev, node });
+        let old = old.map(|node| SourceNode { rev: first.rev, node });
         let new = self.target.try_node(&target_path)?;
         let new_dir = match target_path.parent() {
             Some(parent) if !options.operand.is_empty() => parent,
@@ -93,14 +93,14 @@ impl Walk<'_> {
             self.operand(&first, second.as_ref(), old, new, &new_dir)?;
         }
         self.editor.close_edit()?;
-        Ok(self.content.into_told())
+        Ok(self.content.into_sent_revisions())
     }
 
     /// The anchor itself is what is worked on.
     fn whole(
         &mut self,
         top: &Reported,
-        old: Option<Source>,
+        old: Option<SourceNode>,
         new: Option<Node>,
         target_path: &FsPath,
     ) -> Result<()> {
@@ -116,11 +116,11 @@ impl Walk<'_> {
             return Err(Error::new(Code::FS_PATH_SYNTAX, message));
         }
         self.editor.set_target_revision(self.options.target_rev)?;
-        self.tell_facts(&new, None)?;
+        self.send_facts(&new, None)?;
         let token = self.editor.open_root(Some(top.rev))?;
         let compared = old.as_ref().filter(|_| !top.start_empty).map(|old| &old.node);
         self.content
-            .props(self.editor, Handle::Dir(token), compared, &new, false, None)?;
+            .props(self.editor, OpenNode::Dir(token), compared, &new, false, None)?;
         let limits = (top.depth, self.options.depth);
         let seen = self.readable.subtree(target_path);
         let frame = Frame::new(token, RelPath::empty(), old, new, top.start_empty, limits, seen)?;
@@ -134,7 +134,7 @@ impl Walk<'_> {
         &mut self,
         first: &Reported,
         second: Option<&Option<Reported>>,
-        old: Option<Source>,
+        old: Option<SourceNode>,
         new: Option<Node>,
         new_dir: &FsPath,
     ) -> Result<()> {
@@ -166,7 +166,7 @@ impl Walk<'_> {
             held: top.unwrap_or(first).depth,
             requested: self.options.depth,
             seen: Subtree::Mixed,
-            brought: None,
+            copied_in_rev: None,
             ready: None,
         };
         if let Some(frame) = self.entry(&candidate)? {
@@ -182,15 +182,15 @@ impl Walk<'_> {
     /// `FS_NOT_FOUND` if the second entry names a path that its revision does not have.
     fn second_source(
         &mut self,
-        first: Option<&Source>,
+        first: Option<&SourceNode>,
         second: &Reported,
         path: &RelPath,
-    ) -> Result<Option<Source>> {
+    ) -> Result<Option<SourceNode>> {
         let Some(at) = second.link.as_ref().or(first.map(|first| first.node.path())) else {
             return Ok(None);
         };
         match self.source_root(second.rev)?.try_node(at)? {
-            Some(node) => Ok(Some(Source {
+            Some(node) => Ok(Some(SourceNode {
                 rev: second.rev,
                 node,
             })),
@@ -251,22 +251,22 @@ impl Walk<'_> {
         name: &str,
         reported: Option<Option<Reported>>,
     ) -> Result<Option<Frame>> {
-        let settled = frame.settled.get(name).copied().unwrap_or_default();
+        let handled = frame.handled.get(name).copied().unwrap_or_default();
         let (olds, news) = (frame.old.clone(), frame.new.clone());
-        let old = find(&olds, name).filter(|_| !settled.old);
-        let new = find(&news, name).filter(|_| !settled.new);
+        let old = find(&olds, name).filter(|_| !handled.old);
+        let new = find(&news, name).filter(|_| !handled.new);
         match &reported {
             Some(None) => {
-                frame.settle(name, true, false);
+                frame.mark_handled(name, true, false);
                 return Ok(None);
             }
             Some(Some(reported)) if reported.depth == Depth::Exclude => {
                 // Gone from the target: the client still wants to know, so the old entry is left to be deleted.
                 let there = new.is_some();
-                frame.settle(name, there, there);
+                frame.mark_handled(name, there, there);
                 return Ok(None);
             }
-            Some(Some(_)) | None => frame.settle(name, true, true),
+            Some(Some(_)) | None => frame.mark_handled(name, true, true),
         }
         let path = frame.path.join_str(name);
         let is_dir = |entry: Option<&DirEntry>| entry.is_some_and(|e| e.kind == NodeKind::Dir);
@@ -299,8 +299,8 @@ impl Walk<'_> {
         } else {
             frame.seen
         };
-        let brought = match &target {
-            Some(node) if link.is_none() => self.brought(frame, node)?,
+        let copied_in_rev = match &target {
+            Some(node) if link.is_none() => self.copied_in_rev(frame, node)?,
             Some(_) | None => None,
         };
         self.entry(&Candidate {
@@ -314,7 +314,7 @@ impl Walk<'_> {
             held,
             requested: below(frame.requested),
             seen,
-            brought,
+            copied_in_rev,
             ready: None,
         })
     }
@@ -322,11 +322,11 @@ impl Walk<'_> {
     /// What the client has at a reported path.
     fn reported_source(
         &mut self,
-        dir: Option<&Source>,
+        dir: Option<&SourceNode>,
         name: &str,
         reported: &Reported,
         path: &RelPath,
-    ) -> Result<Option<Source>> {
+    ) -> Result<Option<SourceNode>> {
         // In a directory that is new in the target everything is new, switched or not.
         let Some(dir) = dir else {
             return Ok(None);
@@ -340,7 +340,7 @@ impl Walk<'_> {
             }
         };
         match node {
-            Some(node) => Ok(Some(Source {
+            Some(node) => Ok(Some(SourceNode {
                 rev: reported.rev,
                 node,
             })),
@@ -358,8 +358,8 @@ impl Walk<'_> {
             while frame.new.get(at).is_some_and(|new| new.name < old.name) {
                 at += 1;
             }
-            let kept = frame.new.get(at).is_some_and(|new| new.name == old.name);
-            if kept || frame.settled(&old.name).old {
+            let response_cache = frame.new.get(at).is_some_and(|new| new.name == old.name);
+            if response_cache || frame.handled(&old.name).old {
                 continue;
             }
             let ignored = match old.kind {
@@ -385,14 +385,14 @@ impl Walk<'_> {
             while olds.get(frame.old_at).is_some_and(|old| old.name < new.name) {
                 frame.old_at += 1;
             }
-            let settled = frame.settled(&new.name);
-            let how = treatment(new.kind, frame.held, frame.requested);
-            if settled.new || how == Treatment::Ignore {
+            let handled = frame.handled(&new.name);
+            let how = entry_action(new.kind, frame.held, frame.requested);
+            if handled.new || how == EntryAction::Ignore {
                 continue;
             }
             let old = olds
                 .get(frame.old_at)
-                .filter(|old| old.name == new.name && !settled.old && how == Treatment::Compare);
+                .filter(|old| old.name == new.name && !handled.old && how == EntryAction::Compare);
             let held = below(frame.held);
             if old.is_some_and(|old| old.id == new.id) && (requested <= held || new.kind == NodeKind::File) {
                 continue;
@@ -406,7 +406,7 @@ impl Walk<'_> {
                 Some(ready) => ready.node.clone(),
                 None => frame.target.child_of(new)?,
             };
-            let brought = self.brought(frame, &node)?;
+            let copied_in_rev = self.copied_in_rev(frame, &node)?;
             let candidate = Candidate {
                 parent: frame.token,
                 path: frame.path.join_str(&new.name),
@@ -418,7 +418,7 @@ impl Walk<'_> {
                 held,
                 requested,
                 seen: frame.seen,
-                brought,
+                copied_in_rev,
                 ready,
             };
             if let Some(child) = self.entry(&candidate)? {
@@ -430,28 +430,28 @@ impl Walk<'_> {
 
     /// The revision of the copy that brought `node`, an entry of this directory, there unchanged; `None` if none did or nobody
     /// wants to know. It is the same for all such entries of a directory: the youngest copy at or above it.
-    fn brought(&mut self, frame: &mut Frame, node: &Node) -> Result<Option<Revnum>> {
+    fn copied_in_rev(&mut self, frame: &mut Frame, node: &Node) -> Result<Option<Revnum>> {
         if !self.editor.wants_facts() || node.created_path() == node.path() {
             return Ok(None);
         }
-        if frame.brought.is_none() {
-            frame.brought = node.closest_copy()?.map(|(rev, _)| rev);
+        if frame.copied_in_rev.is_none() {
+            frame.copied_in_rev = node.closest_copy()?.map(|(rev, _)| rev);
         }
-        Ok(frame.brought)
+        Ok(frame.copied_in_rev)
     }
 
     /// What was made ready of an entry, whose frame stands behind it. Starts to run ahead once it seems to pay.
-    fn ready(&mut self, frame: &Frame, entry: &DirEntry) -> Result<Option<Ready>> {
-        self.told += 1;
+    fn ready(&mut self, frame: &Frame, entry: &DirEntry) -> Result<Option<PrefetchedEntry>> {
+        self.sent_revisions += 1;
         if self.prefetch.is_none() {
-            if self.told < PATIENCE || !frame.is_all_new() || self.cursor.has_below(&frame.path) {
+            if self.sent_revisions < PATIENCE || !frame.is_all_new() || self.cursor.has_below(&frame.path) {
                 return Ok(None);
             }
-            self.prefetch = Prefetch::start(&frame.target, &frame.new, frame.new_at - 1);
+            self.prefetch = EntryPrefetch::start(&frame.target, &frame.new, frame.new_at - 1);
         }
         let Some(prefetch) = &mut self.prefetch else {
             // Nobody there to help: do not ask again soon.
-            self.told = 0;
+            self.sent_revisions = 0;
             return Ok(None);
         };
         let form = self.editor.window_form().filter(|_| self.options.text_deltas);

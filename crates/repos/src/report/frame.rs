@@ -11,7 +11,7 @@ use crate::access::Subtree;
 
 /// What the client has somewhere.
 #[derive(Clone)]
-pub(super) struct Source {
+pub(super) struct SourceNode {
     pub rev: Revnum,
     pub node: Node,
 }
@@ -20,25 +20,25 @@ pub(super) struct Source {
 pub(super) struct Frame {
     pub token: DirToken,
     pub path: RelPath,
-    pub source: Option<Source>,
+    pub source: Option<SourceNode>,
     pub target: Node,
     pub old: Arc<[DirEntry]>,
     pub new: Arc<[DirEntry]>,
     pub old_at: usize,
     pub new_at: usize,
     pub pass: Pass,
-    pub settled: HashMap<Box<str>, Settled>,
+    pub handled: HashMap<Box<str>, HandledSides>,
     pub held: Depth,
     pub requested: Depth,
     pub seen: Subtree,
     /// The revision of the copy that brought what is below unchanged, once somebody asked for it.
-    pub brought: Option<Revnum>,
-    dropped: Dropped,
+    pub copied_in_rev: Option<Revnum>,
+    dropped: DroppedPaths,
 }
 
 /// Which paths of a frame are dropped while the walk is below it.
 #[derive(Clone, Copy, Default)]
-struct Dropped {
+struct DroppedPaths {
     path: bool,
     source: bool,
     target: bool,
@@ -57,15 +57,15 @@ pub(super) enum Pass {
 
 /// What of a name the client's report has dealt with.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Settled {
+pub(super) struct HandledSides {
     pub old: bool,
     pub new: bool,
 }
 
-impl Source {
-    pub fn child_of(&self, entry: &DirEntry) -> Result<Source> {
+impl SourceNode {
+    pub fn child_of(&self, entry: &DirEntry) -> Result<SourceNode> {
         let node = self.node.child_of(entry)?;
-        Ok(Source { rev: self.rev, node })
+        Ok(SourceNode { rev: self.rev, node })
     }
 }
 
@@ -74,7 +74,7 @@ impl Frame {
     pub fn new(
         token: DirToken,
         path: RelPath,
-        source: Option<Source>,
+        source: Option<SourceNode>,
         target: Node,
         start_empty: bool,
         limits: (Depth, Depth),
@@ -99,12 +99,12 @@ impl Frame {
             old_at: 0,
             new_at: 0,
             pass: Pass::Reported,
-            settled: HashMap::new(),
+            handled: HashMap::new(),
             held,
             requested,
             seen,
-            brought: None,
-            dropped: Dropped::default(),
+            copied_in_rev: None,
+            dropped: DroppedPaths::default(),
         })
     }
 
@@ -144,23 +144,23 @@ impl Frame {
     /// everything below.
     pub fn is_all_new(&self) -> bool {
         self.old.is_empty()
-            && self.settled.is_empty()
+            && self.handled.is_empty()
             && self.held == Depth::Infinity
             && matches!(self.requested, Depth::Infinity | Depth::Unknown)
             && self.seen == Subtree::All
     }
 
-    pub fn settled(&self, name: &str) -> Settled {
-        if self.settled.is_empty() {
-            return Settled::default();
+    pub fn handled(&self, name: &str) -> HandledSides {
+        if self.handled.is_empty() {
+            return HandledSides::default();
         }
-        self.settled.get(name).copied().unwrap_or_default()
+        self.handled.get(name).copied().unwrap_or_default()
     }
 
-    pub fn settle(&mut self, name: &str, old: bool, new: bool) {
-        let settled = self.settled.entry(name.into()).or_default();
-        settled.old |= old;
-        settled.new |= new;
+    pub fn mark_handled(&mut self, name: &str, old: bool, new: bool) {
+        let handled = self.handled.entry(name.into()).or_default();
+        handled.old |= old;
+        handled.new |= new;
     }
 }
 

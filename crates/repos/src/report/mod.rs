@@ -1,16 +1,16 @@
 //! Reports: the client says what it has, the drive tells it what to change.
 //!
-//! `update`, `switch`, `status` and `diff` are one operation with different [`Options`]. The client describes its
+//! `update`, `switch`, `status` and `diff` are one operation with different [`ReportOptions`]. The client describes its
 //! state as a list of paths ([`Report::set_path`] and its siblings): at which revision each part is, how deep, which parts
 //! are switched, missing or locked. [`Report::finish`] then walks that state (the *source*) and the target
 //! revision side by side and drives an [`Editor`] with the difference.
 //!
-//! * [`state`] keeps the client's list in the order it came, on disk beyond a limit, and reads it back once.
+//! * [`reported_paths`] keeps the client's list in the order it came, on disk beyond a limit, and reads it back once.
 //! * [`drive`] is the walk. It holds one [`frame`] per open directory and nothing else: no tree is ever in memory, and
 //!   deep trees cost no stack. [`entry`] decides about one entry.
 //! * [`prefetch`] runs ahead of the walk where everything is new, with the help of other threads.
 //! * [`content`] tells properties and texts of one node; [`depth`] knows which entries a depth includes.
-//! * [`kept`] has answers that were given before.
+//! * [`response_cache`] has answers that were given before.
 //!
 //! Wherever source and target are the same node-revision the walk stops, so an update costs what changed. A checkout
 //! has no source: texts pass from disk to the editor as they are stored if the editor takes them
@@ -21,9 +21,9 @@ mod depth;
 mod drive;
 mod entry;
 mod frame;
-mod kept;
 mod prefetch;
-mod state;
+mod reported_paths;
+mod response_cache;
 
 use std::sync::Arc;
 
@@ -33,11 +33,11 @@ use fsfs::ToldRevision;
 
 use crate::access::{Readable, Subtree};
 use crate::repo::Repository;
-use state::{Entry, Reported, State};
+use reported_paths::{Reported, ReportedPath, ReportedPaths};
 
 /// What is asked for, before the client's state is known.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ReportOptions {
     /// The revision that the edit leads to.
     pub target_rev: Revnum,
     /// The directory in which the edit is rooted.
@@ -59,13 +59,13 @@ pub struct Options {
 /// The client's state in the making.
 pub struct Report {
     repo: Repository,
-    options: Options,
+    options: ReportOptions,
     readable: Arc<dyn Readable>,
-    state: State,
+    reported_paths: ReportedPaths,
     failed: Option<Error>,
     /// What is wrong with the first or second entry. It counts when all entries have come and none failed.
     misplaced: Option<Error>,
-    outcome: Outcome,
+    outcome: ReportOutcome,
     notes: bool,
     /// The first entry, if it has no lock.
     first: Option<(Revnum, Depth)>,
@@ -73,13 +73,13 @@ pub struct Report {
 
 /// What a log line wants to know about a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct ReportOutcome {
     /// The revision of the first entry: what the client has at the top.
     pub from_rev: Option<Revnum>,
     /// True if the report was one entry that starts empty: a checkout or an export, not an update.
     pub is_checkout: bool,
-    /// What was told of revisions, if [`Report::note_told`] was called and it was not too much.
-    pub told: Option<Vec<ToldRevision>>,
+    /// What was told of revisions, if [`Report::collect_sent_revisions`] was called and it was not too much.
+    pub sent_revisions: Option<Vec<ToldRevision>>,
 }
 
 impl Report {
@@ -87,16 +87,16 @@ impl Report {
     ///
     /// # Errors
     /// `REPOS_BAD_ARGS` if the requested depth is `exclude`.
-    pub fn begin(repo: &Repository, options: Options, readable: Arc<dyn Readable>) -> Result<Report> {
+    pub fn begin(repo: &Repository, options: ReportOptions, readable: Arc<dyn Readable>) -> Result<Report> {
         check(&options)?;
         Ok(Report {
             repo: repo.clone(),
             options,
             readable,
-            state: State::new(),
+            reported_paths: ReportedPaths::new(),
             failed: None,
             misplaced: None,
-            outcome: Outcome::default(),
+            outcome: ReportOutcome::default(),
             notes: false,
             first: None,
         })
@@ -106,7 +106,7 @@ impl Report {
     ///
     /// # Errors
     /// As of [`Report::begin`].
-    pub fn set_options(&mut self, options: Options) -> Result<()> {
+    pub fn set_options(&mut self, options: ReportOptions) -> Result<()> {
         check(&options)?;
         self.options = options;
         Ok(())
@@ -180,14 +180,14 @@ impl Report {
         if let Some(error) = self.failed.as_ref().or(self.misplaced.as_ref()) {
             return Err(error.clone());
         }
-        if self.state.is_empty() {
+        if self.reported_paths.is_empty() {
             return Err(invalid_top());
         }
         self.repo.fs().root(self.options.target_rev).map(drop)
     }
 
-    /// Has what is told of revisions written down: [`Outcome::told`].
-    pub fn note_told(&mut self) {
+    /// Has what is told of revisions written down: [`ReportOutcome::sent_revisions`].
+    pub fn collect_sent_revisions(&mut self) {
         self.notes = true;
     }
 
@@ -207,11 +207,12 @@ impl Report {
     /// Those of [`Report::ready`]; then `FS_NO_SUCH_REVISION` for a reported revision, `FS_PATH_SYNTAX` if the target is
     /// missing or no directory, `AUTHZ_ROOT_UNREADABLE`, `FS_NOT_FOUND` for a reported path that was never there,
     /// and whatever the editor or the storage says. On an error the edit is left open: aborting it is up to the caller.
-    pub fn finish(mut self, editor: &mut dyn Editor) -> Result<Outcome> {
+    pub fn finish(mut self, editor: &mut dyn Editor) -> Result<ReportOutcome> {
         self.ready()?;
-        let cursor = self.state.into_cursor(&self.options.operand)?;
+        let cursor = self.reported_paths.into_cursor(&self.options.operand)?;
         let (options, readable) = (&self.options, &*self.readable);
-        self.outcome.told = drive::drive(&self.repo, options, readable, cursor, editor, self.notes)?;
+        self.outcome.sent_revisions =
+            drive::drive(&self.repo, options, readable, cursor, editor, self.notes)?;
         Ok(self.outcome)
     }
 
@@ -223,7 +224,7 @@ impl Report {
             let message = format!("Unsupported report depth '{}'", r.depth.word());
             return self.refuse(Error::new(Code::REPOS_BAD_ARGS, message));
         }
-        if self.state.is_empty() {
+        if self.reported_paths.is_empty() {
             match &reported {
                 Some(r) if path.is_empty() && r.link.is_none() => {
                     self.outcome.from_rev = Some(r.rev);
@@ -240,11 +241,11 @@ impl Report {
             }
             self.outcome.is_checkout = false;
         }
-        let entry = Entry {
+        let entry = ReportedPath {
             path: path.as_str().into(),
             reported,
         };
-        match self.state.push(&entry) {
+        match self.reported_paths.push(&entry) {
             Ok(()) => Ok(()),
             Err(error) => self.refuse(error),
         }
@@ -259,7 +260,7 @@ impl Report {
     }
 }
 
-fn check(options: &Options) -> Result<()> {
+fn check(options: &ReportOptions) -> Result<()> {
     match options.depth {
         Depth::Exclude => {
             let message = "Request depth 'exclude' not supported";

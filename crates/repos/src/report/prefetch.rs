@@ -16,7 +16,7 @@ use fsfs::{DirEntry, Node, NodeRevId, Root};
 use crate::prefetch::PrefetchQueue;
 
 /// An entry that was made ready.
-pub(super) struct Ready {
+pub(super) struct PrefetchedEntry {
     pub node: Node,
     /// The node's own properties.
     pub props: Arc<Props>,
@@ -27,19 +27,19 @@ pub(super) struct Ready {
 }
 
 /// The walk before the walk.
-pub(super) struct Prefetch {
-    queue: PrefetchQueue<(NodeRevId, Option<Ready>)>,
+pub(super) struct EntryPrefetch {
+    queue: PrefetchQueue<(NodeRevId, Option<PrefetchedEntry>)>,
     /// That of texts, if they are wanted.
     form: Option<WindowForm>,
     root: Root,
     /// The path of the innermost open directory.
     dir: FsPath,
-    open: Vec<Open>,
+    open: Vec<OpenDir>,
     /// Revisions whose properties were asked for.
     asked: HashSet<Revnum>,
 }
 
-struct Open {
+struct OpenDir {
     entries: Arc<[DirEntry]>,
     at: usize,
 }
@@ -50,15 +50,15 @@ const LONGEST: u64 = 1 << 20;
 /// Revisions remembered before they are forgotten.
 const REMEMBERED: usize = 4096;
 
-impl Prefetch {
+impl EntryPrefetch {
     /// Starts before entry `at` of `dir`, to the end of what is below it. `None` where nothing is gained by it.
     pub fn start(dir: &Node, entries: &Arc<[DirEntry]>, at: usize) -> Option<Self> {
-        Some(Prefetch {
+        Some(EntryPrefetch {
             queue: PrefetchQueue::new()?,
             form: None,
             root: dir.root().clone(),
             dir: dir.path().clone(),
-            open: vec![Open {
+            open: vec![OpenDir {
                 entries: entries.clone(),
                 at,
             }],
@@ -71,7 +71,11 @@ impl Prefetch {
     ///
     /// # Errors
     /// `ASSERTION_FAIL` if making it ready panicked.
-    pub fn next(&mut self, entry: &DirEntry, form: Option<WindowForm>) -> Result<Option<Option<Ready>>> {
+    pub fn next(
+        &mut self,
+        entry: &DirEntry,
+        form: Option<WindowForm>,
+    ) -> Result<Option<Option<PrefetchedEntry>>> {
         self.form = form;
         while self.queue.has_room() && self.advance() {}
         let Some((id, ready)) = self.queue.take().transpose()? else {
@@ -105,7 +109,7 @@ impl Prefetch {
             let opened = self.root.entry_node(&entry, path.clone());
             match opened.and_then(|dir| dir.entries()) {
                 Ok(entries) => {
-                    self.open.push(Open { entries, at: 0 });
+                    self.open.push(OpenDir { entries, at: 0 });
                     self.dir = path.clone();
                 }
                 // The walk will fail there, so nothing behind it counts.
@@ -138,7 +142,7 @@ fn make(
     entry: &DirEntry,
     rev: Option<Revnum>,
     form: Option<WindowForm>,
-) -> Result<Ready> {
+) -> Result<PrefetchedEntry> {
     let node = root.entry_node(entry, path)?;
     let props = match node.has_props() {
         true => node.props()?,
@@ -156,7 +160,7 @@ fn make(
         }
         Some(_) | None => None,
     };
-    Ok(Ready {
+    Ok(PrefetchedEntry {
         node,
         props,
         revprops,

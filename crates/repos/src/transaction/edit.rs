@@ -12,7 +12,7 @@ use crate::props_rules::{validate, validate_mergeinfo};
 
 /// A change of one property of a node, done so that it can be undone.
 #[derive(Debug)]
-pub struct Step {
+pub struct PropStep {
     name: String,
     before: Option<Vec<u8>>,
 }
@@ -110,7 +110,7 @@ impl Transaction {
     ///
     /// # Errors
     /// Those of properties that must not be stored; `FS_NOT_FOUND`; those of locks.
-    pub fn change_prop(&mut self, path: &FsPath, name: &str, value: Option<&[u8]>) -> Result<Step> {
+    pub fn change_prop(&mut self, path: &FsPath, name: &str, value: Option<&[u8]>) -> Result<PropStep> {
         if let Some(value) = value {
             validate_mergeinfo(path, name, value)?;
         }
@@ -121,7 +121,7 @@ impl Transaction {
         };
         self.touch()?;
         self.txn.change_prop(path, name, value)?;
-        Ok(Step {
+        Ok(PropStep {
             name: name.to_owned(),
             before,
         })
@@ -131,7 +131,7 @@ impl Transaction {
     ///
     /// # Errors
     /// As [`Transaction::change_prop`].
-    pub fn undo_prop(&mut self, path: &FsPath, step: &Step) -> Result<()> {
+    pub fn undo_prop(&mut self, path: &FsPath, step: &PropStep) -> Result<()> {
         self.txn.change_prop(path, &step.name, step.before.as_deref())
     }
 }

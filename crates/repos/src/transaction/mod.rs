@@ -1,7 +1,7 @@
 //! Transactions that are edited step by step, over several requests: how commits come over HTTP.
 //!
 //! Where an edit over `svn://` is one conversation, here each step is a request by itself: it names a transaction and a path,
-//! and brings its own user and lock tokens. [`Transaction`] takes one step at a time; [`Put`] is a text on its way in, in pieces
+//! and brings its own user and lock tokens. [`Transaction`] takes one step at a time; [`PutText`] is a text on its way in, in pieces
 //! as they come. What a commit may not do, its hooks and its end are those of every commit ([`crate::commit`]).
 //!
 //! A transaction stays in memory between its requests; [`Transaction::lay_down`] writes it where another process finds it,
@@ -17,8 +17,8 @@ use base::{Code, Error, FsPath, Props, Result, Revnum, props};
 use fsfs::{LockAccess, Standing, Txn};
 
 pub use self::activities::Activities;
-pub use self::edit::Step;
-pub use self::put::{Put, Putting};
+pub use self::edit::PropStep;
+pub use self::put::{PutText, TextUpload};
 pub use self::read::TxnNode;
 use crate::commit::{Clock, CommitInfo, life};
 use crate::hooks::Hooks;
@@ -43,7 +43,7 @@ pub struct Transaction {
 }
 
 /// What a new transaction is given.
-pub struct Beginning<'a> {
+pub struct TransactionStart<'a> {
     /// Properties for the revision, as the client sent them. Author and date are set here.
     pub revprops: Props,
     /// Who commits; `None` is anonymous.
@@ -55,7 +55,7 @@ pub struct Beginning<'a> {
 }
 
 /// What a transaction is given when it becomes a revision.
-pub struct Ending<'a> {
+pub struct TransactionEnd<'a> {
     /// The locks that the client holds: path in the repository and token.
     pub lock_tokens: &'a [(FsPath, String)],
     /// They end with the commit.
@@ -71,8 +71,8 @@ impl Transaction {
     ///
     /// # Errors
     /// Those of properties that must not be stored; `REPOS_HOOK_FAILURE`; the system's. Then there is none.
-    pub fn begin(repo: &Repository, beginning: Beginning<'_>, clock: &Clock) -> Result<Transaction> {
-        let beginning = life::Beginning {
+    pub fn begin(repo: &Repository, beginning: TransactionStart<'_>, clock: &Clock) -> Result<Transaction> {
+        let beginning = life::TxnStart {
             revprops: beginning.revprops,
             author: beginning.author,
             tokens: Vec::new(),
@@ -268,7 +268,7 @@ impl Transaction {
     ///
     /// # Errors
     /// `REPOS_HOOK_FAILURE`, `FS_CONFLICT`; those of locks; the system's.
-    pub fn commit(mut self, ending: &Ending<'_>, clock: &Clock) -> Result<CommitInfo> {
+    pub fn commit(mut self, ending: &TransactionEnd<'_>, clock: &Clock) -> Result<CommitInfo> {
         let tokens = ending.lock_tokens.iter().map(|(_, token)| token.clone());
         self.set_access(ending.user, tokens.collect());
         let made = life::finish(

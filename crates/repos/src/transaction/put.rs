@@ -13,7 +13,7 @@ use crate::commit::rules::check_name;
 
 /// What is to be put where.
 #[derive(Clone, Debug)]
-pub struct Put<'a> {
+pub struct PutText<'a> {
     /// The file; it is made if there is none.
     pub path: &'a FsPath,
     /// What the client believes that the file holds.
@@ -25,7 +25,7 @@ pub struct Put<'a> {
 }
 
 /// A text on its way in.
-pub struct Putting {
+pub struct TextUpload {
     writer: TextWriter,
     /// Takes svndiff apart; none where the text comes as it is.
     decoder: Option<Decoder>,
@@ -42,7 +42,7 @@ impl Transaction {
     /// # Errors
     /// `FS_NOT_FOUND`, `FS_NOT_DIRECTORY`, `FS_NOT_FILE`, `CHECKSUM_MISMATCH`;
     /// `FS_REP_BEING_WRITTEN` while another text is being put; those of locks.
-    pub fn put(&mut self, put: &Put<'_>) -> Result<Putting> {
+    pub fn put(&mut self, put: &PutText<'_>) -> Result<TextUpload> {
         let path = put.path;
         let is_new = self.kind(path)? == NodeKind::None;
         if is_new {
@@ -62,7 +62,7 @@ impl Transaction {
                 (self.txn.apply_text(path, None)?, None)
             }
         };
-        Ok(Putting {
+        Ok(TextUpload {
             writer,
             decoder,
             path: path.clone(),
@@ -91,7 +91,7 @@ impl Transaction {
     }
 }
 
-impl Putting {
+impl TextUpload {
     /// Takes the next bytes.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use base::{Code, FsPath, Props};
 use repos::Repository;
 use repos::hooks::Hooks;
-use repos::transaction::{Beginning, Transaction};
+use repos::transaction::{Transaction, TransactionStart};
 use testkit::tool::Tool;
 
 use crate::commit::pair::{clock, open};
@@ -25,7 +25,7 @@ impl Open {
         Tool::new("svnadmin").arg("create").arg(&path).ok();
         let repo = open(&path);
         let hooks = Hooks::of(&repo, Arc::default());
-        let beginning = Beginning {
+        let beginning = TransactionStart {
             revprops: Props::new(),
             author: None,
             capabilities: &[],

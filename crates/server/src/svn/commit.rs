@@ -24,7 +24,7 @@ use crate::svn::session::{Talk, unknown_command};
 impl Talk {
     pub(crate) fn commit(&mut self, commit: &Commit) -> Result<()> {
         self.require(Access::Write, None, !commit.lock_tokens.is_empty())?;
-        let options = commit::Options {
+        let options = commit::CommitOptions {
             base_url: decoded(&self.place.root_url),
             base_path: self.parent.clone(),
             revprops: revprops(commit),

@@ -12,8 +12,8 @@ use tempfile::SpooledTempFile;
 
 /// One path of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
-    /// Relative to the operand in a [`State`], to the edit's root in a [`Cursor`].
+pub(super) struct ReportedPath {
+    /// Relative to the operand in a [`ReportedPaths`], to the edit's root in a [`Cursor`].
     pub path: Box<str>,
     /// What the client has there; `None`: nothing.
     pub reported: Option<Reported>,
@@ -31,15 +31,15 @@ pub(super) struct Reported {
 }
 
 /// The list in the making.
-pub(super) struct State {
+pub(super) struct ReportedPaths {
     spool: BufWriter<SpooledTempFile>,
     count: u64,
     packed: Vec<u8>,
 }
 
-impl State {
+impl ReportedPaths {
     pub fn new() -> Self {
-        State {
+        ReportedPaths {
             spool: BufWriter::with_capacity(FIRST_BUFFER, tempfile::spooled_tempfile(IN_MEMORY)),
             count: 0,
             packed: Vec::new(),
@@ -50,7 +50,7 @@ impl State {
         self.count == 0
     }
 
-    pub fn push(&mut self, entry: &Entry) -> Result<()> {
+    pub fn push(&mut self, entry: &ReportedPath) -> Result<()> {
         self.packed.clear();
         pack(&mut self.packed, entry)?;
         self.spool
@@ -81,12 +81,12 @@ pub(super) struct Cursor {
     spool: BufReader<SpooledTempFile>,
     left: u64,
     operand: Box<str>,
-    next: Option<Entry>,
+    next: Option<ReportedPath>,
 }
 
 impl Cursor {
     /// The entry ahead, if it is exactly `path`.
-    pub fn take_exact(&mut self, path: &str) -> Result<Option<Entry>> {
+    pub fn take_exact(&mut self, path: &str) -> Result<Option<ReportedPath>> {
         if self.next.as_ref().is_some_and(|e| *e.path == *path) {
             self.take()
         } else {
@@ -96,7 +96,7 @@ impl Cursor {
 
     /// The name of the child of `dir` that the entry ahead is about or lies below; with the entry itself if it is about
     /// that very child.
-    pub fn child_of(&mut self, dir: &str) -> Result<Option<(Box<str>, Option<Entry>)>> {
+    pub fn child_of(&mut self, dir: &str) -> Result<Option<(Box<str>, Option<ReportedPath>)>> {
         let Some(rest) = self.next.as_ref().and_then(|e| below(&e.path, dir)) else {
             return Ok(None);
         };
@@ -122,7 +122,7 @@ impl Cursor {
         Ok(())
     }
 
-    fn take(&mut self) -> Result<Option<Entry>> {
+    fn take(&mut self) -> Result<Option<ReportedPath>> {
         let taken = self.next.take();
         self.advance()?;
         Ok(taken)
@@ -157,7 +157,7 @@ fn below<'a>(path: &'a str, dir: &str) -> Option<&'a str> {
     path.strip_prefix(dir)?.strip_prefix('/')
 }
 
-fn pack(out: &mut Vec<u8>, entry: &Entry) -> Result<()> {
+fn pack(out: &mut Vec<u8>, entry: &ReportedPath) -> Result<()> {
     let text = |out: &mut Vec<u8>, text: &str| -> Result<()> {
         let length = u32::try_from(text.len())
             .map_err(|_| Error::new(Code::REPOS_BAD_ARGS, "Path in the report is too long"))?;
@@ -190,11 +190,11 @@ fn pack(out: &mut Vec<u8>, entry: &Entry) -> Result<()> {
 }
 
 /// Reads what [`pack`] wrote: nobody else writes this file.
-fn unpack(spool: &mut impl Read) -> std::io::Result<Entry> {
+fn unpack(spool: &mut impl Read) -> std::io::Result<ReportedPath> {
     let [flags] = array::<1>(spool)?;
     let path = text(spool)?;
     if flags & HERE == 0 {
-        return Ok(Entry {
+        return Ok(ReportedPath {
             path: path.into(),
             reported: None,
         });
@@ -216,7 +216,7 @@ fn unpack(spool: &mut impl Read) -> std::io::Result<Entry> {
         lock_token,
         link,
     };
-    Ok(Entry {
+    Ok(ReportedPath {
         path: path.into(),
         reported: Some(reported),
     })
@@ -272,11 +272,11 @@ mod tests {
     }
 
     fn cursor(paths: &[&str], operand: &str) -> Cursor {
-        let mut state = State::new();
+        let mut state = ReportedPaths::new();
         for path in paths {
             let reported = Some(reported(1));
             state
-                .push(&Entry {
+                .push(&ReportedPath {
                     path: (*path).into(),
                     reported,
                 })
@@ -288,15 +288,15 @@ mod tests {
     #[test]
     fn what_goes_in_comes_out() {
         let entries = [
-            Entry {
+            ReportedPath {
                 path: "".into(),
                 reported: Some(reported(7)),
             },
-            Entry {
+            ReportedPath {
                 path: "a/b".into(),
                 reported: None,
             },
-            Entry {
+            ReportedPath {
                 path: "a/c".into(),
                 reported: Some(Reported {
                     depth: Depth::Exclude,
@@ -307,7 +307,7 @@ mod tests {
                 }),
             },
         ];
-        let mut state = State::new();
+        let mut state = ReportedPaths::new();
         for entry in &entries {
             state.push(entry).expect("in memory");
         }
@@ -320,11 +320,11 @@ mod tests {
 
     #[test]
     fn beyond_the_limit_it_is_on_disk() {
-        let mut state = State::new();
+        let mut state = ReportedPaths::new();
         for n in 0..50_000u64 {
             let path = format!("directory/with/a/long/name/{n}").into();
             state
-                .push(&Entry {
+                .push(&ReportedPath {
                     path,
                     reported: Some(reported(n)),
                 })

@@ -5,7 +5,7 @@
 //! shown (it is in the natural log already); but what a hidden entry merged is shown, and its end is marked, at
 //! the place where the entry would have been. A mark that would end more than was begun is left out.
 //!
-//! [`Searched`] remembers which revisions of which sources were looked through: without it, histories that merged
+//! [`SearchedRevisions`] remembers which revisions of which sources were looked through: without it, histories that merged
 //! each other would never end.
 
 use std::collections::{HashSet, VecDeque};
@@ -13,53 +13,59 @@ use std::collections::{HashSet, VecDeque};
 use base::mergeinfo::{Mergeinfo, Source};
 use base::{Code, Error, FsPath, Result, Revnum};
 
-use super::Span;
-use super::entry::Entries;
+use super::RevisionSpan;
+use super::entry::EntrySender;
 use super::merged::{self, MergedChanges};
-use super::searched::Searched;
-use super::trace::Traces;
+use super::path_history::PathHistories;
+use super::searched::SearchedRevisions;
 use crate::history::{check_readable, segments};
 
 /// Sends the log of `paths` with what was merged; with the incumbent's `lapses`, if a test wants to compare.
-pub(super) fn run(entries: &mut Entries<'_, '_>, paths: &[FsPath], span: Span, lapses: bool) -> Result<()> {
+pub(super) fn run(
+    entries: &mut EntrySender<'_, '_>,
+    paths: &[FsPath],
+    span: RevisionSpan,
+    lapses: bool,
+) -> Result<()> {
     let own = own_history(entries, paths, span)?;
-    let mut nested = Nested {
+    let mut merged_log = MergedLog {
         entries,
         lapses,
         own,
         shown: HashSet::new(),
-        searched: Searched::default(),
+        searched: SearchedRevisions::default(),
         open: 0,
     };
-    nested.natural(paths, span)
+    merged_log.natural(paths, span)
 }
 
-struct Nested<'e, 'a, 's> {
-    entries: &'e mut Entries<'a, 's>,
+struct MergedLog<'e, 'a, 's> {
+    entries: &'e mut EntrySender<'a, 's>,
     lapses: bool,
     /// Where the paths of the log were: (path, oldest, youngest).
     own: Vec<(FsPath, Revnum, Revnum)>,
     /// Revisions sent as merged ones.
     shown: HashSet<Revnum>,
-    searched: Searched,
+    searched: SearchedRevisions,
     /// How many entries wait for their end.
     open: usize,
 }
 
 /// What one entry merged, as far as it is not sent yet.
-struct Level<'a> {
+struct MergedLevel<'a> {
     /// The next one is the last.
-    left: Vec<Stretch>,
+    left: Vec<MergedSpan>,
     /// The stretch that is being sent, and whether it was taken back.
-    current: Option<(Traces<'a>, bool)>,
+    current: Option<(PathHistories<'a>, bool)>,
 }
 
-impl<'a> Nested<'_, 'a, '_> {
-    fn natural(&mut self, paths: &[FsPath], span: Span) -> Result<()> {
+impl<'a> MergedLog<'_, 'a, '_> {
+    fn natural(&mut self, paths: &[FsPath], span: RevisionSpan) -> Result<()> {
         let repo = self.entries.repo;
         let options = self.entries.options;
         let (readable, cancel) = (self.entries.readable, self.entries.cancel);
-        let mut traces = Traces::open(repo.fs(), paths, span.young, span.old, options.strict, readable)?;
+        let mut traces =
+            PathHistories::open(repo.fs(), paths, span.young, span.old, options.strict, readable)?;
         let mut left = match options.limit {
             0 => u64::MAX,
             limit => limit,
@@ -81,7 +87,7 @@ impl<'a> Nested<'_, 'a, '_> {
                 break;
             }
             // Oldest first the incumbent looks through again for each entry what it looked through for an older one.
-            self.searched = Searched::default();
+            self.searched = SearchedRevisions::default();
             self.natural_entry(rev, &merged)?;
             left -= 1;
         }
@@ -120,21 +126,21 @@ impl<'a> Nested<'_, 'a, '_> {
         Ok(())
     }
 
-    fn level(&self, merged: &MergedChanges) -> Level<'a> {
+    fn level(&self, merged: &MergedChanges) -> MergedLevel<'a> {
         let cut = if self.lapses {
-            stretches_with_lapse
+            merged_spans_with_lapse
         } else {
-            stretches
+            merged_spans
         };
         let mut left = cut(&merged.added, false);
         left.extend(cut(&merged.deleted, true));
         // Of two that are the same revisions what was taken back comes first.
         left.sort_by_key(|stretch| (stretch.old, stretch.young));
-        Level { left, current: None }
+        MergedLevel { left, current: None }
     }
 
     /// Sends entries of a level up to the next one that merged something, which is returned.
-    fn advance(&mut self, level: &mut Level<'a>) -> Result<Option<MergedChanges>> {
+    fn advance(&mut self, level: &mut MergedLevel<'a>) -> Result<Option<MergedChanges>> {
         let cancel = self.entries.cancel;
         loop {
             if let Some((traces, subtractive)) = &mut level.current {
@@ -161,7 +167,7 @@ impl<'a> Nested<'_, 'a, '_> {
     }
 
     /// The histories of a stretch's sources.
-    fn traces(&self, stretch: &Stretch) -> Result<Traces<'a>> {
+    fn traces(&self, stretch: &MergedSpan) -> Result<PathHistories<'a>> {
         let fs = self.entries.repo.fs();
         let readable = self.entries.readable;
         let strict = self.entries.options.strict;
@@ -172,7 +178,7 @@ impl<'a> Nested<'_, 'a, '_> {
             return Err(Error::new(Code::FS_NO_SUCH_REVISION, text));
         }
         let young = stretch.young.min(self.entries.youngest);
-        Traces::open_existing(fs, &paths, young, stretch.old, strict, readable)
+        PathHistories::open_existing(fs, &paths, young, stretch.old, strict, readable)
     }
 
     /// True if a revision changed only what is the target itself.
@@ -187,9 +193,9 @@ impl<'a> Nested<'_, 'a, '_> {
 }
 
 fn own_history(
-    entries: &Entries<'_, '_>,
+    entries: &EntrySender<'_, '_>,
     paths: &[FsPath],
-    span: Span,
+    span: RevisionSpan,
 ) -> Result<Vec<(FsPath, Revnum, Revnum)>> {
     let mut own = Vec::new();
     let readable = entries.readable;
@@ -213,7 +219,7 @@ fn own_history(
 
 /// Revisions `old` to `young` in which the same sources were merged.
 #[derive(Clone, Debug)]
-pub(super) struct Stretch {
+pub(super) struct MergedSpan {
     pub(super) old: Revnum,
     pub(super) young: Revnum,
     pub(super) sources: Vec<Source>,
@@ -221,7 +227,7 @@ pub(super) struct Stretch {
 }
 
 /// Cuts mergeinfo into stretches with the same set of sources, oldest first.
-fn stretches(info: &Mergeinfo, subtractive: bool) -> Vec<Stretch> {
+fn merged_spans(info: &Mergeinfo, subtractive: bool) -> Vec<MergedSpan> {
     let mut edges: Vec<Revnum> = info
         .iter()
         .flat_map(|(_, ranges)| ranges.ranges())
@@ -238,7 +244,7 @@ fn stretches(info: &Mergeinfo, subtractive: bool) -> Vec<Stretch> {
             .map(|(source, _)| source.clone())
             .collect();
         if !sources.is_empty() {
-            cut.push(Stretch {
+            cut.push(MergedSpan {
                 old,
                 young: pair[1],
                 sources,
@@ -249,9 +255,9 @@ fn stretches(info: &Mergeinfo, subtractive: bool) -> Vec<Stretch> {
     cut
 }
 
-/// Like [`stretches`], as the incumbent does it: where the ranges of several sources end together and one of them has no
+/// Like [`merged_spans`], as the incumbent does it: where the ranges of several sources end together and one of them has no
 /// later range, it does not forget that source but the first of those that end there, with all that this one has later.
-fn stretches_with_lapse(info: &Mergeinfo, subtractive: bool) -> Vec<Stretch> {
+fn merged_spans_with_lapse(info: &Mergeinfo, subtractive: bool) -> Vec<MergedSpan> {
     let mut left: Vec<(&Source, VecDeque<(Revnum, Revnum)>)> = info
         .iter()
         .map(|(source, ranges)| {
@@ -276,7 +282,7 @@ fn stretches_with_lapse(info: &Mergeinfo, subtractive: bool) -> Vec<Stretch> {
         let Some(end) = ends.chain(next).min() else {
             return cut;
         };
-        cut.push(Stretch {
+        cut.push(MergedSpan {
             old: start.next(),
             young: end,
             sources: left[..together]
@@ -310,7 +316,7 @@ fn stretches_with_lapse(info: &Mergeinfo, subtractive: bool) -> Vec<Stretch> {
 mod tests {
     use super::*;
 
-    fn cut(info: &str, cut: fn(&Mergeinfo, bool) -> Vec<Stretch>) -> Vec<(u64, u64, usize)> {
+    fn cut(info: &str, cut: fn(&Mergeinfo, bool) -> Vec<MergedSpan>) -> Vec<(u64, u64, usize)> {
         let info = Mergeinfo::parse(info.as_bytes()).expect("because it is valid");
         let cut = cut(&info, false);
         cut.iter()
@@ -321,15 +327,15 @@ mod tests {
     #[test]
     fn sources_that_end_together_keep_what_comes_later() {
         let info = "/a:5-8,20-24\n/b:7-8";
-        assert_eq!(cut(info, stretches), [(5, 6, 1), (7, 8, 2), (20, 24, 1)]);
+        assert_eq!(cut(info, merged_spans), [(5, 6, 1), (7, 8, 2), (20, 24, 1)]);
         // As seen of svnserve: /b ends for good, and /a, the first that ends there, is forgotten in its place.
-        assert_eq!(cut(info, stretches_with_lapse), [(5, 6, 1), (7, 8, 2)]);
+        assert_eq!(cut(info, merged_spans_with_lapse), [(5, 6, 1), (7, 8, 2)]);
     }
 
     #[test]
     fn the_incumbent_forgets_nobody_where_the_first_ends_for_good() {
         let info = "/a:5-8\n/b:7-8,20-24";
-        assert_eq!(cut(info, stretches), [(5, 6, 1), (7, 8, 2), (20, 24, 1)]);
-        assert_eq!(cut(info, stretches_with_lapse), cut(info, stretches));
+        assert_eq!(cut(info, merged_spans), [(5, 6, 1), (7, 8, 2), (20, 24, 1)]);
+        assert_eq!(cut(info, merged_spans_with_lapse), cut(info, merged_spans));
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use base::Result;
 use fsfs::AnswerPart;
 
-use super::Outcome;
+use super::ReportOutcome;
 use crate::repo::Repository;
 
 impl Repository {
@@ -18,24 +18,24 @@ impl Repository {
     ///
     /// # Errors
     /// What reading revision properties may say.
-    pub fn kept_report(&self, name: &str) -> Result<Option<Vec<AnswerPart>>> {
+    pub fn cached_report(&self, name: &str) -> Result<Option<Vec<AnswerPart>>> {
         self.fs().kept_answer(name)
     }
 
-    /// Keeps an answer, unless its report was not noted ([`super::Report::note_told`]).
-    pub fn keep_report(&self, name: &str, outcome: Outcome, parts: Vec<AnswerPart>) {
-        if let Some(told) = outcome.told {
-            self.fs().keep_answer(name, told, parts);
+    /// Keeps an answer, unless its report was not noted ([`super::Report::collect_sent_revisions`]).
+    pub fn cache_report(&self, name: &str, outcome: ReportOutcome, parts: Vec<AnswerPart>) {
+        if let Some(sent_revisions) = outcome.sent_revisions {
+            self.fs().keep_answer(name, sent_revisions, parts);
         }
     }
 
     /// The short answer that was kept under this name, as whoever kept it has made it.
-    pub fn kept_answer(&self, name: &[u8]) -> Option<Arc<dyn Any + Send + Sync>> {
+    pub fn cached_response(&self, name: &[u8]) -> Option<Arc<dyn Any + Send + Sync>> {
         self.fs().kept_value(name)
     }
 
     /// Keeps a short answer of so many bytes under a name that says all that it depends on: nothing in it may ever change.
-    pub fn keep_answer(&self, name: &[u8], answer: Arc<dyn Any + Send + Sync>, bytes: usize) {
+    pub fn cache_response(&self, name: &[u8], answer: Arc<dyn Any + Send + Sync>, bytes: usize) {
         self.fs().keep_value(name, answer, bytes);
     }
 }

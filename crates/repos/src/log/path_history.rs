@@ -10,8 +10,8 @@ use crate::access::Readable;
 use crate::history::existing;
 
 /// The histories of some paths between two revisions.
-pub(super) struct Traces<'a> {
-    traces: Vec<Trace>,
+pub(super) struct PathHistories<'a> {
+    traces: Vec<PathHistory>,
     /// The youngest revision on top, with the number of its trace.
     next: BinaryHeap<(Revnum, Reverse<usize>)>,
     old: Revnum,
@@ -19,12 +19,12 @@ pub(super) struct Traces<'a> {
     readable: &'a dyn Readable,
 }
 
-struct Trace {
+struct PathHistory {
     history: History,
     path: FsPath,
 }
 
-impl<'a> Traces<'a> {
+impl<'a> PathHistories<'a> {
     /// Starts at `paths` in `young`; ends at `old`, and if `strict` at copies.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ impl<'a> Traces<'a> {
         Ok(traces)
     }
 
-    /// Like [`Traces::open`], but paths that are not there are left out.
+    /// Like [`PathHistories::open`], but paths that are not there are left out.
     pub(super) fn open_existing(
         fs: &Fs,
         paths: &[FsPath],
@@ -64,7 +64,7 @@ impl<'a> Traces<'a> {
     }
 
     fn new(old: Revnum, strict: bool, readable: &'a dyn Readable) -> Self {
-        Traces {
+        PathHistories {
             traces: Vec::new(),
             next: BinaryHeap::new(),
             old,
@@ -77,7 +77,7 @@ impl<'a> Traces<'a> {
         if !self.readable.read(path) {
             return Err(Error::bare(Code::AUTHZ_UNREADABLE));
         }
-        self.traces.push(Trace {
+        self.traces.push(PathHistory {
             history: existing(fs, path, young)?.history()?,
             path: path.clone(),
         });
@@ -99,18 +99,21 @@ impl<'a> Traces<'a> {
         Ok(Some(rev))
     }
 
-    /// Where each path is by now: at its change before the revision that [`Traces::next`] returned last, or, if it has none,
+    /// Where each path is by now: at its change before the revision that [`PathHistories::next`] returned last, or, if it has none,
     /// where it was last seen.
     pub(super) fn positions(&self) -> Vec<FsPath> {
-        self.traces.iter().map(|trace| trace.path.clone()).collect()
+        self.traces
+            .iter()
+            .map(|path_history| path_history.path.clone())
+            .collect()
     }
 
     /// Moves one trace to its next older change, if it has one to show.
     fn step(&mut self, at: usize) -> Result<()> {
-        let trace = &mut self.traces[at];
-        if let Some((rev, path)) = trace.history.prev(!self.strict)? {
-            trace.path = path;
-            if rev >= self.old && self.readable.read(&trace.path) {
+        let path_history = &mut self.traces[at];
+        if let Some((rev, path)) = path_history.history.prev(!self.strict)? {
+            path_history.path = path;
+            if rev >= self.old && self.readable.read(&path_history.path) {
                 self.next.push((rev, Reverse(at)));
             }
         }

@@ -13,25 +13,25 @@ use delta::svndiff::KeptWindow;
 use delta::window::Window;
 use fsfs::{Fs, Node};
 
-use super::Place;
+use super::FileVersion;
 use crate::prefetch::PrefetchQueue;
 
 /// How one place differs from the one told before.
-pub(super) struct Step {
+pub(super) struct VersionDiff {
     pub revprops: PropList,
     pub prop_changes: Vec<PropChange>,
     /// A text delta follows.
     pub has_delta: bool,
 }
 
-impl Step {
-    /// Compares `node`, which is at `place`, with the one told before.
+impl VersionDiff {
+    /// Compares `node`, which is at `version`, with the one told before.
     pub fn between(
         previous: Option<&Node>,
-        place: &Place,
+        version: &FileVersion,
         node: &Node,
         include_merged: bool,
-    ) -> Result<Step> {
+    ) -> Result<VersionDiff> {
         let own = node.props()?;
         let prop_changes = match previous {
             Some(previous) => props::diff(&*previous.props()?, &own),
@@ -42,8 +42,8 @@ impl Step {
             Some(previous) if include_merged && previous.path() != node.path() => true,
             Some(previous) => previous.text_differs(node, true)?,
         };
-        Ok(Step {
-            revprops: node.fs().revprops(place.rev)?,
+        Ok(VersionDiff {
+            revprops: node.fs().revprops(version.rev)?,
             prop_changes,
             has_delta,
         })
@@ -51,52 +51,54 @@ impl Step {
 }
 
 /// A step with all windows of its delta.
-pub(super) struct Ready {
-    pub step: Step,
-    pub windows: Vec<Kept>,
+pub(super) struct PrefetchedVersion {
+    pub diff: VersionDiff,
+    pub windows: Vec<BufferedWindow>,
 }
 
 /// A window that waits for its turn.
-pub(super) enum Kept {
+pub(super) enum BufferedWindow {
     Decoded(Window),
     Encoded(KeptWindow),
 }
 
-impl Kept {
+impl BufferedWindow {
     fn of(chunk: TextChunk<'_>) -> Self {
         match chunk {
-            TextChunk::Decoded(window) => Kept::Decoded(window.clone()),
-            TextChunk::Encoded(window) => Kept::Encoded(KeptWindow::new(window.version, window.raw)),
+            TextChunk::Decoded(window) => BufferedWindow::Decoded(window.clone()),
+            TextChunk::Encoded(window) => {
+                BufferedWindow::Encoded(KeptWindow::new(window.version, window.raw))
+            }
         }
     }
 
     fn size(&self) -> usize {
         match self {
-            Kept::Decoded(window) => window.new_data.len() + size_of_val(&window.ops[..]),
-            Kept::Encoded(window) => window.len(),
+            BufferedWindow::Decoded(window) => window.new_data.len() + size_of_val(&window.ops[..]),
+            BufferedWindow::Encoded(window) => window.len(),
         }
     }
 
     /// Hands the window over.
-    pub fn tell(&self, sink: &mut dyn super::Sink) -> Result<()> {
+    pub fn send(&self, sink: &mut dyn super::FileRevSink) -> Result<()> {
         match self {
-            Kept::Decoded(window) => sink.text_chunk(TextChunk::Decoded(window)),
-            Kept::Encoded(window) => sink.text_chunk(TextChunk::Encoded(&window.window()?)),
+            BufferedWindow::Decoded(window) => sink.text_chunk(TextChunk::Decoded(window)),
+            BufferedWindow::Encoded(window) => sink.text_chunk(TextChunk::Encoded(&window.window()?)),
         }
     }
 }
 
 /// Steps that are made ahead, in order.
-pub(super) struct Steps {
-    queue: PrefetchQueue<Vec<Option<Ready>>>,
+pub(super) struct VersionPrefetch {
+    queue: PrefetchQueue<Vec<Option<PrefetchedVersion>>>,
     fs: Fs,
-    places: Arc<[Place]>,
+    versions: Arc<[FileVersion]>,
     include_merged: bool,
     accepts: EncodedVersions,
     /// Places that are in the line, or were.
     begun: usize,
     /// The rest of the run whose turn it is.
-    run: std::vec::IntoIter<Option<Ready>>,
+    run: std::vec::IntoIter<Option<PrefetchedVersion>>,
 }
 
 /// Places of a run.
@@ -108,21 +110,21 @@ const SHORT: usize = 2 * RUN;
 /// Longer texts, and what is beyond so much in a run, are not made ready, bytes.
 const LONGEST: usize = 1 << 20;
 
-impl Steps {
+impl VersionPrefetch {
     /// Begins with the first place. `None` where nothing is gained by it.
-    pub fn ahead(
+    pub fn start(
         fs: &Fs,
-        places: &Arc<[Place]>,
+        versions: &Arc<[FileVersion]>,
         include_merged: bool,
         accepts: EncodedVersions,
     ) -> Option<Self> {
-        if places.len() < SHORT {
+        if versions.len() < SHORT {
             return None;
         }
-        Some(Steps {
+        Some(VersionPrefetch {
             queue: PrefetchQueue::new()?,
             fs: fs.clone(),
-            places: places.clone(),
+            versions: versions.clone(),
             include_merged,
             accepts,
             begun: 0,
@@ -134,31 +136,34 @@ impl Steps {
     ///
     /// # Errors
     /// `ASSERTION_FAIL` if making it ready panicked.
-    pub fn next(&mut self) -> Result<Option<Ready>> {
+    pub fn next(&mut self) -> Result<Option<PrefetchedVersion>> {
         if let Some(next) = self.run.next() {
             return Ok(next);
         }
-        while self.begun < self.places.len() && self.queue.has_room() {
-            let run = self.begun..self.places.len().min(self.begun + RUN);
+        while self.begun < self.versions.len() && self.queue.has_room() {
+            let run = self.begun..self.versions.len().min(self.begun + RUN);
             self.begun = run.end;
-            let (fs, places) = (self.fs.clone(), self.places.clone());
+            let (fs, versions) = (self.fs.clone(), self.versions.clone());
             let (include_merged, accepts) = (self.include_merged, self.accepts);
             self.queue.push(move || {
                 let mut size = 0;
                 let mut made = Vec::with_capacity(run.len());
-                let mut previous = run.start.checked_sub(1).and_then(|at| places[at].node(&fs).ok());
+                let mut previous = run
+                    .start
+                    .checked_sub(1)
+                    .and_then(|at| versions[at].node(&fs).ok());
                 for at in run {
-                    let node = places[at].node(&fs).ok();
-                    let ready = match &node {
+                    let node = versions[at].node(&fs).ok();
+                    let prefetch = match &node {
                         Some(node) if at == 0 || previous.is_some() => {
                             let pair = (previous.as_ref(), node);
-                            make(&fs, &places[at], pair, include_merged, accepts, &mut size)
+                            prefetch_version(&fs, &versions[at], pair, include_merged, accepts, &mut size)
                                 .ok()
                                 .flatten()
                         }
                         Some(_) | None => None,
                     };
-                    made.push(ready);
+                    made.push(prefetch);
                     previous = node;
                 }
                 (made, size)
@@ -170,27 +175,27 @@ impl Steps {
 }
 
 /// Makes a step ready, unless it is too long; adds what it holds to `size`.
-fn make(
+fn prefetch_version(
     fs: &Fs,
-    place: &Place,
+    version: &FileVersion,
     (previous, node): (Option<&Node>, &Node),
     include_merged: bool,
     accepts: EncodedVersions,
     size: &mut usize,
-) -> Result<Option<Ready>> {
+) -> Result<Option<PrefetchedVersion>> {
     if node.size()? > LONGEST as u64 || *size > LONGEST {
         return Ok(None);
     }
-    let step = Step::between(previous, place, node, include_merged)?;
+    let diff = VersionDiff::between(previous, version, node, include_merged)?;
     let mut windows = Vec::new();
-    if step.has_delta {
+    if diff.has_delta {
         fs.text_delta(previous, node, accepts)?.drive(&mut |chunk| {
-            windows.push(Kept::of(chunk));
+            windows.push(BufferedWindow::of(chunk));
             Ok(())
         })?;
     }
-    *size += FIXED + windows.iter().map(Kept::size).sum::<usize>();
-    Ok(Some(Ready { step, windows }))
+    *size += FIXED + windows.iter().map(BufferedWindow::size).sum::<usize>();
+    Ok(Some(PrefetchedVersion { diff, windows }))
 }
 
 /// What a step takes beside its windows, bytes, roughly.

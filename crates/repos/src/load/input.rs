@@ -9,7 +9,7 @@ use base::{Cancel, Error, Result};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
 /// The stream, in pieces that another thread reads.
-pub(super) struct Pieces<'a> {
+pub(super) struct ReadAheadInput<'a> {
     pieces: Receiver<io::Result<Vec<u8>>>,
     piece: Vec<u8>,
     at: usize,
@@ -22,17 +22,17 @@ pub(super) struct Pieces<'a> {
 ///
 /// # Errors
 /// `errno` if there can be no other thread.
-pub(super) fn read<'a>(
+pub(super) fn read_ahead<'a>(
     input: impl Read + Send + 'static,
     cancel: &Cancel,
     stalled: impl FnMut() -> Result<()> + 'a,
-) -> Result<Pieces<'a>> {
+) -> Result<ReadAheadInput<'a>> {
     let (sender, pieces) = bounded(PIECES);
     thread::Builder::new()
         .name("load: read".into())
         .spawn(move || pass_on(input, &sender))
         .map_err(|e| Error::os(&e, "Can't start a thread"))?;
-    Ok(Pieces {
+    Ok(ReadAheadInput {
         pieces,
         piece: Vec::new(),
         at: 0,
@@ -61,7 +61,7 @@ fn pass_on(mut input: impl Read, pieces: &Sender<io::Result<Vec<u8>>>) {
     }
 }
 
-impl Read for Pieces<'_> {
+impl Read for ReadAheadInput<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.fill_buf()?.read(buffer)?;
         self.consume(length);
@@ -69,7 +69,7 @@ impl Read for Pieces<'_> {
     }
 }
 
-impl BufRead for Pieces<'_> {
+impl BufRead for ReadAheadInput<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         while self.at == self.piece.len() {
             match self.pieces.recv_timeout(SOON) {
@@ -114,7 +114,7 @@ mod tests {
     fn what_is_read_is_what_was_there() {
         let text: Vec<u8> = (0..3 * PIECE + 17).map(|at| at as u8).collect();
         let never = || panic!("nothing is slow");
-        let mut pieces = read(io::Cursor::new(text.clone()), &Cancel::new(), never).expect("works");
+        let mut pieces = read_ahead(io::Cursor::new(text.clone()), &Cancel::new(), never).expect("works");
         let mut all = Vec::new();
         pieces.read_to_end(&mut all).expect("works");
         assert!(all == text);
@@ -144,7 +144,7 @@ mod tests {
             drop(end.take().filter(|_| calls.get() == 2));
             Ok(())
         };
-        let mut pieces = read(Stalled(ended, false), &Cancel::new(), stalled).expect("works");
+        let mut pieces = read_ahead(Stalled(ended, false), &Cancel::new(), stalled).expect("works");
         assert_eq!(pieces.fill_buf().expect("works"), b"x");
         assert_eq!(calls.get(), 0);
         pieces.consume(1);
@@ -158,7 +158,7 @@ mod tests {
         for cancelled in [true, false] {
             let (_end, ended) = std::sync::mpsc::channel();
             let failing = || Err(Error::bare(Code::FS_CORRUPT));
-            let mut pieces = read(Stalled(ended, true), &cancel, failing).expect("works");
+            let mut pieces = read_ahead(Stalled(ended, true), &cancel, failing).expect("works");
             if cancelled {
                 cancel.cancel();
             }
