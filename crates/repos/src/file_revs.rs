@@ -1,8 +1,8 @@
 //! The revisions of one file, each as a difference from the one before: what `blame` reads.
 //!
-//! First the places are collected, as (path, revision) pairs: the file's history, and, if asked for, that of the files
-//! that were merged into it, and into those. Then they are sent, oldest first, with differences between neighbours as they
-//! are sent. Only the pairs are held in memory, never a text; what is told next is made ahead ([`prefetch`]).
+//! First the versions are collected, as (path, revision) pairs: the file's history, and on request that of the files
+//! that were merged into it, and into those. Then they are sent, oldest first, with differences between neighbours.
+//! Only the pairs are held in memory, never a text; the next versions are prefetched ([`prefetch`]).
 
 mod prefetch;
 
@@ -23,7 +23,7 @@ use prefetch::{PrefetchedVersion, VersionDiff, VersionPrefetch};
 /// One revision of the file.
 #[derive(Clone, Debug)]
 pub struct FileRev<'a> {
-    /// Where the file was.
+    /// The path of the file in that revision.
     pub path: &'a FsPath,
     /// The revision.
     pub rev: Revnum,
@@ -31,7 +31,7 @@ pub struct FileRev<'a> {
     pub revprops: &'a PropList,
     /// Differences of the file's properties from the revision sent before.
     pub prop_changes: &'a [PropChange],
-    /// It came by a merge.
+    /// The revision was merged into the file.
     pub merged: bool,
     /// A text delta against the revision sent before follows, though perhaps without any window.
     pub has_delta: bool,
@@ -39,16 +39,16 @@ pub struct FileRev<'a> {
 
 /// Receives the revisions of a file.
 pub trait FileRevSink {
-    /// The next revision.
+    /// Receives the next revision.
     fn revision(&mut self, rev: &FileRev<'_>) -> Result<()>;
 
-    /// The next window of its text delta, if it has one.
+    /// Receives the next window of its text delta, if it has one.
     fn text_chunk(&mut self, chunk: TextChunk<'_>) -> Result<()>;
 
     /// Ends the text delta of a revision that has one.
     fn text_end(&mut self) -> Result<()>;
 
-    /// Which stored windows [`FileRevSink::text_chunk`] takes undecoded.
+    /// The versions of svndiff that [`FileRevSink::text_chunk`] takes undecoded.
     fn accepts_encoded(&self) -> EncodedVersions {
         EncodedVersions::NONE
     }
@@ -84,7 +84,7 @@ pub fn run(
             format!("'{path}' is not a file in revision {young}"),
         ));
     }
-    // Oldest first the incumbent dies of it.
+    // Oldest first, the incumbent crashes here.
     if !readable.read(path) {
         return match start > end {
             true => Ok(()),
@@ -106,7 +106,7 @@ pub fn run(
     }
     let versions: Arc<[FileVersion]> = versions.into();
     let mut prefetched = VersionPrefetch::start(fs, &versions, include_merged, sink.accepts_encoded());
-    // The node of the place before, if it was looked up here.
+    // The node of the version before, if this thread looked it up.
     let mut last: Option<Node> = None;
     for (at, version) in versions.iter().enumerate() {
         cancel.check()?;
@@ -138,7 +138,7 @@ pub fn run(
     Ok(())
 }
 
-/// A file in a revision that changed it.
+/// A path in a revision that changed the file there.
 #[derive(Clone, Debug)]
 struct FileVersion {
     path: FsPath,
@@ -156,7 +156,7 @@ struct VersionFinder<'a> {
     fs: &'a Fs,
     readable: &'a dyn Readable,
     cancel: &'a Cancel,
-    /// Places found so far, if merged ones are wanted.
+    /// Versions found so far, if merged ones are wanted.
     seen: Option<HashSet<(FsPath, Revnum)>>,
 }
 
@@ -183,14 +183,15 @@ impl VersionFinder<'_> {
         Ok(line)
     }
 
-    /// Adds what was merged into `versions`, and into that, unless it all was before `start`; sorts all youngest first.
+    /// Adds the versions that were merged into `versions`, and into those, unless all of them are before `start`.
+    /// Sorts all youngest first.
     fn add_merged(&mut self, versions: &mut Vec<FileVersion>, start: Revnum) -> Result<()> {
         let mut done = 0;
         while done < versions.len() {
             let version = versions[done].clone();
             done += 1;
             let changes = merged_into_file(self.fs, version.rev, &version.path)?;
-            // What was taken back was merged as well: its lines may be gone.
+            // An undone merge counts too: its lines may be removed by it.
             for (source, ranges) in changes.added.merge(&changes.deleted).iter() {
                 let Some(source) = source.to_path() else {
                     continue;
@@ -202,7 +203,7 @@ impl VersionFinder<'_> {
                 }
             }
         }
-        // Youngest first; of one revision the file's own change last, for in the end this is turned round.
+        // Youngest first; of one revision the file's own change last, because the order is reversed in the end.
         versions.sort_by_key(|version| (Reverse(version.rev), !version.merged));
         Ok(())
     }
@@ -216,7 +217,7 @@ impl VersionFinder<'_> {
     }
 }
 
-/// Sends one place as a difference from the one sent before.
+/// Sends one version as a difference from the one sent before.
 fn send(
     fs: &Fs,
     version: &FileVersion,
@@ -235,7 +236,7 @@ fn send(
     Ok(())
 }
 
-/// Sends what comes before the windows.
+/// Sends everything that precedes the windows.
 fn send_header(version: &FileVersion, diff: &VersionDiff, sink: &mut dyn FileRevSink) -> Result<()> {
     sink.revision(&FileRev {
         path: &version.path,

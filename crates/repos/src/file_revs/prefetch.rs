@@ -1,8 +1,8 @@
-//! What is told of the revisions of a file, made ready by other threads.
+//! Prefetches the revisions of a file.
 //!
-//! All places are known before the first is told, and each depends on nothing but the one before it. So runs of
-//! neighbours become pieces of a [`PrefetchQueue`]: a run, because neighbours share texts. What could not be made ready, because it
-//! fails or is too long, is not there; the conversation then does it itself, and fails where it would have failed.
+//! All versions are known before the first is sent, and each depends only on the one before it. Runs of neighbours
+//! become tasks of a [`PrefetchQueue`]: runs, because neighbours share texts. A version that fails or is too long is
+//! not prefetched; the session reads it itself, and fails where it would have failed.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use fsfs::{Fs, Node};
 use super::FileVersion;
 use crate::prefetch::PrefetchQueue;
 
-/// How one place differs from the one told before.
+/// The difference of a version from the one sent before.
 pub(super) struct VersionDiff {
     pub revprops: PropList,
     pub prop_changes: Vec<PropChange>,
@@ -25,7 +25,7 @@ pub(super) struct VersionDiff {
 }
 
 impl VersionDiff {
-    /// Compares `node`, which is at `version`, with the one told before.
+    /// Compares `node`, which is at `version`, with `previous`, which was sent before.
     pub fn between(
         previous: Option<&Node>,
         version: &FileVersion,
@@ -50,13 +50,13 @@ impl VersionDiff {
     }
 }
 
-/// A step with all windows of its delta.
+/// A difference with all windows of its delta.
 pub(super) struct PrefetchedVersion {
     pub diff: VersionDiff,
     pub windows: Vec<BufferedWindow>,
 }
 
-/// A window that waits for its turn.
+/// A window that waits to be sent.
 pub(super) enum BufferedWindow {
     Decoded(Window),
     Encoded(KeptWindow),
@@ -79,7 +79,7 @@ impl BufferedWindow {
         }
     }
 
-    /// Hands the window over.
+    /// Sends the window.
     pub fn send(&self, sink: &mut dyn super::FileRevSink) -> Result<()> {
         match self {
             BufferedWindow::Decoded(window) => sink.text_chunk(TextChunk::Decoded(window)),
@@ -88,30 +88,30 @@ impl BufferedWindow {
     }
 }
 
-/// Steps that are made ahead, in order.
+/// Versions that are read ahead, in order.
 pub(super) struct VersionPrefetch {
     queue: PrefetchQueue<Vec<Option<PrefetchedVersion>>>,
     fs: Fs,
     versions: Arc<[FileVersion]>,
     include_merged: bool,
     accepts: EncodedVersions,
-    /// Places that are in the line, or were.
+    /// Versions that are or were in the queue.
     begun: usize,
-    /// The rest of the run whose turn it is.
+    /// The rest of the run that is being sent.
     run: std::vec::IntoIter<Option<PrefetchedVersion>>,
 }
 
-/// Places of a run.
+/// Versions of a run.
 const RUN: usize = 8;
 
-/// Shorter histories are told as they come.
+/// Shorter histories are not prefetched.
 const SHORT: usize = 2 * RUN;
 
-/// Longer texts, and what is beyond so much in a run, are not made ready, bytes.
+/// Texts longer than this, and what exceeds it in one run, are not prefetched. In bytes.
 const LONGEST: usize = 1 << 20;
 
 impl VersionPrefetch {
-    /// Begins with the first place. `None` where nothing is gained by it.
+    /// Begins with the first version. `None` if the history is short or no other thread can help.
     pub fn start(
         fs: &Fs,
         versions: &Arc<[FileVersion]>,
@@ -132,10 +132,9 @@ impl VersionPrefetch {
         })
     }
 
-    /// What is ready of the next place, if it is.
-    ///
+    /// Returns the next version, if it was prefetched.
     /// # Errors
-    /// `ASSERTION_FAIL` if making it ready panicked.
+    /// `ASSERTION_FAIL` if the task panicked.
     pub fn next(&mut self) -> Result<Option<PrefetchedVersion>> {
         if let Some(next) = self.run.next() {
             return Ok(next);
@@ -174,7 +173,7 @@ impl VersionPrefetch {
     }
 }
 
-/// Makes a step ready, unless it is too long; adds what it holds to `size`.
+/// Reads a version, unless it is too long; adds the bytes that it holds to `size`.
 fn prefetch_version(
     fs: &Fs,
     version: &FileVersion,
@@ -198,5 +197,5 @@ fn prefetch_version(
     Ok(Some(PrefetchedVersion { diff, windows }))
 }
 
-/// What a step takes beside its windows, bytes, roughly.
+/// Approximate bytes of a version beside its windows.
 const FIXED: usize = 1 << 10;

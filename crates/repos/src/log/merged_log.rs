@@ -1,11 +1,12 @@
 //! The log with merged revisions: below each entry that changed mergeinfo, the entries that it merged.
 //!
-//! What the incumbent does here is partly accident, but clients show it, so it is kept: a merged revision is shown
-//! once in the whole log, however often it was merged, and one that changed nothing but the target's own history is not
-//! shown (it is in the natural log already); but what a hidden entry merged is shown, and its end is marked, at
-//! the place where the entry would have been. A mark that would end more than was begun is left out.
+//! Some rules of the incumbent look accidental, but clients show their effects, so they are kept:
+//! * A merged revision is shown once in the whole log, however often it was merged.
+//! * A revision that changed nothing but the target's own history is not shown, because the log has it already.
+//! * The revisions that a hidden entry merged are shown, and their end is marked, where the hidden entry would be.
+//! * An end mark without an entry that it ends is left out.
 //!
-//! [`SearchedRevisions`] remembers which revisions of which sources were looked through: without it, histories that merged
+//! [`SearchedRevisions`] records which revisions of which sources were searched. Without it, histories that merged
 //! each other would never end.
 
 use std::collections::{HashSet, VecDeque};
@@ -20,7 +21,8 @@ use super::path_history::PathHistories;
 use super::searched::SearchedRevisions;
 use crate::history::{check_readable, segments};
 
-/// Sends the log of `paths` with what was merged; with the incumbent's `lapses`, if a test wants to compare.
+/// Sends the log of `paths` with merged revisions. `lapses` reproduces the incumbent's errors, for tests that
+/// compare.
 pub(super) fn run(
     entries: &mut EntrySender<'_, '_>,
     paths: &[FsPath],
@@ -47,15 +49,15 @@ struct MergedLog<'e, 'a, 's> {
     /// Revisions sent as merged ones.
     shown: HashSet<Revnum>,
     searched: SearchedRevisions,
-    /// How many entries wait for their end.
+    /// Number of entries whose end mark was not sent.
     open: usize,
 }
 
-/// What one entry merged, as far as it is not sent yet.
+/// The merged revisions of one entry that were not sent yet.
 struct MergedLevel<'a> {
-    /// The next one is the last.
+    /// In reverse order: the next one is the last.
     left: Vec<MergedSpan>,
-    /// The stretch that is being sent, and whether it was taken back.
+    /// The span that is being sent, and whether its merge was undone.
     current: Option<(PathHistories<'a>, bool)>,
 }
 
@@ -86,7 +88,7 @@ impl<'a> MergedLog<'_, 'a, '_> {
             if left == 0 {
                 break;
             }
-            // Oldest first the incumbent looks through again for each entry what it looked through for an older one.
+            // Oldest first, the incumbent searches again, for each entry, what it searched for an older one.
             self.searched = SearchedRevisions::default();
             self.natural_entry(rev, &merged)?;
             left -= 1;
@@ -108,8 +110,8 @@ impl<'a> MergedLog<'_, 'a, '_> {
         self.entries.send_marked(rev, has_children, subtractive)
     }
 
-    /// Sends what was merged and what was taken back, youngest first, with what that merged in turn, and the mark of its
-    /// end. Merges of merges go as deep as the histories do, so the walk has its own stack.
+    /// Sends the revisions that were merged and those whose merge was undone, youngest first, each with the revisions
+    /// that it merged in turn, and the end mark. Merges nest as deep as histories do, so the walk has its own stack.
     fn children(&mut self, merged: &MergedChanges) -> Result<()> {
         let mut open = vec![self.level(merged)];
         while let Some(level) = open.last_mut() {
@@ -134,7 +136,7 @@ impl<'a> MergedLog<'_, 'a, '_> {
         };
         let mut left = cut(&merged.added, false);
         left.extend(cut(&merged.deleted, true));
-        // Of two that are the same revisions what was taken back comes first.
+        // Of two spans with the same revisions, the undone one comes first.
         left.sort_by_key(|stretch| (stretch.old, stretch.young));
         MergedLevel { left, current: None }
     }
@@ -166,13 +168,13 @@ impl<'a> MergedLog<'_, 'a, '_> {
         }
     }
 
-    /// The histories of a stretch's sources.
+    /// Opens the histories of a span's sources.
     fn traces(&self, stretch: &MergedSpan) -> Result<PathHistories<'a>> {
         let fs = self.entries.repo.fs();
         let readable = self.entries.readable;
         let strict = self.entries.options.strict;
         let paths: Vec<FsPath> = stretch.sources.iter().filter_map(Source::to_path).collect();
-        // Mergeinfo may name revisions that are not there yet.
+        // Mergeinfo may name revisions that do not exist yet.
         if self.lapses && stretch.young > self.entries.youngest {
             let text = format!("No such revision {}", stretch.young);
             return Err(Error::new(Code::FS_NO_SUCH_REVISION, text));
@@ -181,7 +183,7 @@ impl<'a> MergedLog<'_, 'a, '_> {
         PathHistories::open_existing(fs, &paths, young, stretch.old, strict, readable)
     }
 
-    /// True if a revision changed only what is the target itself.
+    /// True if a revision changed only the target of the log itself.
     fn is_own(&self, rev: Revnum) -> Result<bool> {
         let changes = self.entries.repo.fs().root(rev)?.changed_paths()?;
         Ok(changes.iter().all(|change| {
@@ -217,7 +219,7 @@ fn own_history(
     Ok(own)
 }
 
-/// Revisions `old` to `young` in which the same sources were merged.
+/// The revisions `old` to `young`, in which the same sources were merged.
 #[derive(Clone, Debug)]
 pub(super) struct MergedSpan {
     pub(super) old: Revnum,
@@ -226,7 +228,7 @@ pub(super) struct MergedSpan {
     pub(super) subtractive: bool,
 }
 
-/// Cuts mergeinfo into stretches with the same set of sources, oldest first.
+/// Cuts mergeinfo into spans with the same set of sources, oldest first.
 fn merged_spans(info: &Mergeinfo, subtractive: bool) -> Vec<MergedSpan> {
     let mut edges: Vec<Revnum> = info
         .iter()
@@ -255,8 +257,9 @@ fn merged_spans(info: &Mergeinfo, subtractive: bool) -> Vec<MergedSpan> {
     cut
 }
 
-/// Like [`merged_spans`], as the incumbent does it: where the ranges of several sources end together and one of them has no
-/// later range, it does not forget that source but the first of those that end there, with all that this one has later.
+/// Like [`merged_spans`], with an error of the incumbent's: where the ranges of several sources end together and one
+/// of them has no later range, it drops not that source but the first of those that end there, with all of its later
+/// ranges.
 fn merged_spans_with_lapse(info: &Mergeinfo, subtractive: bool) -> Vec<MergedSpan> {
     let mut left: Vec<(&Source, VecDeque<(Revnum, Revnum)>)> = info
         .iter()

@@ -1,4 +1,4 @@
-//! Following the histories of several paths at once, youngest revision first.
+//! Follows the histories of several paths at once, youngest revision first.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,7 +12,7 @@ use crate::history::existing;
 /// The histories of some paths between two revisions.
 pub(super) struct PathHistories<'a> {
     traces: Vec<PathHistory>,
-    /// The youngest revision on top, with the number of its trace.
+    /// For each path its next revision, the youngest on top, with the index in `traces`.
     next: BinaryHeap<(Revnum, Reverse<usize>)>,
     old: Revnum,
     strict: bool,
@@ -25,8 +25,7 @@ struct PathHistory {
 }
 
 impl<'a> PathHistories<'a> {
-    /// Starts at `paths` in `young`; ends at `old`, and if `strict` at copies.
-    ///
+    /// Starts at `paths` in `young`. The histories end at `old`, and with `strict` also at copies.
     /// # Errors
     /// `FS_NOT_FOUND`, `AUTHZ_UNREADABLE`.
     pub(super) fn open(
@@ -44,7 +43,7 @@ impl<'a> PathHistories<'a> {
         Ok(traces)
     }
 
-    /// Like [`PathHistories::open`], but paths that are not there are left out.
+    /// Like [`PathHistories::open`], but paths that do not exist are left out.
     pub(super) fn open_existing(
         fs: &Fs,
         paths: &[FsPath],
@@ -84,7 +83,7 @@ impl<'a> PathHistories<'a> {
         self.step(self.traces.len() - 1)
     }
 
-    /// The next older revision in which any of the paths changed.
+    /// Returns the next older revision in which any of the paths changed.
     pub(super) fn next(&mut self, cancel: &Cancel) -> Result<Option<Revnum>> {
         cancel.check()?;
         let Some((rev, _)) = self.next.peek().copied() else {
@@ -99,8 +98,8 @@ impl<'a> PathHistories<'a> {
         Ok(Some(rev))
     }
 
-    /// Where each path is by now: at its change before the revision that [`PathHistories::next`] returned last, or, if it has none,
-    /// where it was last seen.
+    /// Returns the present path of each history: at its change before the revision that [`PathHistories::next`]
+    /// returned last, or, if there is none, where it was last found.
     pub(super) fn positions(&self) -> Vec<FsPath> {
         self.traces
             .iter()
@@ -108,7 +107,7 @@ impl<'a> PathHistories<'a> {
             .collect()
     }
 
-    /// Moves one trace to its next older change, if it has one to show.
+    /// Moves one history to its next older change, if that may be shown.
     fn step(&mut self, at: usize) -> Result<()> {
         let path_history = &mut self.traces[at];
         if let Some((rev, path)) = path_history.history.prev(!self.strict)? {

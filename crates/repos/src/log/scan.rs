@@ -1,6 +1,6 @@
-//! A log of revisions that are known beforehand: what they changed and their properties are read ahead.
+//! The log of revisions whose numbers are known: their changes and properties are prefetched.
 //!
-//! A short log is read by the conversation alone; only behind [`PATIENCE`] entries do other threads help.
+//! A short log is read by the session's own thread; other threads help only after [`PREFETCH_AFTER`] entries.
 
 use base::{Result, Revnum};
 use fsfs::Fs;
@@ -8,15 +8,15 @@ use fsfs::Fs;
 use super::entry::{EntrySender, PrefetchedRevision};
 use crate::prefetch::PrefetchQueue;
 
-/// Entries that are sent before anything is read ahead.
-const PATIENCE: usize = 32;
+/// Entries that are sent before prefetch begins.
+const PREFETCH_AFTER: usize = 32;
 
-/// Revisions that are read in one go: reading one takes little more than handing it over.
+/// Revisions of one task: reading one revision costs little more than passing it between threads.
 const BATCH: usize = 16;
 
 /// Sends the entries of `revs`.
 pub(super) fn run(entries: &mut EntrySender<'_, '_>, mut revs: impl Iterator<Item = Revnum>) -> Result<()> {
-    for rev in revs.by_ref().take(PATIENCE) {
+    for rev in revs.by_ref().take(PREFETCH_AFTER) {
         entries.send(rev)?;
     }
     let mut revs = revs.fuse().peekable();
@@ -41,7 +41,7 @@ pub(super) fn run(entries: &mut EntrySender<'_, '_>, mut revs: impl Iterator<Ite
     }
 }
 
-/// Reads what `wanted` says, changes and properties; and tells how many bytes that is, roughly.
+/// Reads changes and properties, as `wanted` says for each. Returns them with their approximate size in bytes.
 fn read(fs: &Fs, revs: Vec<Revnum>, wanted: (bool, bool)) -> (Vec<(Revnum, PrefetchedRevision)>, usize) {
     if wanted != (true, true) {
         return read_apart(fs, &revs, wanted);
@@ -58,7 +58,7 @@ fn read(fs: &Fs, revs: Vec<Revnum>, wanted: (bool, bool)) -> (Vec<(Revnum, Prefe
             };
             all.push((left[0], read));
         } else {
-            // Neighbours may be in the same pack.
+            // Neighbours may be in the same pack file.
             let without = records[all.len()..]
                 .iter()
                 .take_while(|record| record.is_none())

@@ -1,8 +1,8 @@
-//! Which revisions of which merge sources were looked through already.
+//! Records which revisions of which merge sources were searched.
 //!
-//! The incumbent takes the first and last revision of a stretch for the two ends of a mergeinfo range, although such a
-//! range does not contain its start. Which part of a stretch is looked through again depends on that, and with
-//! it the order of the log, so it is done here in the same way.
+//! The incumbent takes the first and last revision of a span for the two ends of a mergeinfo range, although such a
+//! range does not contain its start. That decides which part of a span is searched again, and so the order of the
+//! log. This module does the same.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,19 +11,19 @@ use base::mergeinfo::{Inheritance, Rangelist, Source};
 
 use super::merged_log::MergedSpan;
 
-/// What was looked through.
+/// The revisions that were searched, by merge source.
 #[derive(Debug, Default)]
 pub(super) struct SearchedRevisions(HashMap<Source, SearchedSource>);
 
 #[derive(Debug, Default)]
 struct SearchedSource {
     ranges: Rangelist,
-    /// Stretches of a single revision, which as ranges would be empty.
+    /// Spans of a single revision; as ranges they would be empty.
     points: BTreeSet<Revnum>,
 }
 
 impl SearchedRevisions {
-    /// Marks a stretch.
+    /// Adds a span.
     pub(super) fn add(&mut self, stretch: &MergedSpan) {
         let range = Rangelist::single(stretch.old, stretch.young, true);
         for source in &stretch.sources {
@@ -36,8 +36,8 @@ impl SearchedRevisions {
         }
     }
 
-    /// Takes out what was looked through: revisions, if there is a single source and what is left is in one piece; then
-    /// sources of which each revision was looked through. `None` if nothing is left.
+    /// Removes from a span what was searched: first revisions, if there is a single source and what is left is one
+    /// range; then the sources of which every revision was searched. Returns `None` if nothing is left.
     pub(super) fn reduce(&self, mut stretch: MergedSpan) -> Option<MergedSpan> {
         if let [source] = &stretch.sources[..]
             && let Some(looked) = self.0.get(source)
@@ -57,7 +57,7 @@ impl SearchedSource {
         Rangelist::single(old, young, true).remove(&self.ranges, Inheritance::Ignore)
     }
 
-    /// True if each revision was looked through, the first of a range included.
+    /// True if every revision was searched, the first of a range included.
     fn covers(&self, old: Revnum, young: Revnum) -> bool {
         let mut next = old;
         loop {

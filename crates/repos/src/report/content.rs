@@ -1,4 +1,4 @@
-//! What the edit tells about one node: its entry properties, its own properties, its text.
+//! Sends the content of one node to the editor: entry properties, own properties, text.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -9,7 +9,7 @@ use fsfs::{Fs, Node, ToldRevision};
 
 use super::prefetch::PrefetchedEntry;
 
-/// An open node of the edit.
+/// An open node of the edit, by its token.
 #[derive(Clone, Copy)]
 pub(super) enum OpenNode {
     Dir(DirToken),
@@ -25,16 +25,16 @@ impl OpenNode {
     }
 }
 
-/// Tells properties and texts; remembers what was read about revisions.
+/// Sends properties and texts to the editor. Holds the properties of revisions that were read.
 pub(super) struct NodeSender<'a> {
     fs: &'a Fs,
     uuid: String,
     committed: HashMap<Revnum, Rc<CommittedProps>>,
-    /// What was told of revisions, if somebody wants to know and it is not too much.
+    /// The revisions whose properties were sent. `None` if they are not collected, or if there were too many.
     sent_revisions: Option<Vec<ToldRevision>>,
 }
 
-/// What every node that a revision made says about it.
+/// The entry properties that all nodes of one revision share.
 struct CommittedProps {
     rev: String,
     date: Option<Vec<u8>>,
@@ -42,23 +42,23 @@ struct CommittedProps {
 }
 
 impl<'a> NodeSender<'a> {
-    /// `notes` has what is told of revisions written down.
-    pub fn new(fs: &'a Fs, notes: bool) -> Self {
+    /// With `collect`, records the revisions whose properties are sent.
+    pub fn new(fs: &'a Fs, collect: bool) -> Self {
         NodeSender {
             fs,
             uuid: fs.uuid(),
             committed: HashMap::new(),
-            sent_revisions: notes.then(Vec::new),
+            sent_revisions: collect.then(Vec::new),
         }
     }
 
-    /// What was told of revisions, if it was written down.
+    /// Returns the revisions whose properties were sent, if they were collected.
     pub fn into_sent_revisions(self) -> Option<Vec<ToldRevision>> {
         self.sent_revisions
     }
 
-    /// Tells the entry properties of `target`, that the client's lock is gone (`lock_is_gone`), and how its
-    /// properties differ from `source`'s.
+    /// Sends the entry properties of `target`, the loss of the client's lock (`lock_is_gone`), and the differences of
+    /// its properties from `source`'s.
     pub fn props(
         &mut self,
         editor: &mut dyn Editor,
@@ -99,7 +99,7 @@ impl<'a> NodeSender<'a> {
         Ok(())
     }
 
-    /// Tells the text of `target` if it differs from `source`'s or if there is none.
+    /// Sends the text of `target` if it differs from `source`'s or if there is no source.
     pub fn text(
         &self,
         editor: &mut dyn Editor,
@@ -176,12 +176,12 @@ impl<'a> NodeSender<'a> {
             author: revprops.get(props::AUTHOR).map(<[u8]>::to_vec),
         });
         if let Some(sent_revisions) = &mut self.sent_revisions {
-            match sent_revisions.len() < MOST_TOLD {
+            match sent_revisions.len() < MOST_COLLECTED {
                 true => sent_revisions.push(ToldRevision::of(rev, revprops)),
                 false => self.sent_revisions = None,
             }
         }
-        if self.committed.len() >= REMEMBERED {
+        if self.committed.len() >= MOST_REVISIONS_HELD {
             self.committed.clear();
         }
         self.committed.insert(rev, committed.clone());
@@ -189,8 +189,8 @@ impl<'a> NodeSender<'a> {
     }
 }
 
-/// Revisions remembered before the memory is emptied.
-const REMEMBERED: usize = 4096;
+/// Revisions whose properties are held; beyond that the map is emptied.
+const MOST_REVISIONS_HELD: usize = 4096;
 
-/// The most that is written down of what was told.
-const MOST_TOLD: usize = 1 << 16;
+/// Maximum number of revisions that are collected.
+const MOST_COLLECTED: usize = 1 << 16;

@@ -1,9 +1,9 @@
-//! The walk over the client's state and the target revision, side by side.
+//! Walks the client's state and the target revision side by side.
 //!
-//! One [`Frame`] per open directory, on an explicit stack. A directory is told in three passes: the entries
-//! that the client reported, in its order; then deletions, before any addition, for receivers whose disk does not
-//! tell case apart; then the rest of the target's entries. The two entry lists are sorted, so the passes
-//! merge them and look nothing up.
+//! There is one [`Frame`] per open directory, on an explicit stack. A directory is sent in three passes: the entries
+//! that the client reported, in its order; then deletions, before any addition, for clients with a case-insensitive
+//! disk; then the rest of the target's entries. Both entry lists are sorted, so that the passes merge them without
+//! look-ups.
 
 use std::collections::HashMap;
 
@@ -21,14 +21,15 @@ use crate::report::frame::{Frame, Pass, SourceNode};
 use crate::report::prefetch::{EntryPrefetch, PrefetchedEntry};
 use crate::report::reported_paths::{Cursor, Reported};
 
-/// Drives the whole edit. With `notes`, returns what was told of revisions, unless that was too much.
+/// Drives the whole edit. With `collect`, returns the revisions whose properties were sent, unless there were too
+/// many.
 pub(super) fn drive(
     repo: &Repository,
     options: &ReportOptions,
     readable: &dyn Readable,
     cursor: Cursor,
     editor: &mut dyn Editor,
-    notes: bool,
+    collect: bool,
 ) -> Result<Option<Vec<ToldRevision>>> {
     let fs = repo.fs();
     let walk = ReportWalk {
@@ -40,9 +41,9 @@ pub(super) fn drive(
         editor,
         target: fs.root(options.target_rev)?,
         sources: HashMap::new(),
-        content: NodeSender::new(fs, notes),
+        content: NodeSender::new(fs, collect),
         prefetch: None,
-        sent_revisions: 0,
+        sent_entries: 0,
     };
     walk.run()
 }
@@ -58,8 +59,8 @@ pub(super) struct ReportWalk<'a> {
     pub(super) sources: HashMap<Revnum, Root>,
     pub(super) content: NodeSender<'a>,
     prefetch: Option<EntryPrefetch>,
-    /// Entries told since the start.
-    sent_revisions: u32,
+    /// Number of entries sent.
+    sent_entries: u32,
 }
 
 impl ReportWalk<'_> {
@@ -71,7 +72,8 @@ impl ReportWalk<'_> {
         let Some(first) = first.and_then(|entry| entry.reported) else {
             return Err(super::invalid_top());
         };
-        // A second entry with the same path replaces the first: the operand itself is switched, missing or at another revision.
+        // A second entry with the same path replaces the first: the operand itself is switched, missing or at another
+        // revision.
         let second = self.cursor.take_exact(&options.operand)?;
         let second = second.map(|entry| entry.reported);
         let old = self.source_root(first.rev)?.try_node(&source_path)?;
@@ -96,7 +98,7 @@ impl ReportWalk<'_> {
         Ok(self.content.into_sent_revisions())
     }
 
-    /// The anchor itself is what is worked on.
+    /// Works on the anchor itself.
     fn whole(
         &mut self,
         top: &Reported,
@@ -127,9 +129,9 @@ impl ReportWalk<'_> {
         self.directories(frame)
     }
 
-    /// One entry of the anchor is worked on; the anchor is only opened. `old` is the entry in the revision of `first`, and
-    /// `second` what else the client says of it: `None` within if it does not have the entry. It then wants to hold it as deep as
-    /// `first` says.
+    /// Works on one entry of the anchor; the anchor is only opened. `old` is the entry in the revision of `first`.
+    /// `second` is a second report about the operand; it holds `None` if the client does not have the entry. The
+    /// depth of `first` applies in both cases.
     fn operand(
         &mut self,
         first: &Reported,
@@ -167,7 +169,7 @@ impl ReportWalk<'_> {
             requested: self.options.depth,
             seen: Subtree::Mixed,
             copied_in_rev: None,
-            ready: None,
+            prefetched: None,
         };
         if let Some(frame) = self.entry(&candidate)? {
             self.directories(frame)?;
@@ -175,9 +177,8 @@ impl ReportWalk<'_> {
         self.editor.close_directory(token)
     }
 
-    /// Returns what the client has at the operand, of which there are two entries. `first` is the operand in the revision of the
-    /// first one. If that revision does not have it, only a switched operand has a source.
-    ///
+    /// Returns what the client has at the operand if two entries report it. `first` is the operand in the revision of
+    /// the first one. If that revision does not have it, only a switched operand has a source.
     /// # Errors
     /// `FS_NOT_FOUND` if the second entry names a path that its revision does not have.
     fn second_source(
@@ -198,7 +199,7 @@ impl ReportWalk<'_> {
         }
     }
 
-    /// Tells a directory and all below it.
+    /// Sends a directory and everything below it.
     fn directories(&mut self, top: Frame) -> Result<()> {
         let mut open = vec![top];
         while let Some(mut frame) = open.pop() {
@@ -218,7 +219,7 @@ impl ReportWalk<'_> {
         Ok(())
     }
 
-    /// Goes on with a directory until one of its entries must be descended into, or to its end.
+    /// Continues with a directory up to its next subdirectory, whose frame is returned, or to its end.
     fn advance(&mut self, frame: &mut Frame) -> Result<Option<Frame>> {
         if frame.requested == Depth::Empty {
             return Ok(None);
@@ -244,7 +245,7 @@ impl ReportWalk<'_> {
         }
     }
 
-    /// Deals with a child that the report mentions; `reported` is `None` if only something below it is mentioned.
+    /// Handles a child that the report mentions; `reported` is `None` if the report mentions only something below it.
     fn reported_child(
         &mut self,
         frame: &mut Frame,
@@ -261,7 +262,7 @@ impl ReportWalk<'_> {
                 return Ok(None);
             }
             Some(Some(reported)) if reported.depth == Depth::Exclude => {
-                // Gone from the target: the client still wants to know, so the old entry is left to be deleted.
+                // It is not in the target: the old entry is left to the pass of deletions.
                 let there = new.is_some();
                 frame.mark_handled(name, there, there);
                 return Ok(None);
@@ -293,7 +294,7 @@ impl ReportWalk<'_> {
             (None, Some(new)) => Some(frame.target.child_of(new)?),
             (None, None) => None,
         };
-        // A link leads out of the subtree about which the rights are known.
+        // A switched entry leads out of the subtree whose access rights are known.
         let seen = if link.is_some() {
             Subtree::Mixed
         } else {
@@ -315,11 +316,11 @@ impl ReportWalk<'_> {
             requested: below(frame.requested),
             seen,
             copied_in_rev,
-            ready: None,
+            prefetched: None,
         })
     }
 
-    /// What the client has at a reported path.
+    /// Returns what the client has at a reported path.
     fn reported_source(
         &mut self,
         dir: Option<&SourceNode>,
@@ -327,7 +328,7 @@ impl ReportWalk<'_> {
         reported: &Reported,
         path: &RelPath,
     ) -> Result<Option<SourceNode>> {
-        // In a directory that is new in the target everything is new, switched or not.
+        // Below a directory that is new in the target everything is new, switched or not.
         let Some(dir) = dir else {
             return Ok(None);
         };
@@ -348,7 +349,7 @@ impl ReportWalk<'_> {
         }
     }
 
-    /// Deletes what the target does not have.
+    /// Deletes the entries that the target does not have.
     fn deletions(&mut self, frame: &mut Frame) -> Result<()> {
         let Some(source) = &frame.source else {
             return Ok(());
@@ -375,7 +376,7 @@ impl ReportWalk<'_> {
         Ok(())
     }
 
-    /// Goes on with the target's entries that the client did not mention.
+    /// Continues with the entries of the target that the client did not report.
     fn entries(&mut self, frame: &mut Frame) -> Result<Option<Frame>> {
         let news = frame.new.clone();
         let olds = frame.old.clone();
@@ -401,9 +402,9 @@ impl ReportWalk<'_> {
                 (Some(old), Some(source)) => Some(source.child_of(old)?),
                 (_, _) => None,
             };
-            let ready = self.ready(frame, new)?;
-            let node = match &ready {
-                Some(ready) => ready.node.clone(),
+            let prefetched = self.prefetched(frame, new)?;
+            let node = match &prefetched {
+                Some(prefetched) => prefetched.node.clone(),
                 None => frame.target.child_of(new)?,
             };
             let copied_in_rev = self.copied_in_rev(frame, &node)?;
@@ -419,7 +420,7 @@ impl ReportWalk<'_> {
                 requested,
                 seen: frame.seen,
                 copied_in_rev,
-                ready,
+                prefetched,
             };
             if let Some(child) = self.entry(&candidate)? {
                 return Ok(Some(child));
@@ -428,8 +429,9 @@ impl ReportWalk<'_> {
         Ok(None)
     }
 
-    /// The revision of the copy that brought `node`, an entry of this directory, there unchanged; `None` if none did or nobody
-    /// wants to know. It is the same for all such entries of a directory: the youngest copy at or above it.
+    /// Returns the revision of the copy that brought `node`, an entry of this directory, to its path without a
+    /// change; `None` if there is none or the editor does not want it. It is equal for all such entries of a
+    /// directory: the youngest copy at or above it.
     fn copied_in_rev(&mut self, frame: &mut Frame, node: &Node) -> Result<Option<Revnum>> {
         if !self.editor.wants_facts() || node.created_path() == node.path() {
             return Ok(None);
@@ -440,23 +442,24 @@ impl ReportWalk<'_> {
         Ok(frame.copied_in_rev)
     }
 
-    /// What was made ready of an entry, whose frame stands behind it. Starts to run ahead once it seems to pay.
-    fn ready(&mut self, frame: &Frame, entry: &DirEntry) -> Result<Option<PrefetchedEntry>> {
-        self.sent_revisions += 1;
+    /// Returns the prefetched entry, whose frame is passed too. Prefetch starts after [`PREFETCH_AFTER`] entries.
+    fn prefetched(&mut self, frame: &Frame, entry: &DirEntry) -> Result<Option<PrefetchedEntry>> {
+        self.sent_entries += 1;
         if self.prefetch.is_none() {
-            if self.sent_revisions < PATIENCE || !frame.is_all_new() || self.cursor.has_below(&frame.path) {
+            if self.sent_entries < PREFETCH_AFTER || !frame.is_all_new() || self.cursor.has_below(&frame.path)
+            {
                 return Ok(None);
             }
             self.prefetch = EntryPrefetch::start(&frame.target, &frame.new, frame.new_at - 1);
         }
         let Some(prefetch) = &mut self.prefetch else {
-            // Nobody there to help: do not ask again soon.
-            self.sent_revisions = 0;
+            // No thread can help: the count starts again, so that the next attempt comes later.
+            self.sent_entries = 0;
             return Ok(None);
         };
         let form = self.editor.window_form().filter(|_| self.options.text_deltas);
         match prefetch.next(entry, form)? {
-            Some(ready) => Ok(ready),
+            Some(prefetched) => Ok(prefetched),
             None => {
                 self.prefetch = None;
                 Ok(None)
@@ -487,8 +490,8 @@ fn no_such_working_path(path: &RelPath) -> Error {
     )
 }
 
-/// Entries told before anything is made ready ahead: short answers are not worth it.
-const PATIENCE: u32 = 16;
+/// Entries sent before prefetch begins: it does not pay for short responses.
+const PREFETCH_AFTER: u32 = 16;
 
-/// Source revisions kept open: a mixed working copy goes back and forth between a few.
+/// Roots of source revisions that are held: a working copy of mixed revisions alternates between a few.
 const SOURCE_ROOTS: usize = 64;

@@ -1,4 +1,4 @@
-//! One entry of a directory: is it the same, changed, gone, new, or not to be seen.
+//! Compares one entry of a directory: unchanged, changed, deleted, new, or not readable.
 
 use base::{Depth, FsPath, NodeKind, RelPath, Result, Revnum};
 use delta::editor::{CopyFrom, DirToken, NodeFacts};
@@ -13,27 +13,27 @@ use crate::report::frame::{Frame, SourceNode};
 use crate::report::prefetch::PrefetchedEntry;
 use crate::report::reported_paths::Reported;
 
-/// An entry about to be compared.
+/// An entry to compare.
 pub(super) struct Candidate<'c> {
     pub parent: DirToken,
     pub path: RelPath,
     pub old: Option<SourceNode>,
     pub new: Option<Node>,
-    /// Directory of the target that has, or would have, the entry.
+    /// The directory of the target that has, or would have, the entry.
     pub new_dir: &'c FsPath,
     pub name: &'c str,
     pub reported: Option<&'c Reported>,
     pub held: Depth,
     pub requested: Depth,
     pub seen: Subtree,
-    /// The revision of the copy that brought `new` where it is, if one did and it is known.
+    /// The revision of the copy that brought `new` to its path, if there is one and it is known.
     pub copied_in_rev: Option<Revnum>,
-    /// What was made ready of `new`.
-    pub ready: Option<PrefetchedEntry>,
+    /// The prefetched content of `new`.
+    pub prefetched: Option<PrefetchedEntry>,
 }
 
 impl ReportWalk<'_> {
-    /// Tells one entry. Returns the frame of a directory to descend into.
+    /// Sends one entry. Returns the frame of a directory that the walk continues with.
     pub(super) fn entry(&mut self, entry: &Candidate<'_>) -> Result<Option<Frame>> {
         let mut related = false;
         if let (Some(old), Some(new)) = (&entry.old, &entry.new)
@@ -94,14 +94,14 @@ impl ReportWalk<'_> {
         };
         let start_empty = entry.reported.is_some_and(|r| r.start_empty);
         let compared = old.filter(|_| !start_empty).map(|old| &old.node);
-        // Directories have no locks: a token that was reported for one gets no answer.
+        // Directories have no locks: a reported token is ignored.
         self.content.props(
             self.editor,
             OpenNode::Dir(token),
             compared,
             new,
             false,
-            entry.ready.as_ref(),
+            entry.prefetched.as_ref(),
         )?;
         let seen = match entry.seen {
             Subtree::All => Subtree::All,
@@ -121,8 +121,8 @@ impl ReportWalk<'_> {
         Ok(frame)
     }
 
-    /// Tells the editor, if it wants to know, where `node` is and since when. Answers the revision of the copy that brought it
-    /// there unchanged, if one did.
+    /// Sends the path of `node` and its oldest revision there to the editor, if it wants them. Returns the revision
+    /// of the copy that brought it to its path unchanged, if there is one.
     pub(super) fn send_facts(
         &mut self,
         node: &Node,
@@ -138,7 +138,7 @@ impl ReportWalk<'_> {
         };
         let rev = copied_in_rev.unwrap_or_else(|| created_rev(node));
         if !self.options.text_deltas && node.kind() == NodeKind::File {
-            // The text will be asked for under this name.
+            // The client will request the text under this name.
             node.remember_at(rev);
         }
         self.editor.facts(&NodeFacts {
@@ -171,15 +171,21 @@ impl ReportWalk<'_> {
             compared,
             new,
             gone,
-            entry.ready.as_ref(),
+            entry.prefetched.as_ref(),
         )?;
         let deltas = self.options.text_deltas;
-        self.content
-            .text(self.editor, token, compared, new, deltas, entry.ready.as_ref())?;
+        self.content.text(
+            self.editor,
+            token,
+            compared,
+            new,
+            deltas,
+            entry.prefetched.as_ref(),
+        )?;
         self.editor.close_file(token, Some(&new.md5()?))
     }
 
-    /// Where an added file was copied from, if that may be told: the nearest copy must have made this very path.
+    /// Returns the source of an added file, if it may be sent: the nearest copy must have made this very path.
     fn copy_source(&mut self, new: &Node) -> Result<Option<SourceNode>> {
         if !self.options.send_copyfrom {
             return Ok(None);
@@ -200,7 +206,7 @@ impl ReportWalk<'_> {
         Ok(Some(SourceNode { rev, node }))
     }
 
-    /// Tells a deletion and the revision in which it happened, as well as that can be known.
+    /// Sends a deletion, with the revision in which it happened as far as that is known.
     pub(super) fn delete(
         &mut self,
         parent: DirToken,
@@ -228,7 +234,7 @@ impl ReportWalk<'_> {
         })
     }
 
-    /// True if an unchanged entry need not be told: the client has it all and its lock is good.
+    /// True if an unchanged entry need not be sent: the client has all of it and its lock is valid.
     fn is_current(&self, reported: Option<&Reported>, new: &Node) -> Result<bool> {
         match reported {
             None => Ok(true),

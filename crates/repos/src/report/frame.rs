@@ -9,7 +9,7 @@ use fsfs::{DirEntry, Node};
 
 use crate::access::Subtree;
 
-/// What the client has somewhere.
+/// The node that the client has at a path, and its revision.
 #[derive(Clone)]
 pub(super) struct SourceNode {
     pub rev: Revnum,
@@ -31,12 +31,12 @@ pub(super) struct Frame {
     pub held: Depth,
     pub requested: Depth,
     pub seen: Subtree,
-    /// The revision of the copy that brought what is below unchanged, once somebody asked for it.
+    /// The revision of the copy that brought the entries here unchanged; `None` until it is looked up.
     pub copied_in_rev: Option<Revnum>,
     dropped: DroppedPaths,
 }
 
-/// Which paths of a frame are dropped while the walk is below it.
+/// The paths of a frame that are dropped while the walk is below it.
 #[derive(Clone, Copy, Default)]
 struct DroppedPaths {
     path: bool,
@@ -44,8 +44,8 @@ struct DroppedPaths {
     target: bool,
 }
 
-/// Longer paths are dropped while the walk is below their directory, bytes. All paths of the open directories of a deep tree
-/// take memory that grows with the square of its depth.
+/// Paths longer than this many bytes are dropped while the walk is below their directory. The paths of all open
+/// directories of a deep tree would take memory that grows with the square of its depth.
 const LONG: usize = 1 << 10;
 
 #[derive(Clone, Copy)]
@@ -55,7 +55,7 @@ pub(super) enum Pass {
     Entries,
 }
 
-/// What of a name the client's report has dealt with.
+/// The sides of a name that the pass over the reported entries has handled.
 #[derive(Clone, Copy, Default)]
 pub(super) struct HandledSides {
     pub old: bool,
@@ -70,7 +70,7 @@ impl SourceNode {
 }
 
 impl Frame {
-    /// `limits`: the depth at which the client holds the directory, and the one asked for.
+    /// `limits`: the depth at which the client holds the directory, and the requested one.
     pub fn new(
         token: DirToken,
         path: RelPath,
@@ -108,7 +108,7 @@ impl Frame {
         })
     }
 
-    /// Prepares for the walk going on in `child`: long paths that the child's paths contain are dropped.
+    /// Prepares for the walk below `child`: drops long paths that the child's paths contain.
     pub fn suspend(&mut self, child: &Frame) {
         if child.path.len() > LONG {
             self.path = RelPath::empty();
@@ -126,7 +126,7 @@ impl Frame {
         }
     }
 
-    /// Brings back what [`Frame::suspend`] dropped, after the walk has left `child`.
+    /// Restores what [`Frame::suspend`] dropped, after the walk has left `child`.
     pub fn resume(&mut self, child: &Frame) {
         let dropped = std::mem::take(&mut self.dropped);
         if dropped.path {
@@ -140,8 +140,8 @@ impl Frame {
         }
     }
 
-    /// True if the client has nothing here, wants it all and may see it: every entry of the target will be told, and
-    /// everything below.
+    /// True if the client has nothing here, wants everything and may see it: every entry of the target will be sent,
+    /// and everything below.
     pub fn is_all_new(&self) -> bool {
         self.old.is_empty()
             && self.handled.is_empty()

@@ -1,9 +1,9 @@
-//! Running ahead of the walk where everything is new: nodes, properties and texts are made ready by other threads.
+//! Walks ahead where everything is new: other threads read nodes, properties and texts.
 //!
-//! In a subtree of which the client has nothing and may see all, the walk comes to every entry, in order. So another walk
-//! can run before it: directories are opened here and now, because what follows depends on them, and each entry becomes a
-//! piece of a [`PrefetchQueue`], texts encoded as they go over the wire. Where making ready fails nothing is ready: the walk
-//! then does it itself, and fails where it would have failed.
+//! In a subtree of which the client has nothing and may see everything, the walk visits every entry, in order. So a
+//! second walk can precede it. It opens directories at once, because what follows depends on them; each entry becomes
+//! a task of a [`PrefetchQueue`], with its text encoded as it is sent. If a task fails, its entry is not prefetched:
+//! the main walk reads it itself, and fails where it would have failed.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,27 +15,27 @@ use fsfs::{DirEntry, Node, NodeRevId, Root};
 
 use crate::prefetch::PrefetchQueue;
 
-/// An entry that was made ready.
+/// The content of an entry that was read ahead.
 pub(super) struct PrefetchedEntry {
     pub node: Node,
     /// The node's own properties.
     pub props: Arc<Props>,
-    /// The properties of the revision that made it, unless an earlier entry brought them.
+    /// The properties of the node's revision, unless an earlier entry had them.
     pub revprops: Option<PropList>,
     /// All windows of a file's text, against the empty text; `None` if it is too long to be held, or not wanted.
     pub text: Option<Vec<Arc<KeptWindow>>>,
 }
 
-/// The walk before the walk.
+/// The walk that precedes the main walk.
 pub(super) struct EntryPrefetch {
     queue: PrefetchQueue<(NodeRevId, Option<PrefetchedEntry>)>,
-    /// That of texts, if they are wanted.
+    /// The form of the encoded texts; `None` if they are not wanted.
     form: Option<WindowForm>,
     root: Root,
     /// The path of the innermost open directory.
     dir: FsPath,
     open: Vec<OpenDir>,
-    /// Revisions whose properties were asked for.
+    /// Revisions whose properties were read.
     asked: HashSet<Revnum>,
 }
 
@@ -44,14 +44,15 @@ struct OpenDir {
     at: usize,
 }
 
-/// Longer texts are not made ready, bytes.
-const LONGEST: u64 = 1 << 20;
+/// Texts longer than this many bytes are not prefetched.
+const LONGEST_TEXT: u64 = 1 << 20;
 
-/// Revisions remembered before they are forgotten.
-const REMEMBERED: usize = 4096;
+/// Revisions that `asked` holds before it is emptied.
+const MOST_ASKED: usize = 4096;
 
 impl EntryPrefetch {
-    /// Starts before entry `at` of `dir`, to the end of what is below it. `None` where nothing is gained by it.
+    /// Starts before entry `at` of `dir` and continues to the end of what is below it. `None` if no other thread can
+    /// help.
     pub fn start(dir: &Node, entries: &Arc<[DirEntry]>, at: usize) -> Option<Self> {
         Some(EntryPrefetch {
             queue: PrefetchQueue::new()?,
@@ -66,11 +67,10 @@ impl EntryPrefetch {
         })
     }
 
-    /// What is ready of the next entry. The outer `None` is the end: no entry follows that belongs here. Texts that are begun
-    /// from now on are made in this form.
-    ///
+    /// Returns the prefetched content of `entry`; `None` within if its task failed. The outer `None` is the end: no
+    /// further entry belongs to this subtree. Tasks that begin from now on encode texts in `form`.
     /// # Errors
-    /// `ASSERTION_FAIL` if making it ready panicked.
+    /// `ASSERTION_FAIL` if the task panicked.
     pub fn next(
         &mut self,
         entry: &DirEntry,
@@ -85,7 +85,7 @@ impl EntryPrefetch {
         Ok((id == entry.id).then_some(ready))
     }
 
-    /// Puts one more entry in the line; false at the end.
+    /// Queues one more entry; false at the end.
     fn advance(&mut self) -> bool {
         let entry = loop {
             let Some(open) = self.open.last_mut() else {
@@ -112,11 +112,11 @@ impl EntryPrefetch {
                     self.open.push(OpenDir { entries, at: 0 });
                     self.dir = path.clone();
                 }
-                // The walk will fail there, so nothing behind it counts.
+                // The main walk will fail there, so nothing after it matters.
                 Err(_) => self.open.clear(),
             }
         }
-        if self.asked.len() >= REMEMBERED {
+        if self.asked.len() >= MOST_ASKED {
             self.asked.clear();
         }
         let rev = entry.id.rev().filter(|rev| self.asked.insert(*rev));
@@ -133,7 +133,7 @@ impl EntryPrefetch {
     }
 }
 
-/// What an entry takes beside its path and its text, bytes, roughly.
+/// Approximate bytes of an entry beside its path and its text.
 const FIXED: usize = 1 << 10;
 
 fn make(
@@ -150,7 +150,7 @@ fn make(
     };
     let revprops = rev.map(|rev| node.fs().revprops(rev)).transpose()?;
     let text = match form {
-        Some(form) if node.kind() == NodeKind::File && node.size()? <= LONGEST => {
+        Some(form) if node.kind() == NodeKind::File && node.size()? <= LONGEST_TEXT => {
             let mut text = node.fs().encoded_text(&node, form)?;
             let mut windows = Vec::new();
             while let Some(window) = text.next_window()? {

@@ -1,9 +1,9 @@
-//! The client's list of what it has.
+//! The list of paths that the client reports.
 //!
-//! Entries are kept in the order they came, packed into bytes; beyond a limit they go to a nameless temporary file, so
-//! that a working copy with a million odd revisions does not fill the server's memory. The walk reads them back
-//! once, in order, through a [`Cursor`] that looks one entry ahead: a client reports depth first, as the
-//! walk goes.
+//! Entries are held in the order they came, packed into bytes; beyond a limit they go to a nameless temporary file,
+//! so that a working copy with a million paths at odd revisions does not fill the server's memory. The walk reads
+//! them back once, in order, through a [`Cursor`] that looks one entry ahead: clients report depth first, in the
+//! order of the walk.
 
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 
@@ -15,7 +15,7 @@ use tempfile::SpooledTempFile;
 pub(super) struct ReportedPath {
     /// Relative to the operand in a [`ReportedPaths`], to the edit's root in a [`Cursor`].
     pub path: Box<str>,
-    /// What the client has there; `None`: nothing.
+    /// What the client has there; `None` if nothing.
     pub reported: Option<Reported>,
 }
 
@@ -26,11 +26,11 @@ pub(super) struct Reported {
     pub depth: Depth,
     pub start_empty: bool,
     pub lock_token: Option<Box<str>>,
-    /// Where the path is switched to.
+    /// The path to which this one is switched.
     pub link: Option<FsPath>,
 }
 
-/// The list in the making.
+/// The list while it is being received.
 pub(super) struct ReportedPaths {
     spool: BufWriter<SpooledTempFile>,
     count: u64,
@@ -60,7 +60,7 @@ impl ReportedPaths {
         Ok(())
     }
 
-    /// Ends the list. The paths that the cursor tells are below `operand`.
+    /// Ends the list. The paths that the cursor returns are below `operand`.
     pub fn into_cursor(self, operand: &str) -> Result<Cursor> {
         let failed = |e: &std::io::Error| Error::os(e, "Can't read the report's temporary file");
         let mut spool = self.spool.into_inner().map_err(|e| failed(e.error()))?;
@@ -76,7 +76,7 @@ impl ReportedPaths {
     }
 }
 
-/// Reads the list back, one entry ahead.
+/// Reads the list back and looks one entry ahead.
 pub(super) struct Cursor {
     spool: BufReader<SpooledTempFile>,
     left: u64,
@@ -85,7 +85,7 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    /// The entry ahead, if it is exactly `path`.
+    /// Returns the next entry, if it is exactly `path`.
     pub fn take_exact(&mut self, path: &str) -> Result<Option<ReportedPath>> {
         if self.next.as_ref().is_some_and(|e| *e.path == *path) {
             self.take()
@@ -94,8 +94,8 @@ impl Cursor {
         }
     }
 
-    /// The name of the child of `dir` that the entry ahead is about or lies below; with the entry itself if it is about
-    /// that very child.
+    /// Returns the name of the child of `dir` that the next entry is about or lies below; with the entry itself if it
+    /// is about that very child.
     pub fn child_of(&mut self, dir: &str) -> Result<Option<(Box<str>, Option<ReportedPath>)>> {
         let Some(rest) = self.next.as_ref().and_then(|e| below(&e.path, dir)) else {
             return Ok(None);
@@ -109,12 +109,12 @@ impl Cursor {
         }
     }
 
-    /// True if the entry ahead lies below `path`.
+    /// True if the next entry lies below `path`.
     pub fn has_below(&self, path: &str) -> bool {
         self.next.as_ref().is_some_and(|e| below(&e.path, path).is_some())
     }
 
-    /// Passes all entries below `path`.
+    /// Skips all entries below `path`.
     pub fn skip_below(&mut self, path: &str) -> Result<()> {
         while self.has_below(path) {
             self.take()?;
@@ -149,7 +149,7 @@ impl Cursor {
     }
 }
 
-/// What follows `dir` in `path`, if `path` is strictly below it.
+/// Returns the part of `path` after `dir`, if `path` is strictly below it.
 fn below<'a>(path: &'a str, dir: &str) -> Option<&'a str> {
     if dir.is_empty() {
         return Some(path).filter(|p| !p.is_empty());
@@ -189,7 +189,7 @@ fn pack(out: &mut Vec<u8>, entry: &ReportedPath) -> Result<()> {
     Ok(())
 }
 
-/// Reads what [`pack`] wrote: nobody else writes this file.
+/// Reads what [`pack`] wrote: the file has no other writer.
 fn unpack(spool: &mut impl Read) -> std::io::Result<ReportedPath> {
     let [flags] = array::<1>(spool)?;
     let path = text(spool)?;
@@ -252,9 +252,9 @@ const START_EMPTY: u8 = 2;
 const TOKEN: u8 = 4;
 const LINK: u8 = 8;
 
-/// Bytes of report kept in memory.
+/// Bytes of a report that are held in memory.
 const IN_MEMORY: usize = 1 << 20;
-/// Most reports are a few entries: the buffer is no bigger than it must be.
+/// Most reports are a few entries: the buffer is no larger than it must be.
 const FIRST_BUFFER: usize = 512;
 
 #[cfg(test)]

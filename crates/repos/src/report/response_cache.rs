@@ -1,8 +1,8 @@
-//! Answers to reports, kept for the next one who asks for the same: a thousand clients that check out a release ask one question.
+//! A cache of responses to reports: a thousand clients that check out a release send the same request.
 //!
-//! Only what is the same for everybody is kept ([`super::Report::same_for_all`]), in the cache, under a name that says what was
-//! asked for and in which form it was answered. Properties of revisions, which the answer tells and which may change, are compared
-//! each time.
+//! Only responses that are the same for all users are stored ([`super::Report::same_for_all`]), in the process's
+//! cache, under a name that holds the request and the form of the response. Revision properties, which a response
+//! contains and which may change, are compared at each use.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -14,27 +14,27 @@ use super::ReportOutcome;
 use crate::repo::Repository;
 
 impl Repository {
-    /// The answer that was kept under this name, if it is still right.
-    ///
+    /// Returns the response that was stored under this name, if it is still valid.
     /// # Errors
-    /// What reading revision properties may say.
+    /// Those of reading revision properties.
     pub fn cached_report(&self, name: &str) -> Result<Option<Vec<AnswerPart>>> {
         self.fs().kept_answer(name)
     }
 
-    /// Keeps an answer, unless its report was not noted ([`super::Report::collect_sent_revisions`]).
+    /// Stores a response, if its revisions were collected ([`super::Report::collect_sent_revisions`]).
     pub fn cache_report(&self, name: &str, outcome: ReportOutcome, parts: Vec<AnswerPart>) {
         if let Some(sent_revisions) = outcome.sent_revisions {
             self.fs().keep_answer(name, sent_revisions, parts);
         }
     }
 
-    /// The short answer that was kept under this name, as whoever kept it has made it.
+    /// Returns the small value that was stored under this name.
     pub fn cached_response(&self, name: &[u8]) -> Option<Arc<dyn Any + Send + Sync>> {
         self.fs().kept_value(name)
     }
 
-    /// Keeps a short answer of so many bytes under a name that says all that it depends on: nothing in it may ever change.
+    /// Stores a small value of `bytes` bytes under a name that holds everything that it depends on: it must never
+    /// change.
     pub fn cache_response(&self, name: &[u8], answer: Arc<dyn Any + Send + Sync>, bytes: usize) {
         self.fs().keep_value(name, answer, bytes);
     }

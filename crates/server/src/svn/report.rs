@@ -154,7 +154,7 @@ impl Talk {
         } = reporting;
         self.trivial();
         outcome?;
-        report.ready()?;
+        report.validate()?;
         let level = self.service.options().compression;
         let mut editor = EditDriver::new(&mut self.conn, self.capabilities, level, &mut self.codec);
         match report.finish(&mut editor) {

@@ -34,7 +34,7 @@ pub(super) fn update(visit: &mut Visit<'_>, reply: &mut Reply, body: Body) -> Ou
     let (request, mut report, is_checkout) = read(visit, body)?;
     let asked = Asked::new(visit, &request)?;
     report.set_options(asked.options.clone())?;
-    report.ready()?;
+    report.validate()?;
     let name = name(visit, kind, &request, &asked, &report);
     if let Some(name) = &name
         && let Some(parts) = visit.repository().cached_report(name)?
