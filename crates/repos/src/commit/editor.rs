@@ -1,4 +1,4 @@
-//! The editor: each step of the drive is checked and applied to the transaction.
+//! The editor of a commit: each call is checked and applied to the transaction.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use super::{Clock, CommitInfo, CommitOptions};
 use crate::props_rules::{validate, validate_mergeinfo};
 use crate::repo::Repository;
 
-/// The editor that makes a revision. Dropped before [`Editor::close_edit`], it leaves nothing behind.
+/// The editor that makes a revision. Dropped before [`Editor::close_edit`], it removes the transaction.
 pub struct CommitEditor {
     pub(super) repo: Repository,
     pub(super) options: CommitOptions,
@@ -26,30 +26,29 @@ pub struct CommitEditor {
     dirs: HashMap<u32, OpenDir>,
     files: HashMap<u32, OpenFile>,
     next_token: u32,
-    /// The edit has changed something: the root is the transaction's own from then on.
+    /// The edit has changed something: the root belongs to the transaction from then on.
     is_touched: bool,
 }
 
 /// An open directory.
 struct OpenDir {
     path: FsPath,
-    /// What the client has; unchecked until a property changes.
+    /// The revision that the client has; unchecked until a property changes.
     based_on: Option<Revnum>,
-    /// It came here, in this edit, by a copy of itself or of a parent.
+    /// It was added in this edit, by a copy of itself or of a parent.
     was_copied: bool,
-    /// Writing it is known to be allowed and up to date.
+    /// Writing it is allowed and it is up to date.
     is_checked: bool,
 }
 
 /// An open file.
 struct OpenFile {
     path: FsPath,
-    /// Writing it is known to be allowed.
+    /// Writing it is allowed.
     is_checked: bool,
 }
 
 /// Prepares a commit; its transaction begins with [`Editor::open_root`].
-///
 /// # Errors
 /// None at present.
 pub fn start(repo: &Repository, options: CommitOptions, clock: Clock) -> Result<CommitEditor> {
@@ -67,8 +66,7 @@ pub fn start(repo: &Repository, options: CommitOptions, clock: Clock) -> Result<
 }
 
 impl CommitEditor {
-    /// The new revision, after [`Editor::close_edit`] has succeeded.
-    ///
+    /// Returns the new revision, after [`Editor::close_edit`] has succeeded.
     /// # Errors
     /// `FS_INCORRECT_EDITOR_COMPLETION` otherwise.
     pub fn outcome(mut self) -> Result<CommitInfo> {
@@ -84,7 +82,7 @@ impl CommitEditor {
         }
     }
 
-    /// Does a step of the edit. A step that fails ends the commit.
+    /// Runs one call of the edit. A call that fails ends the commit.
     fn step<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         step(self).inspect_err(|_| self.give_up())
     }
@@ -99,14 +97,14 @@ impl CommitEditor {
         }
     }
 
-    /// The transaction, about to be changed.
+    /// Returns the transaction, which is about to be changed.
     fn changing(&mut self) -> Result<&mut Txn> {
         self.is_touched = true;
         self.txn()
     }
 
-    /// The revision in which a directory was last changed, none if it has become the transaction's own. The root is that
-    /// from the beginning for us, from its first change on for the incumbent.
+    /// Returns the revision in which a directory was last changed; `None` if it belongs to the transaction. The root
+    /// belongs to it from the beginning here, from its first change in the incumbent.
     fn created(&mut self, path: &FsPath) -> Result<Option<Revnum>> {
         let is_untouched_root = path.is_root() && !self.is_touched;
         let txn = self.txn()?;
@@ -169,7 +167,7 @@ impl CommitEditor {
             }
             return Ok(at);
         };
-        // Below a copied directory a copy replaces what came with it.
+        // Below a copied directory, a copy replaces what was copied with it.
         if !was_copied {
             let existing = self.txn()?.root()?.kind(&at)?;
             if existing != NodeKind::None {
@@ -184,7 +182,7 @@ impl CommitEditor {
         Ok(at)
     }
 
-    /// Checks once that a file may be written.
+    /// Checks, once for each file, that it may be written.
     fn check_file(&mut self, token: FileToken) -> Result<FsPath> {
         let file = self.files.get_mut(&token.0).ok_or_else(not_open)?;
         if !file.is_checked {
@@ -204,7 +202,7 @@ impl CommitEditor {
 }
 
 impl Editor for CommitEditor {
-    /// Means nothing here.
+    /// Does nothing.
     fn set_target_revision(&mut self, _rev: Revnum) -> Result<()> {
         Ok(())
     }
@@ -259,7 +257,7 @@ impl Editor for CommitEditor {
         })
     }
 
-    /// Checks no more than that there is something: only what is changed in the directory must be up to date.
+    /// Checks only that the directory exists: only what is changed in it must be up to date.
     fn open_directory(&mut self, path: &RelPath, parent: DirToken, base: Option<Revnum>) -> Result<DirToken> {
         self.step(|this| {
             let at = this.path(path);
@@ -308,7 +306,7 @@ impl Editor for CommitEditor {
         Ok(())
     }
 
-    /// Means nothing here.
+    /// Does nothing.
     fn add_file(
         &mut self,
         path: &RelPath,
@@ -388,7 +386,6 @@ impl Editor for CommitEditor {
         })
     }
 
-    /// Means nothing here.
     /// Makes the revision.
     fn close_edit(&mut self) -> Result<()> {
         self.step(Self::finish)

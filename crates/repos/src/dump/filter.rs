@@ -1,21 +1,21 @@
 //! Which paths a dump includes.
 //!
-//! To the walk, a path that is filtered out is a path that may not be read; so copies from it become additions and
-//! revisions that touch it lose their properties, as they would for a user without rights.
+//! The replay treats a filtered path as an unreadable one. So copies from it become additions, and revisions that
+//! touch it lose their properties, as for a user without rights.
 
 use base::{FsPath, glob};
 
 use crate::access::{Readable, Subtree};
 
-/// Paths to leave out, or the only ones to keep.
+/// Paths to leave out, or the only paths to keep.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
     /// Whether a match keeps a path or leaves it out.
     pub rule: FilterRule,
-    /// Paths whose subtrees match; or, with `glob`, patterns that match single paths. As typed: a path in the repository
-    /// starts with a slash and does not end with one.
+    /// Paths whose subtrees match; or, with `glob`, patterns that match single paths. They are used as typed: a path
+    /// in the repository starts with a slash and does not end with one.
     pub patterns: Vec<String>,
-    /// `*`, `?`, `[…]` and `\` have their meaning; a slash is a character like any other.
+    /// The patterns are globs ([`base::glob`]); a slash is a character like any other.
     pub glob: bool,
 }
 

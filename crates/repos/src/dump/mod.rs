@@ -1,13 +1,13 @@
 //! Writes a repository as a dump stream, byte for byte as `svnadmin dump` does.
 //!
-//! Each revision is a revision record and the node records of its changes. Which nodes, and in which order, the replay
-//! says ([`nodes`]); the first revision of a dump that begins in the middle is a whole tree ([`tree`]); what a
-//! record holds is in [`record`]; a [`Filter`] leaves paths out.
+//! Each revision is a revision record and the node records of its changes. The replay decides which nodes, and in
+//! which order ([`nodes`]). The first revision of a dump that begins in the middle is a whole tree ([`tree`]).
+//! [`record`] writes one record; a [`Filter`] leaves paths out.
 //!
 //! Revisions do not depend on each other, so several are printed at once, each into memory, and written in order
-//! ([`base::ordered`]). One that needs more than its share of memory is given up; when its turn comes, all threads
-//! print its records, each batch of them into memory ([`parallel`]). Long texts go straight into the output: they
-//! pass in chunks, so a file of any size takes no more memory than a small one.
+//! ([`base::ordered`]). A revision that needs more than its share of memory is given up; when its turn comes, all
+//! threads print its records, each batch of them into memory ([`parallel`]). Long texts go straight into the output
+//! in chunks, so a file of any size takes no more memory than a small one.
 
 mod filter;
 mod nodes;
@@ -36,7 +36,7 @@ use record::{Printer, RecordStyle, Records};
 
 pub use filter::{Filter, FilterRule};
 
-/// What to dump, and how.
+/// The options of a dump.
 #[derive(Clone, Debug, Default)]
 pub struct DumpOptions {
     /// The first revision; `None` is 0.
@@ -45,32 +45,31 @@ pub struct DumpOptions {
     pub end: Option<Revnum>,
     /// The first revision holds only what it changed, not the whole tree.
     pub incremental: bool,
-    /// Texts and properties are told as differences (version 3 of the format).
+    /// Texts and properties are written as differences (version 3 of the format).
     pub deltas: bool,
     /// Paths to leave out.
     pub filter: Option<Filter>,
     /// Threads; 0 = as many as there are cores.
     pub jobs: usize,
-    /// Bytes of one revision that a thread may hold; 0 = 4 MiB. A larger one is shared among the threads. What waits
-    /// for its turn may be six times as much.
+    /// Bytes of one revision that a thread may hold; 0 = 4 MiB. A larger revision is shared among the threads. Six
+    /// times as much may wait to be written.
     pub share: usize,
 }
 
-/// Hears how a dump goes on.
+/// Receives the progress of a dump.
 pub trait DumpObserver {
     /// A revision was written.
     fn dumped(&mut self, rev: Revnum);
 
-    /// Something may get in the way of loading the dump. `number` and `text` are those that `svnadmin` prints:
-    /// `WARNING 0x<number>: <text>`.
+    /// Reports an obstacle to loading the dump. `number` and `text` are those that `svnadmin` prints: `WARNING
+    /// 0x<number>: <text>`.
     fn warning(&mut self, number: u16, text: &str);
 }
 
-/// Dumps `repo` to `out`. What `out` gets does not depend on the number of processors.
-///
+/// Dumps `repo` to `out`. The bytes do not depend on the number of processors.
 /// # Errors
-/// `REPOS_BAD_ARGS` for a range that is reversed or not there, `AUTHZ_ROOT_UNREADABLE` if a filter hides the root of
-/// a whole tree, `CANCELLED`; what the storage says, and what `out` says. Everything before the failure was written.
+/// `REPOS_BAD_ARGS` for a reversed range or one that does not exist, `AUTHZ_ROOT_UNREADABLE` if a filter hides the
+/// root of a whole tree, `CANCELLED`; those of the storage and of `out`. Everything before the failure was written.
 pub fn dump(
     repo: &Repository,
     options: &DumpOptions,
@@ -82,8 +81,7 @@ pub fn dump(
     job.run(out, observer)
 }
 
-/// Dumps the revision properties alone: a stream of revision records. Only the range of `options` is looked at.
-///
+/// Dumps only the revision properties: a stream of revision records. Only the range of `options` is used.
 /// # Errors
 /// As [`dump`].
 pub fn dump_revprops(
@@ -104,7 +102,7 @@ pub fn dump_revprops(
     job.run(out, observer)
 }
 
-/// What is written and is worth a warning.
+/// A condition that makes loading difficult.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Warning {
     OldSource { rev: Revnum },
@@ -120,7 +118,7 @@ struct DumpRun<'a> {
     revprops_only: bool,
     readable: &'a dyn Readable,
     threads: usize,
-    /// Revisions that a worker takes at once.
+    /// Revisions of one task.
     group: u64,
     /// Bytes of one revision that may be in memory.
     share: u64,
@@ -152,7 +150,7 @@ impl<'a> DumpRun<'a> {
             0 => thread::available_parallelism().map_or(1, NonZero::get),
             jobs => jobs,
         };
-        // Every worker gets several groups.
+        // Every thread gets several groups.
         let group = (end.0 - start.0) / (4 * threads as u64);
         Ok(DumpRun {
             repo,
@@ -233,14 +231,14 @@ impl<'a> DumpRun<'a> {
         Ok(())
     }
 
-    /// The revisions that a worker takes at once.
+    /// Returns the revisions of the task `number`.
     fn group(&self, number: u64) -> RangeInclusive<u64> {
         let first = self.start.0 + number * self.group;
         first..=self.end.0.min(first + (self.group - 1))
     }
 
-    /// Makes some revisions in memory. One MD5 stream is slow, many side by side are not: so the texts of all of them are
-    /// checked together.
+    /// Prints some revisions into memory. One MD5 stream is slow, many side by side are fast: so the texts of all of
+    /// them are checked together.
     fn printed_revisions(&self, revs: RangeInclusive<u64>) -> Vec<PrintedRecords> {
         let mut printed_revisions = Vec::new();
         let mut left = self.share.saturating_mul(2);
@@ -259,7 +257,7 @@ impl<'a> DumpRun<'a> {
         let sound = printed::are_sound(&printed_revisions);
         for ((rev, printed), is_sound) in revs.map(Revnum).zip(&mut printed_revisions).zip(sound) {
             if !is_sound {
-                // Reading it again with a check fails in the right place.
+                // Reading the revision again, with a check, fails in the right place.
                 *printed = PrintedRecords::make(self.style(rev), 0, self.share, |printer| {
                     self.revision(rev, printer)
                 });
@@ -273,7 +271,7 @@ impl<'a> DumpRun<'a> {
         self.records(rev, printer)
     }
 
-    /// Makes a revision straight into the output, with all threads.
+    /// Prints a revision straight into the output, with all threads.
     fn print_noted<'w>(
         &'w self,
         pool: &ThreadPool<'w>,
@@ -311,7 +309,7 @@ impl<'a> DumpRun<'a> {
         Ok(record)
     }
 
-    /// Tells `records` what the revision changed, or its whole tree.
+    /// Passes the changes of the revision, or its whole tree, to `records`.
     fn records(&self, rev: Revnum, records: &mut dyn Records) -> Result<()> {
         if rev == Revnum::ZERO || self.revprops_only {
             return Ok(());
@@ -339,7 +337,7 @@ impl<'a> DumpRun<'a> {
     }
 }
 
-/// Passes warnings on and remembers which kinds there were.
+/// Passes warnings to the observer and records which kinds there were.
 struct WarningLog<'a> {
     oldest: Revnum,
     observer: &'a mut dyn DumpObserver,
@@ -381,7 +379,7 @@ impl<'a> WarningLog<'a> {
         }
     }
 
-    /// Sums up, after the last revision.
+    /// Reports the summaries, after the last revision.
     fn close(self) {
         if self.old_source {
             let text =
@@ -396,7 +394,7 @@ impl<'a> WarningLog<'a> {
     }
 }
 
-/// An error of the dump's output.
+/// Makes the error of a failed write to the output.
 fn write_error(error: &io::Error) -> Error {
     Error::os(error, "Write error")
 }
@@ -404,14 +402,14 @@ fn write_error(error: &io::Error) -> Error {
 const OLD_SOURCE: u16 = 0x0000;
 const OLD_MERGEINFO: u16 = 0x0001;
 
-/// Most revisions that a worker takes at once.
+/// Maximum number of revisions of one task.
 const GROUP: u64 = 16;
-/// Groups for each thread that may be begun before their turn.
+/// Tasks per thread that may be begun before their turn.
 const GROUPS_AHEAD: usize = 16;
 
-/// Bytes of one revision that may be in memory.
+/// Default of [`DumpOptions::share`].
 const SHARE: u64 = 4 << 20;
-/// How many shares of revisions that are done may wait for their turn.
+/// Shares of finished revisions that may wait to be written.
 const REVISIONS_AHEAD: u64 = 4;
-/// How many shares of a large revision's records may wait beside them.
+/// Shares of a large revision's records that may wait beside them.
 const RECORDS_AHEAD: u64 = 2;

@@ -1,8 +1,8 @@
 //! The editor that turns a replayed revision into node records.
 //!
-//! It takes from the replay what happened to which path, and looks the nodes up itself: what a record holds depends on
-//! stored representations, not on contents. Deletions wait until their directory is closed, unless an addition
-//! makes them replacements.
+//! It takes the changed paths from the replay and looks the nodes up itself: a record depends on stored
+//! representations, not on contents. Deletions wait until their directory is closed, unless an addition makes them
+//! replacements.
 
 use std::collections::BTreeSet;
 
@@ -32,26 +32,26 @@ struct OpenDir {
     deleted: BTreeSet<FsPath>,
 }
 
-/// A node that is looked up when it is first needed.
+/// A node that is looked up when it is needed.
 enum LazyNode {
-    /// There is nothing to look up.
+    /// There is no node.
     Nowhere,
     /// At this path of this tree.
     At(Root, FsPath),
-    /// The entry of the same name in the outer directory's.
+    /// The entry of the same name in the node of the outer directory.
     InParent,
     Found(Node),
-    /// Found as an entry of the outer directory's, with a long path: it is forgotten when a directory further in is looked up.
+    /// An entry of the outer directory, with a long path: it is dropped when a directory further in is looked up.
     Passing(Node),
 }
 
-/// Paths up to this length are held for each open directory, bytes.
+/// Paths of at most this many bytes are held for each open directory.
 const SHORT: usize = 1 << 10;
 
-/// Of the directories with longer paths, the nodes of those at each so many levels are held.
+/// Of the directories with longer paths, the node is held at every level that is a multiple of this.
 const STRIDE: usize = 256;
 
-/// Which of a directory's two nodes.
+/// One of the two nodes of a directory.
 #[derive(Clone, Copy)]
 enum NodeSide {
     New,
@@ -77,7 +77,7 @@ impl<'p> NodePrinter<'p> {
         Ok(DirToken(token))
     }
 
-    /// The node of an open directory in the new tree, or the one it is compared with.
+    /// Returns the node of an open directory in the new tree, or the one it is compared with.
     fn looked_up(&mut self, depth: usize, which: NodeSide) -> Result<Option<Node>> {
         let mut from = depth;
         let mut node = loop {
@@ -110,14 +110,14 @@ impl<'p> NodePrinter<'p> {
         Ok(Some(node))
     }
 
-    /// The entry of an open directory that `path` names.
+    /// Returns the entry of an open directory that `path` names.
     fn entry(&mut self, parent: DirToken, path: &RelPath, which: NodeSide) -> Result<Option<Node>> {
         let Some(dir) = self.looked_up(parent.0 as usize, which)? else {
             return Ok(None);
         };
         match dir.child(path.basename())? {
             Some(node) => Ok(Some(node)),
-            // Asking for the whole path gives the right error.
+            // Looking up the whole path gives the right error.
             None => dir.root().node(&dir.path().join_str(path.basename())).map(Some),
         }
     }
@@ -284,7 +284,7 @@ impl Editor for NodePrinter<'_> {
     }
 }
 
-/// The replay is ours and calls in order; a consumer says so rather than panic.
+/// The replay calls in order; a violation is an error, not a panic.
 fn misdriven() -> Error {
     Error::new(Code::INCORRECT_PARAMS, "Editor was driven out of order")
 }

@@ -1,4 +1,4 @@
-//! Records in memory: a part of a dump that waits for its turn.
+//! Node records in memory: a part of a dump that waits to be written.
 
 use std::io::{self, Write};
 
@@ -8,26 +8,26 @@ use base::{Error, Result};
 use crate::dump::Warning;
 use crate::dump::record::{Printer, RecordStyle, UncheckedText};
 
-/// Records in memory.
+/// Node records in memory.
 pub(super) struct PrintedRecords {
     pub bytes: Vec<u8>,
     pub warnings: Vec<Warning>,
     pub ended: PrintEnd,
-    /// Texts in `bytes` that must still be checked.
+    /// Texts in `bytes` whose digests must still be checked.
     pub deferred: Vec<UncheckedText>,
 }
 
-/// What became of a piece.
+/// How printing into memory ended.
 pub(super) enum PrintEnd {
     Well,
-    /// The bytes are those before the failure.
+    /// It failed. The bytes are those before the failure.
     Failed(Error),
-    /// It is larger than its share: nothing of this piece is of use.
+    /// The limit was reached: the bytes are useless.
     TooLarge,
 }
 
 impl PrintedRecords {
-    /// Takes what `print` prints, up to `limit` bytes; about `expected` bytes are expected.
+    /// Collects what `print` prints, up to `limit` bytes; about `expected` bytes are expected.
     pub fn make(
         style: RecordStyle<'_>,
         expected: u64,
@@ -37,7 +37,7 @@ impl PrintedRecords {
         Self::make_with(style, expected, limit, false, print)
     }
 
-    /// As [`PrintedRecords::make`], but the texts are left to be checked; see [`are_sound`].
+    /// As [`PrintedRecords::make`], but leaves the digests of texts to [`are_sound`].
     pub fn make_unchecked(
         style: RecordStyle<'_>,
         limit: u64,
@@ -46,7 +46,7 @@ impl PrintedRecords {
         Self::make_with(style, 0, limit, true, print)
     }
 
-    /// A piece that must be made in another way.
+    /// Returns the result of records that exceed the limit.
     pub fn too_large() -> PrintedRecords {
         PrintedRecords {
             bytes: Vec::new(),
@@ -95,14 +95,15 @@ impl PrintedRecords {
     }
 }
 
-/// Checks the texts of all pieces against their digests, many side by side; tells for each piece whether all are good.
+/// Checks the texts of all revisions against their digests, many side by side; returns for each revision whether all
+/// are correct.
 pub(super) fn are_sound(printed_revisions: &[PrintedRecords]) -> Vec<bool> {
     let mut texts: Vec<(usize, &[u8], &Md5)> = Vec::new();
     for (at, printed) in printed_revisions.iter().enumerate() {
         let of_piece = printed.deferred.iter();
         texts.extend(of_piece.map(|text| (at, &printed.bytes[text.bytes.clone()], &text.md5)));
     }
-    // Texts of like length make the best use of the lanes.
+    // Texts of similar length make the best use of the lanes.
     texts.sort_by_key(|(_, text, _)| text.len());
     let slices: Vec<&[u8]> = texts.iter().map(|(_, text, _)| *text).collect();
     let mut sound = vec![true; printed_revisions.len()];
@@ -112,7 +113,7 @@ pub(super) fn are_sound(printed_revisions: &[PrintedRecords]) -> Vec<bool> {
     sound
 }
 
-/// Memory that refuses to grow beyond its limit.
+/// Memory with a limit.
 struct Bounded {
     bytes: Vec<u8>,
     limit: usize,

@@ -1,4 +1,4 @@
-//! Prints a whole tree as additions: the first revision of a dump that does not begin at the beginning.
+//! Prints a whole tree as additions: the first revision of a dump that begins in the middle.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! One node record becomes changes of the transaction.
+//! Applies a node record to the transaction.
 
 use std::io::BufRead;
 
@@ -56,7 +56,7 @@ impl Loader<'_> {
         self.tell(LoadEvent::Done)
     }
 
-    /// A node whose path no node can have: it does not exist, and `error` says why it cannot be made.
+    /// Handles a node with an impossible path: it does not exist, and `error` is the reason why it cannot be made.
     fn bad_path<R: BufRead>(
         &mut self,
         node: &NodeHeaders<'_>,
@@ -68,7 +68,7 @@ impl Loader<'_> {
         self.tell(LoadEvent::Editing(path.clone()))?;
         match action {
             Action::Add => Err(error),
-            // A change of nothing is not looked at.
+            // A change without content is not checked.
             Action::Change if !reader.has_props() && node.text_length.is_none() => {
                 reader.skip_content()?;
                 self.tell(LoadEvent::Done)
@@ -83,7 +83,7 @@ impl Loader<'_> {
         }
     }
 
-    /// A path of the stream as it would be here.
+    /// Returns the path in the repository for a path of the stream.
     pub(super) fn shown_path(&self, path: &str) -> String {
         let path = path.trim_matches('/');
         match self.options.parent_dir.is_empty() {
@@ -163,7 +163,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// A whole list follows: what it does not name goes.
+    /// A whole list follows: properties that it does not name are deleted.
     fn remove_props(&mut self, path: &FsPath) -> Result<()> {
         let txn = self.txn()?;
         let old = txn.root()?.node(path)?.props()?;
@@ -230,7 +230,7 @@ impl Loader<'_> {
     }
 }
 
-/// Refuses MD5 digests that are none. The incumbent does so in revisions that are skipped, too.
+/// Refuses malformed MD5 digests. The incumbent does so in skipped revisions too.
 pub(super) fn check_digests(node: &NodeHeaders<'_>) -> Result<()> {
     match node.has_bad_md5 {
         true => {

@@ -1,4 +1,4 @@
-//! Loading revision properties alone, onto revisions that are there.
+//! Loads revision properties onto revisions that exist.
 
 use std::io::BufRead;
 
@@ -9,8 +9,7 @@ use crate::load::{LoadEvent, LoadObserver, LoadOptions, is_wanted, prop};
 use crate::props_rules;
 use crate::repo::Repository;
 
-/// Replaces the properties of the revisions that the stream has by the stream's. What else it holds is passed over.
-///
+/// Replaces the properties of the stream's revisions by the stream's. Other records are skipped.
 /// # Errors
 /// As [`run`](super::run); `FS_NO_SUCH_REVISION` for a revision that is not there.
 pub fn revprops(
@@ -21,7 +20,7 @@ pub fn revprops(
     cancel: &Cancel,
 ) -> Result<()> {
     let mut reader = Reader::open(input)?;
-    // The last revision that the stream has begun; it is set when its last record has been read.
+    // The last revision that the stream has begun; its properties are set when its last record has been read.
     let mut open: Option<(Revnum, Props)> = None;
     while let Some(record) = reader.next_record()? {
         cancel.check()?;
@@ -58,7 +57,7 @@ fn set(
     let Some((rev, props)) = revision else {
         return Ok(());
     };
-    // A revision that is not there is refused first.
+    // A revision that does not exist is refused first.
     repository.fs().revprops(rev)?;
     if options.validate_props {
         let mut all = props.iter();
