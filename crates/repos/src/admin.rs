@@ -60,6 +60,7 @@ pub fn hotcopy(
 }
 
 /// Upgrades the repository in `path` to the newest format. `started` is called once no other process can change it.
+///
 /// # Errors
 /// Those of opening it and of [`fsfs::admin::upgrade::run`]; the system's.
 pub fn upgrade(path: &Path, started: &mut dyn FnMut(), notify: &mut dyn FnMut(UpgradeEvent)) -> Result<()> {
@@ -71,6 +72,7 @@ pub fn upgrade(path: &Path, started: &mut dyn FnMut(), notify: &mut dyn FnMut(Up
 
 /// Makes the repository in `path` usable after a crash and returns its youngest revision. `started` is called once no
 /// other process can change it.
+///
 /// # Errors
 /// Those of opening it and of [`fsfs::admin::recover::run`]; the system's.
 pub fn recover(path: &Path, started: &mut dyn FnMut(), cancel: &Cancel) -> Result<Revnum> {

@@ -23,6 +23,7 @@ pub struct LocationSegment {
 
 /// Returns the path of the node `path`@`peg` in each of `revs`, youngest first; revisions in which it did not exist
 /// are left out.
+///
 /// # Errors
 /// `FS_NOT_FOUND` if `path` is not in `peg`, or not in one of `revs` younger than it; `AUTHZ_UNREADABLE`;
 /// `FS_NO_SUCH_REVISION`.
@@ -91,6 +92,7 @@ pub fn locations(
 
 /// Sends the paths of `path`@`peg` between `start` and `end`, youngest first. The defaults of the three revisions are
 /// the youngest, the youngest, and 0.
+///
 /// # Errors
 /// `FS_NO_SUCH_REVISION` unless `end` <= `start` <= `peg`; as [`locations`] for the peg.
 pub fn location_segments(
@@ -174,6 +176,7 @@ pub(crate) fn segments(
 
 /// Returns the revision after `start` and up to `end` in which the node at `path` in `start` was deleted or replaced.
 /// The two are exchanged if `end` is the older one.
+///
 /// # Errors
 /// `FS_NO_SUCH_REVISION`.
 pub fn deleted_rev(repo: &Repository, path: &FsPath, start: Revnum, end: Revnum) -> Result<Option<Revnum>> {
@@ -247,6 +250,7 @@ fn leads_back_to(fs: &Fs, path: &FsPath, young: Revnum, peg: Revnum) -> Result<b
 }
 
 /// Returns the node `path`@`rev`. If anything is missing, the error is that of a missing file.
+///
 /// # Errors
 /// `FS_NO_SUCH_REVISION`, `FS_NOT_FOUND`.
 pub(crate) fn existing(fs: &Fs, path: &FsPath, rev: Revnum) -> Result<Node> {

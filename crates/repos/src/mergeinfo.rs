@@ -38,6 +38,7 @@ impl Inheritance {
 
 /// Returns the mergeinfo of `paths` in `rev`; paths without any and unreadable ones are left out. With `descendants`
 /// also that of all nodes below that have their own. A node in both roles has the value of the later one of `paths`.
+///
 /// # Errors
 /// `FS_NO_SUCH_REVISION`, `FS_NOT_FOUND`, `FS_NOT_DIRECTORY`.
 pub fn get(

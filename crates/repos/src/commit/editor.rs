@@ -49,6 +49,7 @@ struct OpenFile {
 }
 
 /// Prepares a commit; its transaction begins with [`Editor::open_root`].
+///
 /// # Errors
 /// None at present.
 pub fn start(repo: &Repository, options: CommitOptions, clock: Clock) -> Result<CommitEditor> {
@@ -67,6 +68,7 @@ pub fn start(repo: &Repository, options: CommitOptions, clock: Clock) -> Result<
 
 impl CommitEditor {
     /// Returns the new revision, after [`Editor::close_edit`] has succeeded.
+    ///
     /// # Errors
     /// `FS_INCORRECT_EDITOR_COMPLETION` otherwise.
     pub fn outcome(mut self) -> Result<CommitInfo> {

@@ -70,6 +70,7 @@ fn set_up(txn: &mut Txn, beginning: TxnStart<'_>) -> Result<()> {
 }
 
 /// Runs a hook that may read and change the transaction: the transaction is written before and read again after it.
+///
 /// # Errors
 /// Those of the hook; `FS_NO_SUCH_TRANSACTION` if it has removed the transaction; the system's.
 pub(crate) fn around_hook(txn: &mut Txn, run: impl FnOnce(&str) -> Result<()>) -> Result<()> {

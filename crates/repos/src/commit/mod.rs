@@ -76,7 +76,7 @@ impl Authority for Anything {
     }
 }
 
-/// What became of a commit.
+/// The result of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitInfo {
     /// The new revision.
@@ -85,8 +85,9 @@ pub struct CommitInfo {
     pub date: Option<String>,
     /// Its author.
     pub author: Option<String>,
-    /// What went wrong after the revision existed.
+    /// The error of what followed the revision.
     pub post_commit_error: Option<String>,
-    /// Why locks that were to end with the commit did not, and what `post-unlock` said. Clients are not told; servers log it.
+    /// Why locks that were to end with the commit did not, and the error of `post-unlock`. Servers log it; clients do
+    /// not get it.
     pub unlock_errors: Vec<Error>,
 }

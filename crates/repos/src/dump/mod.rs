@@ -67,6 +67,7 @@ pub trait DumpObserver {
 }
 
 /// Dumps `repo` to `out`. The bytes do not depend on the number of processors.
+///
 /// # Errors
 /// `REPOS_BAD_ARGS` for a reversed range or one that does not exist, `AUTHZ_ROOT_UNREADABLE` if a filter hides the
 /// root of a whole tree, `CANCELLED`; those of the storage and of `out`. Everything before the failure was written.
@@ -82,6 +83,7 @@ pub fn dump(
 }
 
 /// Dumps only the revision properties: a stream of revision records. Only the range of `options` is used.
+///
 /// # Errors
 /// As [`dump`].
 pub fn dump_revprops(

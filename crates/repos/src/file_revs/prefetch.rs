@@ -133,6 +133,7 @@ impl VersionPrefetch {
     }
 
     /// Returns the next version, if it was prefetched.
+    ///
     /// # Errors
     /// `ASSERTION_FAIL` if the task panicked.
     pub fn next(&mut self) -> Result<Option<PrefetchedVersion>> {

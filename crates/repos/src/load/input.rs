@@ -22,6 +22,7 @@ pub(super) struct ReadAheadInput<'a> {
 
 /// Starts to read. While no data comes for some time, `stalled` is called and `cancel` is checked; the error of
 /// either ends the reading and is wrapped in the reader's error.
+///
 /// # Errors
 /// `errno` if the thread cannot be started.
 pub(super) fn read_ahead<'a>(

@@ -131,6 +131,7 @@ pub trait LoadObserver {
 }
 
 /// Loads a stream. A thread of its own reads it; that thread stays behind if loading fails before the stream ends.
+///
 /// # Errors
 /// `STREAM_MALFORMED_DATA`, `STREAM_UNRECOGNIZED_DATA`, `INCOMPLETE_DATA` for the stream; `BAD_PROPERTY_VALUE`,
 /// `REPOS_BAD_ARGS` for properties; `CHECKSUM_MISMATCH`; those of changing a transaction and committing it;

@@ -28,6 +28,7 @@ pub(super) fn validate(name: &str, value: &[u8]) -> Result<()> {
 }
 
 /// Returns the value of a node's property as it is stored in this repository.
+///
 /// # Errors
 /// `MERGEINFO_PARSE_ERROR` for mergeinfo that cannot be read, unless properties are not validated; those of
 /// [`validate`].

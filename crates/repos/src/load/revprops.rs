@@ -10,6 +10,7 @@ use crate::props_rules;
 use crate::repo::Repository;
 
 /// Replaces the properties of the stream's revisions by the stream's. Other records are skipped.
+///
 /// # Errors
 /// As [`run`](super::run); `FS_NO_SUCH_REVISION` for a revision that is not there.
 pub fn revprops(

@@ -26,6 +26,7 @@ struct PathHistory {
 
 impl<'a> PathHistories<'a> {
     /// Starts at `paths` in `young`. The histories end at `old`, and with `strict` also at copies.
+    ///
     /// # Errors
     /// `FS_NOT_FOUND`, `AUTHZ_UNREADABLE`.
     pub(super) fn open(

@@ -179,6 +179,7 @@ impl ReportWalk<'_> {
 
     /// Returns what the client has at the operand if two entries report it. `first` is the operand in the revision of
     /// the first one. If that revision does not have it, only a switched operand has a source.
+    ///
     /// # Errors
     /// `FS_NOT_FOUND` if the second entry names a path that its revision does not have.
     fn second_source(

@@ -104,6 +104,7 @@ impl Report {
     }
 
     /// Replaces the request: clients may send it after the first of their paths.
+    ///
     /// # Errors
     /// As of [`Report::begin`].
     pub fn set_options(&mut self, options: ReportOptions) -> Result<()> {
@@ -114,6 +115,7 @@ impl Report {
 
     /// Reports that the client has `path` (relative to the operand) at `rev`, as deep as `depth`. With `start_empty`
     /// it has no properties, and none of the entries that no later call mentions.
+    ///
     /// # Errors
     /// `REPOS_BAD_ARGS` for an unknown depth. After a failed call all later ones do nothing, and [`Report::validate`]
     /// returns the error again.
@@ -163,6 +165,7 @@ impl Report {
     }
 
     /// Reports that the client does not have `path`, although it is in the revision of its parent.
+    ///
     /// # Errors
     /// As of `set_path`.
     pub fn delete_path(&mut self, path: &RelPath) -> Result<()> {
@@ -171,6 +174,7 @@ impl Report {
 
     /// Checks that the report is complete and the target revision exists. What fails here fails before the edit
     /// begins.
+    ///
     /// # Errors
     /// The error of an earlier call; `REPOS_BAD_REVISION_REPORT` for a report that is empty or does not begin with
     /// the operand itself; `FS_NO_SUCH_REVISION` for the target revision.

@@ -69,6 +69,7 @@ impl EntryPrefetch {
 
     /// Returns the prefetched content of `entry`; `None` within if its task failed. The outer `None` is the end: no
     /// further entry belongs to this subtree. Tasks that begin from now on encode texts in `form`.
+    ///
     /// # Errors
     /// `ASSERTION_FAIL` if the task panicked.
     pub fn next(

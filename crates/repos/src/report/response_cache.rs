@@ -15,6 +15,7 @@ use crate::repo::Repository;
 
 impl Repository {
     /// Returns the response that was stored under this name, if it is still valid.
+    ///
     /// # Errors
     /// Those of reading revision properties.
     pub fn cached_report(&self, name: &str) -> Result<Option<Vec<AnswerPart>>> {

@@ -261,7 +261,7 @@ impl Transactions {
         for slot in all {
             if let Some(mut state) = slot.state.try_lock_for(PATIENCE) {
                 // What cannot be written is left as the files are.
-                _ = state.change(Transaction::lay_down);
+                _ = state.change(Transaction::write_to_disk);
                 if let Some(transaction) = state.transaction.take() {
                     transaction.leave();
                 }
@@ -320,7 +320,7 @@ impl Transactions {
             let for_long = state.used.map_or(KEEP, |used| used.elapsed());
             if for_long >= PAUSE {
                 // What cannot be written now can be at the next step, which will say so.
-                _ = state.change(Transaction::settle);
+                _ = state.change(Transaction::write_stepwise);
             }
             nodes += state.transaction.as_ref().map_or(0, Transaction::weight);
             drop(state);
@@ -380,7 +380,7 @@ impl State {
         self.used = Some(Instant::now());
         self.steps = self.steps.saturating_add(1);
         match self.is_shared || self.steps <= FIRST_STEPS {
-            true => self.change(Transaction::lay_down),
+            true => self.change(Transaction::write_to_disk),
             false => Ok(()),
         }
     }
