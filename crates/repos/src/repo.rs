@@ -210,7 +210,6 @@ impl Repository {
     /// If dates do not ascend there may be several such revisions. The search takes the same steps as Subversion's,
     /// so that it ends at the same one: it looks at the middle, then at the neighbour on the side where it continues.
     ///
-    ///
     /// # Errors
     /// `FS_GENERAL` for a visited revision without a date, `BAD_DATE` for one whose date does not parse.
     pub fn dated_revision(&self, date: Date) -> Result<Revnum> {

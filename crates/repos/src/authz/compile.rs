@@ -1,4 +1,4 @@
-//! From the rules of a file to the rights of one user in one repository.
+//! Compiles the rules of a file to the rights of one user in one repository.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -6,20 +6,20 @@ use std::sync::Arc;
 use super::rights::{RanksBelow, Rights, RuleNode, RuleTree, UserRights};
 use super::rules::{Authz, PathStep, Principal, PrincipalKind, Rule, index};
 
-/// A rule that says something about the user.
+/// A rule that applies to the user.
 struct UserRule {
-    /// In the tree of all paths.
+    /// Its node in the tree of all paths.
     node: u32,
     /// Position in the file, from 1.
     rank: u32,
     rights: Rights,
 }
 
-/// What a walk over the rules knows of a node.
+/// What is known about a node's rights while the rules are scanned.
 #[derive(Clone, Copy)]
 enum NodeRights {
     Not,
-    /// Its path has a wildcard.
+    /// The node's path has a wildcard.
     Wildcard,
     Rights(Rights),
 }
@@ -52,7 +52,7 @@ impl Authz {
         let preferred: HashSet<u32> = rules.iter().map(|rule| rule.node).collect();
         let mut max = rules.iter().map(|rule| rule.rights).max();
         for rule in self.general.iter().filter_map(|rank| rights_by(*rank)) {
-            // Also of those that a rule with the repository's name hides: so the incumbent.
+            // The incumbent counts them even if a rule with the repository's name hides them.
             max = max.max(Some(rule.rights));
             if !preferred.contains(&rule.node) {
                 rules.push(rule);
@@ -64,8 +64,8 @@ impl Authz {
         UserRights::new(Arc::clone(&self.paths), self.tree(&rules), max)
     }
 
-    /// What entries grant that are ignored because they are about everybody outside an empty group: nothing on any
-    /// path, but the incumbent counts them in the maximum of a user whom the file does not name.
+    /// Returns the rights of entries that are ignored because they name everyone outside an empty group. They grant
+    /// nothing on any path, but the incumbent counts them in the maximum of a user whom the file does not name.
     fn empty_inverted(&self, repository: Option<&str>, user: Option<&str>) -> Rights {
         let stranger = user.is_some_and(|name| !self.names_user(name.as_bytes()));
         if !stranger || self.warnings.is_empty() {
@@ -91,7 +91,7 @@ impl Authz {
         self.groups.names_user(user) || self.principals.iter().any(own)
     }
 
-    /// For each principal, whether an entry about it is about this user.
+    /// Returns for each principal whether an entry about it applies to this user.
     fn principals_of(&self, user: Option<&str>, others: &[String]) -> Vec<bool> {
         let groups = user.map(|name| self.groups.of_user(name.as_bytes(), others));
         let matches = |who: &PrincipalKind| match (who, user, &groups) {
@@ -100,7 +100,7 @@ impl Authz {
             (PrincipalKind::Authenticated, ..) => Some(user.is_some()),
             (PrincipalKind::User(name), Some(user), _) => Some(name == user.as_bytes()),
             (PrincipalKind::Group(id), _, Some(groups)) => Some(groups[*id as usize]),
-            // Users and groups say nothing about anonymous, not even inverted.
+            // Entries for users and groups never apply to anonymous, not even inverted ones.
             (PrincipalKind::User(_), None, _)
             | (PrincipalKind::Group(_), _, None)
             | (PrincipalKind::Nobody, ..) => None,
@@ -110,10 +110,10 @@ impl Authz {
     }
 
     /// Drops the rules that grant what is inherited anyway. `rules` are sorted by node, so parents come first. With
-    /// wildcards nothing is dropped: what a rule overrides then depends on the path that is asked for.
+    /// wildcards nothing is dropped: what a rule overrides then depends on the path that is checked.
     fn drop_repetitions(&self, rules: &mut Vec<UserRule>) {
         let nodes = &self.paths.nodes;
-        // What holds at the nodes that were met so far.
+        // The rights at the nodes that were visited so far.
         let mut at = vec![NodeRights::Not; nodes.len()];
         at[0] = NodeRights::Rights(Rights::None);
         let mut keep = Vec::with_capacity(rules.len());
@@ -141,7 +141,7 @@ impl Authz {
         rules.retain(|_| keep.next().unwrap_or(true));
     }
 
-    /// The tree that holds `rules` (sorted by node) and what leads to them.
+    /// Builds the tree that holds `rules` (sorted by node) and the nodes above them.
     fn tree(&self, rules: &[UserRule]) -> RuleTree {
         let paths = &self.paths.nodes;
         let mut needed: Vec<u32> = vec![0];

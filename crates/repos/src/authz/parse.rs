@@ -1,7 +1,7 @@
-//! From the text of an authz file to its rules.
+//! Parses the text of an authz file to rules.
 //!
-//! Mistakes within a line are found as it is read, in the order of the file; references to groups and aliases are
-//! followed at the end, groups before rules. Texts and precedence are the incumbent's.
+//! Errors within a line are found as it is read, in the order of the file. References to groups and aliases are
+//! resolved at the end, groups before rules. Texts and precedence are the incumbent's.
 
 use std::collections::{HashMap, HashSet};
 
@@ -54,10 +54,10 @@ fn check_size(text: &[u8]) -> Result<()> {
 
 struct AuthzReader {
     definitions: Definitions,
-    /// Others know of further groups and members.
+    /// A directory service knows further groups and members.
     others: bool,
     seen: HashSet<Vec<u8>>,
-    /// Of what is being read.
+    /// The line that is being read.
     position: LinePosition,
     open: OpenSection,
     paths: RulePathsBuilder,
@@ -65,9 +65,9 @@ struct AuthzReader {
     entries: Vec<RuleEntry>,
     general: Vec<u32>,
     specific: HashMap<Vec<u8>, Vec<u32>>,
-    /// The section that already describes (repository, path).
+    /// The section that already has rules for (repository, path).
     described: HashMap<(Option<Vec<u8>>, u32), Vec<u8>>,
-    /// Names of entries as written, and where each comes first: the index is the principal's number.
+    /// Names of entries as written, each with its first line: the index is the principal's number.
     principals: Vec<(Vec<u8>, LinePosition)>,
     principal_ids: HashMap<Vec<u8>, u32>,
 }
@@ -206,7 +206,7 @@ impl AuthzReader {
         for rule in &self.rules {
             let range = rule.entries.start as usize..rule.entries.end as usize;
             let mut entries: Vec<u32> = self.entries[range].iter().map(|e| e.principal).collect();
-            // The incumbent looks at the entries of a section in the order of their names, once each.
+            // The incumbent checks the entries of a section in the order of their names, once each.
             entries.sort_unstable_by_key(|p| &self.principals[*p as usize].0);
             entries.dedup();
             for id in entries {
@@ -278,14 +278,14 @@ impl Listener for GroupsReader<'_> {
     }
 }
 
-/// A rule's section header, taken apart.
+/// The section header of a rule, parsed.
 struct Header<'a> {
     repository: Option<&'a [u8]>,
     path: &'a [u8],
     glob: bool,
 }
 
-/// `/path`, `repository:/path`, `:glob:/path` or `:glob:repository:/path`.
+/// Parses `/path`, `repository:/path`, `:glob:/path` or `:glob:repository:/path`.
 fn header(name: &[u8]) -> Result<Header<'_>> {
     let empty_repository = || {
         let message = format!("Empty repository name in authz rule [{}]", shown(name));
@@ -330,9 +330,9 @@ fn header(name: &[u8]) -> Result<Header<'_>> {
     }
 }
 
-/// The components of a rule's path.
+/// Returns the components of a rule's path.
 fn segments(path: &[u8], glob: bool, section: &[u8]) -> Result<Vec<PatternSegment>> {
-    // The incumbent takes whatever begins with two slashes for the root.
+    // The incumbent treats a path that begins with two slashes as the root.
     if path == b"/" || path.starts_with(b"//") {
         return Ok(Vec::new());
     }
@@ -362,7 +362,7 @@ fn segments(path: &[u8], glob: bool, section: &[u8]) -> Result<Vec<PatternSegmen
     Ok(normalise(out))
 }
 
-/// Finds fault with the name of an entry, as far as it can be judged by itself.
+/// Checks the name of an entry, as far as that needs no definitions.
 fn check_principal(name: &[u8]) -> Result<()> {
     let (inverted, rest) = match name.strip_prefix(b"~") {
         Some(rest) => (true, rest),
@@ -383,7 +383,7 @@ fn check_principal(name: &[u8]) -> Result<()> {
     Err(invalid(format!("Access entry '{}' {fault}", shown(name))))
 }
 
-/// Whom a checked name means.
+/// Returns the principal of a checked name.
 fn principal(name: &[u8], definitions: &Definitions, groups: &Groups) -> Result<Principal> {
     let (inverted, rest) = match name.strip_prefix(b"~") {
         Some(rest) => (true, rest),
@@ -407,7 +407,7 @@ fn principal(name: &[u8], definitions: &Definitions, groups: &Groups) -> Result<
     Ok(Principal { who, inverted })
 }
 
-/// What an entry grants.
+/// Parses the rights of an entry.
 fn rights(value: &[u8], entry: &[u8], section: &[u8]) -> Result<Rights> {
     let (mut read, mut write) = (false, false);
     for &b in value {

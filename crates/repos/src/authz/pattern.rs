@@ -8,7 +8,7 @@ use base::glob;
 /// A component of a rule's path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum PatternSegment {
-    /// This very name.
+    /// Exactly this name.
     Literal(Vec<u8>),
     /// `*`: any one component.
     Any,
@@ -18,7 +18,7 @@ pub(super) enum PatternSegment {
     Pattern(Pattern),
 }
 
-/// A pattern within one component, prepared for quick matching.
+/// A pattern within one component, prepared for fast matching.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Pattern {
     /// `text*`
@@ -30,7 +30,7 @@ pub(super) enum Pattern {
 }
 
 impl PatternSegment {
-    /// Understands one component of a `:glob:` rule.
+    /// Parses one component of a `:glob:` rule.
     pub(super) fn glob(text: &[u8]) -> PatternSegment {
         match text {
             b"*" => return PatternSegment::Any,
@@ -99,7 +99,7 @@ enum PatternToken {
     Byte(u8),
 }
 
-/// Splits a pattern; a backslash makes the next byte ordinary, at the end it stands for itself.
+/// Splits a pattern. A backslash makes the next byte ordinary; at the end it stands for itself.
 struct Tokens<'a>(&'a [u8]);
 
 impl Iterator for Tokens<'_> {

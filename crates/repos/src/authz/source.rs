@@ -1,8 +1,7 @@
-//! Where an authz or groups file is: on disk, or inside a repository.
+//! The location of an authz or groups file: on disk, or inside a repository.
 //!
-//! Files on disk are read here. What is inside a repository is fetched by the caller, who knows how to open one
-//! ([`FetchRevisioned`]): always the youngest revision. `^/path` means something only beside a repository;
-//! [`Source::within`] makes it a URL.
+//! Files on disk are read here. The caller fetches a file inside a repository ([`FetchRevisioned`]), from the
+//! youngest revision. `^/path` needs a repository; [`Source::within`] makes it a URL.
 
 use std::path::{Path, PathBuf};
 
@@ -11,25 +10,25 @@ use base::{Code, Error, Result};
 
 use crate::config::{read_limited, shown};
 
-/// The place of an authz or groups file.
+/// The location of an authz or groups file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Source {
     /// A file on disk.
     File(PathBuf),
-    /// `^/path`: in the repository that is served. Holds what follows the `^`.
+    /// `^/path`, in the repository that is served. Holds the text after the `^`.
     InRepository(Vec<u8>),
-    /// `file:///…` (or, to be refused on use, any other URL): in some repository on this machine.
+    /// `file:///…`, in a repository on this machine. Any other URL is refused on use.
     Url(Vec<u8>),
 }
 
 /// Fetches the text of a file in the youngest revision of a repository. Its argument is the path of a `file://` URL,
 /// URI-decoded: the repository is the nearest one at or above it, the rest is the path inside.
 ///
-/// The answer is `None` if there is no such repository or path, or if it is not a file.
+/// Returns `None` if there is no such repository or path, or if it is not a file.
 pub type FetchRevisioned<'a> = dyn Fn(&[u8]) -> Result<Option<Vec<u8>>> + 'a;
 
 impl Source {
-    /// Understands what a configuration file says; relative names are relative to `folder`.
+    /// Parses a location in a configuration file; relative names are relative to `folder`.
     pub fn new(name: &[u8], folder: &Path) -> Self {
         if let Some(path) = name.strip_prefix(b"^").filter(|rest| rest.starts_with(b"/")) {
             Source::InRepository(path.to_vec())
@@ -40,7 +39,7 @@ impl Source {
         }
     }
 
-    /// The source as seen from the repository at `root`: `^/path` becomes a URL.
+    /// Returns the location for the repository at `root`: `^/path` becomes a URL.
     pub fn within(&self, root: &Path) -> Source {
         match self {
             Source::InRepository(path) => {
@@ -54,7 +53,7 @@ impl Source {
         }
     }
 
-    /// The source as messages show it.
+    /// Returns the location as messages show it.
     pub fn shown(&self) -> String {
         match self {
             Source::File(path) => path.display().to_string(),
@@ -66,13 +65,13 @@ impl Source {
     /// Reads the text.
     ///
     /// # Errors
-    /// `ILLEGAL_TARGET` `'X' is not a file`; the system's number; `RA_ILLEGAL_URL` for a URL that is not
-    /// `file://`; what `fetch` says.
+    /// `ILLEGAL_TARGET` `'X' is not a file`; the system's number; `RA_ILLEGAL_URL` for a URL that is not `file://`;
+    /// those of `fetch`.
     pub fn load(&self, fetch: &FetchRevisioned<'_>) -> Result<Vec<u8>> {
         let found = match self {
             Source::File(path) if path.is_file() => Some(read_limited(path)?),
             Source::File(_) => None,
-            // Nobody said in which repository.
+            // The repository is unknown.
             Source::InRepository(_) => None,
             Source::Url(url) => fetch(&percent::decode(local_path_of(url)?))?,
         };
@@ -80,7 +79,7 @@ impl Source {
     }
 }
 
-/// The path in a `file://` URL, still URI-encoded.
+/// Returns the path in a `file://` URL, still URI-encoded.
 fn local_path_of(url: &[u8]) -> Result<&[u8]> {
     let illegal = |what: &str| {
         let message = format!("Local URL '{}' {what}", shown(url));
@@ -97,7 +96,7 @@ fn local_path_of(url: &[u8]) -> Result<&[u8]> {
     }
 }
 
-/// A URL with its scheme in small letters, without doubled and trailing slashes, encoded where it must be.
+/// Makes a URL canonical: scheme in lower case, no doubled and trailing slashes, encoded where it must be.
 fn canonical_url(url: &[u8]) -> Vec<u8> {
     let scheme_end = memchr::memmem::find(url, b"://").map_or(0, |at| at + 3);
     let (scheme, rest) = url.split_at(scheme_end);
@@ -128,7 +127,7 @@ fn bytes_of(path: &Path) -> Vec<u8> {
     path.to_string_lossy().replace('\\', "/").into_bytes()
 }
 
-/// `scheme://` with a scheme of letters, digits, `+`, `-`, `.`.
+/// True for `scheme://` with a scheme of letters, digits, `+`, `-`, `.`.
 fn is_url(name: &[u8]) -> bool {
     let scheme = name
         .iter()

@@ -1,8 +1,8 @@
-//! Listing a tree, as deep as wanted, with name patterns.
+//! Lists a tree, to any depth, with name patterns.
 //!
-//! Nodes come in pre-order, entries in byte order of their names. A pattern is matched against the last component
-//! of the path alone; a directory that does not match is still descended into. Names are folded before matching,
-//! patterns are not: the client sends them folded ([`fold`] does it for callers that are their own client).
+//! Nodes come in pre-order, entries in byte order of their names. A pattern is matched against the last component of
+//! the path only; the walk enters directories that do not match. Names are folded before matching, patterns are not:
+//! the client sends them folded ([`fold`] does it for callers without a client).
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ mod fold;
 
 pub use fold::fold;
 
-/// What to list.
+/// The request for a listing.
 #[derive(Clone, Debug)]
 pub struct ListOptions {
     /// How deep; must be `empty` or deeper.
     pub depth: Depth,
-    /// What to say about each node.
+    /// The fields to return for each node.
     pub fields: DirentFields,
-    /// Send only nodes whose folded name matches one of these; none at all match if the list is empty.
+    /// Send only nodes whose folded name matches one of these; an empty list matches none.
     pub patterns: Option<Vec<String>>,
 }
 
@@ -115,7 +115,7 @@ impl ListWalk<'_> {
             if !all && !self.readable.read(&child) {
                 continue;
             }
-            // As with the incumbent, a node that is damaged or may not be read is listed if nothing of it is wanted.
+            // As in the incumbent, a damaged or unreadable node is listed if none of its fields is wanted.
             if !is_entered && self.options.fields.are_in_entry() {
                 self.cancel.check()?;
                 (self.sink)(&child, &Dirent::of_kind(entry.kind, self.options.fields))?;

@@ -5,9 +5,9 @@
 //! in the repository may differ; [`renumber`](mod@renumber) maps them, so that copies and mergeinfo name the right
 //! revisions.
 //!
-//! Revisions are committed in groups ([`commits`]): a group becomes durable and visible at once, and its events are
+//! Revisions are committed in groups (`commits`): a group becomes durable and visible at once, and its events are
 //! delivered only then. Hooks must see single revisions, so with hooks each revision is a group. While a group is
-//! open no other process can commit, so it is closed whenever the stream stalls ([`input`]), and when it is a second
+//! open no other process can commit, so it is closed whenever the stream stalls (`input`), and when it is a second
 //! old, even in the middle of a revision.
 //!
 //! A failure leaves all revisions before it, and the transaction in which it happened, for the administrator to

@@ -1,9 +1,9 @@
-//! Tells a copy as plain additions, where its source must not or cannot be named.
+//! Sends a copy as plain additions, where its source must not or cannot be named.
 //!
-//! The subtree is enumerated as it was in the copy's source, in Subversion's order; contents are those of the new tree.
-//! Changes that the revision made below the copy are thereby told too, and marked as consumed: a deleted
-//! entry is left out, a replaced one is enumerated where its replacement came from. Additions are not in the
-//! source; the walk over the changed paths comes to them later.
+//! The subtree is enumerated as it was in the copy's source, in Subversion's order; contents are those of the new
+//! tree. Changes that the revision made below the copy are thereby sent too, and marked as consumed: a deleted entry
+//! is left out, a replaced one is enumerated at the source of its replacement. Additions are not in the source; the
+//! walk over the changed paths visits them later.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use crate::replay::{Detail, OpenNode, Replay, hash_order, rel};
 /// A directory being enumerated.
 struct OpenDir {
     token: DirToken,
-    /// The tree that has the directory in the source.
+    /// The tree that has the directory of the source.
     source: Root,
     entries: Arc<[DirEntry]>,
     order: std::vec::IntoIter<u32>,
 }
 
 impl Replay<'_> {
-    /// Tells the copy that `change` is about, and all below it.
+    /// Sends the copy of `change`, and everything below it.
     pub(super) fn flatten(&mut self, change: &ChangedPath, parent: DirToken) -> Result<()> {
         let path = &change.path;
         let node = self.root.node(path)?;
@@ -70,7 +70,7 @@ impl Replay<'_> {
                     open.extend([level, deeper]);
                     dir = path;
                 }
-                // The copy itself stays open: its additions are still to come.
+                // The copy itself stays open: its additions follow.
                 None if open.is_empty() => {}
                 None => {
                     self.editor.close_directory(level.token)?;
@@ -81,7 +81,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Tells the properties of an added directory and prepares to enumerate it.
+    /// Sends the properties of an added directory and prepares to enumerate it.
     fn level(&mut self, token: DirToken, source: &Node, node: &Node) -> Result<OpenDir> {
         if self.detail != Detail::MarksAlone && node.has_props() {
             self.prop_changes(OpenNode::Dir(token), None, node)?;
@@ -125,7 +125,7 @@ impl Replay<'_> {
                 Some((rev, path)) => self.root.fs().root(*rev)?.node(path)?,
                 None => node.clone(),
             },
-            // Only its entries are of interest, not its path.
+            // Only its entries are needed, not its path.
             Some(_) | None => level.source.entry_node(entry, FsPath::root())?,
         };
         let token = self.editor.add_directory(&rel(path), level.token, None)?;
