@@ -285,7 +285,7 @@ fn lay_out(folder: &Path) -> Result<PathBuf> {
     load::run(
         &made,
         DEMO,
-        &load::Options::default(),
+        &load::LoadOptions::default(),
         &mut Silent,
         &Cancel::new(),
         &clock,
@@ -301,8 +301,8 @@ fn now() -> Date {
 /// Nobody wants to hear how the demonstration is made.
 struct Silent;
 
-impl load::Observer for Silent {
-    fn event(&mut self, _event: load::Event) -> Result<()> {
+impl load::LoadObserver for Silent {
+    fn event(&mut self, _event: load::LoadEvent) -> Result<()> {
         Ok(())
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use wire::dav::xml::{escape_attribute, escape_text};
+
 /// The first line of every document.
 pub const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
 
@@ -13,35 +15,26 @@ pub fn is_safe(bytes: &[u8]) -> bool {
 
 /// Text between tags.
 pub fn text(text: &str) -> String {
-    escape(text, false)
+    let mut out = String::with_capacity(text.len());
+    escape_text(text, &mut out);
+    out
 }
 
 /// A start tag with its attributes; `end` is `>`, `/>` or, with a line feed, what the layout wants.
 pub fn tag(name: &str, attributes: &[(&str, &str)], end: &str) -> String {
     let mut out = format!("<{name}");
     for (name, value) in attributes {
-        let _ = write!(out, "\n   {name}=\"{}\"", escape(value, true));
+        let _ = write!(out, "\n   {name}=\"{}\"", attribute(value));
     }
     out.push_str(end);
     out
 }
 
-fn escape(text: &str, attribute: bool) -> String {
-    let mut out = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '\r' => out.push_str("&#13;"),
-            '"' if attribute => out.push_str("&quot;"),
-            '\'' if attribute => out.push_str("&apos;"),
-            '\n' if attribute => out.push_str("&#10;"),
-            '\t' if attribute => out.push_str("&#9;"),
-            _ => out.push(letter),
-        }
-    }
-    out
+/// The value of an attribute, without the quotes. The incumbent's tools escape apostrophes too.
+fn attribute(value: &str) -> String {
+    let mut out = String::with_capacity(value.len());
+    escape_attribute(value, &mut out);
+    out.replace('\'', "&apos;")
 }
 
 /// Base64 in lines of 76 letters, each ended.

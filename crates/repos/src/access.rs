@@ -1,19 +1,18 @@
-//! Who may read which path: the question that every walk over a tree asks.
+//! Which paths a user may read: every walk over a tree asks this.
 //!
-//! Two things answer it: the compiled authz rules of one user, and the include/exclude filters of a dump. A walk
-//! asks [`Readable::subtree`] once where it enters a directory; a wholly readable subtree then costs nothing per
-//! node.
+//! There are two implementations: the compiled authz rules of one user, and the filters of a dump. A walk calls
+//! [`Readable::subtree`] once for each directory that it enters; below a wholly readable one it asks no more.
 
 use base::FsPath;
 
-/// What is known about a whole subtree.
+/// The access to a whole subtree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Subtree {
     /// The path and everything below it may be read.
     All,
     /// Nothing at or below the path may be read.
     None,
-    /// Ask for each path.
+    /// Each path must be checked.
     Mixed,
 }
 
@@ -22,11 +21,11 @@ pub trait Readable: Send + Sync {
     /// True if this very path may be read.
     fn read(&self, path: &FsPath) -> bool;
 
-    /// What is known about the path and everything below it, by rules alone (not by existing nodes).
+    /// Returns the access to the path and everything below it, by the rules alone, whichever nodes exist.
     fn subtree(&self, path: &FsPath) -> Subtree;
 }
 
-/// Everything may be read: no authz file, or an administrator.
+/// Everything may be read: there is no authz file, or the caller is an administrator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Everything;
 

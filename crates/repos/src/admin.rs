@@ -1,7 +1,7 @@
-//! A repository as a whole: copied while in use, brought to the newest format, made usable again after a crash.
+//! Operations on a whole repository: hotcopy, upgrade and recovery.
 //!
-//! The storage engine does its part (`db/`); here is what lies around it: configuration, hooks, lock files, and the file
-//! `format` that makes a directory a repository, which is therefore written last.
+//! The storage engine handles `db/`. This module handles the rest: configuration, hooks, lock files, and the file
+//! `format`, which makes a directory a repository and is therefore written last.
 
 use std::fs;
 use std::io;
@@ -20,7 +20,7 @@ use crate::repo::{FORMAT, Repository, read_format};
 /// How to copy a repository.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HotcopyOptions {
-    /// Only what the destination lacks.
+    /// Copy only what the destination lacks.
     pub incremental: bool,
 }
 
@@ -53,13 +53,13 @@ pub fn hotcopy(
     };
     copy().inspect_err(|_| {
         if is_new {
-            // Nothing of it can be used; the next attempt finds the place empty.
+            // The destination is useless; the next attempt finds its path free.
             _ = fs::remove_dir(&destination);
         }
     })
 }
 
-/// Brings the repository in `path` to the newest format. `started` is called when nobody else can change it.
+/// Upgrades the repository in `path` to the newest format. `started` is called once no other process can change it.
 ///
 /// # Errors
 /// Those of opening it and of [`fsfs::admin::upgrade::run`]; the system's.
@@ -70,8 +70,8 @@ pub fn upgrade(path: &Path, started: &mut dyn FnMut(), notify: &mut dyn FnMut(Up
     write_format(path, NEWEST)
 }
 
-/// Makes the repository in `path` usable after a crash and returns its youngest revision. `started` is called when
-/// nobody else can change it.
+/// Makes the repository in `path` usable after a crash and returns its youngest revision. `started` is called once no
+/// other process can change it.
 ///
 /// # Errors
 /// Those of opening it and of [`fsfs::admin::recover::run`]; the system's.
@@ -91,14 +91,14 @@ fn check_format(path: &Path) -> Result<()> {
     }
 }
 
-/// Writes REPOS/format: from then on the directory is a repository.
+/// Writes the file `format`: with it the directory is a repository.
 fn write_format(path: &Path, number: u32) -> Result<()> {
     let file = path.join(FORMAT);
     let like = path.join("db").join(FORMAT);
     write_atomic(&RealDisk, &file, format!("{number}\n").as_bytes(), &like)
 }
 
-/// The path from the root of the system's files.
+/// Returns the absolute path.
 fn whole(path: &Path) -> Result<PathBuf> {
     let path = if path.as_os_str().is_empty() {
         Path::new(".")
@@ -122,7 +122,7 @@ fn refuse_itself(source: &Path, destination: &Path) -> Result<()> {
     }
 }
 
-/// Makes sure that there is a directory to copy to; true if it was made.
+/// Makes sure that the destination is a directory; true if it was created.
 fn prepare(destination: &Path, incremental: bool) -> Result<bool> {
     match fs::read_dir(destination) {
         Ok(mut entries) => match !incremental && entries.next().is_some() {
@@ -137,7 +137,7 @@ fn prepare(destination: &Path, incremental: bool) -> Result<bool> {
     }
 }
 
-/// Copies what lies around `db/`: configuration, hooks, whatever an administrator has put there.
+/// Copies everything beside `db/`: configuration, hooks, and whatever an administrator added.
 fn copy_around(source: &Path, destination: &Path, below: &Path, cancel: &Cancel) -> Result<()> {
     let dir = source.join(below);
     let failed = |e: io::Error| Error::io("Can't read directory", &dir, &e);
@@ -173,7 +173,7 @@ fn make_dir(path: &Path) -> Result<()> {
     }
 }
 
-/// Replaces `to` by a copy, which appears as a whole.
+/// Replaces `to` by a copy in one step.
 fn copy_file(from: &Path, to: &Path) -> Result<()> {
     let failed = |e: io::Error| Error::io("Can't copy to", to, &e);
     let mut name = to.file_name().unwrap_or_default().to_owned();
@@ -186,13 +186,13 @@ fn copy_file(from: &Path, to: &Path) -> Result<()> {
     })
 }
 
-/// Makes a lock file like `from`, with the permissions that the umask leaves: it must be open to whoever uses the copy.
+/// Creates a lock file like `from`, with the permissions of the umask: all users of the copy must be able to open it.
 fn copy_lock_file(from: &Path, to: &Path) -> Result<()> {
     if to.exists() {
         return Ok(());
     }
     let text = match fs::read(from) {
-        // No program reads what is in it.
+        // No program reads the contents of a lock file.
         Err(e) if e.kind() == io::ErrorKind::PermissionDenied => Vec::new(),
         read => read.map_err(|e| Error::io("Can't open file", from, &e))?,
     };
@@ -207,5 +207,5 @@ fn copy_link(from: &Path, to: &Path) -> Result<()> {
     }
 }
 
-/// The layout that Subversion 1.4 and later give to repositories.
+/// The layout of repositories since Subversion 1.4.
 const NEWEST: u32 = 5;

@@ -1,7 +1,7 @@
-//! Changing a revision's properties, as clients and administrators may.
+//! Changes revision properties, for clients and administrators.
 //!
-//! Revision properties are not versioned: the old value is gone. So nothing is allowed unless an administrator has
-//! installed a hook that allows it, and who may not read the whole revision may not change it either.
+//! Revision properties are not versioned: the old value is lost. So a change needs a hook that allows it, and a user
+//! who may read the whole revision.
 
 use base::{Code, Error, Result, Revnum};
 
@@ -17,11 +17,11 @@ pub struct RevpropChange<'a> {
     pub rev: Revnum,
     /// The property.
     pub name: &'a str,
-    /// The value that it must have now (`Some(None)`: it must not be set); `None` is any.
+    /// The value that the property must have now (`Some(None)`: it must not be set); `None` accepts any.
     pub expected: Option<Option<&'a [u8]>>,
     /// The new value; `None` deletes.
     pub value: Option<&'a [u8]>,
-    /// Who does it.
+    /// The user who changes it.
     pub user: Option<&'a str>,
 }
 
@@ -46,7 +46,7 @@ impl Repository {
             value,
             user,
         } = *change;
-        // Asked first: a revision that does not exist has no access rights.
+        // Looked up first: a revision that does not exist has no access rights.
         let current = self.fs().revprops(rev)?;
         if self.revision_access(rev, readable)? != RevisionAccess::Full {
             return Err(Error::new(
@@ -55,7 +55,7 @@ impl Repository {
             ));
         }
         validate(name, value)?;
-        // What the client believes to be there is what the hooks are told, if it said so.
+        // The hooks get the value that the client expects, if it sent one.
         let old = expected.unwrap_or_else(|| current.get(name));
         let action = match (value, old) {
             (None, _) => RevpropAction::Delete,

@@ -1,10 +1,10 @@
 //! The revisions of one file, each as a difference from the one before: what `blame` reads.
 //!
-//! First the places are collected, as (path, revision) pairs: the file's history, and, if asked for, that of the files
-//! that were merged into it, and into those. Then they are sent, oldest first, with differences between neighbours as they
-//! are sent. Only the pairs are held in memory, never a text; what is told next is made ahead ([`ready`]).
+//! First the versions are collected, as (path, revision) pairs: the file's history, and on request that of the files
+//! that were merged into it, and into those. Then they are sent, oldest first, with differences between neighbours.
+//! Only the pairs are held in memory, never a text; the next versions are prefetched ([`prefetch`]).
 
-mod ready;
+mod prefetch;
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -18,12 +18,12 @@ use fsfs::{Fs, Node};
 use crate::access::Readable;
 use crate::log::merged_into_file;
 use crate::repo::Repository;
-use ready::{Ready, Step, Steps};
+use prefetch::{PrefetchedVersion, VersionDiff, VersionPrefetch};
 
 /// One revision of the file.
 #[derive(Clone, Debug)]
 pub struct FileRev<'a> {
-    /// Where the file was.
+    /// The path of the file in that revision.
     pub path: &'a FsPath,
     /// The revision.
     pub rev: Revnum,
@@ -31,24 +31,24 @@ pub struct FileRev<'a> {
     pub revprops: &'a PropList,
     /// Differences of the file's properties from the revision sent before.
     pub prop_changes: &'a [PropChange],
-    /// It came by a merge.
+    /// The revision was merged into the file.
     pub merged: bool,
     /// A text delta against the revision sent before follows, though perhaps without any window.
     pub has_delta: bool,
 }
 
 /// Receives the revisions of a file.
-pub trait Sink {
-    /// The next revision.
+pub trait FileRevSink {
+    /// Receives the next revision.
     fn revision(&mut self, rev: &FileRev<'_>) -> Result<()>;
 
-    /// The next window of its text delta, if it has one.
+    /// Receives the next window of its text delta, if it has one.
     fn text_chunk(&mut self, chunk: TextChunk<'_>) -> Result<()>;
 
     /// Ends the text delta of a revision that has one.
     fn text_end(&mut self) -> Result<()>;
 
-    /// Which stored windows [`Sink::text_chunk`] takes undecoded.
+    /// The versions of svndiff that [`FileRevSink::text_chunk`] takes undecoded.
     fn accepts_encoded(&self) -> EncodedVersions {
         EncodedVersions::NONE
     }
@@ -68,7 +68,7 @@ pub fn run(
     end: Option<Revnum>,
     include_merged: bool,
     readable: &dyn Readable,
-    sink: &mut dyn Sink,
+    sink: &mut dyn FileRevSink,
     cancel: &Cancel,
 ) -> Result<()> {
     let fs = repo.fs();
@@ -84,49 +84,53 @@ pub fn run(
             format!("'{path}' is not a file in revision {young}"),
         ));
     }
-    // Oldest first the incumbent dies of it.
+    // Oldest first, the incumbent crashes here.
     if !readable.read(path) {
         return match start > end {
             true => Ok(()),
             false => Err(Error::bare(Code::AUTHZ_UNREADABLE)),
         };
     }
-    let mut finder = Finder {
+    let mut finder = VersionFinder {
         fs,
         readable,
         cancel,
         seen: include_merged.then(HashSet::new),
     };
-    let mut places = finder.line(path, young, old, false)?;
+    let mut versions = finder.line(path, young, old, false)?;
     if include_merged {
-        finder.add_merged(&mut places, old)?;
+        finder.add_merged(&mut versions, old)?;
     }
     if start <= end {
-        places.reverse();
+        versions.reverse();
     }
-    let places: Arc<[Place]> = places.into();
-    let mut steps = Steps::ahead(fs, &places, include_merged, sink.accepts_encoded());
-    // The node of the place before, if it was looked up here.
+    let versions: Arc<[FileVersion]> = versions.into();
+    let mut prefetched = VersionPrefetch::start(fs, &versions, include_merged, sink.accepts_encoded());
+    // The node of the version before, if this thread looked it up.
     let mut last: Option<Node> = None;
-    for (at, place) in places.iter().enumerate() {
+    for (at, version) in versions.iter().enumerate() {
         cancel.check()?;
         let before = last.take();
-        let ready = steps.as_mut().map(Steps::next).transpose()?.flatten();
-        match ready {
-            Some(Ready { step, windows }) => {
-                tell(place, &step, sink)?;
-                windows.iter().try_for_each(|window| window.tell(sink))?;
-                if step.has_delta {
+        let prefetch = prefetched
+            .as_mut()
+            .map(VersionPrefetch::next)
+            .transpose()?
+            .flatten();
+        match prefetch {
+            Some(PrefetchedVersion { diff, windows }) => {
+                send_header(version, &diff, sink)?;
+                windows.iter().try_for_each(|window| window.send(sink))?;
+                if diff.has_delta {
                     sink.text_end()?;
                 }
             }
             None => {
                 let previous = match (before, at.checked_sub(1)) {
-                    (None, Some(before)) => Some(places[before].node(fs)?),
+                    (None, Some(before)) => Some(versions[before].node(fs)?),
                     (before, _) => before,
                 };
-                let node = place.node(fs)?;
-                send(fs, place, &node, previous.as_ref(), include_merged, sink)?;
+                let node = version.node(fs)?;
+                send(fs, version, &node, previous.as_ref(), include_merged, sink)?;
                 last = Some(node);
             }
         }
@@ -134,31 +138,31 @@ pub fn run(
     Ok(())
 }
 
-/// A file in a revision that changed it.
+/// A path in a revision that changed the file there.
 #[derive(Clone, Debug)]
-struct Place {
+struct FileVersion {
     path: FsPath,
     rev: Revnum,
     merged: bool,
 }
 
-impl Place {
+impl FileVersion {
     fn node(&self, fs: &Fs) -> Result<Node> {
         fs.root(self.rev)?.node(&self.path)
     }
 }
 
-struct Finder<'a> {
+struct VersionFinder<'a> {
     fs: &'a Fs,
     readable: &'a dyn Readable,
     cancel: &'a Cancel,
-    /// Places found so far, if merged ones are wanted.
+    /// Versions found so far, if merged ones are wanted.
     seen: Option<HashSet<(FsPath, Revnum)>>,
 }
 
-impl Finder<'_> {
+impl VersionFinder<'_> {
     /// Follows one line of history down to the last change at or before `old`, youngest first.
-    fn line(&mut self, path: &FsPath, young: Revnum, old: Revnum, merged: bool) -> Result<Vec<Place>> {
+    fn line(&mut self, path: &FsPath, young: Revnum, old: Revnum, merged: bool) -> Result<Vec<FileVersion>> {
         let mut history = self.fs.root(young)?.node(path)?.history()?;
         let mut line = Vec::new();
         while let Some((rev, path)) = history.prev(true)? {
@@ -171,7 +175,7 @@ impl Finder<'_> {
             {
                 break;
             }
-            line.push(Place { path, rev, merged });
+            line.push(FileVersion { path, rev, merged });
             if rev <= old {
                 break;
             }
@@ -179,27 +183,28 @@ impl Finder<'_> {
         Ok(line)
     }
 
-    /// Adds what was merged into `places`, and into that, unless it all was before `start`; sorts all youngest first.
-    fn add_merged(&mut self, places: &mut Vec<Place>, start: Revnum) -> Result<()> {
+    /// Adds the versions that were merged into `versions`, and into those, unless all of them are before `start`.
+    /// Sorts all youngest first.
+    fn add_merged(&mut self, versions: &mut Vec<FileVersion>, start: Revnum) -> Result<()> {
         let mut done = 0;
-        while done < places.len() {
-            let place = places[done].clone();
+        while done < versions.len() {
+            let version = versions[done].clone();
             done += 1;
-            let changes = merged_into_file(self.fs, place.rev, &place.path)?;
-            // What was taken back was merged as well: its lines may be gone.
+            let changes = merged_into_file(self.fs, version.rev, &version.path)?;
+            // An undone merge counts too: its lines may be removed by it.
             for (source, ranges) in changes.added.merge(&changes.deleted).iter() {
                 let Some(source) = source.to_path() else {
                     continue;
                 };
                 for range in ranges.ranges() {
                     if range.end >= start && self.is_file(&source, range.end)? {
-                        places.extend(self.line(&source, range.end, range.start, true)?);
+                        versions.extend(self.line(&source, range.end, range.start, true)?);
                     }
                 }
             }
         }
-        // Youngest first; of one revision the file's own change last, for in the end this is turned round.
-        places.sort_by_key(|place| (Reverse(place.rev), !place.merged));
+        // Youngest first; of one revision the file's own change last, because the order is reversed in the end.
+        versions.sort_by_key(|version| (Reverse(version.rev), !version.merged));
         Ok(())
     }
 
@@ -212,18 +217,18 @@ impl Finder<'_> {
     }
 }
 
-/// Sends one place as a difference from the one sent before.
+/// Sends one version as a difference from the one sent before.
 fn send(
     fs: &Fs,
-    place: &Place,
+    version: &FileVersion,
     node: &Node,
     previous: Option<&Node>,
     include_merged: bool,
-    sink: &mut dyn Sink,
+    sink: &mut dyn FileRevSink,
 ) -> Result<()> {
-    let step = Step::between(previous, place, node, include_merged)?;
-    tell(place, &step, sink)?;
-    if step.has_delta {
+    let diff = VersionDiff::between(previous, version, node, include_merged)?;
+    send_header(version, &diff, sink)?;
+    if diff.has_delta {
         fs.text_delta(previous, node, sink.accepts_encoded())?
             .drive(&mut |chunk| sink.text_chunk(chunk))?;
         sink.text_end()?;
@@ -231,14 +236,14 @@ fn send(
     Ok(())
 }
 
-/// Sends what comes before the windows.
-fn tell(place: &Place, step: &Step, sink: &mut dyn Sink) -> Result<()> {
+/// Sends everything that precedes the windows.
+fn send_header(version: &FileVersion, diff: &VersionDiff, sink: &mut dyn FileRevSink) -> Result<()> {
     sink.revision(&FileRev {
-        path: &place.path,
-        rev: place.rev,
-        revprops: &step.revprops,
-        prop_changes: &step.prop_changes,
-        merged: place.merged,
-        has_delta: step.has_delta,
+        path: &version.path,
+        rev: version.rev,
+        revprops: &diff.revprops,
+        prop_changes: &diff.prop_changes,
+        merged: version.merged,
+        has_delta: diff.has_delta,
     })
 }

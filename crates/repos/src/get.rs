@@ -1,8 +1,8 @@
-//! Reading nodes: what kind, what properties, what text, what entries.
+//! Reads nodes: kind, properties, text, entries.
 //!
-//! These are the answers to `check-path`, `stat`, `get-file`, `get-dir` and `get-iprops`. A path is looked up in the
-//! tree of one revision; whether the user may ask for that path at all is the caller's question, entries and
-//! ancestors that the user may not read are left out here.
+//! These are the responses to `check-path`, `stat`, `get-file`, `get-dir` and `get-iprops`. A path is looked up in
+//! the tree of one revision. The caller checks whether the user may read that path; entries and ancestors that the
+//! user may not read are left out here.
 
 use base::checksum::Md5;
 use base::{Code, Error, FsPath, NodeKind, PropList, Props, RelPath, Result, Revnum, props};
@@ -14,9 +14,9 @@ use crate::repo::Repository;
 /// The first entries of a directory.
 #[derive(Clone, Debug)]
 pub struct FirstEntries {
-    /// Names and what they stand for, directories first.
+    /// Names and descriptions, directories first.
     pub entries: Vec<(Box<str>, Dirent)>,
-    /// How many more there are.
+    /// The number of further entries.
     pub left_out: usize,
 }
 
@@ -64,7 +64,7 @@ impl DirentFields {
     }
 }
 
-/// What a listing says about one node.
+/// The description of a node in a listing.
 #[derive(Clone, Debug)]
 pub struct Dirent {
     /// The kind; `Unknown` if not wanted.
@@ -93,7 +93,7 @@ impl Dirent {
         props.get(props::AUTHOR)
     }
 
-    /// What can be said without the node: its kind, if it is wanted.
+    /// Returns what is known without the node: its kind, if it is wanted.
     pub(crate) fn of_kind(kind: NodeKind, wanted: DirentFields) -> Dirent {
         Dirent {
             kind: match wanted.kind {
@@ -225,8 +225,8 @@ impl Repository {
         Ok(found)
     }
 
-    /// The readable entries of the directory at `path`, directories first, each kind sorted by name: at most `most`. What is
-    /// left out is not read.
+    /// Returns at most `most` of the readable entries of the directory at `path`: directories first, each kind sorted
+    /// by name. Entries beyond are not read.
     ///
     /// # Errors
     /// As of [`Repository::directory`].
@@ -276,8 +276,8 @@ impl Repository {
         }
     }
 
-    /// The properties of the readable ancestors of `path`, root first; with `name`, only that property. Ancestors
-    /// without any are left out, and so is the node itself.
+    /// Returns the properties of the readable ancestors of `path`, root first; with `name`, only that property.
+    /// Leaves out ancestors without any, and the node itself.
     ///
     /// # Errors
     /// `FS_NO_SUCH_REVISION`, `FS_NOT_FOUND`.

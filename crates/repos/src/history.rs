@@ -1,8 +1,8 @@
 //! Where a node was in other revisions.
 //!
-//! A node's line of history leads back through its copies: from the copy's destination to its source, with a gap of
-//! revisions between them in which the node was nowhere. [`previous_location`] makes one such step; everything here
-//! is made of these steps.
+//! The history of a node leads back through its copies: from a copy's destination to its source, with a gap of
+//! revisions between them in which the node did not exist. [`previous_location`] makes one such step; everything here
+//! consists of these steps.
 
 use base::{Code, Error, FsPath, Result, Revnum};
 use fsfs::{Fs, Node, Relation};
@@ -10,18 +10,19 @@ use fsfs::{Fs, Node, Relation};
 use crate::access::Readable;
 use crate::repo::Repository;
 
-/// A stretch of revisions in which a node stayed at one path.
+/// A range of revisions in which a node stayed at one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Segment {
-    /// Oldest revision of the stretch.
+pub struct LocationSegment {
+    /// Oldest revision of the range.
     pub start: Revnum,
-    /// Youngest revision of the stretch.
+    /// Youngest revision of the range.
     pub end: Revnum,
-    /// Where it was; `None` in the gap between a copy's source and the copy.
+    /// The path; `None` in the gap between a copy's source and the copy.
     pub path: Option<FsPath>,
 }
 
-/// Where the node `path`@`peg` was in each of `revs`, youngest first; revisions in which it was nowhere are left out.
+/// Returns the path of the node `path`@`peg` in each of `revs`, youngest first; revisions in which it did not exist
+/// are left out.
 ///
 /// # Errors
 /// `FS_NOT_FOUND` if `path` is not in `peg`, or not in one of `revs` younger than it; `AUTHZ_UNREADABLE`;
@@ -41,7 +42,7 @@ pub fn locations(
     revs.dedup();
     let mut rest = &revs[..];
 
-    // Begin at the youngest revision in which the same path still is the same node; it may have moved in between.
+    // Starts at the youngest revision in which the same path is the same node; it may have moved in between.
     let mut at = peg;
     while let [youngest, older @ ..] = rest {
         if *youngest <= peg {
@@ -89,7 +90,8 @@ pub fn locations(
     Ok(found)
 }
 
-/// Sends where `path`@`peg` was between `start` and `end` (`None`: the youngest, the youngest, 0), youngest first.
+/// Sends the paths of `path`@`peg` between `start` and `end`, youngest first. The defaults of the three revisions are
+/// the youngest, the youngest, and 0.
 ///
 /// # Errors
 /// `FS_NO_SUCH_REVISION` unless `end` <= `start` <= `peg`; as [`locations`] for the peg.
@@ -100,7 +102,7 @@ pub fn location_segments(
     start: Option<Revnum>,
     end: Option<Revnum>,
     readable: &dyn Readable,
-    sink: &mut dyn FnMut(Segment) -> Result<()>,
+    sink: &mut dyn FnMut(LocationSegment) -> Result<()>,
 ) -> Result<()> {
     let youngest = repo.youngest()?;
     let (peg, start) = (peg.unwrap_or(youngest), start.unwrap_or(youngest));
@@ -122,7 +124,7 @@ pub fn location_segments(
             return Ok(false);
         }
         if segment.start <= start {
-            sink(Segment {
+            sink(LocationSegment {
                 start: segment.start.max(end),
                 end: segment.end.min(start),
                 path: segment.path,
@@ -132,12 +134,12 @@ pub fn location_segments(
     })
 }
 
-/// Walks the whole line of history of `path`@`peg` as segments, youngest first, while `visit` says so.
+/// Walks the whole history of `path`@`peg` as segments, youngest first, until `visit` returns false.
 pub(crate) fn segments(
     fs: &Fs,
     path: &FsPath,
     peg: Revnum,
-    visit: &mut dyn FnMut(Segment) -> Result<bool>,
+    visit: &mut dyn FnMut(LocationSegment) -> Result<bool>,
 ) -> Result<()> {
     let (mut path, mut at) = (path.clone(), peg);
     loop {
@@ -147,7 +149,7 @@ pub(crate) fn segments(
             Some(copy) => copy.appeared,
             None => node.origin_rev()?,
         };
-        let segment = Segment {
+        let segment = LocationSegment {
             start,
             end: at,
             path: Some(path),
@@ -159,7 +161,7 @@ pub(crate) fn segments(
             return Ok(());
         };
         if copy.rev.next() < copy.appeared {
-            let gap = Segment {
+            let gap = LocationSegment {
                 start: copy.rev.next(),
                 end: copy.appeared.prev().unwrap_or_default(),
                 path: None,
@@ -172,8 +174,8 @@ pub(crate) fn segments(
     }
 }
 
-/// The revision after `start` and up to `end` in which the node that `path` is in `start` was deleted or replaced
-/// (with the two exchanged if `end` is the older one).
+/// Returns the revision after `start` and up to `end` in which the node at `path` in `start` was deleted or replaced.
+/// The two are exchanged if `end` is the older one.
 ///
 /// # Errors
 /// `FS_NO_SUCH_REVISION`.
@@ -209,9 +211,9 @@ pub fn deleted_rev(repo: &Repository, path: &FsPath, start: Revnum, end: Revnum)
     Ok(Some(gone))
 }
 
-/// The copy by which a node came to where it is.
+/// The copy that brought a node to its path.
 #[derive(Clone, Debug)]
-pub(crate) struct Previous {
+pub(crate) struct PreviousLocation {
     /// Revision of the copy: the first one with the node at its present path.
     pub appeared: Revnum,
     /// Where the node was copied from.
@@ -221,7 +223,7 @@ pub(crate) struct Previous {
 }
 
 /// Finds the youngest copy, of the node itself or of a directory above it, that brought `node` to its path.
-pub(crate) fn previous_location(node: &Node) -> Result<Option<Previous>> {
+pub(crate) fn previous_location(node: &Node) -> Result<Option<PreviousLocation>> {
     let Some((appeared, destination)) = node.closest_copy()? else {
         return Ok(None);
     };
@@ -229,14 +231,14 @@ pub(crate) fn previous_location(node: &Node) -> Result<Option<Previous>> {
         return Ok(None);
     };
     let copy = node.fs().root(appeared)?.node(&destination)?;
-    Ok(copy.copyfrom().map(|(rev, source)| Previous {
+    Ok(copy.copyfrom().map(|(rev, source)| PreviousLocation {
         appeared,
         path: source.join(&below),
         rev,
     }))
 }
 
-/// True if `path` in the revision `young` has `path`@`peg` in its history.
+/// True if the history of `path` in the revision `young` contains `path`@`peg`.
 fn leads_back_to(fs: &Fs, path: &FsPath, young: Revnum, peg: Revnum) -> Result<bool> {
     let mut history = existing(fs, path, young)?.history()?;
     while let Some((rev, at)) = history.prev(true)? {
@@ -247,7 +249,7 @@ fn leads_back_to(fs: &Fs, path: &FsPath, young: Revnum, peg: Revnum) -> Result<b
     Ok(false)
 }
 
-/// The node `path`@`rev`; whatever is missing, the error is that of a missing file.
+/// Returns the node `path`@`rev`. If anything is missing, the error is that of a missing file.
 ///
 /// # Errors
 /// `FS_NO_SUCH_REVISION`, `FS_NOT_FOUND`.
@@ -262,7 +264,7 @@ pub(crate) fn existing(fs: &Fs, path: &FsPath, rev: Revnum) -> Result<Node> {
 }
 
 /// # Errors
-/// `AUTHZ_UNREADABLE`, as questions about locations say it.
+/// `AUTHZ_UNREADABLE`, with the text of requests about locations.
 pub(crate) fn check_readable(path: &FsPath, readable: &dyn Readable) -> Result<()> {
     if readable.read(path) {
         return Ok(());

@@ -1,16 +1,16 @@
 //! Keywords: `$Rev$` in a text becomes `$Rev: 12 $`.
 //!
-//! What may be expanded says the property `svn:keywords`; a keyword reaches from one `$` to another on the same line, in 255 bytes
-//! at most. [`Keywords::expand`] takes a text in pieces, so that none is ever whole in memory.
+//! The property `svn:keywords` names the keywords to expand. A keyword reaches from one `$` to another on the same
+//! line, in 255 bytes at most. [`Keywords::expand`] takes a text in parts, so that it is never whole in memory.
 
 use std::collections::BTreeMap;
 
 use base::{Date, Props, Revnum, props};
 
-/// The property that says which keywords are expanded.
+/// The property that names the keywords to expand.
 pub const KEYWORDS: &str = "svn:keywords";
 
-/// What keywords tell about a file.
+/// The data that keywords show about a file.
 #[derive(Clone, Debug)]
 pub struct FileFacts<'a> {
     /// Revision of the last change.
@@ -29,7 +29,7 @@ pub struct FileFacts<'a> {
 #[derive(Debug, Default)]
 pub struct Keywords {
     values: BTreeMap<String, String>,
-    /// The beginning of what may be a keyword.
+    /// The beginning of a possible keyword, held back.
     kept: Vec<u8>,
 }
 
@@ -37,7 +37,7 @@ pub struct Keywords {
 const LONGEST: usize = 255;
 
 impl Keywords {
-    /// The keywords that `property` names, with what they say of a file.
+    /// Returns the keywords that `property` names, with their values for a file.
     pub fn new(property: &[u8], facts: &FileFacts<'_>) -> Keywords {
         let property = String::from_utf8_lossy(property);
         let mut values = BTreeMap::new();
@@ -46,7 +46,7 @@ impl Keywords {
                 values.insert(name.to_owned(), formatted(format, facts));
                 continue;
             }
-            // The property's names are taken in any case, as for ages; those in the text are not.
+            // Names in the property match in any case, for compatibility; those in the text do not.
             let known = STANDARD
                 .iter()
                 .find(|(names, _)| names.iter().any(|name| name.eq_ignore_ascii_case(word)));
@@ -68,7 +68,7 @@ impl Keywords {
         self.values.is_empty()
     }
 
-    /// Appends the next piece of a text, expanded, as far as it is certain.
+    /// Appends the next part of a text, expanded, as far as it is certain.
     pub fn expand(&mut self, piece: &[u8], out: &mut Vec<u8>) {
         let mut kept = std::mem::take(&mut self.kept);
         kept.extend_from_slice(piece);
@@ -77,13 +77,13 @@ impl Keywords {
         self.kept = kept;
     }
 
-    /// Appends what was held back: the text has ended.
+    /// Appends what was held back, at the end of the text.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         let kept = std::mem::take(&mut self.kept);
         self.pass(&kept, true, out);
     }
 
-    /// Appends what is certain of `text` and answers how much of it that is.
+    /// Appends the part of `text` that is certain, and returns its length.
     fn pass(&self, text: &[u8], is_end: bool, out: &mut Vec<u8>) -> usize {
         let mut at = 0;
         while let Some(next) = text[at..].iter().position(|b| *b == b'$') {
@@ -113,7 +113,7 @@ impl Keywords {
         text.len()
     }
 
-    /// What stands for `inner`, which is between two `$`, if that is a keyword.
+    /// Returns the expansion of `inner`, which is between two `$`, if it is a keyword.
     fn expanded(&self, inner: &[u8]) -> Option<Vec<u8>> {
         let end = inner.iter().position(|b| *b == b':').unwrap_or(inner.len());
         let (name, rest) = inner.split_at(end);
@@ -146,7 +146,7 @@ impl Keywords {
 /// `:: `, one byte of value, and what ends it.
 const FIXED_LEAST: usize = 5;
 
-/// All names of each standard keyword, and what it says.
+/// All names of each standard keyword, and its format.
 const STANDARD: &[(&[&str], &str)] = &[
     (&["Rev", "Revision", "LastChangedRevision"], "%r"),
     (&["Date", "LastChangedDate"], "%D"),

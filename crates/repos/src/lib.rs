@@ -1,14 +1,13 @@
-//! A repository as its owner sees it: filesystem, configuration, authorisation, hooks, and the questions that
-//! clients and administrators ask.
+//! Repositories: filesystem, configuration, authorization, hooks, and the requests of clients and administrators.
 //!
 //! [`Repository`] opens a directory with `format`, `conf/`, `db/`, `hooks/`. On top of the storage engine this crate
-//! knows which paths a user may read ([`access`], [`authz`]), what an update or a diff must send ([`report`]),
-//! what a revision did ([`replay`], [`dump`]), and how history is asked for ([`log`], [`history`], [`file_revs`],
-//! [`mergeinfo`], [`list`]). What changes a repository passes here too: an edit becomes a revision in [`commit`] or, step by step, in [`transaction`], dump
-//! streams in [`load`], and the administrator's [`hooks`] are asked before and told after.
+//! decides which paths a user may read ([`access`], [`authz`]), what an update or a diff sends ([`report`]), and what
+//! a revision changed ([`replay`], [`dump`]); it answers requests about history ([`log`], [`history`], [`file_revs`],
+//! [`mergeinfo`], [`list`]). All changes pass here too: an edit becomes a revision in [`commit`] or, step by step, in
+//! [`transaction`]; dump streams do in [`load`]. The administrator's [`hooks`] run before and after.
 //!
-//! What is absent: sockets, protocols, terminals. Everything here is synchronous and takes its clock and its
-//! cancellation from the caller.
+//! What is absent: sockets, protocols, terminals. Everything here is synchronous, except that other threads
+//! [`prefetch`]; clock and cancellation are parameters.
 
 pub mod access;
 pub mod admin;

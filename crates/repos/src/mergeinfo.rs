@@ -1,8 +1,8 @@
-//! Mergeinfo of nodes: their own, what they inherit, and what is below them.
+//! Mergeinfo of nodes: explicit, inherited, and that of the nodes below.
 //!
-//! A value that does not parse counts as none at all, and the search goes on at the parent. What a path inherits
-//! comes from its parents in the same tree. Paths that may not be read are silently left out; the sources named
-//! inside of values are not checked.
+//! A value that does not parse counts as none, and the search continues at the parent. A path inherits from its
+//! parents in the same tree. Paths that may not be read are left out silently; the sources within the values are not
+//! checked.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,19 @@ use fsfs::{Fs, Node};
 use crate::access::{Readable, Subtree};
 use crate::repo::Repository;
 
-/// Whose mergeinfo counts for a path.
+/// Which mergeinfo counts for a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inheritance {
-    /// Only its own.
+    /// Only the path's own.
     Explicit,
-    /// Its own, else what the nearest ancestor that has any passes on.
+    /// The path's own, else that of the nearest ancestor that has any.
     Inherited,
-    /// What the nearest ancestor that has any passes on, never its own.
+    /// That of the nearest ancestor that has any, never the path's own.
     NearestAncestor,
 }
 
 impl Inheritance {
-    /// The word of the protocols; `None` if it is none of them.
+    /// Parses the word that the protocols use; `None` for any other.
     pub fn from_word(word: &[u8]) -> Option<Self> {
         Some(match word {
             b"explicit" => Inheritance::Explicit,
@@ -36,8 +36,8 @@ impl Inheritance {
     }
 }
 
-/// The mergeinfo of `paths` in `rev`; paths without any, or unreadable, are left out. With `descendants` also that of
-/// all nodes below which have their own. A node that is in both roles has the value of the later one of `paths`.
+/// Returns the mergeinfo of `paths` in `rev`; paths without any and unreadable ones are left out. With `descendants`
+/// also that of all nodes below that have their own. A node in both roles has the value of the later one of `paths`.
 ///
 /// # Errors
 /// `FS_NO_SUCH_REVISION`, `FS_NOT_FOUND`, `FS_NOT_DIRECTORY`.
@@ -68,7 +68,7 @@ pub fn get(
     Ok(found)
 }
 
-/// A node's own mergeinfo; `None` if it has none or it does not parse.
+/// Returns a node's own mergeinfo; `None` if it has none or it does not parse.
 pub(crate) fn own(node: &Node) -> Result<Option<Mergeinfo>> {
     if !node.has_mergeinfo() {
         return Ok(None);
@@ -83,7 +83,7 @@ pub(crate) fn own(node: &Node) -> Result<Option<Mergeinfo>> {
     }
 }
 
-/// The nearest mergeinfo at or above a node, and the way from there down to the node.
+/// Returns the nearest mergeinfo at or above a node, and the path from there down to the node.
 pub(crate) fn bearer(node: &Node) -> Result<Option<(Mergeinfo, RelPath)>> {
     match own(node)? {
         Some(info) => Ok(Some((info, RelPath::empty()))),
@@ -91,7 +91,7 @@ pub(crate) fn bearer(node: &Node) -> Result<Option<(Mergeinfo, RelPath)>> {
     }
 }
 
-/// What the node that bears mergeinfo passes down; to itself all.
+/// Returns the mergeinfo that a node passes down to the path `below` it; to itself all of it.
 pub(crate) fn passed(info: Mergeinfo, below: &RelPath) -> Mergeinfo {
     if below.is_empty() {
         info
@@ -123,7 +123,7 @@ fn of_node(node: &Node, inherit: Inheritance) -> Result<Option<Mergeinfo>> {
 }
 
 /// # Errors
-/// `UNSUPPORTED_FEATURE` for formats that know no mergeinfo.
+/// `UNSUPPORTED_FEATURE` for formats without mergeinfo.
 pub(crate) fn check_support(fs: &Fs) -> Result<()> {
     let format = fs.info()?.format;
     if format >= MERGEINFO_FORMAT {
@@ -142,8 +142,8 @@ pub(crate) fn check_support(fs: &Fs) -> Result<()> {
 /// The first filesystem format that counts mergeinfo.
 const MERGEINFO_FORMAT: u32 = 3;
 
-/// Adds the own mergeinfo of everything below `top`. The walk holds the entries of the directories that are open, and the path
-/// of the innermost one alone.
+/// Adds the explicit mergeinfo of everything below `top`. The walk holds the entries of the open directories, and the
+/// path of the innermost one only.
 fn below(
     top: &Node,
     all: bool,

@@ -1,8 +1,8 @@
 //! Which properties a repository stores, and in what form.
 //!
-//! Names that clients use for their own bookkeeping are refused. Values of `svn:` properties, of nodes and revisions alike,
-//! are UTF-8 with LF line endings; some must mean something too. What other properties hold is nobody's business, and
-//! whatever is there may be deleted.
+//! Names that clients use for their own bookkeeping are refused. Values of `svn:` properties, of nodes and revisions
+//! alike, are UTF-8 with LF line endings; some have a syntax too. Other properties hold any value. Any property may
+//! be deleted.
 
 use std::borrow::Cow;
 
@@ -35,7 +35,7 @@ pub fn validate(name: &str, value: Option<&[u8]>) -> Result<()> {
             format!("Cannot accept '{name}' property because it is not encoded in UTF-8"),
         ));
     }
-    // The incumbent looks no further than to the first NUL.
+    // The incumbent checks only up to the first NUL.
     if value.iter().take_while(|b| **b != 0).any(|b| *b == b'\r') {
         return Err(Error::new(
             Code::BAD_PROPERTY_VALUE_EOL,
@@ -64,7 +64,7 @@ pub fn validate_mergeinfo(path: &FsPath, name: &str, value: &[u8]) -> Result<()>
             refuse("contains unexpected string terminator"),
         ));
     }
-    // That it is no UTF-8 is for `validate` to say.
+    // `validate` refuses values that are not UTF-8.
     let value = String::from_utf8_lossy(value);
     match Mergeinfo::parse(value.as_bytes()) {
         Ok(_) => Ok(()),
@@ -72,12 +72,12 @@ pub fn validate_mergeinfo(path: &FsPath, name: &str, value: &[u8]) -> Result<()>
     }
 }
 
-/// True if the value of a property is text whose form the repository cares for.
+/// True if the value of a property is text with a prescribed form.
 pub fn has_text_value(name: &str) -> bool {
     name.starts_with("svn:")
 }
 
-/// The value with its line endings made LF, if the property is one whose value is text (`load --normalize-props`).
+/// Returns the value with LF line endings, if the property's value is text (`load --normalize-props`).
 pub fn normalize<'a>(name: &str, value: &'a [u8]) -> Cow<'a, [u8]> {
     if !has_text_value(name) || !value.contains(&b'\r') {
         return Cow::Borrowed(value);
@@ -101,25 +101,25 @@ mod tests {
     /// Each was set through svnserve 1.14.2.
     #[test]
     fn what_is_stored() {
-        type Said = Option<&'static [(i32, &'static str)]>;
-        let not_utf8: Said = Some(&[(
+        type Refusal = Option<&'static [(i32, &'static str)]>;
+        let not_utf8: Refusal = Some(&[(
             125005,
             "Cannot accept 'svn:x' property because it is not encoded in UTF-8",
         )]);
-        let eol: Said = Some(&[
+        let eol: Refusal = Some(&[
             (125005, "Invalid property value"),
             (125017, "Cannot accept non-LF line endings in 'svn:x' property"),
         ]);
-        let date: Said = Some(&[
+        let date: Refusal = Some(&[
             (125005, "Wrong or unexpected property value"),
             (125003, "Bogus date"),
         ]);
-        let wc: Said = Some(&[(
+        let wc: Refusal = Some(&[(
             165002,
             "Storage of non-regular property 'svn:wc:x' is disallowed through the repository interface, and could \
              indicate a bug in your client",
         )]);
-        let entry: Said = Some(&[(
+        let entry: Refusal = Some(&[(
             165002,
             "Storage of non-regular property 'svn:entry:x' is disallowed through the repository interface, and \
              could indicate a bug in your client",

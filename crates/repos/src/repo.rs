@@ -1,10 +1,10 @@
 //! An opened repository: the directory with `format`, `conf/`, `db/` and `hooks/`.
 //!
-//! [`Repository`] is a cheap handle that many threads share. Opening reads `format` and hands `db/` to the storage
-//! engine; everything that clients ask about a revision starts here (see [`crate::get`] for nodes) or takes the
-//! handle as its first argument ([`crate::log`], [`crate::history`], …).
+//! [`Repository`] is a cheap handle that many threads share. Opening reads `format` and passes `db/` to the storage
+//! engine. Requests about a revision begin here (see [`crate::get`] for nodes) or take the handle as first argument
+//! ([`crate::log`], [`crate::history`], …).
 //!
-//! What a user may see of a revision as a whole is decided here too: [`Repository::revision_access`].
+//! [`Repository::revision_access`] decides what a user may see of a revision as a whole.
 
 use std::cmp::Ordering;
 use std::io;
@@ -17,7 +17,7 @@ use fsfs::{Cache, ChangeKind, ChangeList, ChangedPath, Fs, FsInfo};
 
 use crate::access::{Readable, Subtree};
 
-/// A repository, opened. Clones share everything.
+/// An opened repository. Clones share everything.
 #[derive(Clone)]
 pub struct Repository(Arc<Inner>);
 
@@ -27,22 +27,22 @@ struct Inner {
     format: u32,
 }
 
-/// How a repository is worked with.
+/// Options for opening a repository.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OpenOptions {
-    /// Durability is left to the system (`--no-flush-to-disk`): faster, and what was written may be lost if the machine
-    /// crashes.
+    /// The system decides when data is on disk (`--no-flush-to-disk`): faster, and written data may be lost if the
+    /// machine crashes.
     pub no_flush: bool,
 }
 
-/// How much of a revision a user may see.
+/// The part of a revision that a user may see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RevisionAccess {
-    /// Every changed path and copy source: all revision properties.
+    /// The user may read every changed path and copy source: all revision properties.
     Full,
-    /// Some of them: author and date alone.
+    /// The user may read some of them: author and date only.
     Partial,
-    /// None of them: no property.
+    /// The user may read none of them: no property.
     None,
 }
 
@@ -80,8 +80,8 @@ impl Repository {
         })))
     }
 
-    /// True if `path` looks like the top directory of a repository: with a file `format` and a directory `db`. What
-    /// is in them, [`Repository::open`] finds out.
+    /// True if `path` looks like the top directory of a repository: it has a file `format` and a directory `db`,
+    /// whose contents [`Repository::open`] checks.
     pub fn is_repository(path: &Path) -> bool {
         Self::check_repository(path).unwrap_or(false)
     }
@@ -101,7 +101,7 @@ impl Repository {
         }
     }
 
-    /// The nearest repository at or above `path`.
+    /// Returns the nearest repository at or above `path`.
     pub fn find_upward(path: &Path) -> Option<PathBuf> {
         path.ancestors()
             .find(|dir| Self::is_repository(dir))
@@ -123,7 +123,7 @@ impl Repository {
         self.0.format
     }
 
-    /// What there is to say about the storage.
+    /// Describes the storage.
     pub fn fs_info(&self) -> Result<FsInfo> {
         self.0.fs.info()
     }
@@ -156,7 +156,7 @@ impl Repository {
         self.0.path.join("hooks")
     }
 
-    /// Whether all, some or none of what a revision changed may be read. A revision without changes is full.
+    /// Returns whether all, some or none of what a revision changed may be read. A revision without changes is full.
     pub fn revision_access(&self, rev: Revnum, readable: &dyn Readable) -> Result<RevisionAccess> {
         if readable.subtree(&FsPath::root()) == Subtree::All {
             return Ok(RevisionAccess::Full);
@@ -165,7 +165,7 @@ impl Repository {
         Ok(changes_access(&changes.to_vec(), readable))
     }
 
-    /// What a revision changed, whoever may see it.
+    /// Returns all changed paths of a revision, without access control.
     ///
     /// # Errors
     /// `FS_NO_SUCH_REVISION`.
@@ -205,13 +205,13 @@ impl Repository {
         Ok(value.filter(|_| visible))
     }
 
-    /// The revision that was the youngest at `date`: the last one whose date is not after it, 0 if there is none.
+    /// Returns the revision that was the youngest at `date`: the last one whose date is not after it, or 0.
     ///
-    /// Where dates do not ascend there may be several such places. The search then takes the same steps as Subversion's, so
-    /// that it ends at the same one: it looks at the middle, then at the neighbour on the side where it goes on.
+    /// If dates do not ascend there may be several such revisions. The search takes the same steps as Subversion's,
+    /// so that it ends at the same one: it looks at the middle, then at the neighbour on the side where it continues.
     ///
     /// # Errors
-    /// `FS_GENERAL` for a revision on the way that has no date, `BAD_DATE` for one whose date cannot be parsed.
+    /// `FS_GENERAL` for a visited revision without a date, `BAD_DATE` for one whose date does not parse.
     pub fn dated_revision(&self, date: Date) -> Result<Revnum> {
         let youngest = self.youngest()?.0;
         let (mut low, mut high) = (0, youngest);
@@ -268,7 +268,7 @@ pub(crate) fn seen_of_partial(name: &str) -> bool {
     name == props::AUTHOR || name == props::DATE
 }
 
-/// [`Repository::revision_access`] of a revision whose changes are at hand.
+/// As [`Repository::revision_access`], for known changes.
 pub(crate) fn changes_access(changes: &[ChangedPath], readable: &dyn Readable) -> RevisionAccess {
     let (mut seen, mut hidden) = (false, false);
     for change in changes {
@@ -276,7 +276,7 @@ pub(crate) fn changes_access(changes: &[ChangedPath], readable: &dyn Readable) -
             ChangeKind::Add | ChangeKind::Replace => change.copyfrom.as_ref().map(|(_, path)| path),
             ChangeKind::Modify | ChangeKind::Delete => None,
         };
-        // The source of a copy counts only where the copy itself may be seen.
+        // The source of a copy counts only if the copy itself may be seen.
         if readable.read(&change.path) {
             seen = true;
             hidden |= source.is_some_and(|source| !readable.read(source));
@@ -322,5 +322,5 @@ pub(crate) fn read_format(path: &Path) -> Result<u32> {
 
 pub(crate) const FORMAT: &str = "format";
 const SUPPORTED: [u32; 2] = [3, 5];
-/// What the incumbent's portability library calls the end of a file.
+/// The text of the incumbent's portability library for the end of a file.
 const APR_EOF: Code = Code(70014);

@@ -1,8 +1,8 @@
-//! Trees as a visitor walks them: of a revision, or of a transaction that is not one yet.
+//! Trees of a revision or of a transaction, for callers that walk them.
 //!
-//! [`Tree`] finds nodes by path, [`Node`] answers what there is to know about one. Whoever asks for many things about
-//! many nodes (a listing with all properties) holds on to them: nothing is looked up twice. Entries that the user may not
-//! read are left out by [`Node::children`]; whether the user may ask for the node itself is the caller's question.
+//! [`Tree`] finds nodes by path, [`Node`] describes one. A caller that reads many properties of many nodes holds on
+//! to them, so that nothing is looked up twice. [`Node::children`] leaves out entries that the user may not read; the
+//! caller checks access to the node itself.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::repo::Repository;
 #[derive(Clone)]
 pub struct Tree(fsfs::Root);
 
-/// A node, seen at a path of a tree.
+/// A node at a path of a tree.
 #[derive(Clone)]
 pub struct Node(fsfs::Node);
 
@@ -26,7 +26,7 @@ pub struct Node(fsfs::Node);
 pub struct Children {
     dir: Node,
     entries: Arc<[DirEntry]>,
-    /// Which ones; all if `None`.
+    /// Indices of the readable entries; `None` for all.
     readable: Option<Vec<u32>>,
 }
 
@@ -55,7 +55,7 @@ impl Repository {
         self.fs().txn_props(name)
     }
 
-    /// All properties of a revision, whoever asks.
+    /// Returns all properties of a revision, without access control.
     ///
     /// # Errors
     /// `FS_NO_SUCH_REVISION`.
@@ -63,7 +63,7 @@ impl Repository {
         Ok(Arc::new(self.fs().revprops(rev)?.to_props()))
     }
 
-    /// The date of a revision, whoever asks; `None` if it has none that makes sense.
+    /// Returns the date of a revision, without access control; `None` if it has no valid one.
     ///
     /// # Errors
     /// `FS_NO_SUCH_REVISION`.
@@ -77,16 +77,16 @@ impl Tree {
     /// The node at a path; `None` if there is none.
     ///
     /// # Errors
-    /// `FS_CORRUPT` and what reading a file may say.
+    /// `FS_CORRUPT` and those of reading a file.
     pub fn find(&self, path: &FsPath) -> Result<Option<Node>> {
         Ok(self.0.try_node(path)?.map(Node))
     }
 
-    /// As [`Tree::find`], for a path that a report has told of: where the node is was remembered then.
+    /// As [`Tree::find`], for a path that a report has sent: its node may be cached.
     ///
     /// # Errors
     /// As of [`Tree::find`].
-    pub fn find_told(&self, path: &FsPath) -> Result<Option<Node>> {
+    pub fn find_announced(&self, path: &FsPath) -> Result<Option<Node>> {
         Ok(self.0.try_node_cached(path)?.map(Node))
     }
 
@@ -103,7 +103,7 @@ impl Tree {
         self.0.revision()
     }
 
-    /// The revision, or the one that the transaction began with.
+    /// Returns the revision, or the one on which the transaction is based.
     pub fn base_revision(&self) -> Revnum {
         self.0.base_revision()
     }
@@ -138,13 +138,13 @@ impl Node {
     /// The revision of the youngest copy that brought the node to its path: of itself, or of a directory above it.
     ///
     /// # Errors
-    /// `FS_CORRUPT` and what reading a file may say.
+    /// `FS_CORRUPT` and those of reading a file.
     pub fn copied_rev(&self) -> Result<Option<Revnum>> {
         Ok(self.0.closest_copy()?.map(|(rev, _)| rev))
     }
 
-    /// The oldest revision in which the node's path names this very node. `copied` is [`Node::copied_rev`] of the node, or of
-    /// the directory that it was found in. In a transaction, the revision that this began with.
+    /// Returns the oldest revision in which the node's path names this very node. `copied` is [`Node::copied_rev`] of
+    /// the node, or of the directory that it was found in. In a transaction, returns its base revision.
     pub fn safe_rev(&self, copied: Option<Revnum>) -> Revnum {
         match (self.0.root().revision(), self.0.created_rev()) {
             (Some(_), Some(created)) => created.max(copied.unwrap_or(Revnum::ZERO)),
@@ -168,7 +168,7 @@ impl Node {
         self.0.md5()
     }
 
-    /// SHA-1 of a file's text, worked out where it is not stored.
+    /// Returns the SHA-1 of a file's text; computes it if it is not stored.
     ///
     /// # Errors
     /// `FS_NOT_FILE`; those of reading the text.
@@ -192,7 +192,7 @@ impl Node {
     /// The property list.
     ///
     /// # Errors
-    /// `FS_CORRUPT` and what reading a file may say.
+    /// `FS_CORRUPT` and those of reading a file.
     pub fn props(&self) -> Result<Arc<Props>> {
         self.0.props()
     }
@@ -210,8 +210,8 @@ impl Node {
         self.0.reader()
     }
 
-    /// Sends what turns the text of `base` into this one, window by window. Stored windows pass as they are if their base is
-    /// that very text and `accepts` has their version.
+    /// Sends the delta from the text of `base` to this one, window by window. Stored windows pass unchanged if their
+    /// base is that very text and `accepts` has their version.
     ///
     /// # Errors
     /// `FS_NOT_FILE`; those of reading; what `sink` returns.

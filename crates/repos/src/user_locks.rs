@@ -1,8 +1,8 @@
-//! Locking and unlocking paths for users, with hooks.
+//! Locks and unlocks paths for users, with hooks.
 //!
-//! A request names many paths, and each succeeds or fails alone: refused by `pre-lock`, because its token is none, or by the
-//! storage engine. Each path is asked for once, in the order of paths, however often a request names it; the hooks after
-//! it run once for all that succeeded.
+//! A request names many paths, and each succeeds or fails alone: refused by `pre-lock`, for a malformed token, or by
+//! the storage engine. Each path is handled once, in the order of paths, however often a request names it. The hooks
+//! after it run once for all that succeeded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,27 +13,27 @@ use crate::repo::Repository;
 
 pub use fsfs::LockTarget;
 
-/// What all paths of a request have in common.
+/// The parameters that all paths of a request share.
 #[derive(Clone, Copy, Debug)]
 pub struct LockRequest<'a> {
-    /// Who locks.
+    /// The user who locks.
     pub user: Option<&'a str>,
-    /// What they say to it.
+    /// The user's comment.
     pub comment: Option<&'a str>,
     /// The comment is a WebDAV client's XML fragment.
     pub is_dav_comment: bool,
-    /// When the locks end.
+    /// The time at which the locks expire.
     pub expires: Option<Date>,
     /// Take the lock from another user.
     pub steal: bool,
 }
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Debug)]
 pub struct LockOutcome<T> {
-    /// Path by path, as the request names them.
+    /// The results of the paths, in the order of the request.
     pub each: Vec<(FsPath, Result<T>)>,
-    /// What the hook after it all said: what is done stays done.
+    /// The error of the post hook: what is done stays done.
     pub post_hook_error: Option<Error>,
 }
 
@@ -120,7 +120,7 @@ impl Repository {
             }
         }
         if !allowed.is_empty() {
-            // Clients are told so only after the hooks were asked.
+            // Clients get this error only after the hooks have run.
             if user.is_none() && hooks.is_some() {
                 return Err(Error::new(
                     Code::FS_NO_USER,
@@ -146,7 +146,7 @@ impl Repository {
     }
 }
 
-/// Asks `pre-lock` about a path and checks the token that the lock is to have.
+/// Runs `pre-lock` for a path and checks the token of the future lock.
 fn prepare(
     target: &LockTarget,
     owner: &str,
@@ -167,7 +167,7 @@ fn prepare(
     Ok(target)
 }
 
-/// Refuses what is no lock token, or cannot be sent to every client.
+/// Refuses a malformed lock token, and one that cannot be sent to every client.
 fn check_token(token: &str) -> Result<()> {
     if !token.starts_with(SCHEME) {
         return Err(Error::new(
@@ -189,7 +189,7 @@ fn is_xml_safe(text: &str) -> bool {
     !text.bytes().any(|b| b < 0x20 && !b"\t\n\r".contains(&b))
 }
 
-/// The incumbent's texts end at a NUL.
+/// Cuts a text at its first NUL, where the incumbent's texts end.
 fn until_nul(text: &str) -> &str {
     text.split('\0').next().unwrap_or_default()
 }
@@ -201,7 +201,7 @@ fn no_user(what: &str) -> Error {
     )
 }
 
-/// What became of each path.
+/// The results by path.
 struct Outcomes<T>(BTreeMap<FsPath, Result<T>>);
 
 impl<T> Default for Outcomes<T> {
@@ -219,7 +219,7 @@ impl<T: Clone> Outcomes<T> {
         self.0.extend(outcomes);
     }
 
-    /// The paths that succeeded, if there are any.
+    /// Returns the paths that succeeded, if there are any.
     fn done(&self) -> Option<Vec<FsPath>> {
         let done: BTreeSet<_> = self
             .0
@@ -230,7 +230,7 @@ impl<T: Clone> Outcomes<T> {
         (!done.is_empty()).then(|| done.into_iter().collect())
     }
 
-    /// One outcome for each path of the request, which may name one twice.
+    /// Returns one result for each path of the request, which may name one twice.
     fn in_order<'a>(&self, paths: impl Iterator<Item = &'a FsPath>) -> Vec<(FsPath, Result<T>)> {
         paths
             .filter_map(|path| Some((path.clone(), self.0.get(path)?.clone())))

@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use repos::hooks::Waiting;
+use repos::hooks::HookWait;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::shares::Share;
@@ -140,13 +140,13 @@ impl Stream {
     }
 
     /// How the thread that serves this peer waits for the processes of hooks.
-    pub(crate) fn hook_waiting(&self) -> Waiting {
+    pub(crate) fn hook_waiting(&self) -> HookWait {
         let Stream::Tcp(tcp) = self else {
-            return Waiting::default();
+            return HookWait::default();
         };
         match tcp.pool.upgrade() {
             Some(pool) => pool.hook_waiting(tcp.pooled_address()),
-            None => Waiting::default(),
+            None => HookWait::default(),
         }
     }
 

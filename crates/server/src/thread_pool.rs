@@ -20,7 +20,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use repos::hooks::Waiting;
+use repos::hooks::HookWait;
 
 use crate::options::Threads;
 use crate::shares::{Share, Shares, network_of};
@@ -303,9 +303,9 @@ impl ThreadPool {
 
     /// How a thread that runs a job of a client at `address` waits for the processes of hooks: it does not count meanwhile. A hook
     /// may be a client of this server.
-    pub(crate) fn hook_waiting(self: &Arc<Self>, address: IpAddr) -> Waiting {
+    pub(crate) fn hook_waiting(self: &Arc<Self>, address: IpAddr) -> HookWait {
         let pool = Arc::downgrade(self);
-        Waiting::within(move |wait| {
+        HookWait::within(move |wait| {
             let _blocked = pool.upgrade().and_then(|pool| pool.block(address));
             wait();
         })

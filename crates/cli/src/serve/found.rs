@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use base::percent;
 use repos::Repository;
 
 /// Where clients find what listens on `address`, as seen from this machine; `usual` is the port that needs no word.
@@ -65,16 +66,7 @@ fn is_dir(entry: &DirEntry) -> bool {
 
 /// A path as it stands in a URL.
 pub fn percent_encoded(path: &Path) -> String {
-    let mut text = String::new();
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'/' | b'-' | b'.' | b'_' | b'~' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
-                text.push(*byte as char)
-            }
-            byte => text.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    text
+    percent::encode(path.as_os_str().as_bytes(), percent::FILE_PATH).collect()
 }
 
 /// How many repositories are named when the server starts.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use base::{Code, Error, Result, Revnum};
 use repos::Repository;
-use repos::dump::{self, Filter, Observer, Options, Rule};
+use repos::dump::{self, DumpObserver, DumpOptions, Filter, FilterRule};
 
 use super::range::Range;
 use super::repository;
@@ -81,8 +81,8 @@ impl Dump {
         let (start, end) = self.range.ascending(out, &repository)?;
         let rule = match (self.exclude.is_empty(), self.include.is_empty()) {
             (true, true) => None,
-            (false, true) => Some((Rule::Exclude, &self.exclude)),
-            (true, false) => Some((Rule::Include, &self.include)),
+            (false, true) => Some((FilterRule::Exclude, &self.exclude)),
+            (true, false) => Some((FilterRule::Include, &self.include)),
             (false, false) => {
                 let text = "'--exclude' and '--include' options cannot be used simultaneously";
                 return Err(misuse(
@@ -102,13 +102,13 @@ impl Dump {
                 glob: self.pattern,
             }),
         };
-        let options = Options {
+        let options = DumpOptions {
             start: Some(start),
             end: Some(end),
             incremental: self.incremental,
             deltas: self.deltas,
             filter,
-            ..Options::default()
+            ..DumpOptions::default()
         };
         write(
             out,
@@ -127,10 +127,10 @@ impl DumpRevprops {
     pub fn run(self, out: &mut Out) -> Result<()> {
         let repository: Repository = repository::open(out, &self.operands)?;
         let (start, end) = self.range.ascending(out, &repository)?;
-        let options = Options {
+        let options = DumpOptions {
             start: Some(start),
             end: Some(end),
-            ..Options::default()
+            ..DumpOptions::default()
         };
         write(
             out,
@@ -190,7 +190,7 @@ struct Teller {
     quiet: bool,
 }
 
-impl Observer for Teller {
+impl DumpObserver for Teller {
     fn dumped(&mut self, rev: Revnum) {
         if self.progress.done("Dumped", rev) {
             // A standard error that is gone is nobody's loss.

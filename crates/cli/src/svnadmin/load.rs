@@ -8,7 +8,7 @@ use std::sync::Arc;
 use base::{Code, Error, RelPath, Result, Revnum};
 use fsfs::Cache;
 use repos::hooks::Hooks;
-use repos::load::{self, Event, Observer, Options, UuidAction};
+use repos::load::{self, LoadEvent, LoadObserver, LoadOptions, UuidAction};
 use repos::{OpenOptions, Repository};
 
 use super::locks::now;
@@ -99,7 +99,7 @@ impl Load {
         };
         let repository = self.common.open(&self.operands, self.memory.budget())?;
         let hooks = Hooks::of(&repository, Arc::default());
-        let options = Options {
+        let options = LoadOptions {
             range,
             uuid: match (self.ignore_uuid, self.common.force_uuid) {
                 (_, true) => UuidAction::Force,
@@ -138,7 +138,7 @@ impl LoadRevprops {
         at_most(&self.operands, 1, out.program(), "Too many arguments")?;
         let range = self.common.range(out)?;
         let repository = self.common.open(&self.operands, option::default_budget())?;
-        let options = Options {
+        let options = LoadOptions {
             range,
             uuid: match self.common.force_uuid {
                 true => UuidAction::Force,
@@ -146,7 +146,7 @@ impl LoadRevprops {
             },
             validate_props: !self.common.bypass_prop_validation,
             normalize_props: self.common.normalize_props,
-            ..Options::default()
+            ..LoadOptions::default()
         };
         let input = io::BufReader::with_capacity(256 << 10, self.common.input()?);
         let interrupt = Interrupt::listen()?;
@@ -202,31 +202,31 @@ struct Teller<'o> {
     quiet: bool,
 }
 
-impl Observer for Teller<'_> {
-    fn event(&mut self, event: Event) -> Result<()> {
-        if self.quiet && !matches!(event, Event::SetAside(_)) {
+impl LoadObserver for Teller<'_> {
+    fn event(&mut self, event: LoadEvent) -> Result<()> {
+        if self.quiet && !matches!(event, LoadEvent::SetAside(_)) {
             return Ok(());
         }
         match event {
-            Event::Started { original } => self.out.line(&format!(
+            LoadEvent::Started { original } => self.out.line(&format!(
                 "<<< Started new transaction, based on original revision {original}"
             )),
-            Event::Editing(path) => self.out.print(&format!("     * editing path : {path} ...")),
-            Event::Copied => self.out.print("COPIED..."),
-            Event::NormalizedMergeinfo => self.out.print(" removing '\\r' from svn:mergeinfo ..."),
-            Event::Done => self.out.line(" done."),
-            Event::Committed { rev, original } if rev == original => {
+            LoadEvent::Editing(path) => self.out.print(&format!("     * editing path : {path} ...")),
+            LoadEvent::Copied => self.out.print("COPIED..."),
+            LoadEvent::NormalizedMergeinfo => self.out.print(" removing '\\r' from svn:mergeinfo ..."),
+            LoadEvent::Done => self.out.line(" done."),
+            LoadEvent::Committed { rev, original } if rev == original => {
                 self.committed(&format!("Committed revision {rev}"))
             }
-            Event::Committed { rev, original } => self.committed(&format!(
+            LoadEvent::Committed { rev, original } => self.committed(&format!(
                 "Committed new rev {rev} (loaded from original rev {original})"
             )),
-            Event::Skipped { original } => self
+            LoadEvent::Skipped { original } => self
                 .out
                 .line(&format!("<<< Skipped original revision {original}")),
-            Event::PropsSet(rev) => self.out.line(&format!("Properties set on revision {rev}.")),
-            Event::Warning(number, text) => self.out.line(&format!("WARNING 0x{number:04x}: {text}")),
-            Event::SetAside(path) => self.out.line(&format!(
+            LoadEvent::PropsSet(rev) => self.out.line(&format!("Properties set on revision {rev}.")),
+            LoadEvent::Warning(number, text) => self.out.line(&format!("WARNING 0x{number:04x}: {text}")),
+            LoadEvent::SetAside(path) => self.out.line(&format!(
                 "WARNING: A file that was in the way of a revision was renamed to '{}'",
                 path.display()
             )),

@@ -9,7 +9,7 @@ use base::{FsPath, NodeKind, RelPath, Result, Revnum};
 use delta::editor::{CopyFrom, DirToken, Editor, FileToken};
 use fsfs::{Node, Root};
 use repos::access::Everything;
-use repos::replay::{self, Options};
+use repos::replay::{self, ReplayOptions};
 
 /// What happened to an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,9 +128,9 @@ impl ChangedTree {
             tree: root.fs().root(base)?,
             source: None,
         };
-        let options = Options {
+        let options = ReplayOptions {
             send_deltas: false,
-            ..Options::default()
+            ..ReplayOptions::default()
         };
         replay::replay_root(root, &options, &Everything, &mut builder)?;
         let mut tree = ChangedTree {

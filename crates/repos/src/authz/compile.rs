@@ -1,25 +1,25 @@
-//! From the rules of a file to the rights of one user in one repository.
+//! Compiles the rules of a file to the rights of one user in one repository.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::rights::{Below, Node, Rights, Tree, UserRights};
-use super::rules::{Authz, Principal, Rule, Step, Who, index};
+use super::rights::{RanksBelow, Rights, RuleNode, RuleTree, UserRights};
+use super::rules::{Authz, PathStep, Principal, PrincipalKind, Rule, index};
 
-/// A rule that says something about the user.
-struct Applicable {
-    /// In the tree of all paths.
+/// A rule that applies to the user.
+struct UserRule {
+    /// Its node in the tree of all paths.
     node: u32,
     /// Position in the file, from 1.
     rank: u32,
     rights: Rights,
 }
 
-/// What a walk over the rules knows of a node.
+/// What is known about a node's rights while the rules are scanned.
 #[derive(Clone, Copy)]
-enum Met {
+enum NodeRights {
     Not,
-    /// Its path has a wildcard.
+    /// The node's path has a wildcard.
     Wildcard,
     Rights(Rights),
 }
@@ -37,14 +37,14 @@ impl Authz {
             let range = rule.entries.start as usize..rule.entries.end as usize;
             let matching = self.entries[range].iter().filter(|e| meant[e.principal as usize]);
             let rights = matching.map(|e| e.rights).max()?;
-            Some(Applicable {
+            Some(UserRule {
                 node: rule.node,
                 rank: rank + 1,
                 rights,
             })
         };
         let specific = repository.and_then(|name| self.specific.get(name.as_bytes()));
-        let mut rules: Vec<Applicable> = specific
+        let mut rules: Vec<UserRule> = specific
             .into_iter()
             .flatten()
             .filter_map(|rank| rights_by(*rank))
@@ -52,7 +52,7 @@ impl Authz {
         let preferred: HashSet<u32> = rules.iter().map(|rule| rule.node).collect();
         let mut max = rules.iter().map(|rule| rule.rights).max();
         for rule in self.general.iter().filter_map(|rank| rights_by(*rank)) {
-            // Also of those that a rule with the repository's name hides: so the incumbent.
+            // The incumbent counts them even if a rule with the repository's name hides them.
             max = max.max(Some(rule.rights));
             if !preferred.contains(&rule.node) {
                 rules.push(rule);
@@ -64,8 +64,8 @@ impl Authz {
         UserRights::new(Arc::clone(&self.paths), self.tree(&rules), max)
     }
 
-    /// What entries grant that are ignored because they are about everybody outside an empty group: nothing on any
-    /// path, but the incumbent counts them in the maximum of a user whom the file does not name.
+    /// Returns the rights of entries that are ignored because they name everyone outside an empty group. They grant
+    /// nothing on any path, but the incumbent counts them in the maximum of a user whom the file does not name.
     fn empty_inverted(&self, repository: Option<&str>, user: Option<&str>) -> Rights {
         let stranger = user.is_some_and(|name| !self.names_user(name.as_bytes()));
         if !stranger || self.warnings.is_empty() {
@@ -79,7 +79,7 @@ impl Authz {
         });
         let ignored = |principal: u32| {
             let principal = &self.principals[principal as usize];
-            principal.inverted && principal.who == Who::Nobody
+            principal.inverted && principal.who == PrincipalKind::Nobody
         };
         let granted = entries.filter(|e| ignored(e.principal)).map(|e| e.rights);
         granted.max().unwrap_or_default()
@@ -87,60 +87,62 @@ impl Authz {
 
     /// True if `user` is a member of a group or has an entry of its own, inverted or not.
     fn names_user(&self, user: &[u8]) -> bool {
-        let own = |p: &Principal| matches!(&p.who, Who::User(name) if name == user);
+        let own = |p: &Principal| matches!(&p.who, PrincipalKind::User(name) if name == user);
         self.groups.names_user(user) || self.principals.iter().any(own)
     }
 
-    /// For each principal, whether an entry about it is about this user.
+    /// Returns for each principal whether an entry about it applies to this user.
     fn principals_of(&self, user: Option<&str>, others: &[String]) -> Vec<bool> {
         let groups = user.map(|name| self.groups.of_user(name.as_bytes(), others));
-        let matches = |who: &Who| match (who, user, &groups) {
-            (Who::Everybody, ..) => Some(true),
-            (Who::Anonymous, ..) => Some(user.is_none()),
-            (Who::Authenticated, ..) => Some(user.is_some()),
-            (Who::User(name), Some(user), _) => Some(name == user.as_bytes()),
-            (Who::Group(id), _, Some(groups)) => Some(groups[*id as usize]),
-            // Users and groups say nothing about anonymous, not even inverted.
-            (Who::User(_), None, _) | (Who::Group(_), _, None) | (Who::Nobody, ..) => None,
+        let matches = |who: &PrincipalKind| match (who, user, &groups) {
+            (PrincipalKind::Everybody, ..) => Some(true),
+            (PrincipalKind::Anonymous, ..) => Some(user.is_none()),
+            (PrincipalKind::Authenticated, ..) => Some(user.is_some()),
+            (PrincipalKind::User(name), Some(user), _) => Some(name == user.as_bytes()),
+            (PrincipalKind::Group(id), _, Some(groups)) => Some(groups[*id as usize]),
+            // Entries for users and groups never apply to anonymous, not even inverted ones.
+            (PrincipalKind::User(_), None, _)
+            | (PrincipalKind::Group(_), _, None)
+            | (PrincipalKind::Nobody, ..) => None,
         };
         let meant = |p: &Principal| matches(&p.who).is_some_and(|yes| yes != p.inverted);
         self.principals.iter().map(meant).collect()
     }
 
     /// Drops the rules that grant what is inherited anyway. `rules` are sorted by node, so parents come first. With
-    /// wildcards nothing is dropped: what a rule overrides then depends on the path that is asked for.
-    fn drop_repetitions(&self, rules: &mut Vec<Applicable>) {
+    /// wildcards nothing is dropped: what a rule overrides then depends on the path that is checked.
+    fn drop_repetitions(&self, rules: &mut Vec<UserRule>) {
         let nodes = &self.paths.nodes;
-        // What holds at the nodes that were met so far.
-        let mut at = vec![Met::Not; nodes.len()];
-        at[0] = Met::Rights(Rights::None);
+        // The rights at the nodes that were visited so far.
+        let mut at = vec![NodeRights::Not; nodes.len()];
+        at[0] = NodeRights::Rights(Rights::None);
         let mut keep = Vec::with_capacity(rules.len());
         let mut way = Vec::new();
         for rule in rules.iter() {
             let mut node = rule.node;
-            while matches!(at[node as usize], Met::Not) {
+            while matches!(at[node as usize], NodeRights::Not) {
                 way.push(node);
                 node = nodes[node as usize].parent;
             }
             let mut inherited = at[node as usize];
             for node in way.drain(..).rev() {
-                if !matches!(nodes[node as usize].step, Step::Root | Step::Name(_)) {
-                    inherited = Met::Wildcard;
+                if !matches!(nodes[node as usize].step, PathStep::Root | PathStep::Name(_)) {
+                    inherited = NodeRights::Wildcard;
                 }
                 at[node as usize] = inherited;
             }
-            let Met::Rights(inherited) = inherited else {
+            let NodeRights::Rights(inherited) = inherited else {
                 return;
             };
             keep.push(inherited != rule.rights);
-            at[rule.node as usize] = Met::Rights(rule.rights);
+            at[rule.node as usize] = NodeRights::Rights(rule.rights);
         }
         let mut keep = keep.into_iter();
         rules.retain(|_| keep.next().unwrap_or(true));
     }
 
-    /// The tree that holds `rules` (sorted by node) and what leads to them.
-    fn tree(&self, rules: &[Applicable]) -> Tree {
+    /// Builds the tree that holds `rules` (sorted by node) and the nodes above them.
+    fn tree(&self, rules: &[UserRule]) -> RuleTree {
         let paths = &self.paths.nodes;
         let mut needed: Vec<u32> = vec![0];
         let mut seen: HashSet<u32> = HashSet::from([0]);
@@ -154,7 +156,7 @@ impl Authz {
         // Ascending: parents before children.
         needed.sort_unstable();
         let new: HashMap<u32, u32> = needed.iter().copied().zip(0..).collect();
-        let mut nodes = vec![Node::default(); needed.len()];
+        let mut nodes = vec![RuleNode::default(); needed.len()];
         for rule in rules {
             let node = &mut nodes[new[&rule.node] as usize];
             node.rank = rule.rank;
@@ -166,11 +168,11 @@ impl Authz {
             let at = index(at);
             let parent = new[&paths[*old as usize].parent];
             match paths[*old as usize].step {
-                Step::Root => {}
-                Step::Name(name) => names.push((parent, name, at)),
-                Step::Pattern(pattern) => patterns.push((parent, pattern, at)),
-                Step::Any => nodes[parent as usize].any = at,
-                Step::Deep => {
+                PathStep::Root => {}
+                PathStep::Name(name) => names.push((parent, name, at)),
+                PathStep::Pattern(pattern) => patterns.push((parent, pattern, at)),
+                PathStep::Any => nodes[parent as usize].any = at,
+                PathStep::Deep => {
                     nodes[parent as usize].deep = at;
                     nodes[at as usize].is_deep = true;
                 }
@@ -199,7 +201,7 @@ impl Authz {
         let without_parent = |edges: Vec<(u32, u32, u32)>| -> Box<[(u32, u32)]> {
             edges.into_iter().map(|(_, label, node)| (label, node)).collect()
         };
-        Tree {
+        RuleTree {
             nodes: nodes.into(),
             names: without_parent(names),
             patterns: without_parent(patterns),
@@ -207,11 +209,11 @@ impl Authz {
     }
 }
 
-impl Below {
+impl RanksBelow {
     /// Adds a rule; rank 0 is none.
-    fn with(self, rank: u32, rights: Rights) -> Below {
+    fn with(self, rank: u32, rights: Rights) -> RanksBelow {
         let grants = |needed: Rights| if rights >= needed { rank } else { 0 };
-        self.merge(Below {
+        self.merge(RanksBelow {
             grants_read: grants(Rights::Read),
             grants_write: grants(Rights::Write),
             denies_read: rank - grants(Rights::Read),
@@ -219,8 +221,8 @@ impl Below {
         })
     }
 
-    fn merge(self, other: Below) -> Below {
-        Below {
+    fn merge(self, other: RanksBelow) -> RanksBelow {
+        RanksBelow {
             grants_read: self.grants_read.max(other.grants_read),
             grants_write: self.grants_write.max(other.grants_write),
             denies_read: self.denies_read.max(other.denies_read),

@@ -1,8 +1,8 @@
-//! Groups and aliases: who belongs to what.
+//! Groups and aliases, and their members.
 //!
-//! Definitions are collected while the file is read and resolved at its end, for they may come in any order.
-//! Membership is kept as it was written, user to groups and group to groups, and followed upward when a user's
-//! rights are compiled: nested groups are never multiplied out.
+//! Definitions are collected while the file is read and resolved at its end, because they may come in any order.
+//! Membership is stored as it was written, user to groups and group to groups, and followed upward when a user's
+//! rights are compiled: nested groups are never expanded.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,40 +15,43 @@ use crate::config::shown;
 pub(super) struct Definitions {
     /// By name without `&`.
     aliases: BTreeMap<Vec<u8>, Vec<u8>>,
-    /// By name without `@`: the list of members, and where it is.
-    groups: BTreeMap<Vec<u8>, (Vec<u8>, Place)>,
+    /// By name without `@`: the list of members, and its line.
+    groups: BTreeMap<Vec<u8>, (Vec<u8>, LinePosition)>,
 }
 
 /// A line of an authz or groups file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
-    /// In the groups file.
+pub(crate) struct LinePosition {
+    /// The line is in the groups file.
     pub(crate) is_in_groups: bool,
     /// From 1.
     pub(crate) line: u64,
 }
 
-/// Why the files are no rules, and where that is, unless the error says it.
+/// The error of invalid files, and its line, unless the error names it.
 #[derive(Debug)]
-pub(crate) struct Mistake {
+pub(crate) struct AuthzFault {
     pub(crate) error: Error,
-    pub(crate) place: Option<Place>,
+    pub(crate) position: Option<LinePosition>,
 }
 
-impl Mistake {
-    /// Syntax errors name their line, errors of meaning do not.
-    pub(super) fn at(place: Place, error: Error) -> Self {
+impl AuthzFault {
+    /// Syntax errors name their line, semantic errors do not.
+    pub(super) fn at(position: LinePosition, error: Error) -> Self {
         let is_unplaced = error.code() == Code::AUTHZ_INVALID_CONFIG;
-        Mistake {
-            place: is_unplaced.then_some(place),
+        AuthzFault {
+            position: is_unplaced.then_some(position),
             error,
         }
     }
 }
 
-impl From<Error> for Mistake {
+impl From<Error> for AuthzFault {
     fn from(error: Error) -> Self {
-        Mistake { error, place: None }
+        AuthzFault {
+            error,
+            position: None,
+        }
     }
 }
 
@@ -72,9 +75,9 @@ impl Definitions {
     ///
     /// # Errors
     /// `AUTHZ_INVALID_CONFIG` for a bad or repeated name.
-    pub(super) fn add_group(&mut self, name: &[u8], members: &[u8], place: Place) -> Result<()> {
+    pub(super) fn add_group(&mut self, name: &[u8], members: &[u8], position: LinePosition) -> Result<()> {
         check_name("Group", name)?;
-        match self.groups.insert(name.to_vec(), (members.to_vec(), place)) {
+        match self.groups.insert(name.to_vec(), (members.to_vec(), position)) {
             None => Ok(()),
             Some(_) => Err(invalid(format!(
                 "Can't override definition of group '@{}'",
@@ -83,14 +86,14 @@ impl Definitions {
         }
     }
 
-    /// Where the first group is defined, if any is.
-    pub(super) fn first_group(&self) -> Option<Place> {
-        let places = self.groups.values().map(|(_, place)| *place);
-        places.min_by_key(|place| place.line)
+    /// Returns the line of the first group, if there is one.
+    pub(super) fn first_group(&self) -> Option<LinePosition> {
+        let places = self.groups.values().map(|(_, position)| *position);
+        places.min_by_key(|position| position.line)
     }
 
-    /// Makes groups that are named but not defined empty ones: who is in them is known elsewhere. `named` are the names in
-    /// entries, without `@`.
+    /// Defines groups that are named but not defined as empty ones: a directory service knows their members. `named`
+    /// are the names in entries, without `@`.
     pub(super) fn open_to_others<'n>(&mut self, named: impl Iterator<Item = &'n [u8]>) {
         let nested = self.groups.values().flat_map(|(list, _)| members(list));
         let nested = nested.filter_map(|member| member.strip_prefix(b"@"));
@@ -101,7 +104,7 @@ impl Definitions {
         }
     }
 
-    /// Who the alias `name` (without `&`) stands for.
+    /// Returns the user of the alias `name` (without `&`).
     ///
     /// # Errors
     /// `AUTHZ_INVALID_CONFIG` if it is not defined.
@@ -111,15 +114,15 @@ impl Definitions {
             .ok_or_else(|| invalid(format!("Alias '&{}' was never defined", shown(name))))
     }
 
-    /// Follows all references between groups.
+    /// Resolves all references between groups.
     ///
     /// # Errors
     /// `AUTHZ_INVALID_CONFIG` for undefined members and for groups that contain themselves.
-    pub(super) fn resolve(&self) -> std::result::Result<Groups, Mistake> {
+    pub(super) fn resolve(&self) -> std::result::Result<Groups, AuthzFault> {
         let ids: HashMap<Vec<u8>, u32> = self.groups.keys().cloned().zip(0..).collect();
         let lists: Vec<Vec<&[u8]>> = self.groups.values().map(|(list, _)| members(list)).collect();
-        let places: Vec<Place> = self.groups.values().map(|(_, place)| *place).collect();
-        let wrong = |group: usize, error: Error| Mistake::at(places[group], error);
+        let places: Vec<LinePosition> = self.groups.values().map(|(_, position)| *position).collect();
+        let wrong = |group: usize, error: Error| AuthzFault::at(places[group], error);
         let mut groups = Groups {
             ids,
             users: HashMap::new(),
@@ -129,17 +132,17 @@ impl Definitions {
         for user in self.aliases.values() {
             groups.users.entry(user.clone()).or_default();
         }
-        let mut state = vec![State::New; lists.len()];
+        let mut state = vec![VisitState::New; lists.len()];
         for first in 0..lists.len() {
             // Depth first, with a stack of (group, members seen): nesting may be as deep as the file is long.
             let mut open = match state[first] {
-                State::New => vec![(first, 0)],
-                State::Open | State::Done => continue,
+                VisitState::New => vec![(first, 0)],
+                VisitState::Open | VisitState::Done => continue,
             };
-            state[first] = State::Open;
+            state[first] = VisitState::Open;
             while let Some((group, next)) = open.pop() {
                 let Some(member) = lists[group].get(next) else {
-                    state[group] = State::Done;
+                    state[group] = VisitState::Done;
                     if let Some((parent, _)) = open.last() {
                         groups.empty[*parent] &= groups.empty[group];
                     }
@@ -155,16 +158,16 @@ impl Definitions {
                         };
                         groups.within[inner as usize].push(id);
                         match state[inner as usize] {
-                            State::New => {
-                                state[inner as usize] = State::Open;
+                            VisitState::New => {
+                                state[inner as usize] = VisitState::Open;
                                 open.push((inner as usize, 0));
                             }
-                            State::Open => {
+                            VisitState::Open => {
                                 let name = shown(name);
                                 let error = invalid(format!("Recursive definition of group '@{name}'"));
                                 return Err(wrong(group, error));
                             }
-                            State::Done => groups.empty[group] &= groups.empty[inner as usize],
+                            VisitState::Done => groups.empty[group] &= groups.empty[inner as usize],
                         }
                     }
                     first => {
@@ -183,7 +186,7 @@ impl Definitions {
 }
 
 #[derive(Clone, Copy)]
-enum State {
+enum VisitState {
     New,
     Open,
     Done,
@@ -195,13 +198,13 @@ pub(super) struct Groups {
     ids: HashMap<Vec<u8>, u32>,
     /// The groups that name a user; users with an alias are here in any case.
     users: HashMap<Vec<u8>, Vec<u32>>,
-    /// The groups that name a group.
+    /// The groups that contain a group.
     within: Vec<Vec<u32>>,
     empty: Vec<bool>,
 }
 
 impl Groups {
-    /// The group called `name` (without `@`).
+    /// Returns the number of the group `name` (without `@`).
     pub(super) fn id(&self, name: &[u8]) -> Option<u32> {
         self.ids.get(name).copied()
     }
@@ -211,7 +214,7 @@ impl Groups {
         self.empty[id as usize]
     }
 
-    /// From now on no group counts as empty.
+    /// Lets no group count as empty from now on.
     pub(super) fn fill(&mut self) {
         self.empty.fill(false);
     }
@@ -221,7 +224,8 @@ impl Groups {
         self.users.contains_key(user)
     }
 
-    /// For each group, whether `user` belongs to it, who is in the groups `others` as well.
+    /// Returns for each group whether `user` belongs to it, if `others` are the groups that a directory service puts
+    /// the user in.
     pub(super) fn of_user(&self, user: &[u8], others: &[String]) -> Vec<bool> {
         let mut belongs = vec![false; self.within.len()];
         let mut todo: Vec<u32> = self.users.get(user).cloned().unwrap_or_default();
@@ -235,7 +239,7 @@ impl Groups {
     }
 }
 
-/// Splits a list at its commas; white space and empty members fall away.
+/// Splits a list at its commas; drops white space and empty members.
 fn members(list: &[u8]) -> Vec<&[u8]> {
     list.split(|b| *b == b',')
         .map(base::ini::trim)
@@ -256,7 +260,7 @@ fn check_name(kind: &str, name: &[u8]) -> Result<()> {
     )))
 }
 
-/// An error in an authz file.
+/// Makes an error in an authz file.
 pub(super) fn invalid(message: String) -> Error {
     Error::new(Code::AUTHZ_INVALID_CONFIG, message)
 }

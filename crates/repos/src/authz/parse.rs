@@ -1,7 +1,7 @@
-//! From the text of an authz file to its rules.
+//! Parses the text of an authz file to rules.
 //!
-//! Mistakes within a line are found as it is read, in the order of the file; references to groups and aliases are
-//! followed at the end, groups before rules. Texts and precedence are the incumbent's.
+//! Errors within a line are found as it is read, in the order of the file. References to groups and aliases are
+//! resolved at the end, groups before rules. Texts and precedence are the incumbent's.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,33 +9,37 @@ use base::ini::{self, Listener, is_space};
 use base::{Code, Error, Result, ResultExt};
 use parking_lot::Mutex;
 
-use super::groups::{Definitions, Groups, Mistake, Place, invalid};
-use super::pattern::{Segment, normalise};
+use super::groups::{AuthzFault, Definitions, Groups, LinePosition, invalid};
+use super::pattern::{PatternSegment, normalise};
 use super::rights::Rights;
-use super::rules::{Authz, Entry, PathsBuilder, Principal, Rule, Who, index};
+use super::rules::{Authz, Principal, PrincipalKind, Rule, RuleEntry, RulePathsBuilder, index};
 use crate::config::{MAX_FILE, shown};
 
-pub(super) fn parse(text: &[u8], groups: Option<&[u8]>, others: bool) -> std::result::Result<Authz, Mistake> {
+pub(super) fn parse(
+    text: &[u8],
+    groups: Option<&[u8]>,
+    others: bool,
+) -> std::result::Result<Authz, AuthzFault> {
     check_size(text)?;
-    let mut reader = Reader::new();
+    let mut reader = AuthzReader::new();
     reader.others = others;
-    ini::parse(text, &mut reader).map_err(|e| Mistake::at(reader.place, e))?;
+    ini::parse(text, &mut reader).map_err(|e| AuthzFault::at(reader.position, e))?;
     reader.close_rule();
     if let Some(text) = groups {
         check_size(text)?;
-        if let Some(place) = reader.definitions.first_group() {
+        if let Some(position) = reader.definitions.first_group() {
             let error = "Authz file cannot contain any groups when global groups are being used.";
-            return Err(Mistake::at(place, invalid(error.into())));
+            return Err(AuthzFault::at(position, invalid(error.into())));
         }
         let mut groups = GroupsReader {
             definitions: &mut reader.definitions,
             seen: false,
-            place: Place {
+            position: LinePosition {
                 is_in_groups: true,
                 line: 0,
             },
         };
-        ini::parse(text, &mut groups).map_err(|e| Mistake::at(groups.place, e))?;
+        ini::parse(text, &mut groups).map_err(|e| AuthzFault::at(groups.position, e))?;
     }
     reader.finish()
 }
@@ -48,36 +52,36 @@ fn check_size(text: &[u8]) -> Result<()> {
     Ok(())
 }
 
-struct Reader {
+struct AuthzReader {
     definitions: Definitions,
-    /// Others know of further groups and members.
+    /// A directory service knows further groups and members.
     others: bool,
     seen: HashSet<Vec<u8>>,
-    /// Of what is being read.
-    place: Place,
-    open: Open,
-    paths: PathsBuilder,
+    /// The line that is being read.
+    position: LinePosition,
+    open: OpenSection,
+    paths: RulePathsBuilder,
     rules: Vec<Rule>,
-    entries: Vec<Entry>,
+    entries: Vec<RuleEntry>,
     general: Vec<u32>,
     specific: HashMap<Vec<u8>, Vec<u32>>,
-    /// The section that already describes (repository, path).
+    /// The section that already has rules for (repository, path).
     described: HashMap<(Option<Vec<u8>>, u32), Vec<u8>>,
-    /// Names of entries as written, and where each comes first: the index is the principal's number.
-    principals: Vec<(Vec<u8>, Place)>,
+    /// Names of entries as written, each with its first line: the index is the principal's number.
+    principals: Vec<(Vec<u8>, LinePosition)>,
     principal_ids: HashMap<Vec<u8>, u32>,
 }
 
 /// The section that is being read.
-enum Open {
+enum OpenSection {
     Groups,
     Aliases,
     Rule { name: Vec<u8>, node: u32, entries: u32 },
 }
 
-impl Listener for Reader {
+impl Listener for AuthzReader {
     fn line(&mut self, number: u64) {
-        self.place.line = number;
+        self.position.line = number;
     }
 
     fn section(&mut self, name: &[u8]) -> Result<()> {
@@ -89,8 +93,8 @@ impl Listener for Reader {
             )));
         }
         self.open = match name {
-            b"groups" => Open::Groups,
-            b"aliases" => Open::Aliases,
+            b"groups" => OpenSection::Groups,
+            b"aliases" => OpenSection::Aliases,
             _ => self.open_rule(name)?,
         };
         self.seen.insert(name.to_vec());
@@ -99,35 +103,35 @@ impl Listener for Reader {
 
     fn option(&mut self, name: &[u8], value: &[u8]) -> Result<()> {
         match &self.open {
-            Open::Groups => self.definitions.add_group(name, value, self.place),
-            Open::Aliases => self.definitions.add_alias(name, value),
-            Open::Rule { name: section, .. } => {
+            OpenSection::Groups => self.definitions.add_group(name, value, self.position),
+            OpenSection::Aliases => self.definitions.add_alias(name, value),
+            OpenSection::Rule { name: section, .. } => {
                 check_principal(name)?;
                 let rights = rights(value, name, section)?;
                 let principals = &mut self.principals;
                 let known = self.principal_ids.get(name).copied();
                 let principal = known.unwrap_or_else(|| {
                     let new = index(principals.len());
-                    principals.push((name.to_vec(), self.place));
+                    principals.push((name.to_vec(), self.position));
                     self.principal_ids.insert(name.to_vec(), new);
                     new
                 });
-                self.entries.push(Entry { principal, rights });
+                self.entries.push(RuleEntry { principal, rights });
                 Ok(())
             }
         }
     }
 }
 
-impl Reader {
+impl AuthzReader {
     fn new() -> Self {
-        Reader {
+        AuthzReader {
             definitions: Definitions::default(),
             others: false,
             seen: HashSet::new(),
-            place: Place::default(),
-            open: Open::Aliases,
-            paths: PathsBuilder::new(),
+            position: LinePosition::default(),
+            open: OpenSection::Aliases,
+            paths: RulePathsBuilder::new(),
             rules: Vec::new(),
             entries: Vec::new(),
             general: Vec::new(),
@@ -138,7 +142,7 @@ impl Reader {
         }
     }
 
-    fn open_rule(&mut self, name: &[u8]) -> Result<Open> {
+    fn open_rule(&mut self, name: &[u8]) -> Result<OpenSection> {
         let Header {
             repository,
             path,
@@ -166,7 +170,7 @@ impl Reader {
             node,
             entries: entries..entries,
         });
-        Ok(Open::Rule {
+        Ok(OpenSection::Rule {
             name: name.to_vec(),
             node,
             entries,
@@ -174,7 +178,7 @@ impl Reader {
     }
 
     fn close_rule(&mut self) {
-        if let Open::Rule { node, entries, .. } = self.open
+        if let OpenSection::Rule { node, entries, .. } = self.open
             && let Some(rule) = self.rules.last_mut()
         {
             let end = index(self.entries.len());
@@ -185,7 +189,7 @@ impl Reader {
         }
     }
 
-    fn finish(mut self) -> std::result::Result<Authz, Mistake> {
+    fn finish(mut self) -> std::result::Result<Authz, AuthzFault> {
         if self.others {
             let named = self.principals.iter().filter_map(|(name, _)| {
                 let name = name.strip_prefix(b"~").unwrap_or(name);
@@ -202,19 +206,19 @@ impl Reader {
         for rule in &self.rules {
             let range = rule.entries.start as usize..rule.entries.end as usize;
             let mut entries: Vec<u32> = self.entries[range].iter().map(|e| e.principal).collect();
-            // The incumbent looks at the entries of a section in the order of their names, once each.
+            // The incumbent checks the entries of a section in the order of their names, once each.
             entries.sort_unstable_by_key(|p| &self.principals[*p as usize].0);
             entries.dedup();
             for id in entries {
-                let (name, place) = &self.principals[id as usize];
+                let (name, position) = &self.principals[id as usize];
                 let principal = match &mut known[id as usize] {
                     Some(principal) => principal,
                     unknown => {
                         let found = principal(name, &self.definitions, &groups);
-                        unknown.insert(found.map_err(|e| Mistake::at(*place, e))?)
+                        unknown.insert(found.map_err(|e| AuthzFault::at(*position, e))?)
                     }
                 };
-                if principal.who == Who::Nobody {
+                if principal.who == PrincipalKind::Nobody {
                     let name = shown(name.strip_prefix(b"~").unwrap_or(name));
                     let message = format!("Ignoring access entry for empty group '{name}'");
                     warnings.push(invalid(message));
@@ -222,7 +226,7 @@ impl Reader {
             }
         }
         let nobody = Principal {
-            who: Who::Nobody,
+            who: PrincipalKind::Nobody,
             inverted: false,
         };
         Ok(Authz {
@@ -246,12 +250,12 @@ impl Reader {
 struct GroupsReader<'d> {
     definitions: &'d mut Definitions,
     seen: bool,
-    place: Place,
+    position: LinePosition,
 }
 
 impl Listener for GroupsReader<'_> {
     fn line(&mut self, number: u64) {
-        self.place.line = number;
+        self.position.line = number;
     }
 
     fn section(&mut self, name: &[u8]) -> Result<()> {
@@ -270,18 +274,18 @@ impl Listener for GroupsReader<'_> {
     }
 
     fn option(&mut self, name: &[u8], value: &[u8]) -> Result<()> {
-        self.definitions.add_group(name, value, self.place)
+        self.definitions.add_group(name, value, self.position)
     }
 }
 
-/// A rule's section header, taken apart.
+/// The section header of a rule, parsed.
 struct Header<'a> {
     repository: Option<&'a [u8]>,
     path: &'a [u8],
     glob: bool,
 }
 
-/// `/path`, `repository:/path`, `:glob:/path` or `:glob:repository:/path`.
+/// Parses `/path`, `repository:/path`, `:glob:/path` or `:glob:repository:/path`.
 fn header(name: &[u8]) -> Result<Header<'_>> {
     let empty_repository = || {
         let message = format!("Empty repository name in authz rule [{}]", shown(name));
@@ -326,9 +330,9 @@ fn header(name: &[u8]) -> Result<Header<'_>> {
     }
 }
 
-/// The components of a rule's path.
-fn segments(path: &[u8], glob: bool, section: &[u8]) -> Result<Vec<Segment>> {
-    // The incumbent takes whatever begins with two slashes for the root.
+/// Returns the components of a rule's path.
+fn segments(path: &[u8], glob: bool, section: &[u8]) -> Result<Vec<PatternSegment>> {
+    // The incumbent treats a path that begins with two slashes as the root.
     if path == b"/" || path.starts_with(b"//") {
         return Ok(Vec::new());
     }
@@ -340,9 +344,9 @@ fn segments(path: &[u8], glob: bool, section: &[u8]) -> Result<Vec<Segment>> {
             b".." => "Found '..' in authz rule path",
             _ => {
                 out.push(if glob {
-                    Segment::glob(segment)
+                    PatternSegment::glob(segment)
                 } else {
-                    Segment::Literal(segment.to_vec())
+                    PatternSegment::Literal(segment.to_vec())
                 });
                 continue;
             }
@@ -358,7 +362,7 @@ fn segments(path: &[u8], glob: bool, section: &[u8]) -> Result<Vec<Segment>> {
     Ok(normalise(out))
 }
 
-/// Finds fault with the name of an entry, as far as it can be judged by itself.
+/// Checks the name of an entry, as far as that needs no definitions.
 fn check_principal(name: &[u8]) -> Result<()> {
     let (inverted, rest) = match name.strip_prefix(b"~") {
         Some(rest) => (true, rest),
@@ -379,31 +383,31 @@ fn check_principal(name: &[u8]) -> Result<()> {
     Err(invalid(format!("Access entry '{}' {fault}", shown(name))))
 }
 
-/// Whom a checked name means.
+/// Returns the principal of a checked name.
 fn principal(name: &[u8], definitions: &Definitions, groups: &Groups) -> Result<Principal> {
     let (inverted, rest) = match name.strip_prefix(b"~") {
         Some(rest) => (true, rest),
         None => (false, name),
     };
     let who = match rest.split_first() {
-        Some((b'*', _)) => Who::Everybody,
-        Some((b'$', b"anonymous")) => Who::Anonymous,
-        Some((b'$', _)) => Who::Authenticated,
+        Some((b'*', _)) => PrincipalKind::Everybody,
+        Some((b'$', b"anonymous")) => PrincipalKind::Anonymous,
+        Some((b'$', _)) => PrincipalKind::Authenticated,
         Some((b'@', group)) => match groups.id(group) {
-            Some(id) if groups.is_empty(id) => Who::Nobody,
-            Some(id) => Who::Group(id),
+            Some(id) if groups.is_empty(id) => PrincipalKind::Nobody,
+            Some(id) => PrincipalKind::Group(id),
             None => {
                 let message = format!("Access entry refers to undefined group '{}'", shown(rest));
                 return Err(invalid(message));
             }
         },
-        Some((b'&', alias)) => Who::User(definitions.alias(alias)?.to_vec()),
-        _ => Who::User(rest.to_vec()),
+        Some((b'&', alias)) => PrincipalKind::User(definitions.alias(alias)?.to_vec()),
+        _ => PrincipalKind::User(rest.to_vec()),
     };
     Ok(Principal { who, inverted })
 }
 
-/// What an entry grants.
+/// Parses the rights of an entry.
 fn rights(value: &[u8], entry: &[u8], section: &[u8]) -> Result<Rights> {
     let (mut read, mut write) = (false, false);
     for &b in value {

@@ -1,12 +1,14 @@
 //! Patterns for one component of a path, and their canonical sequence.
 //!
-//! Matching is by bytes, as the incumbent's: `?` is one byte, case matters, nothing is normalised. Bracket
-//! classes cannot occur, for section names end at the first `]`; a lone `[` stands for itself.
+//! Matching is by bytes, as the incumbent's ([`base::glob`]): `?` is one byte, case matters, nothing is normalised. Bracket
+//! classes cannot occur, because section names end at the first `]`; a lone `[` stands for itself.
+
+use base::glob;
 
 /// A component of a rule's path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Segment {
-    /// This very name.
+pub(super) enum PatternSegment {
+    /// Exactly this name.
     Literal(Vec<u8>),
     /// `*`: any one component.
     Any,
@@ -16,7 +18,7 @@ pub(super) enum Segment {
     Pattern(Pattern),
 }
 
-/// A pattern within one component, prepared for quick matching.
+/// A pattern within one component, prepared for fast matching.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Pattern {
     /// `text*`
@@ -27,41 +29,49 @@ pub(super) enum Pattern {
     General(Vec<u8>),
 }
 
-impl Segment {
-    /// Understands one component of a `:glob:` rule.
-    pub(super) fn glob(text: &[u8]) -> Segment {
+impl PatternSegment {
+    /// Parses one component of a `:glob:` rule.
+    pub(super) fn glob(text: &[u8]) -> PatternSegment {
         match text {
-            b"*" => return Segment::Any,
-            b"**" => return Segment::Deep,
+            b"*" => return PatternSegment::Any,
+            b"**" => return PatternSegment::Deep,
             _ => {}
         }
-        let tokens: Vec<Token> = Tokens(text).collect();
-        let literal = |tokens: &[Token]| -> Option<Vec<u8>> {
+        let tokens: Vec<PatternToken> = Tokens(text).collect();
+        let literal = |tokens: &[PatternToken]| -> Option<Vec<u8>> {
             tokens
                 .iter()
-                .map(|t| if let Token::Byte(b) = t { Some(*b) } else { None })
+                .map(|t| {
+                    if let PatternToken::Byte(b) = t {
+                        Some(*b)
+                    } else {
+                        None
+                    }
+                })
                 .collect()
         };
         match tokens.as_slice() {
-            tokens if literal(tokens).is_some() => Segment::Literal(literal(tokens).unwrap_or_default()),
-            [start @ .., Token::Star] if literal(start).is_some() => {
-                Segment::Pattern(Pattern::Prefix(literal(start).unwrap_or_default()))
+            tokens if literal(tokens).is_some() => {
+                PatternSegment::Literal(literal(tokens).unwrap_or_default())
             }
-            [Token::Star, end @ ..] if literal(end).is_some() => {
-                Segment::Pattern(Pattern::Suffix(literal(end).unwrap_or_default()))
+            [start @ .., PatternToken::Star] if literal(start).is_some() => {
+                PatternSegment::Pattern(Pattern::Prefix(literal(start).unwrap_or_default()))
             }
-            _ => Segment::Pattern(Pattern::General(text.to_vec())),
+            [PatternToken::Star, end @ ..] if literal(end).is_some() => {
+                PatternSegment::Pattern(Pattern::Suffix(literal(end).unwrap_or_default()))
+            }
+            _ => PatternSegment::Pattern(Pattern::General(text.to_vec())),
         }
     }
 }
 
 /// Orders neighbouring wildcards so that equal meanings become equal: `**/**` is `**`, `**/*` is `*/**`.
-pub(super) fn normalise(segments: Vec<Segment>) -> Vec<Segment> {
-    let mut out: Vec<Segment> = Vec::with_capacity(segments.len());
+pub(super) fn normalise(segments: Vec<PatternSegment>) -> Vec<PatternSegment> {
+    let mut out: Vec<PatternSegment> = Vec::with_capacity(segments.len());
     for segment in segments {
         match (&segment, out.last()) {
-            (Segment::Deep, Some(Segment::Deep)) => {}
-            (Segment::Any, Some(Segment::Deep)) => {
+            (PatternSegment::Deep, Some(PatternSegment::Deep)) => {}
+            (PatternSegment::Any, Some(PatternSegment::Deep)) => {
                 let deep = out.len() - 1;
                 out.insert(deep, segment);
             }
@@ -77,72 +87,36 @@ impl Pattern {
         match self {
             Pattern::Prefix(text) => name.starts_with(text),
             Pattern::Suffix(text) => name.ends_with(text),
-            Pattern::General(text) => fnmatch(text, name),
+            Pattern::General(text) => glob::matches(text, name),
         }
     }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Token {
+enum PatternToken {
     Star,
     One,
     Byte(u8),
 }
 
-/// Splits a pattern; a backslash makes the next byte ordinary, at the end it stands for itself.
+/// Splits a pattern. A backslash makes the next byte ordinary; at the end it stands for itself.
 struct Tokens<'a>(&'a [u8]);
 
 impl Iterator for Tokens<'_> {
-    type Item = Token;
+    type Item = PatternToken;
 
-    fn next(&mut self) -> Option<Token> {
+    fn next(&mut self) -> Option<PatternToken> {
         let (&first, rest) = self.0.split_first()?;
         self.0 = rest;
         Some(match (first, rest.split_first()) {
-            (b'*', _) => Token::Star,
-            (b'?', _) => Token::One,
+            (b'*', _) => PatternToken::Star,
+            (b'?', _) => PatternToken::One,
             (b'\\', Some((&escaped, rest))) => {
                 self.0 = rest;
-                Token::Byte(escaped)
+                PatternToken::Byte(escaped)
             }
-            (b, _) => Token::Byte(b),
+            (b, _) => PatternToken::Byte(b),
         })
-    }
-}
-
-/// Matches with at most one way back (to the star met last): time is bounded by the product of the lengths.
-fn fnmatch(pattern: &[u8], name: &[u8]) -> bool {
-    let mut tokens = Tokens(pattern);
-    let mut name = name;
-    let mut retry: Option<(&[u8], &[u8])> = None;
-    loop {
-        match (tokens.next(), name.split_first()) {
-            (Some(Token::Star), _) => {
-                retry = Some((tokens.0, name));
-                continue;
-            }
-            (Some(Token::One), Some((_, rest))) => {
-                name = rest;
-                continue;
-            }
-            (Some(Token::Byte(b)), Some((&found, rest))) if b == found => {
-                name = rest;
-                continue;
-            }
-            (None, None) => return true,
-            _ => {}
-        }
-        match retry {
-            Some((pattern, from)) => match from.split_first() {
-                Some((_, rest)) => {
-                    tokens = Tokens(pattern);
-                    name = rest;
-                    retry = Some((pattern, rest));
-                }
-                None => return false,
-            },
-            None => return false,
-        }
     }
 }
 
@@ -151,11 +125,11 @@ mod tests {
     use super::*;
 
     fn matches(pattern: &str, name: &str) -> bool {
-        match Segment::glob(pattern.as_bytes()) {
-            Segment::Any => true,
-            Segment::Deep => unreachable!("not within one component"),
-            Segment::Literal(text) => text == name.as_bytes(),
-            Segment::Pattern(pattern) => pattern.matches(name.as_bytes()),
+        match PatternSegment::glob(pattern.as_bytes()) {
+            PatternSegment::Any => true,
+            PatternSegment::Deep => unreachable!("not within one component"),
+            PatternSegment::Literal(text) => text == name.as_bytes(),
+            PatternSegment::Pattern(pattern) => pattern.matches(name.as_bytes()),
         }
     }
 
@@ -213,26 +187,32 @@ mod tests {
 
     #[test]
     fn kinds() {
-        let literal = |text: &str| Segment::Literal(text.into());
-        assert_eq!(Segment::glob(b"\\*"), literal("*"));
-        assert_eq!(Segment::glob(b"[x\\y"), literal("[xy"));
+        let literal = |text: &str| PatternSegment::Literal(text.into());
+        assert_eq!(PatternSegment::glob(b"\\*"), literal("*"));
+        assert_eq!(PatternSegment::glob(b"[x\\y"), literal("[xy"));
         assert_eq!(
-            Segment::glob(b"\\a*"),
-            Segment::Pattern(Pattern::Prefix(b"a".to_vec()))
+            PatternSegment::glob(b"\\a*"),
+            PatternSegment::Pattern(Pattern::Prefix(b"a".to_vec()))
         );
         assert_eq!(
-            Segment::glob(b"*\\*"),
-            Segment::Pattern(Pattern::Suffix(b"*".to_vec()))
+            PatternSegment::glob(b"*\\*"),
+            PatternSegment::Pattern(Pattern::Suffix(b"*".to_vec()))
         );
         assert_eq!(
-            Segment::glob(b"a?"),
-            Segment::Pattern(Pattern::General(b"a?".to_vec()))
+            PatternSegment::glob(b"a?"),
+            PatternSegment::Pattern(Pattern::General(b"a?".to_vec()))
         );
     }
 
     #[test]
     fn neighbouring_wildcards_are_ordered() {
-        let normal = |text: &str| normalise(text.split('/').map(|s| Segment::glob(s.as_bytes())).collect());
+        let normal = |text: &str| {
+            normalise(
+                text.split('/')
+                    .map(|s| PatternSegment::glob(s.as_bytes()))
+                    .collect(),
+            )
+        };
         assert_eq!(normal("**/*"), normal("*/**"));
         assert_eq!(normal("**/**/x/**/**"), normal("**/x/**"));
         assert_eq!(normal("**/*/**/*"), normal("*/*/**"));

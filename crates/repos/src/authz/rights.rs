@@ -1,23 +1,23 @@
-//! What one user may do in one repository: a tree of rules, and walks through it.
+//! The rights of one user in one repository: a tree of rules, and walks through it.
 //!
 //! A walk keeps the set of nodes whose paths match what has been walked so far. Without wildcards that is one node,
 //! and the walk ends where the tree does. With them it is a few: a `**` node stays in the set for good.
 //!
-//! For a subtree each node knows, of the rules strictly below it, the last in the file that grants and the last that
-//! denies. A `**` rule in the set reaches everywhere, so all rules before it in the file are without effect from
-//! here on. If then no rule is left that denies, all of the subtree is granted, and the other way round. The answer
-//! errs in one direction only: where a denying rule is always outdone by a later one with other wildcards,
-//! the subtree counts as mixed.
+//! For checks of subtrees each node holds, of the rules strictly below it, the last in the file that grants and the
+//! last that denies. A `**` rule in the set applies everywhere below, so all rules before it in the file have no
+//! effect from there on. If no rule is left that denies, all of the subtree is granted, and vice versa. The result
+//! errs in one direction only: where a denying rule is always overridden by a later one with other wildcards, the
+//! subtree counts as mixed.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use base::FsPath;
 
-use super::rules::Paths;
+use super::rules::RulePaths;
 use crate::access::{Readable, Subtree};
 
-/// What a user may do with a path. Ordered: each includes those before it.
+/// The rights of a user to a path. Ordered: each includes those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Rights {
     /// Nothing.
@@ -29,7 +29,7 @@ pub enum Rights {
     Write,
 }
 
-/// What is needed.
+/// The rights that an operation needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Required {
     /// To read.
@@ -50,16 +50,16 @@ impl Required {
 /// The compiled rights of one user in one repository.
 #[derive(Debug)]
 pub struct UserRights {
-    paths: Arc<Paths>,
-    tree: Tree,
+    paths: Arc<RulePaths>,
+    tree: RuleTree,
     max: Rights,
 }
 
-/// The rules about one user.
+/// The rules that apply to one user.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(super) struct RuleTree {
     /// 0 is the root.
-    pub(super) nodes: Box<[Node]>,
+    pub(super) nodes: Box<[RuleNode]>,
     /// (name, child), sorted by name within each node's range.
     pub(super) names: Box<[(u32, u32)]>,
     /// (pattern, child)
@@ -67,12 +67,12 @@ pub(super) struct Tree {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Node {
+pub(super) struct RuleNode {
     /// Position in the file of the rule for this path, from 1; 0: there is none.
     pub(super) rank: u32,
-    /// What the rule grants.
+    /// The rights that the rule grants.
     pub(super) rights: Rights,
-    /// This is a `**`.
+    /// The node is a `**`.
     pub(super) is_deep: bool,
     /// The child `*`, or 0.
     pub(super) any: u32,
@@ -80,12 +80,12 @@ pub(super) struct Node {
     pub(super) deep: u32,
     pub(super) names: Range<u32>,
     pub(super) patterns: Range<u32>,
-    pub(super) below: Below,
+    pub(super) below: RanksBelow,
 }
 
-/// The last ranks of rules strictly below a node, by what they do; 0: there is none.
+/// The last ranks of rules strictly below a node, by their effect; 0: there is none.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Below {
+pub(super) struct RanksBelow {
     pub(super) grants_read: u32,
     pub(super) grants_write: u32,
     pub(super) denies_read: u32,
@@ -93,27 +93,28 @@ pub(super) struct Below {
 }
 
 impl UserRights {
-    pub(super) fn new(paths: Arc<Paths>, tree: Tree, max: Rights) -> Self {
+    pub(super) fn new(paths: Arc<RulePaths>, tree: RuleTree, max: Rights) -> Self {
         UserRights { paths, tree, max }
     }
 
-    /// The rights to this very path.
+    /// Returns the rights to this very path.
     pub fn rights(&self, path: &FsPath) -> Rights {
         self.walk(path).own
     }
 
-    /// True if `path` (with `recursive`: and everything below it, by rules alone, not by what exists) is granted.
+    /// True if `path` is granted; with `recursive` also everything below it, by the rules alone, whichever nodes
+    /// exist.
     pub fn allows(&self, path: &FsPath, required: Required, recursive: bool) -> bool {
         let walk = self.walk(path);
         required.by(walk.own) && (!recursive || self.below(&walk, required) == Subtree::All)
     }
 
-    /// The most that any rule grants: what counts where no path is at hand.
+    /// Returns the highest rights that any rule grants: they apply where there is no path.
     pub fn max_rights(&self) -> Rights {
         self.max
     }
 
-    /// Bytes that this answer keeps in memory, roughly: for statistics.
+    /// Returns the bytes that this value takes in memory, approximately: for statistics.
     pub fn memory(&self) -> usize {
         size_of::<Self>()
             + size_of_val(&*self.tree.nodes)
@@ -121,13 +122,13 @@ impl UserRights {
             + size_of_val(&*self.tree.patterns)
     }
 
-    fn walk(&self, path: &FsPath) -> Walk {
-        let mut walk = Walk::default();
+    fn walk(&self, path: &FsPath) -> PathWalk {
+        let mut walk = PathWalk::default();
         walk.set.push(0);
         self.enter_deep(&mut walk.set);
         self.apply(&mut walk);
         if path.is_root() {
-            // The incumbent walks the root as if it had one component without a name, which `*` matches.
+            // The incumbent treats the root as one component without a name, which `*` matches.
             let mut quirk = self.step(&walk, b"");
             self.apply(&mut quirk);
             walk.own = quirk.own;
@@ -143,10 +144,10 @@ impl UserRights {
         walk
     }
 
-    /// Goes one component down.
-    fn step(&self, from: &Walk, component: &[u8]) -> Walk {
+    /// Moves one component down.
+    fn step(&self, from: &PathWalk, component: &[u8]) -> PathWalk {
         let name = self.paths.name(component);
-        let mut set = Set::default();
+        let mut set = NodeSet::default();
         for &at in from.set.nodes() {
             let node = &self.tree.nodes[at as usize];
             if let Some(name) = name {
@@ -170,7 +171,7 @@ impl UserRights {
             }
         }
         self.enter_deep(&mut set);
-        Walk {
+        PathWalk {
             set,
             own: from.own,
             inherited: from.inherited,
@@ -178,7 +179,7 @@ impl UserRights {
     }
 
     /// Adds the `**` children of the set's nodes, which match without a component.
-    fn enter_deep(&self, set: &mut Set) {
+    fn enter_deep(&self, set: &mut NodeSet) {
         let before = set.nodes().len();
         for at in 0..before {
             let deep = self.tree.nodes[set.nodes()[at] as usize].deep;
@@ -192,8 +193,8 @@ impl UserRights {
         }
     }
 
-    /// Lets the last rule for the path walked so far, if there is one, replace what was inherited.
-    fn apply(&self, walk: &mut Walk) {
+    /// Applies the last rule for the path walked so far, if there is one; it replaces what was inherited.
+    fn apply(&self, walk: &mut PathWalk) {
         let rules = walk.set.nodes().iter().map(|at| &self.tree.nodes[*at as usize]);
         if let Some(last) = rules.filter(|node| node.rank != 0).max_by_key(|node| node.rank) {
             walk.own = last.rights;
@@ -201,24 +202,24 @@ impl UserRights {
         }
     }
 
-    /// What is known about everything strictly below a path.
-    fn below(&self, walk: &Walk, required: Required) -> Subtree {
+    /// Returns the access to everything strictly below a path.
+    fn below(&self, walk: &PathWalk, required: Required) -> Subtree {
         let nodes = || walk.set.nodes().iter().map(|at| &self.tree.nodes[*at as usize]);
         // The last rule that matches at every depth from here on.
         let reaching = nodes()
             .filter(|node| node.is_deep && node.rank != 0)
             .max_by_key(|n| n.rank);
-        // A rule for every child: what is inherited from here reaches nobody.
-        let covers = |node: &Node| node.any != 0 && self.tree.nodes[node.any as usize].rank != 0;
+        // A rule for every child: none inherits from here.
+        let covers = |node: &RuleNode| node.any != 0 && self.tree.nodes[node.any as usize].rank != 0;
         let inherited = match reaching {
             Some(rule) => Some(rule.rights),
             None if nodes().any(covers) => None,
             None => Some(walk.inherited),
         };
         let reach = reaching.map_or(0, |rule| rule.rank);
-        let last = |of: fn(&Below, Required) -> u32| nodes().map(|node| of(&node.below, required)).max();
-        let granted = last(Below::grants).is_some_and(|rank| rank > reach);
-        let denied = last(Below::denies).is_some_and(|rank| rank > reach);
+        let last = |of: fn(&RanksBelow, Required) -> u32| nodes().map(|node| of(&node.below, required)).max();
+        let granted = last(RanksBelow::grants).is_some_and(|rank| rank > reach);
+        let denied = last(RanksBelow::denies).is_some_and(|rank| rank > reach);
         let inherits = inherited.map(|rights| required.by(rights));
         if !denied && inherits != Some(false) {
             Subtree::All
@@ -230,7 +231,7 @@ impl UserRights {
     }
 }
 
-impl Below {
+impl RanksBelow {
     fn grants(&self, required: Required) -> u32 {
         match required {
             Required::Read => self.grants_read,
@@ -261,25 +262,25 @@ impl Readable for UserRights {
     }
 }
 
-/// How far a walk has come.
+/// The state of a walk.
 #[derive(Default)]
-struct Walk {
-    set: Set,
+struct PathWalk {
+    set: NodeSet,
     /// Rights to the path walked so far.
     own: Rights,
-    /// Rights of a child that no rule is about (differs from `own` at the root alone).
+    /// Rights of a child without a rule (they differ from `own` at the root only).
     inherited: Rights,
 }
 
-/// A set of nodes: on the stack while it is as small as it nearly always is.
+/// A set of nodes: on the stack while it is small, which it nearly always is.
 #[derive(Default)]
-struct Set {
+struct NodeSet {
     few: [u32; 6],
     count: usize,
     many: Vec<u32>,
 }
 
-impl Set {
+impl NodeSet {
     fn push(&mut self, node: u32) {
         match self.few.get_mut(self.count) {
             Some(free) if self.many.is_empty() => {

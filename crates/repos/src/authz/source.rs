@@ -1,34 +1,34 @@
-//! Where an authz or groups file is: on disk, or inside a repository.
+//! The location of an authz or groups file: on disk, or inside a repository.
 //!
-//! Files on disk are read here. What is inside a repository is fetched by the caller, who knows how to open one
-//! ([`FetchRevisioned`]): always the youngest revision. `^/path` means something only beside a repository;
-//! [`Source::within`] makes it a URL.
+//! Files on disk are read here. The caller fetches a file inside a repository ([`FetchRevisioned`]), from the
+//! youngest revision. `^/path` needs a repository; [`Source::within`] makes it a URL.
 
 use std::path::{Path, PathBuf};
 
+use base::percent::{self, AsciiSet};
 use base::{Code, Error, Result};
 
 use crate::config::{read_limited, shown};
 
-/// The place of an authz or groups file.
+/// The location of an authz or groups file.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Source {
     /// A file on disk.
     File(PathBuf),
-    /// `^/path`: in the repository that is served. Holds what follows the `^`.
+    /// `^/path`, in the repository that is served. Holds the text after the `^`.
     InRepository(Vec<u8>),
-    /// `file:///…` (or, to be refused on use, any other URL): in some repository on this machine.
+    /// `file:///…`, in a repository on this machine. Any other URL is refused on use.
     Url(Vec<u8>),
 }
 
 /// Fetches the text of a file in the youngest revision of a repository. Its argument is the path of a `file://` URL,
 /// URI-decoded: the repository is the nearest one at or above it, the rest is the path inside.
 ///
-/// The answer is `None` if there is no such repository or path, or if it is not a file.
+/// Returns `None` if there is no such repository or path, or if it is not a file.
 pub type FetchRevisioned<'a> = dyn Fn(&[u8]) -> Result<Option<Vec<u8>>> + 'a;
 
 impl Source {
-    /// Understands what a configuration file says; relative names are relative to `folder`.
+    /// Parses a location in a configuration file; relative names are relative to `folder`.
     pub fn new(name: &[u8], folder: &Path) -> Self {
         if let Some(path) = name.strip_prefix(b"^").filter(|rest| rest.starts_with(b"/")) {
             Source::InRepository(path.to_vec())
@@ -39,21 +39,21 @@ impl Source {
         }
     }
 
-    /// The source as seen from the repository at `root`: `^/path` becomes a URL.
+    /// Returns the location for the repository at `root`: `^/path` becomes a URL.
     pub fn within(&self, root: &Path) -> Source {
         match self {
             Source::InRepository(path) => {
                 let mut url = b"file://".to_vec();
-                encode(&bytes_of(root), b"%", &mut url);
+                append_encoded(&bytes_of(root), percent::URL_PATH, &mut url);
                 let path = path.strip_suffix(b"/").unwrap_or(path);
-                encode(path, b"", &mut url);
+                append_encoded(path, percent::URL_PATH_AND_PERCENT, &mut url);
                 Source::Url(url)
             }
             Source::File(_) | Source::Url(_) => self.clone(),
         }
     }
 
-    /// The source as messages show it.
+    /// Returns the location as messages show it.
     pub fn shown(&self) -> String {
         match self {
             Source::File(path) => path.display().to_string(),
@@ -65,21 +65,21 @@ impl Source {
     /// Reads the text.
     ///
     /// # Errors
-    /// `ILLEGAL_TARGET` `'X' is not a file`; the system's number; `RA_ILLEGAL_URL` for a URL that is not
-    /// `file://`; what `fetch` says.
+    /// `ILLEGAL_TARGET` `'X' is not a file`; the system's number; `RA_ILLEGAL_URL` for a URL that is not `file://`;
+    /// those of `fetch`.
     pub fn load(&self, fetch: &FetchRevisioned<'_>) -> Result<Vec<u8>> {
         let found = match self {
             Source::File(path) if path.is_file() => Some(read_limited(path)?),
             Source::File(_) => None,
-            // Nobody said in which repository.
+            // The repository is unknown.
             Source::InRepository(_) => None,
-            Source::Url(url) => fetch(&decode(local_path_of(url)?))?,
+            Source::Url(url) => fetch(&percent::decode(local_path_of(url)?))?,
         };
         found.ok_or_else(|| Error::new(Code::ILLEGAL_TARGET, format!("'{}' is not a file", self.shown())))
     }
 }
 
-/// The path in a `file://` URL, still URI-encoded.
+/// Returns the path in a `file://` URL, still URI-encoded.
 fn local_path_of(url: &[u8]) -> Result<&[u8]> {
     let illegal = |what: &str| {
         let message = format!("Local URL '{}' {what}", shown(url));
@@ -96,52 +96,24 @@ fn local_path_of(url: &[u8]) -> Result<&[u8]> {
     }
 }
 
-/// A URL with its scheme in small letters, without doubled and trailing slashes, encoded where it must be.
+/// Makes a URL canonical: scheme in lower case, no doubled and trailing slashes, encoded where it must be.
 fn canonical_url(url: &[u8]) -> Vec<u8> {
     let scheme_end = memchr::memmem::find(url, b"://").map_or(0, |at| at + 3);
     let (scheme, rest) = url.split_at(scheme_end);
     let mut out = scheme.to_ascii_lowercase();
     for (at, part) in rest.split(|b| *b == b'/').enumerate() {
         if at == 0 {
-            encode(part, b"", &mut out);
+            append_encoded(part, percent::URL_PATH_AND_PERCENT, &mut out);
         } else if !part.is_empty() && part != b"." {
             out.push(b'/');
-            encode(part, b"", &mut out);
+            append_encoded(part, percent::URL_PATH_AND_PERCENT, &mut out);
         }
     }
     out
 }
 
-/// Appends `text`, URI-encoding what a URL's path cannot hold and the bytes in `also`.
-fn encode(text: &[u8], also: &[u8], out: &mut Vec<u8>) {
-    for &b in text {
-        let plain = b.is_ascii_alphanumeric() || b"!$%&'()*+,-./:=@_~".contains(&b);
-        if plain && !also.contains(&b) {
-            out.push(b);
-        } else {
-            out.extend_from_slice(format!("%{b:02X}").as_bytes());
-        }
-    }
-}
-
-/// Undoes URI-encoding; a `%` that begins nothing stays.
-fn decode(text: &[u8]) -> Vec<u8> {
-    let digit = |at: usize| text.get(at).and_then(|b| char::from(*b).to_digit(16));
-    let mut out = Vec::with_capacity(text.len());
-    let mut at = 0;
-    while let Some(&b) = text.get(at) {
-        match (b, digit(at + 1), digit(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                out.push(u8::try_from(high * 16 + low).unwrap_or(b'%'));
-                at += 3;
-            }
-            _ => {
-                out.push(b);
-                at += 1;
-            }
-        }
-    }
-    out
+fn append_encoded(text: &[u8], set: &'static AsciiSet, out: &mut Vec<u8>) {
+    percent::encode(text, set).for_each(|part| out.extend_from_slice(part.as_bytes()));
 }
 
 #[cfg(unix)]
@@ -155,7 +127,7 @@ fn bytes_of(path: &Path) -> Vec<u8> {
     path.to_string_lossy().replace('\\', "/").into_bytes()
 }
 
-/// `scheme://` with a scheme of letters, digits, `+`, `-`, `.`.
+/// True for `scheme://` with a scheme of letters, digits, `+`, `-`, `.`.
 fn is_url(name: &[u8]) -> bool {
     let scheme = name
         .iter()

@@ -1,4 +1,4 @@
-//! The editor: each step of the drive is checked and applied to the transaction.
+//! The editor of a commit: each call is checked and applied to the transaction.
 
 use std::collections::HashMap;
 
@@ -11,40 +11,40 @@ use super::phase::Phase;
 use super::rules::{
     check_name, check_out_of_date, check_read, check_write, copy_source, no_such_source, out_of_date,
 };
-use super::texts::{Closing, Texts};
-use super::{Clock, CommitInfo, Options};
+use super::texts::{TextState, Texts};
+use super::{Clock, CommitInfo, CommitOptions};
 use crate::props_rules::{validate, validate_mergeinfo};
 use crate::repo::Repository;
 
-/// The editor that makes a revision. Dropped before [`Editor::close_edit`], it leaves nothing behind.
+/// The editor that makes a revision. Dropped before [`Editor::close_edit`], it removes the transaction.
 pub struct CommitEditor {
     pub(super) repo: Repository,
-    pub(super) options: Options,
+    pub(super) options: CommitOptions,
     pub(super) clock: Clock,
     pub(super) phase: Phase,
     pub(super) texts: Texts,
-    dirs: HashMap<u32, Dir>,
-    files: HashMap<u32, File>,
+    dirs: HashMap<u32, OpenDir>,
+    files: HashMap<u32, OpenFile>,
     next_token: u32,
-    /// The edit has changed something: the root is the transaction's own from then on.
+    /// The edit has changed something: the root belongs to the transaction from then on.
     is_touched: bool,
 }
 
 /// An open directory.
-struct Dir {
+struct OpenDir {
     path: FsPath,
-    /// What the client has; unchecked until a property changes.
+    /// The revision that the client has; unchecked until a property changes.
     based_on: Option<Revnum>,
-    /// It came here, in this edit, by a copy of itself or of a parent.
+    /// It was added in this edit, by a copy of itself or of a parent.
     was_copied: bool,
-    /// Writing it is known to be allowed and up to date.
+    /// Writing it is allowed and it is up to date.
     is_checked: bool,
 }
 
 /// An open file.
-struct File {
+struct OpenFile {
     path: FsPath,
-    /// Writing it is known to be allowed.
+    /// Writing it is allowed.
     is_checked: bool,
 }
 
@@ -52,7 +52,7 @@ struct File {
 ///
 /// # Errors
 /// None at present.
-pub fn start(repo: &Repository, options: Options, clock: Clock) -> Result<CommitEditor> {
+pub fn start(repo: &Repository, options: CommitOptions, clock: Clock) -> Result<CommitEditor> {
     Ok(CommitEditor {
         repo: repo.clone(),
         options,
@@ -67,7 +67,7 @@ pub fn start(repo: &Repository, options: Options, clock: Clock) -> Result<Commit
 }
 
 impl CommitEditor {
-    /// The new revision, after [`Editor::close_edit`] has succeeded.
+    /// Returns the new revision, after [`Editor::close_edit`] has succeeded.
     ///
     /// # Errors
     /// `FS_INCORRECT_EDITOR_COMPLETION` otherwise.
@@ -84,7 +84,7 @@ impl CommitEditor {
         }
     }
 
-    /// Does a step of the edit. A step that fails ends the commit.
+    /// Runs one call of the edit. A call that fails ends the commit.
     fn step<T>(&mut self, step: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         step(self).inspect_err(|_| self.give_up())
     }
@@ -99,14 +99,14 @@ impl CommitEditor {
         }
     }
 
-    /// The transaction, about to be changed.
+    /// Returns the transaction, which is about to be changed.
     fn changing(&mut self) -> Result<&mut Txn> {
         self.is_touched = true;
         self.txn()
     }
 
-    /// The revision in which a directory was last changed, none if it has become the transaction's own. The root is that
-    /// from the beginning for us, from its first change on for the incumbent.
+    /// Returns the revision in which a directory was last changed; `None` if it belongs to the transaction. The root
+    /// belongs to it from the beginning here, from its first change in the incumbent.
     fn created(&mut self, path: &FsPath) -> Result<Option<Revnum>> {
         let is_untouched_root = path.is_root() && !self.is_touched;
         let txn = self.txn()?;
@@ -120,11 +120,11 @@ impl CommitEditor {
         self.options.base_path.join(path)
     }
 
-    fn dir(&self, token: DirToken) -> Result<&Dir> {
+    fn dir(&self, token: DirToken) -> Result<&OpenDir> {
         self.dirs.get(&token.0).ok_or_else(not_open)
     }
 
-    fn file(&self, token: FileToken) -> Result<&File> {
+    fn file(&self, token: FileToken) -> Result<&OpenFile> {
         self.files.get(&token.0).ok_or_else(not_open)
     }
 
@@ -133,7 +133,7 @@ impl CommitEditor {
         self.next_token
     }
 
-    fn new_dir(&mut self, dir: Dir) -> DirToken {
+    fn new_dir(&mut self, dir: OpenDir) -> DirToken {
         let token = self.token();
         self.dirs.insert(token, dir);
         DirToken(token)
@@ -141,7 +141,7 @@ impl CommitEditor {
 
     fn new_file(&mut self, path: FsPath, is_checked: bool) -> FileToken {
         let token = self.token();
-        self.files.insert(token, File { path, is_checked });
+        self.files.insert(token, OpenFile { path, is_checked });
         FileToken(token)
     }
 
@@ -169,7 +169,7 @@ impl CommitEditor {
             }
             return Ok(at);
         };
-        // Below a copied directory a copy replaces what came with it.
+        // Below a copied directory, a copy replaces what was copied with it.
         if !was_copied {
             let existing = self.txn()?.root()?.kind(&at)?;
             if existing != NodeKind::None {
@@ -184,7 +184,7 @@ impl CommitEditor {
         Ok(at)
     }
 
-    /// Checks once that a file may be written.
+    /// Checks, once for each file, that it may be written.
     fn check_file(&mut self, token: FileToken) -> Result<FsPath> {
         let file = self.files.get_mut(&token.0).ok_or_else(not_open)?;
         if !file.is_checked {
@@ -204,7 +204,7 @@ impl CommitEditor {
 }
 
 impl Editor for CommitEditor {
-    /// Means nothing here.
+    /// Does nothing.
     fn set_target_revision(&mut self, _rev: Revnum) -> Result<()> {
         Ok(())
     }
@@ -213,7 +213,7 @@ impl Editor for CommitEditor {
     fn open_root(&mut self, base: Option<Revnum>) -> Result<DirToken> {
         self.step(|this| {
             this.begin(base)?;
-            Ok(this.new_dir(Dir {
+            Ok(this.new_dir(OpenDir {
                 path: this.options.base_path.clone(),
                 based_on: base,
                 was_copied: false,
@@ -250,7 +250,7 @@ impl Editor for CommitEditor {
     ) -> Result<DirToken> {
         self.step(|this| {
             let path = this.add(path, NodeKind::Dir, parent, copyfrom)?;
-            Ok(this.new_dir(Dir {
+            Ok(this.new_dir(OpenDir {
                 path,
                 based_on: None,
                 was_copied: copyfrom.is_some(),
@@ -259,7 +259,7 @@ impl Editor for CommitEditor {
         })
     }
 
-    /// Checks no more than that there is something: only what is changed in the directory must be up to date.
+    /// Checks only that the directory exists: only what is changed in it must be up to date.
     fn open_directory(&mut self, path: &RelPath, parent: DirToken, base: Option<Revnum>) -> Result<DirToken> {
         self.step(|this| {
             let at = this.path(path);
@@ -270,7 +270,7 @@ impl Editor for CommitEditor {
                     format!("Path '{}' not present", path.as_str()),
                 ));
             }
-            Ok(this.new_dir(Dir {
+            Ok(this.new_dir(OpenDir {
                 path: at,
                 based_on: base,
                 was_copied,
@@ -281,7 +281,7 @@ impl Editor for CommitEditor {
 
     fn change_dir_prop(&mut self, dir: DirToken, name: &str, value: Option<&[u8]>) -> Result<()> {
         self.step(|this| {
-            let Dir {
+            let OpenDir {
                 ref path,
                 based_on,
                 is_checked,
@@ -308,7 +308,7 @@ impl Editor for CommitEditor {
         Ok(())
     }
 
-    /// Means nothing here.
+    /// Does nothing.
     fn add_file(
         &mut self,
         path: &RelPath,
@@ -372,7 +372,7 @@ impl Editor for CommitEditor {
             let path = this.file(file)?.path.clone();
             let closing = this.texts.expect(file, text_md5)?;
             this.files.remove(&file.0);
-            let (Closing::Written, Some(expected)) = (closing, text_md5) else {
+            let (TextState::Written, Some(expected)) = (closing, text_md5) else {
                 return Ok(());
             };
             let actual = this.txn()?.root()?.node(&path)?.md5()?;
@@ -388,7 +388,6 @@ impl Editor for CommitEditor {
         })
     }
 
-    /// Means nothing here.
     /// Makes the revision.
     fn close_edit(&mut self) -> Result<()> {
         self.step(Self::finish)

@@ -1,7 +1,7 @@
-//! How a commit's transaction begins and ends, whoever edits it.
+//! How a commit's transaction begins and ends, for every kind of edit.
 //!
-//! Hooks run while no lock is held, and what they may look at is laid down on disk before they start; without hooks a
-//! transaction never is. Once the revision exists nothing can fail any more: what goes wrong then is told beside it.
+//! Hooks run while no lock is held, and the transaction is written to disk before they start; without hooks it never
+//! is. Once the revision exists nothing can fail any more: later errors are reported beside it.
 
 use base::{Code, Error, FsPath, Props, Result, props};
 use fsfs::{LockAccess, Txn, TxnOptions};
@@ -11,22 +11,22 @@ use crate::hooks::{Hook, Hooks};
 use crate::props_rules::validate;
 use crate::repo::Repository;
 
-/// Who begins a commit, and with what.
-pub(crate) struct Beginning<'a> {
+/// The parameters of a new transaction.
+pub(crate) struct TxnStart<'a> {
     /// The client's properties for the revision.
     pub(crate) revprops: Props,
-    /// Who commits.
+    /// The user who commits; `None` is anonymous.
     pub(crate) author: Option<&'a str>,
     /// The locks that the client holds.
     pub(crate) tokens: Vec<String>,
-    /// What the client can do, for `start-commit`.
+    /// The client's capabilities, for `start-commit`.
     pub(crate) capabilities: &'a [String],
     /// The repository's hooks.
     pub(crate) hooks: &'a Hooks,
 }
 
-/// Begins a transaction on the youngest revision. One that is refused is gone.
-pub(crate) fn begin(repo: &Repository, beginning: Beginning<'_>, clock: &Clock) -> Result<Txn> {
+/// Begins a transaction on the youngest revision. A refused one is removed.
+pub(crate) fn begin(repo: &Repository, beginning: TxnStart<'_>, clock: &Clock) -> Result<Txn> {
     let options = TxnOptions {
         check_locks: true,
         client_date: false,
@@ -36,22 +36,22 @@ pub(crate) fn begin(repo: &Repository, beginning: Beginning<'_>, clock: &Clock) 
     match set_up(&mut txn, beginning) {
         Ok(()) => Ok(txn),
         Err(refused) => {
-            // What cannot be removed now is listed by `lstxns`.
+            // `lstxns` lists what cannot be removed now.
             _ = txn.abort();
             Err(refused)
         }
     }
 }
 
-fn set_up(txn: &mut Txn, beginning: Beginning<'_>) -> Result<()> {
-    let Beginning {
+fn set_up(txn: &mut Txn, beginning: TxnStart<'_>) -> Result<()> {
+    let TxnStart {
         mut revprops,
         author,
         tokens,
         capabilities,
         hooks,
     } = beginning;
-    // The author is who we know it to be.
+    // The author is the authenticated user.
     match author {
         Some(author) => revprops.insert(props::AUTHOR.to_owned(), author.as_bytes().to_vec()),
         None => revprops.remove(props::AUTHOR),
@@ -69,8 +69,7 @@ fn set_up(txn: &mut Txn, beginning: Beginning<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Runs a hook that may look at the transaction and change it: its files say all that we know before, and we know what they
-/// say after.
+/// Runs a hook that may read and change the transaction: the transaction is written before and read again after it.
 ///
 /// # Errors
 /// Those of the hook; `FS_NO_SUCH_TRANSACTION` if it has removed the transaction; the system's.
@@ -95,7 +94,7 @@ pub(crate) fn set_prop(txn: &mut Txn, name: &str, value: Option<&[u8]>) -> Resul
     txn.set_prop(name, value)
 }
 
-/// Makes the revision. The root of the edit and the locks are what `pre-commit` is told of.
+/// Makes the revision. `pre-commit` gets the root of the edit and the locks.
 pub(crate) fn finish(
     repo: &Repository,
     txn: &mut Txn,
@@ -113,7 +112,7 @@ pub(crate) fn finish(
     }
     let committed = txn.commit(&**clock)?;
 
-    // From here on there is a revision, and nothing that fails may say otherwise.
+    // From here on the revision exists, and no failure may deny that.
     let rev = committed.rev;
     let mut complaints = Vec::new();
     for path in &committed.set_aside {
@@ -142,8 +141,8 @@ pub(crate) fn finish(
     })
 }
 
-/// Releases the locks that the client holds. Returns why some stay, in the order of paths, and then the error of `post-unlock`:
-/// the revision exists, so none of these fails the commit.
+/// Releases the locks that the client holds. Returns the reasons why some stay, in the order of paths, and then the
+/// error of `post-unlock`. The revision exists, so none of these fails the commit.
 pub(crate) fn release_locks(
     repo: &Repository,
     hooks: &Hooks,
@@ -166,8 +165,8 @@ pub(crate) fn release_locks(
     }
 }
 
-/// Properties of a transaction that are the storage engine's.
+/// Properties of a transaction that belong to the storage engine.
 const INTERNAL: [&str; 3] = ["svn:check-locks", "svn:check-ood", "svn:client-date"];
 
-/// Properties of a transaction that its hooks may see and its revision does not get.
+/// Prefix of properties of a transaction that its hooks may see and its revision does not get.
 const EPHEMERAL: &str = "svn:txn-";

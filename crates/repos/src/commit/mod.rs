@@ -1,13 +1,13 @@
 //! Commits: a tree edit becomes a revision.
 //!
-//! [`start`] makes a [`CommitEditor`]; whoever drives it (a client over the wire, most often) tells what changes, and each
-//! step is applied to a transaction at once, or refused. `rules` holds what is refused beyond what the storage engine
-//! refuses itself; `texts` lets several files' texts arrive at once although the engine writes one at a time; `life` is how
-//! the transaction begins and ends: properties, hooks, the revision, what comes after it.
+//! [`start`] makes a [`CommitEditor`]. Its driver, mostly a client over the wire, describes the changes, and each
+//! call is applied to a transaction at once, or refused. `rules` refuses what the storage engine would accept.
+//! `texts` lets several files' texts arrive at once although the engine writes one at a time. `life` begins and ends
+//! the transaction: properties, hooks, the revision, what follows it.
 //!
-//! The order of checks, their numbers and their messages are the incumbent's, because clients branch on them. A commit that
-//! has failed stays failed: whatever is driven after it, no revision comes of it. Until [`delta::editor::Editor::close_edit`] has
-//! succeeded, dropping the editor removes the transaction.
+//! The order of checks, their numbers and their messages are the incumbent's, because clients branch on them. A
+//! commit that has failed stays failed: no later call makes a revision. Until [`delta::editor::Editor::close_edit`]
+//! has succeeded, dropping the editor removes the transaction.
 
 mod editor;
 pub(crate) mod life;
@@ -22,11 +22,11 @@ use base::{Date, Error, FsPath, Props, Result, Revnum};
 pub use self::editor::{CommitEditor, start};
 use crate::hooks::Hooks;
 
-/// What a commit is given besides its edit.
-pub struct Options {
-    /// The repository's URL, decoded and without a slash at its end: what the sources of copies must begin with.
+/// The parameters of a commit besides its edit.
+pub struct CommitOptions {
+    /// The repository's URL, decoded and without a slash at its end: the sources of copies must begin with it.
     pub base_url: String,
-    /// Where in the repository the root of the edit is.
+    /// The path in the repository of the root of the edit.
     pub base_path: FsPath,
     /// Properties for the revision, as the client sent them. Author and date are set here.
     pub revprops: Props,
@@ -36,15 +36,15 @@ pub struct Options {
     pub lock_tokens: Vec<(FsPath, String)>,
     /// Locks of `lock_tokens` outlive the commit.
     pub keep_locks: bool,
-    /// What the client said it can do, as `start-commit` is told.
+    /// The client's capabilities, for `start-commit`.
     pub capabilities: Vec<String>,
-    /// Who may do what.
+    /// The access rights of the user.
     pub authz: Arc<dyn Authority>,
     /// The repository's hooks.
     pub hooks: Hooks,
 }
 
-/// What tells the time.
+/// Returns the current time.
 pub type Clock = Arc<dyn Fn() -> Date + Send + Sync>;
 
 /// Decides what a user may read and write while committing. `recursive` asks for everything at and below the path.
@@ -76,7 +76,7 @@ impl Authority for Anything {
     }
 }
 
-/// What became of a commit.
+/// The result of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitInfo {
     /// The new revision.
@@ -85,8 +85,9 @@ pub struct CommitInfo {
     pub date: Option<String>,
     /// Its author.
     pub author: Option<String>,
-    /// What went wrong after the revision existed.
+    /// The error of what followed the revision.
     pub post_commit_error: Option<String>,
-    /// Why locks that were to end with the commit did not, and what `post-unlock` said. Clients are not told; servers log it.
+    /// Why locks that were to end with the commit did not, and the error of `post-unlock`. Servers log it; clients do
+    /// not get it.
     pub unlock_errors: Vec<Error>,
 }

@@ -1,19 +1,19 @@
-//! How far an edit is on its way to a revision.
+//! The phases of a commit, from its first call to the revision.
 
 use base::{Code, Error, Result, Revnum};
 use fsfs::Txn;
 
 use super::CommitInfo;
 use super::editor::CommitEditor;
-use super::life::{self, Beginning};
+use super::life::{self, TxnStart};
 
-/// How far the commit is.
+/// The phase of a commit.
 pub(super) enum Phase {
-    /// Nothing was told yet.
+    /// No call was made yet.
     New,
     /// Being edited.
     Open(Box<Txn>),
-    /// Given up, or failed: nothing comes of it.
+    /// Aborted or failed: no revision follows.
     Over,
     /// It is a revision.
     Done(CommitInfo),
@@ -37,7 +37,7 @@ impl CommitEditor {
         }
         let options = &mut self.options;
         let tokens = options.lock_tokens.iter().map(|(_, token)| token.clone());
-        let beginning = Beginning {
+        let beginning = TxnStart {
             revprops: std::mem::take(&mut options.revprops),
             author: options.author.as_deref(),
             tokens: tokens.collect(),
@@ -88,7 +88,7 @@ impl CommitEditor {
         }
     }
 
-    /// Aborts where there is somebody else to tell what went wrong. What cannot be removed now is listed by `lstxns`.
+    /// Aborts when an error is being reported already. `lstxns` lists what cannot be removed now.
     pub(super) fn give_up(&mut self) {
         _ = self.abort();
     }

@@ -1,10 +1,10 @@
-//! What a commit refuses: names, sources of copies, what is out of date, what a user may not.
+//! What a commit refuses: bad names, foreign sources of copies, out-of-date nodes, missing rights.
 
-use base::{Code, Error, FsPath, NodeKind, Result, Revnum};
+use base::{Code, Error, FsPath, NodeKind, Result, Revnum, percent};
 
 use super::Authority;
 
-/// Refuses names with control characters. `path` is shown as it is.
+/// Refuses names with control characters. `path` appears in the error as it is.
 pub(crate) fn check_name(path: &str) -> Result<()> {
     let is_control = |b: &u8| *b < 0x20 || *b == 0x7f;
     let Some(bad) = path.bytes().find(|b| is_control(b)) else {
@@ -23,8 +23,8 @@ pub(crate) fn check_name(path: &str) -> Result<()> {
     ))
 }
 
-/// Refuses a change that is based on another revision of a node than the transaction's. `created` is None for a node that
-/// the transaction itself has made or changed, `based_on` None where the client did not say.
+/// Refuses a change that is based on another revision of a node than the transaction's. `created` is `None` for a
+/// node that the transaction itself has made or changed, `based_on` is `None` if the client did not send it.
 pub(crate) fn check_out_of_date(
     path: &FsPath,
     kind: NodeKind,
@@ -42,7 +42,7 @@ pub(crate) fn check_out_of_date(
     }
 }
 
-/// The refusal of a change to something that is not what the client thinks it is.
+/// Makes the error for a change to a node that differs from the client's.
 pub(crate) fn out_of_date(path: &FsPath, kind: NodeKind) -> Error {
     let what = match kind {
         NodeKind::Dir => "Directory ",
@@ -52,8 +52,8 @@ pub(crate) fn out_of_date(path: &FsPath, kind: NodeKind) -> Error {
     Error::new(Code::FS_TXN_OUT_OF_DATE, format!("{what}'{path}' is out of date"))
 }
 
-/// Where a copy comes from: the URL must be one of this repository. The result is not made canonical further, so a path
-/// with `..` is simply not found.
+/// Returns the path of a copy's source, whose URL must be in this repository. The path is not made canonical further,
+/// so one with `..` is simply not found.
 pub(super) fn copy_source(url: &str, base_url: &str) -> Result<String> {
     let url = decoded(url);
     match url.strip_prefix(base_url) {
@@ -66,7 +66,7 @@ pub(super) fn copy_source(url: &str, base_url: &str) -> Result<String> {
     }
 }
 
-/// The answer to a source path that no repository can have.
+/// Makes the error for a source path that no repository can have.
 pub(super) fn no_such_source(path: &str, rev: Revnum) -> Error {
     Error::new(
         Code::FS_NOT_FOUND,
@@ -74,8 +74,8 @@ pub(super) fn no_such_source(path: &str, rev: Revnum) -> Error {
     )
 }
 
-/// A URL as people write it: scheme and host in small letters, no empty components, no `%XX`. What is not UTF-8 then
-/// becomes something that does not exist.
+/// Makes a URL canonical: scheme and host in lower case, no empty components, no `%XX`. Bytes that are not UTF-8 make
+/// a path that does not exist.
 fn decoded(url: &str) -> String {
     let (mut out, path) = match url.split_once("://") {
         Some((scheme, rest)) => {
@@ -88,32 +88,14 @@ fn decoded(url: &str) -> String {
     let bare = out.is_empty();
     for component in path.split('/').filter(|name| !matches!(*name, "" | ".")) {
         out.push(b'/');
-        decode_component(component, &mut out);
+        out.extend_from_slice(&percent::decode(component.as_bytes()));
     }
     if bare && out.is_empty() {
         out.push(b'/');
     }
-    // What comes behind a NUL never reached the incumbent.
+    // The incumbent's URLs end at a NUL.
     out.truncate(memchr::memchr(0, &out).unwrap_or(out.len()));
     String::from_utf8_lossy(&out).into_owned()
-}
-
-fn decode_component(text: &str, out: &mut Vec<u8>) {
-    let bytes = text.as_bytes();
-    let hex = |at: usize| bytes.get(at).and_then(|b| char::from(*b).to_digit(16));
-    let mut at = 0;
-    while at < bytes.len() {
-        match (bytes[at], hex(at + 1), hex(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                out.push((high * 16 + low) as u8);
-                at += 3;
-            }
-            (byte, ..) => {
-                out.push(byte);
-                at += 1;
-            }
-        }
-    }
 }
 
 /// Refuses what the user may not write.

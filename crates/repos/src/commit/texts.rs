@@ -1,8 +1,8 @@
 //! Texts that arrive for several files at once.
 //!
 //! A transaction takes one text at a time, an edit may interleave them. The first that begins goes straight to the
-//! transaction; windows of a text that begins before it has ended wait in a temporary file, and go in when its turn comes.
-//! Clients in the field send one text after the other, so nothing ever waits for them.
+//! transaction. The windows of a text that begins before it has ended wait in a temporary file, and are written when
+//! its turn comes. Known clients send one text after the other, so their texts never wait.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -14,32 +14,32 @@ use delta::editor::{FileToken, TextChunk};
 use delta::svndiff::{Codec, Decoder, write_header, write_window};
 use fsfs::{TextWriter, Txn};
 
-/// Most texts that wait: each has a file.
+/// Maximum number of texts that wait: each has a file.
 const MOST_WAITING: usize = 64;
 
 /// The texts of one edit that are not in its transaction yet.
 #[derive(Default)]
 pub(super) struct Texts {
     writing: Option<(FileToken, TextWriter)>,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<WaitingText>,
 }
 
-/// A text whose turn has not come.
-struct Waiting {
+/// A text that waits until the texts before it are written.
+struct WaitingText {
     file: FileToken,
     path: FsPath,
     base: Option<Md5>,
-    /// What the result must be, if the driver has said so already.
+    /// The digest of the result, if the driver has sent it already.
     result: Option<Md5>,
-    windows: Spool,
+    windows: WindowSpool,
     has_ended: bool,
 }
 
-/// Where a file's text is when somebody wants to compare it.
-pub(super) enum Closing {
+/// Where a file's text is when its digest arrives.
+pub(super) enum TextState {
     /// In the transaction.
     Written,
-    /// Still waiting; the digest will be compared when it is written.
+    /// Waiting: the digest is compared when the text is written.
     Later,
 }
 
@@ -59,19 +59,19 @@ impl Texts {
         if self.writing.is_none() {
             self.writing = Some((file, txn.apply_textdelta(path, base, None)?));
         } else {
-            self.waiting.push_back(Waiting {
+            self.waiting.push_back(WaitingText {
                 file,
                 path: path.clone(),
                 base: base.copied(),
                 result: None,
-                windows: Spool::new()?,
+                windows: WindowSpool::new()?,
                 has_ended: false,
             });
         }
         Ok(())
     }
 
-    /// Takes a window.
+    /// Adds a window.
     pub(super) fn chunk(&mut self, file: FileToken, chunk: TextChunk<'_>) -> Result<()> {
         match &mut self.writing {
             Some((writing, writer)) if *writing == file => writer.chunk(chunk),
@@ -79,7 +79,7 @@ impl Texts {
         }
     }
 
-    /// Ends a text, and lets those in that wait for it.
+    /// Ends a text, and writes those that waited for it.
     pub(super) fn end(&mut self, txn: &mut Txn, file: FileToken) -> Result<()> {
         match self.writing.take() {
             Some((writing, writer)) if writing == file => {
@@ -94,22 +94,22 @@ impl Texts {
         }
     }
 
-    /// Says what the text of a file must be that is being closed.
-    pub(super) fn expect(&mut self, file: FileToken, result: Option<&Md5>) -> Result<Closing> {
+    /// Sets the digest of a closed file's text.
+    pub(super) fn expect(&mut self, file: FileToken, result: Option<&Md5>) -> Result<TextState> {
         if self.writing.as_ref().is_some_and(|(writing, _)| *writing == file) {
             return Err(unfinished());
         }
         match self.waiting.iter_mut().rfind(|text| text.file == file) {
-            None => Ok(Closing::Written),
+            None => Ok(TextState::Written),
             Some(text) if text.has_ended => {
                 text.result = result.copied();
-                Ok(Closing::Later)
+                Ok(TextState::Later)
             }
             Some(_) => Err(unfinished()),
         }
     }
 
-    /// Makes sure that nothing is left.
+    /// Fails if any text has not ended.
     pub(super) fn check_none(&self) -> Result<()> {
         match self.writing.is_none() && self.waiting.is_empty() {
             true => Ok(()),
@@ -117,12 +117,12 @@ impl Texts {
         }
     }
 
-    /// Forgets them all.
+    /// Drops all texts.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Writes the texts that wait, up to the first that has not ended; that one goes on directly.
+    /// Writes the waiting texts, up to the first that has not ended; that one continues without waiting.
     fn let_in(&mut self, txn: &mut Txn) -> Result<()> {
         while let Some(mut text) = self.waiting.pop_front() {
             let mut writer = txn.apply_textdelta(&text.path, text.base.as_ref(), text.result.as_ref())?;
@@ -137,8 +137,8 @@ impl Texts {
         Ok(())
     }
 
-    /// The last text begun for a file that waits.
-    fn find(&mut self, file: FileToken) -> Result<&mut Waiting> {
+    /// Returns the text that was begun last for a file and waits.
+    fn find(&mut self, file: FileToken) -> Result<&mut WaitingText> {
         let found = self.waiting.iter_mut().rfind(|text| text.file == file);
         found.filter(|text| !text.has_ended).ok_or_else(|| {
             Error::new(
@@ -150,17 +150,17 @@ impl Texts {
 }
 
 /// Windows in a temporary file, as one svndiff document.
-struct Spool {
+struct WindowSpool {
     file: File,
     codec: Codec,
     buffer: Vec<u8>,
 }
 
-impl Spool {
+impl WindowSpool {
     fn new() -> Result<Self> {
         let mut buffer = Vec::new();
         write_header(VERSION, &mut buffer);
-        Ok(Spool {
+        Ok(WindowSpool {
             file: tempfile::tempfile().map_err(|e| Error::os(&e, "Can't create temporary file"))?,
             codec: Codec::new(),
             buffer,
@@ -206,7 +206,7 @@ fn unfinished() -> Error {
     )
 }
 
-/// The svndiff version without compression: it is read again at once.
+/// The svndiff version without compression: the file is read again soon.
 const VERSION: u8 = 0;
 
 /// Bytes read at a time.

@@ -1,10 +1,9 @@
-//! One copy of each configuration file for the whole process, renewed when the file changes.
+//! Shares one parsed copy of each configuration file in the process, and renews it when the file changes.
 //!
-//! Connections ask for the parsed value when they begin and keep it. A question costs a look at the file's stamp
-//! (identity, size, times); only if that has changed, or proves nothing, is the file read again, and only if its
-//! contents differ is it parsed again. So an edit counts for the next connection, a connection keeps the
-//! configuration with which it began, and a broken file is an error for new connections alone: errors are never
-//! remembered.
+//! A connection gets the parsed value when it begins and keeps it. Each request reads the file's stamp (identity,
+//! size, times). Only if that has changed, or proves nothing, is the file read again, and only if its contents differ
+//! is it parsed again. So an edit applies to the next connection, a connection keeps the configuration with which it
+//! began, and a broken file is an error for new connections only: errors are never cached.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -21,17 +20,17 @@ use super::read::{FileStamp, read_limited};
 use super::svnserve_conf::ServerConf;
 use crate::authz::{Authz, FetchRevisioned, Source};
 
-/// The configuration files that are in use. Share one among all connections.
+/// The configuration files in use, shared by all connections.
 #[derive(Default)]
 pub struct ConfigCache {
-    servers: Files<PathBuf, ServerConf>,
-    passwords: Files<PathBuf, Passwords>,
-    hooks_envs: Files<PathBuf, HooksEnv>,
-    authzs: Files<AuthzFiles, Authz>,
-    /// As `authzs`, of files whose groups others know as well.
-    open_authzs: Files<AuthzFiles, Authz>,
+    servers: ParsedFiles<PathBuf, ServerConf>,
+    passwords: ParsedFiles<PathBuf, Passwords>,
+    hooks_envs: ParsedFiles<PathBuf, HooksEnv>,
+    authzs: ParsedFiles<AuthzFiles, Authz>,
+    /// As `authzs`, for files with further groups of a directory service.
+    open_authzs: ParsedFiles<AuthzFiles, Authz>,
     notices: Mutex<Vec<Error>>,
-    /// Password files that could not be read the last time, of which there was a notice.
+    /// Password files that could not be read the last time, and for which there was a notice.
     unreadable: Mutex<HashSet<PathBuf>>,
 }
 
@@ -45,7 +44,8 @@ pub struct AuthzFiles {
 }
 
 impl AuthzFiles {
-    /// What `conf` says, for the repository at `root`; `None` if it has no path-based authorisation.
+    /// Returns the files that `conf` names, for the repository at `root`; `None` if it has no path-based
+    /// authorization.
     pub fn of(conf: &ServerConf, root: &Path) -> Option<Self> {
         Some(AuthzFiles {
             authz: conf.authz_db.as_ref()?.within(root),
@@ -55,10 +55,10 @@ impl AuthzFiles {
 }
 
 impl ConfigCache {
-    /// The server configuration in the file at `path`; what holds without a file if there is none.
+    /// Returns the server configuration in the file at `path`; the defaults if there is no file.
     ///
     /// # Errors
-    /// As [`ServerConf::read`]. Clients are told all links.
+    /// As [`ServerConf::read`]. Clients get all links.
     pub fn server(&self, path: &Path) -> Result<Arc<ServerConf>> {
         match FileStamp::of(path)? {
             None => Ok(Arc::default()),
@@ -66,7 +66,7 @@ impl ConfigCache {
         }
     }
 
-    /// The server configuration in the file at `path`, which must be there (`--config-file`).
+    /// Returns the server configuration in the file at `path`, which must exist (`--config-file`).
     ///
     /// # Errors
     /// As [`ServerConf::read`].
@@ -84,24 +84,23 @@ impl ConfigCache {
 
     fn notice(&self, notice: Error) {
         let mut notices = self.notices.lock();
-        // Perhaps nobody takes them.
+        // Bounded: perhaps no caller takes them.
         if notices.len() < MAX_NOTICES {
             notices.push(notice);
         }
     }
 
-    /// What the log should say of files that were loaded since the last call: they hold, but perhaps not as they were
-    /// meant.
+    /// Takes the notices for the log about files that were loaded since the last call: they apply, but perhaps not as
+    /// they were meant.
     pub fn take_notices(&self) -> Vec<Error> {
         std::mem::take(&mut *self.notices.lock())
     }
 
-    /// The passwords in the file at `path`; `None` if this process may not read it, as the incumbent: then nobody
-    /// can log in with one.
+    /// Returns the passwords in the file at `path`; `None` if this process may not read it, as in the incumbent: then
+    /// no user can log in with one.
     ///
     /// # Errors
-    /// `AUTHN_FAILED` without a message of its own, which is all that a client may be told, above the cause, which is for
-    /// the log.
+    /// `AUTHN_FAILED` without a message of its own, which a client may get, above the cause, which is for the log.
     pub fn passwords(&self, path: &Path) -> Result<Option<Arc<Passwords>>> {
         let read = self.passwords.one(path, |text| {
             Passwords::from_values(&super::read::parse_file(text, path, Case::Ignored)?)
@@ -122,7 +121,7 @@ impl ConfigCache {
         }
     }
 
-    /// The hook environments in the file at `path`; none if there is no such file.
+    /// Returns the hook environments in the file at `path`; none if there is no such file.
     ///
     /// # Errors
     /// As [`HooksEnv::read`].
@@ -135,16 +134,17 @@ impl ConfigCache {
         }
     }
 
-    /// The rules in `files`. What is inside a repository is fetched each time, but parsed again only if it differs.
+    /// Returns the rules in `files`. A file inside a repository is fetched each time, but parsed again only if it
+    /// differs.
     ///
     /// # Errors
-    /// `AUTHZ_INVALID_CONFIG` without a message of its own, which is all that a client may be told, above the cause, which
-    /// is for the log. [`Authz::warnings`] are for the log, too.
+    /// `AUTHZ_INVALID_CONFIG` without a message of its own, which a client may get, above the cause, which is for the
+    /// log. [`Authz::warnings`] are for the log, too.
     pub fn authz(&self, files: &AuthzFiles, fetch: &FetchRevisioned<'_>) -> Result<Arc<Authz>> {
         self.authz_of(&self.authzs, false, files, fetch)
     }
 
-    /// As [`ConfigCache::authz`] where others know of further groups ([`Authz::parse_open`]).
+    /// As [`ConfigCache::authz`], with further groups of a directory service ([`Authz::parse_open`]).
     ///
     /// # Errors
     /// As of [`ConfigCache::authz`].
@@ -154,7 +154,7 @@ impl ConfigCache {
 
     fn authz_of(
         &self,
-        among: &Files<AuthzFiles, Authz>,
+        among: &ParsedFiles<AuthzFiles, Authz>,
         others: bool,
         files: &AuthzFiles,
         fetch: &FetchRevisioned<'_>,
@@ -172,8 +172,8 @@ impl ConfigCache {
             let mut texts = texts.iter().map(Option::as_deref);
             let authz = texts.next().flatten().unwrap_or_default();
             let parsed = Authz::parse_placed(authz, texts.next().flatten(), others).map_err(|mistake| {
-                // The incumbent names the authz file, whichever it is, and no line.
-                let (source, line) = match (mistake.place, &files.groups) {
+                // The incumbent names the authz file in either case, and no line.
+                let (source, line) = match (mistake.position, &files.groups) {
                     (None, _) => (&files.authz, String::new()),
                     (Some(place), Some(groups)) if place.is_in_groups => (groups, line(place.line)),
                     (Some(place), _) => (&files.authz, line(place.line)),
@@ -211,26 +211,26 @@ impl std::fmt::Debug for ConfigCache {
 }
 
 /// Parsed files of one kind.
-struct Files<K, T> {
-    known: Mutex<HashMap<K, Known<T>>>,
+struct ParsedFiles<K, T> {
+    known: Mutex<HashMap<K, ParsedFile<T>>>,
 }
 
-struct Known<T> {
-    /// `None` where stamps prove nothing.
+struct ParsedFile<T> {
+    /// `None` if stamps prove nothing.
     stamps: Option<Vec<FileStamp>>,
     texts: Arc<Vec<Option<Vec<u8>>>>,
     value: Arc<T>,
 }
 
-impl<K, T> Default for Files<K, T> {
+impl<K, T> Default for ParsedFiles<K, T> {
     fn default() -> Self {
-        Files {
+        ParsedFiles {
             known: Mutex::default(),
         }
     }
 }
 
-impl<T> Files<PathBuf, T> {
+impl<T> ParsedFiles<PathBuf, T> {
     fn one(&self, path: &Path, parse: impl Fn(&[u8]) -> Result<T>) -> Result<Arc<T>> {
         self.get(
             &path.to_owned(),
@@ -241,7 +241,7 @@ impl<T> Files<PathBuf, T> {
     }
 }
 
-impl<K: Hash + Eq + Clone, T> Files<K, T> {
+impl<K: Hash + Eq + Clone, T> ParsedFiles<K, T> {
     fn get(
         &self,
         key: &K,
@@ -249,7 +249,8 @@ impl<K: Hash + Eq + Clone, T> Files<K, T> {
         read: impl Fn() -> Result<Vec<Option<Vec<u8>>>>,
         parse: impl Fn(&[Option<Vec<u8>>]) -> Result<T>,
     ) -> Result<Arc<T>> {
-        // Taken before the file is read: if it changes in between, the stamp is too old and the next look reads again.
+        // Taken before the file is read: if it changes in between, the stamp is too old and the next request reads
+        // again.
         let now = stamps().filter(|stamps| stamps.iter().all(FileStamp::is_proof));
         let known = {
             let known = self.known.lock();
@@ -271,7 +272,7 @@ impl<K: Hash + Eq + Clone, T> Files<K, T> {
         if known.len() >= MAX_KNOWN {
             known.clear();
         }
-        let entry = Known {
+        let entry = ParsedFile {
             stamps: now,
             texts,
             value: Arc::clone(&value),
@@ -285,10 +286,10 @@ fn line(number: u64) -> String {
     format!(" (line {number})")
 }
 
-/// How many files of a kind are remembered: with more, all are forgotten and read anew.
+/// Files of a kind that are cached; beyond that the cache is emptied.
 const MAX_KNOWN: usize = 4096;
 
-/// Notices that are kept for whoever writes the log.
+/// Notices that are kept for the log.
 const MAX_NOTICES: usize = 64;
 
 /// `EACCES`

@@ -1,7 +1,7 @@
-//! The environment that hooks run in.
+//! The environment of hooks.
 //!
-//! A section is named after a hook and lists its environment variables. A hook without a section of its own, or with an
-//! empty one, gets those of `[default]`; the two are never merged. Without a file the environment is empty.
+//! A section is named after a hook and lists its environment variables. A hook without a section of its own, or with
+//! an empty one, gets those of `[default]`; the two are never merged. Without a file the environment is empty.
 
 use std::path::Path;
 
@@ -38,7 +38,7 @@ impl HooksEnv {
         Ok(HooksEnv { sections })
     }
 
-    /// The environment of the hook `name`, for example `pre-commit`.
+    /// Returns the environment of the hook `name`, for example `pre-commit`.
     pub fn environment(&self, name: &str) -> &[Variable] {
         let of = |wanted: &[u8]| {
             let found = self.sections.iter().find(|(section, _)| section == wanted);

@@ -1,10 +1,10 @@
-//! Configuration files: what an administrator writes in `conf/`.
+//! Configuration files in `conf/`.
 //!
-//! All of them share one dialect ([`base::ini`]). The authz file reads it as a stream of events, the others keep its
-//! values and read them once into a typed thing: [`ServerConf`] (`svnserve.conf`), [`Passwords`] (`passwd`),
-//! [`HooksEnv`] (`hooks-env`). [`ConfigCache`] shares these between connections and notices when a file has changed.
+//! All of them share one syntax ([`base::ini`]). The authz file is read as a stream of events, the others are read
+//! once into a typed value: [`ServerConf`] (`svnserve.conf`), [`Passwords`] (`passwd`), [`HooksEnv`] (`hooks-env`).
+//! [`ConfigCache`] shares these between connections and reads a file again when it has changed.
 //!
-//! What is absent: defaults that depend on a repository (the realm), sockets, and any notion of a user.
+//! What is absent: defaults that depend on a repository (the realm), sockets, and users.
 
 mod cache;
 mod hooks_env;

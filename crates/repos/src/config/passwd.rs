@@ -1,7 +1,7 @@
-//! The password file: who may log in with CRAM-MD5.
+//! The password file for CRAM-MD5.
 //!
-//! One section, `[users]`, with `name = password` in clear text. Names are looked up as the incumbent does, without
-//! regard to (ASCII) case; references (`%(name)s`) in passwords are expanded.
+//! It has one section, `[users]`, with `name = password` in clear text. Names are looked up without regard to (ASCII)
+//! case, as in the incumbent; references (`%(name)s`) in passwords are expanded.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ impl Passwords {
     /// Reads the file at `path`.
     ///
     /// # Errors
-    /// The system's number, `MALFORMED_FILE`, `BAD_CONFIG_VALUE`. The server tells its client of none of these, but
+    /// The system's number, `MALFORMED_FILE`, `BAD_CONFIG_VALUE`. A client gets none of these, but
     /// `AUTHN_NO_PROVIDER` ([`super::ConfigCache::passwords`]).
     pub fn read(path: &Path) -> Result<Self> {
         Self::from_values(&super::read::read_ini(path, Case::Ignored)?)
@@ -32,7 +32,7 @@ impl Passwords {
         Ok(Passwords { by_name })
     }
 
-    /// The password of `user`, if it has an account.
+    /// Returns the password of `user`, if it has an account.
     pub fn password(&self, user: &[u8]) -> Option<&[u8]> {
         self.by_name.get(&user.to_ascii_lowercase()).map(|p| &**p)
     }

@@ -1,4 +1,4 @@
-//! Reading whole small files, and noticing that one has changed.
+//! Reads whole small files, and detects that one has changed.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use base::ini::{Case, Ini};
 use base::{Code, Error, Result, ResultExt};
 
-/// What must differ when a file has been replaced or rewritten.
+/// The identity, size and times of a file: they differ when it was replaced or rewritten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStamp {
     identity: (u64, u64),
@@ -62,9 +62,9 @@ impl FileStamp {
         }
     }
 
-    /// True if a stamp that is equal to this one proves equal contents. Where a filesystem keeps whole seconds only, two writes
-    /// of the same size within one second look alike; elsewhere they do within one tick of the system's clock, and so a file that
-    /// has changed just now may change once more unseen.
+    /// True if an equal stamp proves equal contents. On a filesystem with times in whole seconds, two writes of the
+    /// same size within one second have equal stamps; on others two writes within one tick of the system's clock
+    /// have. So a file that has just changed may change once more without a new stamp.
     pub fn is_proof(&self) -> bool {
         let is_fine_grained = self.modified.1 != 0 || self.changed.1 != 0;
         let (seconds, nanos) = self.changed;
@@ -104,12 +104,12 @@ pub(crate) fn read_ini(path: &Path, case: Case) -> Result<Ini> {
     parse_file(&read_limited(path)?, path, case)
 }
 
-/// Parses what was read from `path`.
+/// Parses the bytes that were read from `path`.
 pub(crate) fn parse_file(text: &[u8], path: &Path, case: Case) -> Result<Ini> {
     Ini::parse(text, case).context(|| format!("Error while parsing config file: {}:", path.display()))
 }
 
-/// `bytes` as text for a message: what is not UTF-8 becomes `?\FF`, as the incumbent shows it.
+/// Returns `bytes` as text for a message: bytes that are not UTF-8 become `?\FF`, as in the incumbent's messages.
 pub(crate) fn shown(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -121,5 +121,5 @@ pub(crate) fn shown(bytes: &[u8]) -> String {
     out
 }
 
-/// Far beyond any configuration that was ever written, small enough for memory.
+/// More than any known configuration needs, and small enough for memory.
 pub(crate) const MAX_FILE: u64 = 64 << 20;

@@ -1,7 +1,7 @@
-//! `svnserve.conf`: who may come in, and where the other files are.
+//! `svnserve.conf`: access of anonymous and authenticated users, and the locations of the other files.
 //!
-//! Relative file names are relative to the directory of this file. The realm's default (the repository's
-//! UUID) is the server's to fill in.
+//! Relative file names are relative to the directory of this file. The server sets the default of the realm (the
+//! repository's UUID).
 
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
@@ -12,7 +12,7 @@ use base::{Code, Error, Result};
 use super::shown;
 use crate::authz::Source;
 
-/// What one kind of user may do at most. Ordered: each includes those before it.
+/// The highest access of one kind of user. Ordered: each includes those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
     /// Nothing.
@@ -24,7 +24,7 @@ pub enum Access {
     Write,
 }
 
-/// How user names are folded before they are looked up in the authz file. They stay as they are elsewhere.
+/// How user names are converted before they are looked up in the authz file. Elsewhere they stay as they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UsernameCase {
     /// Not at all.
@@ -47,7 +47,7 @@ pub struct ServerConf {
     pub password_db: Option<PathBuf>,
     /// `authz-db`.
     pub authz_db: Option<Source>,
-    /// `groups-db`; means something only beside `authz_db`.
+    /// `groups-db`; used only with `authz_db`.
     pub groups_db: Option<Source>,
     /// `realm`; its default is the repository's UUID.
     pub realm: Option<Vec<u8>>,
@@ -58,7 +58,7 @@ pub struct ServerConf {
 }
 
 impl Default for ServerConf {
-    /// What holds without a file: anybody may read.
+    /// The defaults without a file: all users may read.
     fn default() -> Self {
         ServerConf {
             anon_access: Access::Read,
@@ -126,7 +126,7 @@ impl ServerConf {
     }
 }
 
-/// Values that are none of those that an option can have: they count as `none`, without a word from the incumbent.
+/// Returns the options with values that they cannot have: these count as `none`, silently in the incumbent.
 ///
 /// # Errors
 /// As [`ServerConf::from_values`].
@@ -151,7 +151,7 @@ pub(crate) fn doubts(values: &Ini) -> Result<Vec<String>> {
 }
 
 impl UsernameCase {
-    /// The name under which authz rules know `user`.
+    /// Returns the name of `user` in authz rules.
     pub fn fold(self, user: &str) -> Cow<'_, str> {
         match self {
             UsernameCase::AsIs => Cow::Borrowed(user),
@@ -161,7 +161,7 @@ impl UsernameCase {
     }
 }
 
-/// A file name in a configuration file, relative to `folder`; doubled slashes and `.` dropped, `..` kept.
+/// Resolves a file name in a configuration file, relative to `folder`; drops doubled slashes and `.`, keeps `..`.
 pub(crate) fn located(name: &[u8], folder: &Path) -> PathBuf {
     let joined = folder.join(path_of(name));
     joined.components().filter(|c| *c != Component::CurDir).collect()

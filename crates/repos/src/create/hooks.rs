@@ -1,11 +1,11 @@
-//! The samples in a new repository's `hooks` folder: what each hook is called with, and what its failure does.
+//! The samples in a new repository's `hooks` directory: the arguments of each hook, and the effect of its failure.
 //!
-//! A sample is a shell script that does nothing until an administrator takes `.tmpl` off its name. It is put together here
-//! from what differs between hooks and what all have in common.
+//! A sample is a shell script that does nothing until an administrator removes `.tmpl` from its name. It is assembled
+//! from the parts that differ between hooks and those that all share.
 
 use crate::hooks::Hook;
 
-/// What differs.
+/// The parts of a sample that differ between hooks.
 struct Sample {
     hook: Hook,
     /// When it runs.
@@ -14,7 +14,7 @@ struct Sample {
     args: &'static [(&'static str, &'static str)],
     /// Its standard input.
     stdin: &'static str,
-    /// What its exit code does.
+    /// The effect of its exit code.
     effect: &'static str,
     /// An example.
     script: &'static str,

@@ -1,8 +1,8 @@
-//! A new repository: the directories and files around the storage engine's.
+//! Creates a repository: the directories and files around those of the storage engine.
 //!
-//! `format` is written last. Until it is there the directory is no repository, and what fails before removes again what it
-//! has made. Access rights are those that the process gives its files (umask); only `format` is made read-only, hook samples are
-//! executable, and everything below `db` belongs to the directory's group.
+//! `format` is written last. Until then the directory is not a repository, and a failure removes what was created.
+//! Access rights are those of the process's umask; only `format` is made read-only, hook samples are executable, and
+//! everything below `db` belongs to the directory's group.
 
 mod hooks;
 
@@ -16,10 +16,10 @@ use base::{Code, Date, Error, Result};
 
 use crate::repo::Repository;
 
-/// What a new repository shall be like.
+/// The options of a new repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CreateOptions {
-    /// The oldest release (its minor number, 1.x) that must be able to work with it.
+    /// The oldest release (its minor number, 1.x) that must be able to use it.
     pub compatible: u32,
     /// The name of the storage engine; `fsfs` is the only one.
     pub fs_type: Option<String>,
@@ -38,7 +38,7 @@ impl Default for CreateOptions {
 /// Creates a repository in `path`, which must not exist or be empty; `now` becomes the date of revision 0.
 ///
 /// # Errors
-/// `REPOS_BAD_ARGS` where there is one or inside of one, `DIR_NOT_EMPTY`, `FS_UNKNOWN_FS_TYPE`; the system's.
+/// `REPOS_BAD_ARGS` if `path` is a repository or inside of one, `DIR_NOT_EMPTY`, `FS_UNKNOWN_FS_TYPE`; the system's.
 pub fn create(path: &Path, options: &CreateOptions, now: Date) -> Result<()> {
     let minor = options.compatible;
     if let Some(name) = options.fs_type.as_deref().filter(|name| *name != "fsfs") {
@@ -91,7 +91,7 @@ fn write_format(root: &Path, version: u32) -> Result<()> {
         .map_err(|e| Error::io("Can't flush directory", root, &e))
 }
 
-/// Makes the folder `locks` with what old releases look for in it.
+/// Creates the directory `locks` with the files that old releases need.
 fn make_locks(root: &Path) -> Result<()> {
     let folder = root.join("locks");
     make_dir(&folder)?;
@@ -101,7 +101,7 @@ fn make_locks(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Neither a repository nor part of one.
+/// Refuses a path that is a repository or part of one.
 fn refuse_nested(path: &Path) -> Result<()> {
     let path = absolute(path).unwrap_or_else(|_| path.to_owned());
     let Some(root) = Repository::find_upward(&path) else {
@@ -119,7 +119,7 @@ fn refuse_nested(path: &Path) -> Result<()> {
     Err(Error::new(Code::REPOS_BAD_ARGS, message))
 }
 
-/// Makes sure that the top directory is there and empty; true if it was not there.
+/// Makes sure that the top directory exists and is empty; true if it was created.
 fn make_top(path: &Path) -> Result<bool> {
     let made = match fs::read_dir(path) {
         Ok(mut names) => match names.next() {
@@ -135,10 +135,10 @@ fn make_top(path: &Path) -> Result<bool> {
     made.map_err(|e| e.context("Could not create top-level directory"))
 }
 
-/// Everything but `db` and `format`.
+/// Creates everything but `db` and `format`.
 fn fill(root: &Path, minor: u32) -> Result<()> {
     if minor < 5 {
-        // Once for Apache, which kept its activities there.
+        // For Apache, which stored its activities there in the past.
         make_dir(&root.join("dav"))?;
     }
     make_locks(root)?;
@@ -155,9 +155,9 @@ fn fill(root: &Path, minor: u32) -> Result<()> {
     make_file(&root.join("README.txt"), README.as_bytes(), 0o666)
 }
 
-/// Takes back what was made; what was there stays.
+/// Removes what was created; existing files stay.
 fn remove(root: &Path, is_ours: bool) {
-    // What went wrong is being told already; what cannot be removed either is without `format`.
+    // The first error is being reported; what cannot be removed has no `format`.
     if is_ours {
         _ = fs::remove_dir_all(root);
         return;
@@ -184,7 +184,7 @@ fn make_file(path: &Path, bytes: &[u8], mode: u32) -> Result<()> {
         .map_err(|e| Error::io("Can't create file", path, &e))
 }
 
-/// The storage format for a release.
+/// Returns the storage format for a release.
 fn fs_format(minor: u32) -> u32 {
     match minor {
         0..=3 => 1,

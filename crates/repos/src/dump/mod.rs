@@ -1,18 +1,18 @@
 //! Writes a repository as a dump stream, byte for byte as `svnadmin dump` does.
 //!
-//! Each revision is a revision record and the node records of its changes. Which nodes, and in which order, the replay
-//! says ([`nodes`]); the first revision of a dump that begins in the middle is a whole tree ([`tree`]); what a
-//! record holds is in [`record`]; a [`Filter`] leaves paths out.
+//! Each revision is a revision record and the node records of its changes. The replay decides which nodes, and in
+//! which order ([`nodes`]). The first revision of a dump that begins in the middle is a whole tree ([`tree`]).
+//! [`record`] writes one record; a [`Filter`] leaves paths out.
 //!
 //! Revisions do not depend on each other, so several are printed at once, each into memory, and written in order
-//! ([`base::ordered`]). One that needs more than its share of memory is given up; when its turn comes, all threads
-//! print its records, each batch of them into memory ([`parallel`]). Long texts go straight into the output: they
-//! pass in chunks, so a file of any size takes no more memory than a small one.
+//! ([`base::ordered`]). A revision that needs more than its share of memory is given up; when its turn comes, all
+//! threads print its records, each batch of them into memory ([`parallel`]). Long texts go straight into the output
+//! in chunks, so a file of any size takes no more memory than a small one.
 
 mod filter;
 mod nodes;
 mod parallel;
-mod piece;
+mod printed;
 mod record;
 mod spool;
 mod tree;
@@ -31,87 +31,87 @@ use crate::replay::{self, Detail};
 use crate::repo::Repository;
 use nodes::NodePrinter;
 use parallel::MemoryLimits;
-use piece::{Ended, Piece};
-use record::{Printer, Records, Style};
+use printed::{PrintEnd, PrintedRecords};
+use record::{Printer, RecordStyle, Records};
 
-pub use filter::{Filter, Rule};
+pub use filter::{Filter, FilterRule};
 
-/// What to dump, and how.
+/// The options of a dump.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct DumpOptions {
     /// The first revision; `None` is 0.
     pub start: Option<Revnum>,
     /// The last revision; `None` is the youngest.
     pub end: Option<Revnum>,
     /// The first revision holds only what it changed, not the whole tree.
     pub incremental: bool,
-    /// Texts and properties are told as differences (version 3 of the format).
+    /// Texts and properties are written as differences (version 3 of the format).
     pub deltas: bool,
     /// Paths to leave out.
     pub filter: Option<Filter>,
     /// Threads; 0 = as many as there are cores.
     pub jobs: usize,
-    /// Bytes of one revision that a thread may hold; 0 = 4 MiB. A larger one is shared among the threads. What waits
-    /// for its turn may be six times as much.
+    /// Bytes of one revision that a thread may hold; 0 = 4 MiB. A larger revision is shared among the threads. Six
+    /// times as much may wait to be written.
     pub share: usize,
 }
 
-/// Hears how a dump goes on.
-pub trait Observer {
+/// Receives the progress of a dump.
+pub trait DumpObserver {
     /// A revision was written.
     fn dumped(&mut self, rev: Revnum);
 
-    /// Something may get in the way of loading the dump. `number` and `text` are those that `svnadmin` prints:
-    /// `WARNING 0x<number>: <text>`.
+    /// Reports an obstacle to loading the dump. `number` and `text` are those that `svnadmin` prints: `WARNING
+    /// 0x<number>: <text>`.
     fn warning(&mut self, number: u16, text: &str);
 }
 
-/// Dumps `repo` to `out`. What `out` gets does not depend on the number of processors.
+/// Dumps `repo` to `out`. The bytes do not depend on the number of processors.
 ///
 /// # Errors
-/// `REPOS_BAD_ARGS` for a range that is reversed or not there, `AUTHZ_ROOT_UNREADABLE` if a filter hides the root of
-/// a whole tree, `CANCELLED`; what the storage says, and what `out` says. Everything before the failure was written.
+/// `REPOS_BAD_ARGS` for a reversed range or one that does not exist, `AUTHZ_ROOT_UNREADABLE` if a filter hides the
+/// root of a whole tree, `CANCELLED`; those of the storage and of `out`. Everything before the failure was written.
 pub fn dump(
     repo: &Repository,
-    options: &Options,
+    options: &DumpOptions,
     out: &mut dyn Write,
-    observer: &mut dyn Observer,
+    observer: &mut dyn DumpObserver,
     cancel: &Cancel,
 ) -> Result<()> {
-    let job = Job::new(repo, options, false, cancel)?;
+    let job = DumpRun::new(repo, options, false, cancel)?;
     job.run(out, observer)
 }
 
-/// Dumps the revision properties alone: a stream of revision records. Only the range of `options` is looked at.
+/// Dumps only the revision properties: a stream of revision records. Only the range of `options` is used.
 ///
 /// # Errors
 /// As [`dump`].
 pub fn dump_revprops(
     repo: &Repository,
-    options: &Options,
+    options: &DumpOptions,
     out: &mut dyn Write,
-    observer: &mut dyn Observer,
+    observer: &mut dyn DumpObserver,
     cancel: &Cancel,
 ) -> Result<()> {
-    let options = Options {
+    let options = DumpOptions {
         start: options.start,
         end: options.end,
         jobs: options.jobs,
         share: options.share,
-        ..Options::default()
+        ..DumpOptions::default()
     };
-    let job = Job::new(repo, &options, true, cancel)?;
+    let job = DumpRun::new(repo, &options, true, cancel)?;
     job.run(out, observer)
 }
 
-/// What is written and is worth a warning.
+/// A condition that makes loading difficult.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Warning {
     OldSource { rev: Revnum },
     OldMergeinfo,
 }
 
-struct Job<'a> {
+struct DumpRun<'a> {
     repo: &'a Repository,
     start: Revnum,
     end: Revnum,
@@ -120,17 +120,17 @@ struct Job<'a> {
     revprops_only: bool,
     readable: &'a dyn Readable,
     threads: usize,
-    /// Revisions that a worker takes at once.
+    /// Revisions of one task.
     group: u64,
     /// Bytes of one revision that may be in memory.
     share: u64,
     cancel: &'a Cancel,
 }
 
-impl<'a> Job<'a> {
+impl<'a> DumpRun<'a> {
     fn new(
         repo: &'a Repository,
-        options: &'a Options,
+        options: &'a DumpOptions,
         revprops_only: bool,
         cancel: &'a Cancel,
     ) -> Result<Self> {
@@ -152,9 +152,9 @@ impl<'a> Job<'a> {
             0 => thread::available_parallelism().map_or(1, NonZero::get),
             jobs => jobs,
         };
-        // Every worker gets several groups.
+        // Every thread gets several groups.
         let group = (end.0 - start.0) / (4 * threads as u64);
-        Ok(Job {
+        Ok(DumpRun {
             repo,
             start,
             end,
@@ -175,7 +175,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    fn run(&self, out: &mut dyn Write, observer: &mut dyn Observer) -> Result<()> {
+    fn run(&self, out: &mut dyn Write, observer: &mut dyn DumpObserver) -> Result<()> {
         ThreadPool::scope(self.threads, |pool| self.run_on(pool, out, observer))
     }
 
@@ -183,13 +183,13 @@ impl<'a> Job<'a> {
         &'w self,
         pool: &ThreadPool<'w>,
         out: &mut dyn Write,
-        observer: &mut dyn Observer,
+        observer: &mut dyn DumpObserver,
     ) -> Result<()> {
         let mut head = Vec::new();
         let version = if self.deltas { 3 } else { 2 };
         dumpfile::write_start(&mut head, version, &self.repo.uuid());
         out.write_all(&head).map_err(|e| write_error(&e))?;
-        let mut notes = Notes::new(self.start, observer);
+        let mut notes = WarningLog::new(self.start, observer);
         let count = self.end.0 - self.start.0 + 1;
         if self.threads == 1 || count == 1 {
             for rev in self.start.0..=self.end.0 {
@@ -198,12 +198,12 @@ impl<'a> Job<'a> {
             }
         } else {
             let work = move |number| {
-                let pieces = self.pieces(self.group(number));
-                let bytes: usize = pieces
+                let printed_revisions = self.printed_revisions(self.group(number));
+                let bytes: usize = printed_revisions
                     .iter()
-                    .map(|piece| piece.bytes.capacity() + size_of::<Piece>())
+                    .map(|printed| printed.bytes.capacity() + size_of::<PrintedRecords>())
                     .sum();
-                ((number, pieces), bytes)
+                ((number, printed_revisions), bytes)
             };
             let budget = self.share.saturating_mul(REVISIONS_AHEAD);
             let limits = Limits {
@@ -211,16 +211,16 @@ impl<'a> Job<'a> {
                 bytes: usize::try_from(budget).unwrap_or(usize::MAX),
             };
             let groups = 0..count.div_ceil(self.group);
-            ordered::in_order_on(pool, limits, groups, work, |(number, pieces)| {
-                for (rev, piece) in self.group(number).map(Revnum).zip(pieces) {
+            ordered::in_order_on(pool, limits, groups, work, |(number, printed_revisions)| {
+                for (rev, printed) in self.group(number).map(Revnum).zip(printed_revisions) {
                     self.cancel.check()?;
-                    if let Ended::TooLarge = piece.ended {
+                    if let PrintEnd::TooLarge = printed.ended {
                         self.print_noted(pool, rev, out, &mut notes)?;
                         continue;
                     }
-                    out.write_all(&piece.bytes).map_err(|e| write_error(&e))?;
-                    notes.warn(&piece.warnings);
-                    if let Ended::Failed(error) = piece.ended {
+                    out.write_all(&printed.bytes).map_err(|e| write_error(&e))?;
+                    notes.warn(&printed.warnings);
+                    if let PrintEnd::Failed(error) = printed.ended {
                         return Err(error);
                     }
                     notes.observer.dumped(rev);
@@ -233,39 +233,39 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// The revisions that a worker takes at once.
+    /// Returns the revisions of the task `number`.
     fn group(&self, number: u64) -> RangeInclusive<u64> {
         let first = self.start.0 + number * self.group;
         first..=self.end.0.min(first + (self.group - 1))
     }
 
-    /// Makes some revisions in memory. One MD5 stream is slow, many side by side are not: so the texts of all of them are
-    /// checked together.
-    fn pieces(&self, revs: RangeInclusive<u64>) -> Vec<Piece> {
-        let mut pieces = Vec::new();
+    /// Prints some revisions into memory. One MD5 stream is slow, many side by side are fast: so the texts of all of
+    /// them are checked together.
+    fn printed_revisions(&self, revs: RangeInclusive<u64>) -> Vec<PrintedRecords> {
+        let mut printed_revisions = Vec::new();
         let mut left = self.share.saturating_mul(2);
         let mut is_full = false;
         for rev in revs.clone().map(Revnum) {
             let limit = left.min(self.share);
             let print = |printer: &mut Printer<'_>| self.revision(rev, printer);
-            let piece = match is_full {
-                false => Piece::make_unchecked(self.style(rev), limit, print),
-                true => Piece::too_large(),
+            let printed = match is_full {
+                false => PrintedRecords::make_unchecked(self.style(rev), limit, print),
+                true => PrintedRecords::too_large(),
             };
-            left = left.saturating_sub(piece.bytes.len() as u64);
-            is_full |= limit < self.share && matches!(piece.ended, Ended::TooLarge);
-            pieces.push(piece);
+            left = left.saturating_sub(printed.bytes.len() as u64);
+            is_full |= limit < self.share && matches!(printed.ended, PrintEnd::TooLarge);
+            printed_revisions.push(printed);
         }
-        let sound = piece::are_sound(&pieces);
-        for ((rev, piece), is_sound) in revs.map(Revnum).zip(&mut pieces).zip(sound) {
+        let sound = printed::are_sound(&printed_revisions);
+        for ((rev, printed), is_sound) in revs.map(Revnum).zip(&mut printed_revisions).zip(sound) {
             if !is_sound {
-                // Reading it again with a check fails in the right place.
-                *piece = Piece::make(self.style(rev), 0, self.share, |printer| {
+                // Reading the revision again, with a check, fails in the right place.
+                *printed = PrintedRecords::make(self.style(rev), 0, self.share, |printer| {
                     self.revision(rev, printer)
                 });
             }
         }
-        pieces
+        printed_revisions
     }
 
     fn revision(&self, rev: Revnum, printer: &mut Printer<'_>) -> Result<()> {
@@ -273,13 +273,13 @@ impl<'a> Job<'a> {
         self.records(rev, printer)
     }
 
-    /// Makes a revision straight into the output, with all threads.
+    /// Prints a revision straight into the output, with all threads.
     fn print_noted<'w>(
         &'w self,
         pool: &ThreadPool<'w>,
         rev: Revnum,
         out: &mut dyn Write,
-        notes: &mut Notes<'_>,
+        notes: &mut WarningLog<'_>,
     ) -> Result<()> {
         let record = self.revision_record(rev)?;
         out.write_all(&record).map_err(|e| write_error(&e))?;
@@ -311,7 +311,7 @@ impl<'a> Job<'a> {
         Ok(record)
     }
 
-    /// Tells `records` what the revision changed, or its whole tree.
+    /// Passes the changes of the revision, or its whole tree, to `records`.
     fn records(&self, rev: Revnum, records: &mut dyn Records) -> Result<()> {
         if rev == Revnum::ZERO || self.revprops_only {
             return Ok(());
@@ -322,12 +322,12 @@ impl<'a> Job<'a> {
         }
         let root = fs.root(rev)?;
         let mut editor = NodePrinter::new(records, root.clone());
-        let options = replay::Options::default();
+        let options = replay::ReplayOptions::default();
         replay::drive(&root, &options, Detail::MarksAlone, self.readable, &mut editor)
     }
 
-    fn style(&self, rev: Revnum) -> Style<'a> {
-        Style {
+    fn style(&self, rev: Revnum) -> RecordStyle<'a> {
+        RecordStyle {
             deltas: self.deltas && !self.is_whole_tree(rev),
             oldest: self.start,
             cancel: self.cancel,
@@ -339,17 +339,17 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Passes warnings on and remembers which kinds there were.
-struct Notes<'a> {
+/// Passes warnings to the observer and records which kinds there were.
+struct WarningLog<'a> {
     oldest: Revnum,
-    observer: &'a mut dyn Observer,
+    observer: &'a mut dyn DumpObserver,
     old_source: bool,
     old_mergeinfo: bool,
 }
 
-impl<'a> Notes<'a> {
-    fn new(oldest: Revnum, observer: &'a mut dyn Observer) -> Self {
-        Notes {
+impl<'a> WarningLog<'a> {
+    fn new(oldest: Revnum, observer: &'a mut dyn DumpObserver) -> Self {
+        WarningLog {
             oldest,
             observer,
             old_source: false,
@@ -381,7 +381,7 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// Sums up, after the last revision.
+    /// Reports the summaries, after the last revision.
     fn close(self) {
         if self.old_source {
             let text =
@@ -396,7 +396,7 @@ impl<'a> Notes<'a> {
     }
 }
 
-/// An error of the dump's output.
+/// Makes the error of a failed write to the output.
 fn write_error(error: &io::Error) -> Error {
     Error::os(error, "Write error")
 }
@@ -404,14 +404,14 @@ fn write_error(error: &io::Error) -> Error {
 const OLD_SOURCE: u16 = 0x0000;
 const OLD_MERGEINFO: u16 = 0x0001;
 
-/// Most revisions that a worker takes at once.
+/// Maximum number of revisions of one task.
 const GROUP: u64 = 16;
-/// Groups for each thread that may be begun before their turn.
+/// Tasks per thread that may be begun before their turn.
 const GROUPS_AHEAD: usize = 16;
 
-/// Bytes of one revision that may be in memory.
+/// Default of [`DumpOptions::share`].
 const SHARE: u64 = 4 << 20;
-/// How many shares of revisions that are done may wait for their turn.
+/// Shares of finished revisions that may wait to be written.
 const REVISIONS_AHEAD: u64 = 4;
-/// How many shares of a large revision's records may wait beside them.
+/// Shares of a large revision's records that may wait beside them.
 const RECORDS_AHEAD: u64 = 2;

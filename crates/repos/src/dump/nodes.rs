@@ -1,8 +1,8 @@
 //! The editor that turns a replayed revision into node records.
 //!
-//! It takes from the replay what happened to which path, and looks the nodes up itself: what a record holds depends on
-//! stored representations, not on contents. Deletions wait until their directory is closed, unless an addition
-//! makes them replacements.
+//! It takes the changed paths from the replay and looks the nodes up itself: a record depends on stored
+//! representations, not on contents. Deletions wait until their directory is closed, unless an addition makes them
+//! replacements.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use base::{Code, Error, FsPath, RelPath, Result, Revnum};
 use delta::editor::{CopyFrom, DirToken, Editor, FileToken};
 use fsfs::{Node, Root};
 
-use crate::dump::record::{Change, Records};
+use crate::dump::record::{NodeRecord, Records};
 use crate::dumpfile::Action;
 
 /// Prints the node records of one revision.
@@ -18,42 +18,42 @@ pub(super) struct NodePrinter<'p> {
     records: &'p mut dyn Records,
     root: Root,
     /// The open directories, outermost first; a token is a position in it.
-    open: Vec<Dir>,
+    open: Vec<OpenDir>,
 }
 
 /// An open directory. It holds no path: the paths of all open directories of a deep tree would take memory that grows with the
 /// square of its depth.
-struct Dir {
+struct OpenDir {
     /// Its name in the outer directory.
     name: Box<str>,
     printed: bool,
-    node: Looked,
-    compared: Looked,
+    node: LazyNode,
+    compared: LazyNode,
     deleted: BTreeSet<FsPath>,
 }
 
-/// A node that is looked up when it is first needed.
-enum Looked {
-    /// There is nothing to look up.
+/// A node that is looked up when it is needed.
+enum LazyNode {
+    /// There is no node.
     Nowhere,
     /// At this path of this tree.
     At(Root, FsPath),
-    /// The entry of the same name in the outer directory's.
+    /// The entry of the same name in the node of the outer directory.
     InParent,
     Found(Node),
-    /// Found as an entry of the outer directory's, with a long path: it is forgotten when a directory further in is looked up.
+    /// An entry of the outer directory, with a long path: it is dropped when a directory further in is looked up.
     Passing(Node),
 }
 
-/// Paths up to this length are held for each open directory, bytes.
+/// Paths of at most this many bytes are held for each open directory.
 const SHORT: usize = 1 << 10;
 
-/// Of the directories with longer paths, the nodes of those at each so many levels are held.
+/// Of the directories with longer paths, the node is held at every level that is a multiple of this.
 const STRIDE: usize = 256;
 
-/// Which of a directory's two nodes.
+/// One of the two nodes of a directory.
 #[derive(Clone, Copy)]
-enum Which {
+enum NodeSide {
     New,
     Compared,
 }
@@ -67,33 +67,33 @@ impl<'p> NodePrinter<'p> {
         }
     }
 
-    fn dir(&mut self, token: DirToken) -> Result<&mut Dir> {
+    fn dir(&mut self, token: DirToken) -> Result<&mut OpenDir> {
         self.open.get_mut(token.0 as usize).ok_or_else(misdriven)
     }
 
-    fn push(&mut self, dir: Dir) -> Result<DirToken> {
+    fn push(&mut self, dir: OpenDir) -> Result<DirToken> {
         let token = u32::try_from(self.open.len()).map_err(|_| misdriven())?;
         self.open.push(dir);
         Ok(DirToken(token))
     }
 
-    /// The node of an open directory in the new tree, or the one it is compared with.
-    fn looked_up(&mut self, depth: usize, which: Which) -> Result<Option<Node>> {
+    /// Returns the node of an open directory in the new tree, or the one it is compared with.
+    fn looked_up(&mut self, depth: usize, which: NodeSide) -> Result<Option<Node>> {
         let mut from = depth;
         let mut node = loop {
             let dir = self.open.get(from).ok_or_else(misdriven)?;
             match dir.looked(which) {
-                Looked::Nowhere => return Ok(None),
-                Looked::Found(node) | Looked::Passing(node) => break node.clone(),
-                Looked::At(root, path) => break root.node(path)?,
-                Looked::InParent => from = from.checked_sub(1).ok_or_else(misdriven)?,
+                LazyNode::Nowhere => return Ok(None),
+                LazyNode::Found(node) | LazyNode::Passing(node) => break node.clone(),
+                LazyNode::At(root, path) => break root.node(path)?,
+                LazyNode::InParent => from = from.checked_sub(1).ok_or_else(misdriven)?,
             }
         };
         let start = self.open[from].looked_mut(which);
         match start {
-            Looked::Passing(_) if from < depth => *start = Looked::InParent,
-            Looked::Passing(_) => {}
-            _ => *start = Looked::Found(node.clone()),
+            LazyNode::Passing(_) if from < depth => *start = LazyNode::InParent,
+            LazyNode::Passing(_) => {}
+            _ => *start = LazyNode::Found(node.clone()),
         }
         for (at, dir) in self.open.iter_mut().enumerate().take(depth + 1).skip(from + 1) {
             let name = &*dir.name;
@@ -102,22 +102,22 @@ impl<'p> NodePrinter<'p> {
                 None => node.root().node(&node.path().join_str(name))?,
             };
             if node.path().len() <= SHORT || at % STRIDE == 0 {
-                *dir.looked_mut(which) = Looked::Found(node.clone());
+                *dir.looked_mut(which) = LazyNode::Found(node.clone());
             } else if at == depth {
-                *dir.looked_mut(which) = Looked::Passing(node.clone());
+                *dir.looked_mut(which) = LazyNode::Passing(node.clone());
             }
         }
         Ok(Some(node))
     }
 
-    /// The entry of an open directory that `path` names.
-    fn entry(&mut self, parent: DirToken, path: &RelPath, which: Which) -> Result<Option<Node>> {
+    /// Returns the entry of an open directory that `path` names.
+    fn entry(&mut self, parent: DirToken, path: &RelPath, which: NodeSide) -> Result<Option<Node>> {
         let Some(dir) = self.looked_up(parent.0 as usize, which)? else {
             return Ok(None);
         };
         match dir.child(path.basename())? {
             Some(node) => Ok(Some(node)),
-            // Asking for the whole path gives the right error.
+            // Looking up the whole path gives the right error.
             None => dir.root().node(&dir.path().join_str(path.basename())).map(Some),
         }
     }
@@ -129,11 +129,11 @@ impl<'p> NodePrinter<'p> {
         parent: DirToken,
         copyfrom: Option<CopyFrom<'_>>,
     ) -> Result<Option<(Root, FsPath)>> {
-        let node = self.entry(parent, path, Which::New)?.ok_or_else(misdriven)?;
+        let node = self.entry(parent, path, NodeSide::New)?.ok_or_else(misdriven)?;
         let full = FsPath::root().join(path);
         let replaces = self.dir(parent)?.deleted.remove(&*full);
         let Some(from) = copyfrom else {
-            self.records.node(&Change {
+            self.records.node(&NodeRecord {
                 path: &full,
                 action: if replaces { Action::Replace } else { Action::Add },
                 node: &node,
@@ -148,7 +148,7 @@ impl<'p> NodePrinter<'p> {
         let source_path = FsPath::parse(from.path)?;
         let source_root = self.root.fs().root(from.rev)?;
         let source = source_root.node(&source_path)?;
-        self.records.node(&Change {
+        self.records.node(&NodeRecord {
             path: &full,
             action: Action::Add,
             node: &node,
@@ -159,18 +159,18 @@ impl<'p> NodePrinter<'p> {
     }
 }
 
-impl Dir {
-    fn looked(&self, which: Which) -> &Looked {
+impl OpenDir {
+    fn looked(&self, which: NodeSide) -> &LazyNode {
         match which {
-            Which::New => &self.node,
-            Which::Compared => &self.compared,
+            NodeSide::New => &self.node,
+            NodeSide::Compared => &self.compared,
         }
     }
 
-    fn looked_mut(&mut self, which: Which) -> &mut Looked {
+    fn looked_mut(&mut self, which: NodeSide) -> &mut LazyNode {
         match which {
-            Which::New => &mut self.node,
-            Which::Compared => &mut self.compared,
+            NodeSide::New => &mut self.node,
+            NodeSide::Compared => &mut self.compared,
         }
     }
 }
@@ -183,11 +183,11 @@ impl Editor for NodePrinter<'_> {
     fn open_root(&mut self, _base: Option<Revnum>) -> Result<DirToken> {
         let rev = self.root.revision().and_then(Revnum::prev);
         let before = self.root.fs().root(rev.ok_or_else(misdriven)?)?;
-        self.push(Dir {
+        self.push(OpenDir {
             name: "".into(),
             printed: false,
-            node: Looked::At(self.root.clone(), FsPath::root()),
-            compared: Looked::At(before, FsPath::root()),
+            node: LazyNode::At(self.root.clone(), FsPath::root()),
+            compared: LazyNode::At(before, FsPath::root()),
             deleted: BTreeSet::new(),
         })
     }
@@ -204,13 +204,13 @@ impl Editor for NodePrinter<'_> {
         copyfrom: Option<CopyFrom<'_>>,
     ) -> Result<DirToken> {
         let source = self.added(path, parent, copyfrom)?;
-        self.push(Dir {
+        self.push(OpenDir {
             name: path.basename().into(),
             printed: true,
-            node: Looked::InParent,
+            node: LazyNode::InParent,
             compared: match source {
-                Some((root, path)) => Looked::At(root, path),
-                None => Looked::Nowhere,
+                Some((root, path)) => LazyNode::At(root, path),
+                None => LazyNode::Nowhere,
             },
             deleted: BTreeSet::new(),
         })
@@ -223,11 +223,11 @@ impl Editor for NodePrinter<'_> {
         _base: Option<Revnum>,
     ) -> Result<DirToken> {
         self.dir(parent)?;
-        self.push(Dir {
+        self.push(OpenDir {
             name: path.basename().into(),
             printed: false,
-            node: Looked::InParent,
-            compared: Looked::InParent,
+            node: LazyNode::InParent,
+            compared: LazyNode::InParent,
             deleted: BTreeSet::new(),
         })
     }
@@ -237,9 +237,9 @@ impl Editor for NodePrinter<'_> {
             return Ok(());
         }
         let depth = dir.0 as usize;
-        let node = self.looked_up(depth, Which::New)?.ok_or_else(misdriven)?;
-        let compared = self.looked_up(depth, Which::Compared)?;
-        self.records.node(&Change {
+        let node = self.looked_up(depth, NodeSide::New)?.ok_or_else(misdriven)?;
+        let compared = self.looked_up(depth, NodeSide::Compared)?;
+        self.records.node(&NodeRecord {
             path: node.path(),
             action: Action::Change,
             node: &node,
@@ -267,9 +267,9 @@ impl Editor for NodePrinter<'_> {
     }
 
     fn open_file(&mut self, path: &RelPath, parent: DirToken, _base: Option<Revnum>) -> Result<FileToken> {
-        let node = self.entry(parent, path, Which::New)?.ok_or_else(misdriven)?;
-        let compared = self.entry(parent, path, Which::Compared)?;
-        self.records.node(&Change {
+        let node = self.entry(parent, path, NodeSide::New)?.ok_or_else(misdriven)?;
+        let compared = self.entry(parent, path, NodeSide::Compared)?;
+        self.records.node(&NodeRecord {
             path: &FsPath::root().join(path),
             action: Action::Change,
             node: &node,
@@ -284,7 +284,7 @@ impl Editor for NodePrinter<'_> {
     }
 }
 
-/// The replay is ours and calls in order; a consumer says so rather than panic.
+/// The replay calls in order; a violation is an error, not a panic.
 fn misdriven() -> Error {
     Error::new(Code::INCORRECT_PARAMS, "Editor was driven out of order")
 }

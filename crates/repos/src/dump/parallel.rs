@@ -15,8 +15,8 @@ use base::ordered::{Limits, OrderedQueue, ThreadPool};
 use base::{FsPath, Result, Revnum};
 use fsfs::Node;
 
-use crate::dump::piece::{Ended, Piece};
-use crate::dump::record::{Change, Printer, Records, Style};
+use crate::dump::printed::{PrintEnd, PrintedRecords};
+use crate::dump::record::{NodeRecord, Printer, RecordStyle, Records};
 use crate::dump::{Warning, write_error};
 use crate::dumpfile::Action;
 
@@ -37,7 +37,7 @@ pub(super) struct MemoryLimits {
 pub(super) fn print<'w>(
     out: &mut dyn Write,
     pool: &ThreadPool<'w>,
-    style: Style<'w>,
+    style: RecordStyle<'w>,
     limits: MemoryLimits,
     warnings: &mut Vec<Warning>,
     drive: impl FnOnce(&mut dyn Records) -> Result<()>,
@@ -62,11 +62,11 @@ pub(super) fn print<'w>(
 /// Notes records and prints them in batches.
 struct ParallelPrinter<'s, 'w> {
     out: &'s mut dyn Write,
-    style: Style<'w>,
+    style: RecordStyle<'w>,
     limits: MemoryLimits,
     warnings: &'s mut Vec<Warning>,
     /// The batches of `pending` that are printed into memory.
-    queue: OrderedQueue<'w, Piece>,
+    queue: OrderedQueue<'w, PrintedRecords>,
     /// Records that are in no batch yet.
     noted: Vec<Record>,
     noted_cost: u64,
@@ -177,13 +177,13 @@ impl ParallelPrinter<'_, '_> {
         if batch.is_queued
             && let Some(printed) = self.queue.take()
         {
-            let piece = printed.unwrap_or_else(|panic| resume_unwind(panic));
-            if !matches!(piece.ended, Ended::TooLarge) {
-                self.out.write_all(&piece.bytes).map_err(|e| write_error(&e))?;
-                self.warnings.extend(piece.warnings);
-                return match piece.ended {
-                    Ended::Failed(error) => Err(error),
-                    Ended::Well | Ended::TooLarge => Ok(()),
+            let printed = printed.unwrap_or_else(|panic| resume_unwind(panic));
+            if !matches!(printed.ended, PrintEnd::TooLarge) {
+                self.out.write_all(&printed.bytes).map_err(|e| write_error(&e))?;
+                self.warnings.extend(printed.warnings);
+                return match printed.ended {
+                    PrintEnd::Failed(error) => Err(error),
+                    PrintEnd::Well | PrintEnd::TooLarge => Ok(()),
                 };
             }
         }
@@ -200,7 +200,7 @@ impl Records for ParallelPrinter<'_, '_> {
         self.note(Record::Delete { path, for_a_copy }, RECORD_COST)
     }
 
-    fn node(&mut self, change: &Change<'_>) -> Result<()> {
+    fn node(&mut self, change: &NodeRecord<'_>) -> Result<()> {
         let has_new_text = change.node.has_text()
             && (change.compared).is_none_or(|compared| compared.text_key() != change.node.text_key());
         // An error is reported when the record is printed.
@@ -220,11 +220,11 @@ impl Records for ParallelPrinter<'_, '_> {
     }
 }
 
-/// Prints a batch into memory. One that takes much more than its `cost` is given up: see [`Ended::TooLarge`].
-fn print_to_memory(batch: &[Record], cost: u64, style: Style<'_>) -> Piece {
+/// Prints a batch into memory. One that takes much more than its `cost` is given up: see [`PrintEnd::TooLarge`].
+fn print_to_memory(batch: &[Record], cost: u64, style: RecordStyle<'_>) -> PrintedRecords {
     let limit = cost.saturating_mul(2);
     let expected = if style.deltas { 0 } else { cost };
-    Piece::make(style, expected, limit, |printer| print_batch(batch, printer))
+    PrintedRecords::make(style, expected, limit, |printer| print_batch(batch, printer))
 }
 
 fn print_batch(batch: &[Record], printer: &mut Printer<'_>) -> Result<()> {
@@ -236,7 +236,7 @@ fn print_batch(batch: &[Record], printer: &mut Printer<'_>) -> Result<()> {
             node,
             compared,
             copyfrom,
-        } => printer.node(&Change {
+        } => printer.node(&NodeRecord {
             path,
             action: *action,
             node,

@@ -16,39 +16,39 @@ use crate::dump::spool::Spool;
 use crate::dump::{Warning, write_error};
 use crate::dumpfile::{Action, NodeHeaders};
 
-/// Takes the records of a revision in their order.
+/// Receives the records of a revision in their order.
 pub(super) trait Records {
-    /// A deletion. One that makes room for a copy is followed by one empty line less than any other.
+    /// Adds a deletion. One that precedes a copy to the same path is followed by one empty line less than any other.
     fn delete(&mut self, path: &FsPath, for_a_copy: bool) -> Result<()>;
 
-    /// A node that is there after the revision.
-    fn node(&mut self, change: &Change<'_>) -> Result<()>;
+    /// Adds a node that exists after the revision.
+    fn node(&mut self, change: &NodeRecord<'_>) -> Result<()>;
 }
 
-/// What all records of a revision have in common.
+/// The settings of all records of a revision.
 #[derive(Clone, Copy)]
-pub(super) struct Style<'a> {
-    /// Whether texts and properties are told as differences where there is something to differ from.
+pub(super) struct RecordStyle<'a> {
+    /// Texts and properties are written as differences where there is a base.
     pub deltas: bool,
     /// The first revision of the dump.
     pub oldest: Revnum,
-    /// Asked now and then within long texts.
+    /// Checked at intervals within long texts.
     pub cancel: &'a Cancel,
 }
 
 /// Prints records one after the other to `out`.
 pub(super) struct Printer<'o> {
     out: &'o mut dyn Write,
-    style: Style<'o>,
+    style: RecordStyle<'o>,
     /// Longer texts are not begun: `out` would not take them.
     limit: u64,
-    /// A text was longer.
+    /// A text exceeded the limit.
     pub overflowed: bool,
-    /// Full texts that somebody else checks against their digests; none if the printer itself does.
-    deferred: Option<Vec<Deferred>>,
-    /// Bytes printed so far, where texts are deferred.
+    /// Full texts whose digests the caller checks; `None` if the printer checks them.
+    deferred: Option<Vec<UncheckedText>>,
+    /// Bytes printed so far, if texts are deferred.
     written: usize,
-    /// What was worth a warning so far.
+    /// The warnings so far.
     pub warnings: Vec<Warning>,
     headers: Vec<u8>,
     section: Vec<u8>,
@@ -57,26 +57,26 @@ pub(super) struct Printer<'o> {
     codec: Codec,
 }
 
-/// A text that was printed without a look at its digest.
-pub(super) struct Deferred {
-    /// Where it is in what was printed.
+/// A text that was printed without a check of its digest.
+pub(super) struct UncheckedText {
+    /// Its range in the printed bytes.
     pub bytes: Range<usize>,
     pub md5: Md5,
 }
 
 /// A node to print.
-pub(super) struct Change<'a> {
+pub(super) struct NodeRecord<'a> {
     pub path: &'a FsPath,
     pub action: Action,
     pub node: &'a Node,
-    /// What properties and text are compared with: equal ones are left out.
+    /// The node with which properties and text are compared: equal ones are left out.
     pub compared: Option<&'a Node>,
     /// The source of a copy, which is then also what is compared.
     pub copyfrom: Option<(Revnum, &'a FsPath)>,
 }
 
 impl<'o> Printer<'o> {
-    pub fn new(out: &'o mut dyn Write, style: Style<'o>, limit: u64) -> Self {
+    pub fn new(out: &'o mut dyn Write, style: RecordStyle<'o>, limit: u64) -> Self {
         Printer {
             out,
             style,
@@ -99,8 +99,8 @@ impl<'o> Printer<'o> {
         self
     }
 
-    /// The texts whose digests nobody has looked at.
-    pub fn take_deferred(&mut self) -> Vec<Deferred> {
+    /// Takes the texts whose digests were not checked.
+    pub fn take_deferred(&mut self) -> Vec<UncheckedText> {
         self.deferred.take().unwrap_or_default()
     }
 
@@ -109,7 +109,7 @@ impl<'o> Printer<'o> {
         put(self.out, &mut self.written, bytes)
     }
 
-    /// Fills `section`; returns whether it tells differences.
+    /// Fills `section`; returns whether it holds differences.
     fn prop_section(&mut self, node: &Node, compared: Option<&Node>) -> Result<bool> {
         let new = node.props()?;
         if self.style.oldest > Revnum(1) && refers_to_older(&new, self.style.oldest) {
@@ -155,12 +155,12 @@ impl<'o> Printer<'o> {
         }
         if let (Some(md5), Some(deferred)) = (md5, &mut self.deferred) {
             let bytes = start..self.written;
-            deferred.push(Deferred { bytes, md5 });
+            deferred.push(UncheckedText { bytes, md5 });
         }
         Ok(())
     }
 
-    /// Fills the spool. Stored windows are only re-framed: dump streams hold version 0.
+    /// Fills the spool. Stored windows are only framed anew: dump streams hold version 0.
     fn text_delta(&mut self, node: &Node, compared: Option<&Node>) -> Result<()> {
         let Printer {
             spool,
@@ -186,7 +186,7 @@ impl<'o> Printer<'o> {
             if *overflowed {
                 return Err(too_long());
             }
-            spool.settle()
+            spool.spill_if_large()
         })
     }
 }
@@ -205,7 +205,7 @@ impl Records for Printer<'_> {
         put(self.out, &mut self.written, &self.headers)
     }
 
-    fn node(&mut self, change: &Change<'_>) -> Result<()> {
+    fn node(&mut self, change: &NodeRecord<'_>) -> Result<()> {
         let node = change.node;
         let is_file = node.kind() != NodeKind::Dir;
         let mut headers = NodeHeaders {
@@ -286,7 +286,7 @@ fn put(out: &mut dyn Write, written: &mut usize, bytes: &[u8]) -> Result<()> {
     out.write_all(bytes).map_err(|e| write_error(&e))
 }
 
-/// Nobody sees it: who sets a limit looks whether it was kept.
+/// The error is never shown: a caller with a limit checks `overflowed`.
 fn too_long() -> Error {
     write_error(&io::ErrorKind::FileTooLarge.into())
 }
@@ -302,7 +302,7 @@ fn known_sha1(node: &Node) -> Option<base::checksum::Sha1> {
     node.sha1().filter(|_| node.has_text())
 }
 
-/// True if the mergeinfo names a revision older than `oldest`. What is no mergeinfo names nothing.
+/// True if the mergeinfo names a revision older than `oldest`. False for a value that does not parse.
 fn refers_to_older(props: &Props, oldest: Revnum) -> bool {
     let mergeinfo = props.get(props::MERGEINFO).map(|text| Mergeinfo::parse(text));
     let Some(Ok(mergeinfo)) = mergeinfo else {

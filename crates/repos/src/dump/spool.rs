@@ -1,6 +1,7 @@
-//! A place for a text delta whose length must be written before it.
+//! Holds a text delta whose length must be written before it.
 //!
-//! Short ones stay in memory; longer ones go to a nameless temporary file, so that memory does not grow with a text.
+//! Short deltas stay in memory; longer ones go to a nameless temporary file, so that memory does not grow with a
+//! text.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write};
@@ -16,7 +17,7 @@ pub(super) struct Spool {
 }
 
 impl Spool {
-    /// Forgets the bytes, keeps the buffer.
+    /// Drops the bytes and keeps the buffer.
     pub fn clear(&mut self) {
         self.memory.clear();
         self.file = None;
@@ -27,13 +28,13 @@ impl Spool {
         self.in_file + self.memory.len() as u64
     }
 
-    /// The buffer to append to; call [`Spool::settle`] after each piece.
+    /// The buffer to append to; call [`Spool::spill_if_large`] after each piece.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.memory
     }
 
-    /// Moves what is in memory to disk if it is too much.
-    pub fn settle(&mut self) -> Result<()> {
+    /// Moves the bytes in memory to disk if there are too many.
+    pub fn spill_if_large(&mut self) -> Result<()> {
         if self.memory.len() > IN_MEMORY {
             self.spill()
                 .map_err(|e| Error::os(&e, "Can't write to a temporary file"))?;
@@ -81,14 +82,14 @@ mod tests {
     #[test]
     fn short_and_long_come_back_whole() {
         let mut spool = Spool::default();
-        for pieces in [0usize, 1, 10, 40] {
+        for printed_revisions in [0usize, 1, 10, 40] {
             spool.clear();
             let mut expected = Vec::new();
-            for piece in 0..pieces {
-                let bytes = vec![piece.to_le_bytes()[0]; 100_000];
+            for printed in 0..printed_revisions {
+                let bytes = vec![printed.to_le_bytes()[0]; 100_000];
                 expected.extend_from_slice(&bytes);
                 spool.buffer().extend_from_slice(&bytes);
-                spool.settle().expect("a temporary file");
+                spool.spill_if_large().expect("a temporary file");
             }
             assert_eq!(spool.len(), expected.len() as u64);
             assert!(spool.memory.len() <= IN_MEMORY);

@@ -1,4 +1,4 @@
-//! Prints a whole tree as additions: the first revision of a dump that does not begin at the beginning.
+//! Prints a whole tree as additions: the first revision of a dump that begins in the middle.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use base::{Code, Error, FsPath, NodeKind, Result, Revnum};
 use fsfs::{DirEntry, Fs, Node};
 
 use crate::access::{Readable, Subtree};
-use crate::dump::record::{Change, Records};
+use crate::dump::record::{NodeRecord, Records};
 use crate::dumpfile::Action;
 use crate::replay::hash_order;
 
 /// A directory whose entries are being printed.
-struct Level {
+struct OpenDir {
     entries: Arc<[DirEntry]>,
     order: std::vec::IntoIter<u32>,
     seen: Subtree,
@@ -29,7 +29,7 @@ pub(super) fn print(records: &mut dyn Records, fs: &Fs, rev: Revnum, readable: &
     let root = fs.root(rev)?.root_node()?;
     root_props(records, fs, rev, &root)?;
     let seen = readable.subtree(&root_path);
-    let mut open = vec![Level::new(&root, seen)?];
+    let mut open = vec![OpenDir::new(&root, seen)?];
     // The path of the innermost open directory. The paths of all of them would take memory that grows with the square of the
     // depth.
     let mut dir = root_path;
@@ -49,7 +49,7 @@ pub(super) fn print(records: &mut dyn Records, fs: &Fs, rev: Revnum, readable: &
         if !visible {
             continue;
         }
-        records.node(&Change {
+        records.node(&NodeRecord {
             path: node.path(),
             action: Action::Add,
             node: &node,
@@ -57,7 +57,7 @@ pub(super) fn print(records: &mut dyn Records, fs: &Fs, rev: Revnum, readable: &
             copyfrom: None,
         })?;
         if node.kind() == NodeKind::Dir {
-            open.push(Level::new(&node, seen)?);
+            open.push(OpenDir::new(&node, seen)?);
             dir = node.path().clone();
         }
     }
@@ -70,7 +70,7 @@ fn root_props(records: &mut dyn Records, fs: &Fs, rev: Revnum, root: &Node) -> R
         return Ok(());
     }
     let before = fs.root(rev.prev().unwrap_or(rev))?.root_node()?;
-    records.node(&Change {
+    records.node(&NodeRecord {
         path: &FsPath::root(),
         action: Action::Change,
         node: root,
@@ -79,11 +79,11 @@ fn root_props(records: &mut dyn Records, fs: &Fs, rev: Revnum, root: &Node) -> R
     })
 }
 
-impl Level {
-    fn new(node: &Node, seen: Subtree) -> Result<Level> {
+impl OpenDir {
+    fn new(node: &Node, seen: Subtree) -> Result<OpenDir> {
         let entries = node.entries()?;
         let order = hash_order(entries.iter().map(|entry| entry.name.as_bytes()));
-        Ok(Level {
+        Ok(OpenDir {
             entries,
             order: order.into_iter(),
             seen,

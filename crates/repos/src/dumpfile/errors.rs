@@ -1,4 +1,4 @@
-//! What is wrong with a stream, in the incumbent's words.
+//! The errors of a stream, with the incumbent's texts.
 
 use base::{Code, Error};
 

@@ -21,7 +21,7 @@ pub enum Record {
 /// The headers of a revision record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RevisionHeaders {
-    /// The number that the revision had where it was dumped, as written.
+    /// The number of the revision where it was dumped, as written.
     pub(super) number: Vec<u8>,
     /// Bytes of the property section; `None` if there is none.
     pub prop_length: Option<u64>,
@@ -30,30 +30,30 @@ pub struct RevisionHeaders {
 }
 
 impl RevisionHeaders {
-    /// The number that the revision had where it was dumped.
+    /// Returns the number of the revision where it was dumped.
     ///
     /// # Errors
-    /// `INCORRECT_PARAMS` if the header does not begin with a number. The records before this one are complete all the same.
+    /// `INCORRECT_PARAMS` if the header does not begin with a number. The records before this one are complete.
     pub fn rev(&self) -> Result<Revnum> {
         parse::revision(&self.number)
     }
 }
 
-/// What happened to a node.
+/// The change of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// It was modified.
     Change,
-    /// It appeared, empty or as a copy.
+    /// It was added, empty or as a copy.
     Add,
-    /// It went.
+    /// It was deleted.
     Delete,
-    /// It went and another appeared in its place.
+    /// It was deleted, and another node was added in its place.
     Replace,
 }
 
 impl Action {
-    /// The word in the stream.
+    /// Returns the word in the stream.
     pub fn word(self) -> &'static str {
         match self {
             Action::Change => "change",
@@ -63,7 +63,7 @@ impl Action {
         }
     }
 
-    /// Reads a word; `None` if it is no action.
+    /// Parses a word; `None` if it is not an action.
     pub fn from_word(word: &[u8]) -> Option<Self> {
         Some(match word {
             b"change" => Action::Change,
@@ -75,26 +75,26 @@ impl Action {
     }
 }
 
-/// The headers of a node record. Unknown ones are not kept; lengths count bytes.
+/// The headers of a node record. Unknown ones are dropped; lengths count bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeHeaders<'a> {
-    /// The path as it stands there: `svnadmin` writes no leading slash, and nothing for the root.
+    /// The path as it is written: `svnadmin` writes no leading slash, and nothing for the root.
     pub path: Cow<'a, str>,
-    /// True if the path is not UTF-8: `path` shows it.
+    /// True if the path is not UTF-8; `path` holds it in readable form.
     pub is_path_bad: bool,
-    /// What kind the node is after the change; `None` if it was not said or is no kind that a repository holds.
+    /// The kind of the node after the change; `None` if it is missing or not a kind that a repository holds.
     pub kind: Option<NodeKind>,
-    /// What happened; `None` if it was not said or is not known.
+    /// The change; `None` if it is missing or unknown.
     pub action: Option<Action>,
-    /// The source of a copy: a revision, negative if the stream has no number of one, and a path.
+    /// The source of a copy: a revision, negative if the stream has no number for it, and a path.
     pub copyfrom: Option<(i64, Cow<'a, str>)>,
-    /// True if the path of the source is not UTF-8: `copyfrom` shows it.
+    /// True if the path of the source is not UTF-8; `copyfrom` holds it in readable form.
     pub is_source_bad: bool,
     /// Digest of the text of the copy's source.
     pub copy_source_md5: Option<Md5>,
     /// Digest of the text of the copy's source.
     pub copy_source_sha1: Option<Sha1>,
-    /// True if the property section tells differences.
+    /// True if the property section holds differences.
     pub prop_delta: bool,
     /// True if the text section is svndiff.
     pub text_delta: bool,
@@ -106,7 +106,7 @@ pub struct NodeHeaders<'a> {
     pub content_md5: Option<Md5>,
     /// Digest of the resulting text.
     pub content_sha1: Option<Sha1>,
-    /// True if one of the MD5 digests is none. (SHA-1 digests are not looked at by the incumbent.)
+    /// True if one of the MD5 digests is malformed. (The incumbent does not check SHA-1 digests.)
     pub has_bad_md5: bool,
     /// Bytes of the property section; `None` if there is none.
     pub prop_length: Option<u64>,

@@ -1,9 +1,9 @@
 //! The dump stream format, versions 1 to 3: records as values, and how they are written and read.
 //!
-//! A stream is a magic header, perhaps a UUID, then revisions, each followed by its nodes. A record is header lines, an
-//! empty line and perhaps content: a property section, then a text. [`NodeHeaders`] and [`Record`] are those headers as
-//! values; [`write_revision`] and [`NodeHeaders::write`] print them in `svnadmin dump`'s order; [`Reader`] takes any
-//! stream apart without holding more of it than one header or one property.
+//! A stream is a magic header, perhaps a UUID, then revisions, each followed by its nodes. A record is header lines,
+//! an empty line and perhaps content: a property section, then a text. [`NodeHeaders`] and [`Record`] are those
+//! headers as values; [`write_revision`] and [`NodeHeaders::write`] write them in `svnadmin dump`'s order; [`Reader`]
+//! reads any stream and holds only one header or one property of it.
 //!
 //! What is absent: repositories. [`crate::dump`] decides what is written.
 

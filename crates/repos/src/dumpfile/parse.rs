@@ -1,4 +1,4 @@
-//! From header lines to values.
+//! Parses header lines to values.
 
 use base::checksum::{Md5, Sha1};
 use base::{Code, Error, NodeKind, Result, Revnum};
@@ -6,12 +6,12 @@ use base::{Code, Error, NodeKind, Result, Revnum};
 use crate::config::shown;
 use crate::dumpfile::headers::{Action, NodeHeaders, name};
 
-/// Header lines of a record: of those with the same name the last one alone is looked at, as the incumbent does.
+/// The header lines of a record. Of lines with the same name only the last one counts, as in the incumbent.
 #[derive(Default)]
 pub(super) struct Headers(Vec<(&'static str, Vec<u8>)>);
 
 impl Headers {
-    /// Takes one header; unknown ones are ignored.
+    /// Parses one header; unknown ones are ignored.
     pub fn set(&mut self, header: &[u8], value: &[u8]) {
         let Some(name) = name::ALL.iter().find(|name| name.as_bytes() == header) else {
             return;
@@ -28,8 +28,8 @@ impl Headers {
     ///
     /// # Errors
     /// As [`Reader::next_record`](super::Reader::next_record).
-    pub fn parse(self) -> Result<Raw> {
-        let mut raw = Raw::default();
+    pub fn parse(self) -> Result<RawHeaders> {
+        let mut raw = RawHeaders::default();
         for (name, value) in &self.0 {
             raw.set(name, value)?;
         }
@@ -37,9 +37,9 @@ impl Headers {
     }
 }
 
-/// Headers before it is known what they belong to.
+/// Headers of a record whose kind is not known yet.
 #[derive(Default)]
-pub(super) struct Raw {
+pub(super) struct RawHeaders {
     /// As it is written.
     pub version: Option<Vec<u8>>,
     pub uuid: Option<String>,
@@ -50,7 +50,7 @@ pub(super) struct Raw {
     pub node: NodeHeaders<'static>,
 }
 
-impl Raw {
+impl RawHeaders {
     fn set(&mut self, header: &str, value: &[u8]) -> Result<()> {
         let node = &mut self.node;
         match header {
@@ -92,7 +92,7 @@ impl Raw {
     }
 }
 
-/// The version of the format. White space before it is passed over.
+/// Parses the version of the format. White space before it is skipped.
 pub(super) fn supported_version(value: &[u8]) -> Result<u32> {
     let version = Revnum::parse(value.trim_ascii_start()).ok_or_else(|| not_a_number(value))?;
     match u32::try_from(version.0) {
@@ -104,7 +104,7 @@ pub(super) fn supported_version(value: &[u8]) -> Result<u32> {
     }
 }
 
-/// The length of a property's name or value: a whole line, strictly.
+/// Parses the length of a property's name or value: the whole line, strictly.
 pub(super) fn strict_length(value: &[u8]) -> Result<u64> {
     let text = value.trim_ascii_start();
     let digits = text.strip_prefix(b"+").unwrap_or(text);
@@ -122,13 +122,13 @@ pub(super) fn strict_length(value: &[u8]) -> Result<u64> {
     })
 }
 
-/// The length in a header, as C reads it: what follows the digits is ignored, no digits are 0, and a negative number is a
-/// huge one.
+/// Parses the length in a header, as C does: the text after the digits is ignored, no digits are 0, and a negative
+/// number is a huge one.
 fn length(value: &[u8]) -> u64 {
     leading_number(value).unwrap_or(0) as u64
 }
 
-/// The number with which a text begins; limited to 64 bits. `None` if there are no digits.
+/// Parses the number with which a text begins; limited to 64 bits. `None` if there are no digits.
 fn leading_number(value: &[u8]) -> Option<i64> {
     let text = value.trim_ascii_start();
     let (sign, digits) = match text.first() {
@@ -144,7 +144,7 @@ fn leading_number(value: &[u8]) -> Option<i64> {
     (count > 0).then_some(sign * number)
 }
 
-/// The number of a revision. The incumbent takes what is no number for 0; here that is an error.
+/// Parses the number of a revision. The incumbent reads any other text as 0; here that is an error.
 pub(super) fn revision(value: &[u8]) -> Result<Revnum> {
     let number = leading_number(value).and_then(|number| u64::try_from(number).ok());
     number.map(Revnum).ok_or_else(|| not_a_number(value))
@@ -158,7 +158,7 @@ fn not_a_number(value: &[u8]) -> Error {
     )
 }
 
-/// The incumbent shows a line up to its first NUL.
+/// Cuts a line at its first NUL, as the incumbent shows it.
 pub(super) fn no_colon(line: &[u8]) -> Error {
     let line = line.split(|byte| *byte == 0).next().unwrap_or_default();
     let shown = start_of(line);
@@ -168,7 +168,7 @@ pub(super) fn no_colon(line: &[u8]) -> Error {
     )
 }
 
-/// A header ends right behind its colon.
+/// A header may end directly after its colon.
 pub(super) fn no_value(name: &[u8]) -> Error {
     let shown = start_of(name);
     Error::new(
@@ -177,23 +177,23 @@ pub(super) fn no_value(name: &[u8]) -> Error {
     )
 }
 
-/// The beginning of a value, for messages.
+/// Returns the beginning of a value, for messages.
 fn start_of(value: &[u8]) -> String {
     shown(&value[..value.len().min(SHOWN)])
 }
 
-/// The digest with which a text begins. Zeros stand for none.
+/// Parses the digest with which a text begins. Zeros stand for none.
 fn md5(value: &[u8], is_bad: &mut bool) -> Option<Md5> {
     let md5 = value.get(..MD5_DIGITS).and_then(Md5::parse_hex);
     *is_bad |= md5.is_none();
     md5.filter(|md5| md5.0 != [0; 16])
 }
 
-/// The revision of a copy whose record names none.
+/// The revision of a copy whose record does not name one.
 const NO_REVISION: i64 = -1;
 /// The newest version of the format.
 const NEWEST: u32 = 3;
 /// Hexadecimal digits of an MD5 digest.
 const MD5_DIGITS: usize = 32;
-/// How much of a bad line an error shows, bytes.
+/// How much of a bad line an error shows, in bytes.
 const SHOWN: usize = 20;

@@ -1,15 +1,17 @@
-//! Takes a stream apart, record by record.
+//! Reads a dump stream, record by record.
 //!
-//! [`Reader::next_record`] gives the headers; then, before the next call, [`Reader::next_prop`] gives the properties one by one and
-//! [`Reader::read_text`] the text in pieces. Both may be left alone: what was not read is skipped. Memory holds one line
-//! or one property, never a section; lengths in the stream decide nothing about what is allocated.
+//! [`Reader::next_record`] returns the headers. Then, before the next call, [`Reader::next_prop`] returns the
+//! properties one by one and [`Reader::read_text`] the text in parts. Both are optional: what was not read is
+//! skipped. Memory holds one line or one property, never a section; lengths in the stream never decide how much is
+//! allocated.
 //!
-//! Streams of foreign and old tools are read as the incumbent reads them: lengths in headers may be off. A property section
-//! ends at its terminator, whatever its length says, or where exactly its length has been read between two properties; the
-//! text begins right there. What the content length leaves over the *announced* lengths of both is skipped.
+//! Streams of foreign and old tools are read as the incumbent reads them: lengths in headers may be wrong. A property
+//! section ends at its terminator, whatever its length is, or where exactly its length has been read between two
+//! properties; the text begins right there. What the content length leaves over the *announced* lengths of both is
+//! skipped.
 //!
-//! Stricter than the incumbent in one thing: the number of a revision begins with a digit. Where Subversion reads `x` as 0,
-//! loading would replace the properties of revision 0.
+//! One check is stricter than the incumbent's: the number of a revision begins with a digit. Subversion reads `x` as
+//! 0, and loading would replace the properties of revision 0.
 
 use std::io::{BufRead, Read as _};
 
@@ -17,64 +19,64 @@ use base::{Code, Error, NodeKind, PropChange, Result};
 
 use crate::dumpfile::errors::{bad_magic, malformed, premature_end, read_error, too_much, unterminated};
 use crate::dumpfile::headers::{NodeHeaders, Record, RevisionHeaders, name};
-use crate::dumpfile::parse::{Headers, Raw, no_colon, no_value, strict_length, supported_version};
+use crate::dumpfile::parse::{Headers, RawHeaders, no_colon, no_value, strict_length, supported_version};
 
-/// A stream being read. Once it failed it must not be used any more.
+/// A stream that is being read. After an error it must not be used any more.
 pub struct Reader<R> {
     input: R,
     version: u32,
-    content: Content,
+    content: RemainingContent,
 }
 
-/// What of the current record's content is still to come.
+/// The content of the current record that was not read yet.
 #[derive(Clone, Copy, Debug, Default)]
-struct Content {
+struct RemainingContent {
     /// The property section.
-    props: Option<Section>,
+    props: Option<PropSection>,
     /// Bytes of text.
     text: Option<u64>,
     /// Bytes after both, to be ignored; an error if negative.
     rest: i64,
-    /// Whether `D` entries are allowed.
+    /// `D` entries are allowed.
     deletions: bool,
-    /// Whether there can be properties at all.
+    /// The record cannot have properties.
     is_bare: bool,
-    /// Whether there can be no text. It is refused behind the properties: the revision before is complete.
+    /// The record cannot have a text. It is refused after the properties: the revision before is complete.
     has_no_text: bool,
-    /// In the oldest streams whatever follows the properties is text.
-    old: Option<Old>,
+    /// In the oldest streams everything after the properties is text.
+    old: Option<UnsizedContent>,
 }
 
 /// A property section: it ends when as many bytes as announced are read, or with its terminator.
 #[derive(Clone, Copy, Debug)]
-struct Section {
+struct PropSection {
     announced: u64,
     read: u64,
 }
 
 /// Content without lengths of its sections, in streams of version 1.
 #[derive(Clone, Copy, Debug)]
-struct Old {
-    /// A file has a text even if nothing is left for it.
+struct UnsizedContent {
+    /// A file has a text even if no bytes are left for it.
     is_file: bool,
-    owner: Owner,
+    owner: RecordOwner,
 }
 
 impl<R: BufRead> Reader<R> {
     /// Reads the magic header.
     ///
     /// # Errors
-    /// `STREAM_MALFORMED_DATA` if it is none or of a version above 3, `INCOMPLETE_DATA` at the end of the input.
+    /// `STREAM_MALFORMED_DATA` for a missing header or a version above 3, `INCOMPLETE_DATA` at the end of the input.
     pub fn open(input: R) -> Result<Self> {
         let mut reader = Reader {
             input,
             version: 0,
-            content: Content::default(),
+            content: RemainingContent::default(),
         };
         let line = match reader.line(MAGIC_LIMIT)? {
-            Line::Whole(line) => line,
-            Line::TooLong(start) => return Err(bad_magic(&start)),
-            Line::Cut | Line::End => return Err(premature_end()),
+            ReadLine::Whole(line) => line,
+            ReadLine::TooLong(start) => return Err(bad_magic(&start)),
+            ReadLine::Cut | ReadLine::End => return Err(premature_end()),
         };
         let Some(version) = line
             .strip_prefix(name::VERSION.as_bytes())
@@ -86,12 +88,12 @@ impl<R: BufRead> Reader<R> {
         Ok(reader)
     }
 
-    /// The version that the stream claims, 1 to 3. Nothing but the meaning of the oldest records depends on it.
+    /// Returns the version that the stream claims, 1 to 3. Only the meaning of the oldest records depends on it.
     pub fn version(&self) -> u32 {
         self.version
     }
 
-    /// The headers of the next record; `None` at the end of the stream.
+    /// Returns the headers of the next record; `None` at the end of the stream.
     ///
     /// # Errors
     /// `STREAM_MALFORMED_DATA`, `INCOMPLETE_DATA`, `FS_PATH_SYNTAX` for a path that is not UTF-8,
@@ -143,12 +145,12 @@ impl<R: BufRead> Reader<R> {
         Ok(Some(change))
     }
 
-    /// True if properties of the current record are still to come, be it none.
+    /// True if the property section of the current record was not read to its end, even if it is empty.
     pub fn has_props(&self) -> bool {
         self.content.props.is_some()
     }
 
-    /// Bytes of text that are left; `None` if the record has no text. What is left of the properties is skipped.
+    /// Returns the bytes of text that are left; `None` if the record has no text. Skips unread properties.
     ///
     /// # Errors
     /// `INCOMPLETE_DATA`, `STREAM_MALFORMED_DATA`.
@@ -157,7 +159,7 @@ impl<R: BufRead> Reader<R> {
         Ok(self.content.text)
     }
 
-    /// Reads some of the text; 0 at its end. What is left of the properties is skipped.
+    /// Reads a part of the text; 0 at its end. Skips unread properties.
     ///
     /// # Errors
     /// `INCOMPLETE_DATA` if the stream ends before the text does.
@@ -181,7 +183,7 @@ impl<R: BufRead> Reader<R> {
         Ok(length)
     }
 
-    /// The first header line of the next record, after any empty ones.
+    /// Returns the first header line of the next record, after any empty ones.
     fn first_line(&mut self) -> Result<Option<Vec<u8>>> {
         loop {
             let next = self.peek()?;
@@ -193,8 +195,8 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Collects the headers of a record. It ends with an empty line, or with the stream.
-    fn headers(&mut self, first: Vec<u8>) -> Result<Raw> {
+    /// Collects the headers of a record. They end with an empty line, or with the stream.
+    fn headers(&mut self, first: Vec<u8>) -> Result<RawHeaders> {
         let mut headers = Headers::default();
         let mut line = first;
         loop {
@@ -207,7 +209,7 @@ impl<R: BufRead> Reader<R> {
             if line.len() < colon + 2 {
                 return Err(no_value(&line[..colon]));
             }
-            // Two bytes are passed, whatever the second one is.
+            // Two bytes are skipped, whatever the second one is.
             headers.set(&line[..colon], line.get(colon + 2..).unwrap_or_default());
             if self.peek()?.is_none() {
                 return headers.parse();
@@ -219,11 +221,11 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// Makes a record of its headers and prepares for its content. `None`: it was only for the reader.
-    fn begin(&mut self, raw: Raw) -> Result<Option<Record>> {
+    /// Makes a record of its headers and prepares for its content. `None`: the record is for the reader only.
+    fn begin(&mut self, raw: RawHeaders) -> Result<Option<Record>> {
         let node = raw.node;
         if let Some(number) = raw.revision {
-            self.expect_content(&node, Owner::Revision)?;
+            self.expect_content(&node, RecordOwner::Revision)?;
             return Ok(Some(Record::Revision(RevisionHeaders {
                 number,
                 prop_length: node.prop_length,
@@ -231,17 +233,17 @@ impl<R: BufRead> Reader<R> {
             })));
         }
         if raw.has_path {
-            self.expect_content(&node, Owner::Node)?;
+            self.expect_content(&node, RecordOwner::Node)?;
             return Ok(Some(Record::Node(Box::new(node))));
         }
         if let Some(uuid) = raw.uuid {
-            self.expect_content(&node, Owner::Stream)?;
+            self.expect_content(&node, RecordOwner::Stream)?;
             return Ok(Some(Record::Uuid(uuid)));
         }
         match raw.version {
             Some(version) => {
                 self.version = supported_version(&version)?;
-                self.expect_content(&node, Owner::Stream)?;
+                self.expect_content(&node, RecordOwner::Stream)?;
                 Ok(None)
             }
             None => Err(Error::new(
@@ -251,34 +253,34 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    fn expect_content(&mut self, headers: &NodeHeaders<'_>, owner: Owner) -> Result<()> {
+    fn expect_content(&mut self, headers: &NodeHeaders<'_>, owner: RecordOwner) -> Result<()> {
         let (props, text) = (headers.prop_length, headers.text_length);
         let total = headers.content_length;
-        if owner == Owner::Stream && text.is_some() {
+        if owner == RecordOwner::Stream && text.is_some() {
             return Err(malformed());
         }
-        // Numbers are signed here, as the incumbent's.
+        // Numbers are signed here, as in the incumbent.
         let sum = props.unwrap_or(0).wrapping_add(text.unwrap_or(0));
-        let section = |announced| Section { announced, read: 0 };
-        self.content = Content {
+        let section = |announced| PropSection { announced, read: 0 };
+        self.content = RemainingContent {
             props: props.map(section),
             text,
             rest: total.map_or(0, |total| total.wrapping_sub(sum) as i64),
-            deletions: owner == Owner::Node,
-            is_bare: owner == Owner::Stream,
-            has_no_text: owner == Owner::Revision,
+            deletions: owner == RecordOwner::Node,
+            is_bare: owner == RecordOwner::Stream,
+            has_no_text: owner == RecordOwner::Revision,
             old: None,
         };
         if let Some(total) = total
             && self.version == 1
-            && owner != Owner::Stream
+            && owner != RecordOwner::Stream
             && props.is_none()
             && text.is_none()
         {
             self.content.props = Some(section(total));
             self.content.rest = 0;
-            self.content.old = Some(Old {
-                is_file: owner == Owner::Node && headers.kind == Some(NodeKind::File),
+            self.content.old = Some(UnsizedContent {
+                is_file: owner == RecordOwner::Node && headers.kind == Some(NodeKind::File),
                 owner,
             });
         }
@@ -290,7 +292,7 @@ impl<R: BufRead> Reader<R> {
         self.content.old.is_some()
     }
 
-    /// Skips what is left of the current record's content. [`next_record`](Self::next_record) does so too.
+    /// Skips the unread content of the current record. [`next_record`](Self::next_record) does so too.
     ///
     /// # Errors
     /// `STREAM_MALFORMED_DATA` if the sections are longer than the content; those of the other readers.
@@ -310,13 +312,13 @@ impl<R: BufRead> Reader<R> {
         Ok(())
     }
 
-    /// The section is over: in the oldest streams, what is left of the content is the text.
-    fn end_props(&mut self, section: Section) -> Result<()> {
+    /// Ends the section: in the oldest streams, the rest of the content is the text.
+    fn end_props(&mut self, section: PropSection) -> Result<()> {
         self.content.props = None;
         if let Some(old) = self.content.old {
             // A negative length is a huge one for the incumbent: the stream ends before the text.
             let left = section.announced.wrapping_sub(section.read);
-            if left > 0 && old.owner != Owner::Node {
+            if left > 0 && old.owner != RecordOwner::Node {
                 return Err(malformed());
             }
             self.content.text = (left > 0 || old.is_file).then_some(left);
@@ -331,23 +333,23 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// A line of the property section; `end` is the error if the stream ends before or in it.
+    /// Reads a line of the property section; `end` is the error if the stream ends before or in it.
     fn prop_line(&mut self, end: fn() -> Error) -> Result<Vec<u8>> {
         match self.line(PROP_LINE_LIMIT)? {
-            Line::Whole(mut line) => {
+            ReadLine::Whole(mut line) => {
                 self.count(line.len() as u64 + 1);
                 // The incumbent's lines are C strings.
                 line.truncate(memchr::memchr(0, &line).unwrap_or(line.len()));
                 Ok(line)
             }
-            Line::TooLong(_) => Err(malformed()),
-            Line::Cut | Line::End => Err(end()),
+            ReadLine::TooLong(_) => Err(malformed()),
+            ReadLine::Cut | ReadLine::End => Err(end()),
         }
     }
 
     fn prop_payload(&mut self, length: &[u8]) -> Result<Vec<u8>> {
         let length = strict_length(length)?;
-        // Grows with what is there, not with what the stream claims.
+        // Grows with the bytes that arrive, not with the length that the stream claims.
         let mut payload = Vec::new();
         let mut input = self.input.by_ref().take(length);
         input.read_to_end(&mut payload).map_err(|e| read_error(&e))?;
@@ -368,36 +370,40 @@ impl<R: BufRead> Reader<R> {
 
     fn header_line(&mut self) -> Result<Vec<u8>> {
         match self.line(HEADER_LIMIT)? {
-            Line::Whole(line) => Ok(line),
-            Line::TooLong(_) => Err(Error::new(
+            ReadLine::Whole(line) => Ok(line),
+            ReadLine::TooLong(_) => Err(Error::new(
                 Code::STREAM_MALFORMED_DATA,
                 "Dump stream contains a header that is too long",
             )),
-            Line::Cut | Line::End => Err(premature_end()),
+            ReadLine::Cut | ReadLine::End => Err(premature_end()),
         }
     }
 
     /// Reads a line of at most `limit` bytes.
-    fn line(&mut self, limit: usize) -> Result<Line> {
+    fn line(&mut self, limit: usize) -> Result<ReadLine> {
         let mut line = Vec::new();
         loop {
             let ahead = fill(&mut self.input)?;
             if ahead.is_empty() {
-                return Ok(if line.is_empty() { Line::End } else { Line::Cut });
+                return Ok(if line.is_empty() {
+                    ReadLine::End
+                } else {
+                    ReadLine::Cut
+                });
             }
             let room = limit - line.len();
             let window = &ahead[..ahead.len().min(room + 1)];
             if let Some(at) = memchr::memchr(b'\n', window) {
                 line.extend_from_slice(&window[..at]);
                 self.input.consume(at + 1);
-                return Ok(Line::Whole(line));
+                return Ok(ReadLine::Whole(line));
             }
             let length = window.len();
             line.extend_from_slice(window);
             self.input.consume(length);
             if line.len() > limit {
                 line.pop();
-                return Ok(Line::TooLong(line));
+                return Ok(ReadLine::TooLong(line));
             }
         }
     }
@@ -437,17 +443,17 @@ impl<R: BufRead> Reader<R> {
     }
 }
 
-/// What a record is about.
+/// The owner of a record's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Owner {
-    /// The stream: there is nothing that could have properties. The incumbent crashes on them.
+enum RecordOwner {
+    /// The stream, which cannot have properties. The incumbent crashes on them.
     Stream,
     /// A revision: it has no text. The incumbent crashes on one.
     Revision,
     Node,
 }
 
-enum Line {
+enum ReadLine {
     /// Without its line feed.
     Whole(Vec<u8>),
     /// As much of it as was allowed.

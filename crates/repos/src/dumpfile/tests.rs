@@ -7,9 +7,9 @@ use base::checksum::{Md5, Sha1};
 use base::{Code, NodeKind, PropChange, Props, Revnum};
 
 /// What a stream says: records with their properties and texts.
-type Told = Vec<(Record, Vec<PropChange>, Option<Vec<u8>>)>;
+type ReadRecords = Vec<(Record, Vec<PropChange>, Option<Vec<u8>>)>;
 
-fn read_all(stream: &[u8]) -> base::Result<Told> {
+fn read_all(stream: &[u8]) -> base::Result<ReadRecords> {
     let mut reader = Reader::open(stream)?;
     let mut told = Vec::new();
     while let Some(record) = reader.next_record()? {
@@ -294,7 +294,7 @@ proptest! {
         let mut stream = Vec::new();
         write_start(&mut stream, 3, "a-uuid");
         write_revision(&mut stream, Revnum(7), &Props::from([("p".into(), b"v".to_vec())]));
-        let mut expected: Told = vec![
+        let mut expected: ReadRecords = vec![
             (Record::Uuid("a-uuid".into()), vec![], None),
             (
                 Record::Revision(RevisionHeaders {

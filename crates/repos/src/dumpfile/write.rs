@@ -1,4 +1,4 @@
-//! Writing records as `svnadmin dump` does: its headers, its order, its empty lines.
+//! Writes records as `svnadmin dump` does: its headers, its order, its empty lines.
 
 use std::fmt::Display;
 use std::io::Write as _;
@@ -8,7 +8,7 @@ use base::{Props, Revnum};
 
 use crate::dumpfile::headers::{NodeHeaders, name};
 
-/// Appends what a stream starts with: the format version and the repository's UUID.
+/// Appends the start of a stream: the format version and the repository's UUID.
 pub fn write_start(out: &mut Vec<u8>, version: u32, uuid: &str) {
     header(out, name::VERSION, version);
     out.push(b'\n');
@@ -29,8 +29,8 @@ pub fn write_revision(out: &mut Vec<u8>, rev: Revnum, props: &Props) {
 }
 
 impl NodeHeaders<'_> {
-    /// Appends the header lines. The empty line after them, the content and the empty lines after that are up to the
-    /// caller.
+    /// Appends the header lines. The caller appends the empty line after them, the content and the empty lines after
+    /// that.
     pub fn write(&self, out: &mut Vec<u8>) {
         header(out, name::PATH, &self.path);
         if let Some(kind) = self.kind {

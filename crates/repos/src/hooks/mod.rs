@@ -1,12 +1,13 @@
-//! Hooks: programs of the administrator's that a repository runs before and after what changes it.
+//! Hooks: programs of the administrator that a repository runs before and after a change.
 //!
-//! There are nine, in the repository's `hooks/` folder, each a file with the hook's name. The first argument is always the
-//! repository's path, the environment is what `conf/hooks-env` says and nothing else, the working directory is that of this
-//! process. A hook that exits with another code than 0 has refused (before) or complained (after); what it wrote to stderr
-//! goes into the error. A hook that is not there allows everything, except changing revision properties.
+//! There are nine, in the repository's `hooks/` directory, each a file with the hook's name. The first argument is
+//! always the repository's path, the environment holds only what `conf/hooks-env` defines, the working directory is
+//! that of this process. A hook that exits with a code other than 0 has refused the change (before) or reported an
+//! error (after); its stderr goes into the error. A missing hook allows everything, except changes of revision
+//! properties.
 //!
-//! Hooks may look at the repository with any program, and change it: whoever runs one holds no lock of the storage engine
-//! and has laid down on disk what the hook is told about.
+//! Hooks may read the repository with any program, and change it. So no lock of the storage engine is held while one
+//! runs, and what it gets as argument is on disk before.
 
 mod run;
 
@@ -15,7 +16,7 @@ use std::sync::Arc;
 
 use base::{Code, Error, FsPath, Result, Revnum};
 
-use self::run::{Call, Found};
+use self::run::{HookCall, HookFile};
 use crate::config::HooksEnv;
 use crate::repo::Repository;
 
@@ -28,37 +29,37 @@ struct Inner {
     root: PathBuf,
     folder: PathBuf,
     env: Arc<HooksEnv>,
-    waiting: Waiting,
+    waiting: HookWait,
 }
 
-/// How the calling thread waits for a hook's process: a function that runs the wait once. A server marks the thread as blocked
-/// meanwhile, because the hook may be a client of the same server.
+/// How the calling thread waits for a hook's process: a function that runs the wait once. A server marks the thread
+/// as blocked meanwhile, because the hook may be a client of the same server.
 #[derive(Clone)]
-pub struct Waiting(Arc<RunWithin>);
+pub struct HookWait(Arc<RunWithin>);
 
 /// Runs its argument once.
 type RunWithin = dyn Fn(&mut dyn FnMut()) + Send + Sync;
 
-impl Waiting {
+impl HookWait {
     /// Waits within `around`, which must call its argument exactly once.
-    pub fn within(around: impl Fn(&mut dyn FnMut()) + Send + Sync + 'static) -> Waiting {
-        Waiting(Arc::new(around))
+    pub fn within(around: impl Fn(&mut dyn FnMut()) + Send + Sync + 'static) -> HookWait {
+        HookWait(Arc::new(around))
     }
 }
 
-impl Default for Waiting {
+impl Default for HookWait {
     fn default() -> Self {
-        Waiting::within(|wait| wait())
+        HookWait::within(|wait| wait())
     }
 }
 
-impl std::fmt::Debug for Waiting {
+impl std::fmt::Debug for HookWait {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Waiting")
+        f.write_str("HookWait")
     }
 }
 
-/// Which of the nine.
+/// The nine hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hook {
     /// After a transaction has begun.
@@ -82,7 +83,7 @@ pub enum Hook {
 }
 
 impl Hook {
-    /// The name of its file.
+    /// Returns the name of its file.
     pub fn name(self) -> &'static str {
         match self {
             Hook::StartCommit => "start-commit",
@@ -97,7 +98,7 @@ impl Hook {
         }
     }
 
-    /// What it can prevent, as its refusals say.
+    /// Returns the action that it can prevent, as errors name it.
     fn blocks(self) -> Option<&'static str> {
         match self {
             Hook::StartCommit | Hook::PreCommit => Some("Commit"),
@@ -109,14 +110,14 @@ impl Hook {
     }
 }
 
-/// What a change of a revision property does: the letter that its hooks are given.
+/// The kind of change of a revision property: the letter that its hooks get.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RevpropAction {
     /// It was not set.
     Add,
     /// Another value.
     Modify,
-    /// It goes.
+    /// It is deleted.
     Delete,
 }
 
@@ -137,23 +138,23 @@ impl Hooks {
             root: repo.path().to_owned(),
             folder: repo.hooks_dir(),
             env,
-            waiting: Waiting::default(),
+            waiting: HookWait::default(),
         }))
     }
 
-    /// The same hooks, whose processes are waited for as `waiting` says.
-    pub fn waited_for(self, waiting: Waiting) -> Self {
+    /// Returns the same hooks with another way to wait for their processes.
+    pub fn waited_for(self, waiting: HookWait) -> Self {
         let mut inner = Arc::unwrap_or_clone(self.0);
         inner.waiting = waiting;
         Hooks(Arc::new(inner))
     }
 
-    /// True if there is something to run (or a broken link to complain about).
+    /// True if there is a program to run, or a broken link to report.
     pub fn is_installed(&self, hook: Hook) -> bool {
-        run::find(&self.0.folder, hook) != Found::Absent
+        run::find(&self.0.folder, hook) != HookFile::Absent
     }
 
-    /// Runs `start-commit`, which may ask about the transaction.
+    /// Runs `start-commit`, which may read the transaction.
     ///
     /// # Errors
     /// `REPOS_HOOK_FAILURE`.
@@ -163,8 +164,8 @@ impl Hooks {
         self.run(Hook::StartCommit, &args, None)
     }
 
-    /// Runs `pre-commit`, which may ask about the transaction. Paths of lock tokens are given relative to `base`, the
-    /// root of the edit, if it has one: as the client named them.
+    /// Runs `pre-commit`, which may read the transaction. Paths of lock tokens are relative to `base`, the root of
+    /// the edit, if it has one: as the client named them.
     ///
     /// # Errors
     /// `REPOS_HOOK_FAILURE`.
@@ -320,13 +321,13 @@ impl Hooks {
     fn call(&self, hook: Hook, args: &[&[u8]], stdin: Option<&[u8]>, capture: bool) -> Result<Vec<u8>> {
         use std::os::unix::ffi::OsStrExt;
         let program = match run::find(&self.0.folder, hook) {
-            Found::Absent => return Ok(Vec::new()),
-            Found::BrokenLink(path) => return Err(run::broken_link(&path)),
-            Found::Program(path) => path,
+            HookFile::Absent => return Ok(Vec::new()),
+            HookFile::BrokenLink(path) => return Err(run::broken_link(&path)),
+            HookFile::Program(path) => path,
         };
         let mut all = vec![self.0.root.as_os_str().as_bytes()];
         all.extend_from_slice(args);
-        let call = Call {
+        let call = HookCall {
             hook,
             args: &all,
             stdin,
@@ -343,7 +344,7 @@ fn zero_or_one(flag: bool) -> &'static str {
     if flag { "1" } else { "0" }
 }
 
-/// Paths as a hook reads them: one a line.
+/// Writes paths for a hook's input: one per line.
 fn lines(paths: &[FsPath]) -> Vec<u8> {
     let mut text = Vec::new();
     for path in paths {
@@ -353,7 +354,7 @@ fn lines(paths: &[FsPath]) -> Vec<u8> {
     text
 }
 
-/// Writes a path with those characters as `%XX` that no URL may have.
+/// Writes a path, with the characters that no URL may have as `%XX`; bytes outside of ASCII stay.
 fn escape(out: &mut Vec<u8>, path: &str) {
     for &byte in path.as_bytes() {
         match byte {

@@ -1,11 +1,11 @@
-//! Finding and running one hook.
+//! Finds and runs one hook.
 //!
-//! A hook is looked for each time: an administrator may install or remove it while a server runs. Its input is a file, never
-//! a pipe, so a hook that does not read it holds nobody up; what it writes to stderr is read until every holder of that
-//! pipe has closed it (a child that the hook left in the background counts), of which the first [`MOST`] bytes are kept.
+//! A hook is looked up each time: an administrator may install or remove it while a server runs. Its input is a file,
+//! not a pipe, so a hook that does not read it blocks nothing. Its stderr is read until every holder of that pipe has
+//! closed it (a child that the hook left in the background counts); the first [`MOST`] bytes are kept.
 //!
-//! Programs that the system refuses to start (not executable, no interpreter) count as ended with code 255, because that is
-//! what the incumbent, which forks first and asks then, tells its clients.
+//! A program that the system refuses to start (not executable, no interpreter) counts as ended with code 255: the
+//! incumbent forks before it finds that out, and reports so.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -22,23 +22,23 @@ use rustix::io::Errno;
 use super::Hook;
 use crate::config::Variable;
 
-/// What a hook is started with.
-pub(super) struct Call<'a> {
+/// The parameters of a hook's process.
+pub(super) struct HookCall<'a> {
     pub(super) hook: Hook,
     /// Arguments after the program's own name.
     pub(super) args: &'a [&'a [u8]],
-    /// What it may read; without, the null device.
+    /// Its input; `None` is the null device.
     pub(super) stdin: Option<&'a [u8]>,
     /// Its whole environment.
     pub(super) env: &'a [Variable],
-    /// What it prints is wanted.
+    /// Collect its output.
     pub(super) capture: bool,
 }
 
-/// What is at a hook's place.
+/// The file of a hook.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
-    /// Nothing that can be a program.
+pub(super) enum HookFile {
+    /// No file that can be a program.
     Absent,
     /// A file.
     Program(PathBuf),
@@ -47,25 +47,25 @@ pub(super) enum Found {
 }
 
 /// Looks for a hook.
-pub(super) fn find(folder: &Path, hook: Hook) -> Found {
+pub(super) fn find(folder: &Path, hook: Hook) -> HookFile {
     let path = folder.join(hook.name());
     if path.metadata().is_ok_and(|meta| meta.is_file()) {
-        return Found::Program(path);
+        return HookFile::Program(path);
     }
     match path.symlink_metadata() {
-        Ok(meta) if meta.is_symlink() => Found::BrokenLink(path),
-        _ => Found::Absent,
+        Ok(meta) if meta.is_symlink() => HookFile::BrokenLink(path),
+        _ => HookFile::Absent,
     }
 }
 
-/// Runs the program of a hook that was found and returns what it printed, which is empty unless asked for.
-pub(super) fn run(program: &Path, call: &Call<'_>) -> Result<Vec<u8>> {
+/// Runs the program of a hook and returns its output, which is empty unless it is collected.
+pub(super) fn run(program: &Path, call: &HookCall<'_>) -> Result<Vec<u8>> {
     let ended = match start(program, call)? {
         Some(child) => finish(child, call.capture).map_err(|e| {
             Error::os(&e, &format!("Error waiting for '{}' hook", program.display()))
                 .wrap(Code::REPOS_BAD_ARGS, failed_to_start(program))
         })?,
-        None => Ended {
+        None => HookExit {
             status: ExitStatus::from_raw(CANNOT_RUN << 8),
             printed: Vec::new(),
             complaint: Vec::new(),
@@ -77,7 +77,7 @@ pub(super) fn run(program: &Path, call: &Call<'_>) -> Result<Vec<u8>> {
     }
 }
 
-/// The refusal of a hook's link that leads nowhere.
+/// Makes the error for a hook that is a broken link.
 pub(super) fn broken_link(path: &Path) -> Error {
     Error::new(
         Code::REPOS_HOOK_FAILURE,
@@ -85,8 +85,8 @@ pub(super) fn broken_link(path: &Path) -> Error {
     )
 }
 
-/// Starts the program; None if it is none that can run.
-fn start(program: &Path, call: &Call<'_>) -> Result<Option<Child>> {
+/// Starts the program; `None` if it cannot be executed.
+fn start(program: &Path, call: &HookCall<'_>) -> Result<Option<Child>> {
     let refuse =
         |e: io::Error, what: &str| Error::os(&e, what).wrap(Code::REPOS_BAD_ARGS, failed_to_start(program));
     let mut command = Command::new(program);
@@ -116,7 +116,7 @@ fn start(program: &Path, call: &Call<'_>) -> Result<Option<Child>> {
         match command.stdin(stdin).spawn() {
             Ok(child) => return Ok(Some(child)),
             Err(e) => match e.raw_os_error().map(Errno::from_raw_os_error) {
-                // An editor or a copy still holds the program open for writing: a moment, not a state.
+                // An editor or a copy still has the program open for writing: this ends soon.
                 Some(Errno::TXTBSY) if attempt < BUSY_ATTEMPTS => thread::sleep(BUSY_PAUSE),
                 Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE) => {
                     return Err(refuse(e, "Can't start process"));
@@ -128,14 +128,14 @@ fn start(program: &Path, call: &Call<'_>) -> Result<Option<Child>> {
     Ok(None)
 }
 
-struct Ended {
+struct HookExit {
     status: ExitStatus,
     printed: Vec<u8>,
     complaint: Vec<u8>,
 }
 
 /// Reads both pipes to their ends, then waits.
-fn finish(mut child: Child, capture: bool) -> io::Result<Ended> {
+fn finish(mut child: Child, capture: bool) -> io::Result<HookExit> {
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let read = |pipe: Option<&mut dyn Read>| pipe.map_or_else(|| Ok(Vec::new()), keep_first);
     let (printed, complaint) = match (stdout, stderr) {
@@ -150,9 +150,9 @@ fn finish(mut child: Child, capture: bool) -> io::Result<Ended> {
         (_, Some(mut stderr)) => (Ok(Vec::new()), read(Some(&mut stderr))),
         (_, None) => (Ok(Vec::new()), Ok(Vec::new())),
     };
-    // Waited for even where reading failed: no dead child stays behind.
+    // Waited for even if reading failed, so that no zombie stays behind.
     let status = child.wait()?;
-    Ok(Ended {
+    Ok(HookExit {
         status,
         printed: printed?,
         complaint: complaint?,
@@ -173,7 +173,7 @@ fn keep_first(pipe: &mut dyn Read) -> io::Result<Vec<u8>> {
     }
 }
 
-/// What there is to say about how a hook ended; None if all is well.
+/// Describes how a hook failed; `None` if it succeeded.
 fn verdict(hook: Hook, status: ExitStatus, complaint: &[u8]) -> Option<String> {
     let name = hook.name();
     let mut message = match (status.code(), status.signal()) {
@@ -200,7 +200,7 @@ fn verdict(hook: Hook, status: ExitStatus, complaint: &[u8]) -> Option<String> {
     Some(message)
 }
 
-/// What a hook complained, if it is UTF-8. Cut inside a character at [`MOST`], it ends before it.
+/// Returns the hook's stderr, if it is UTF-8. A character that is cut at [`MOST`] is left out.
 fn text(complaint: &[u8]) -> &str {
     match std::str::from_utf8(complaint) {
         Ok(text) => text,
@@ -231,10 +231,10 @@ fn failed_to_start(program: &Path) -> String {
 /// Most bytes kept of what a hook writes.
 const MOST: usize = 1 << 20;
 
-/// The exit code of what could not be executed.
+/// The exit code of a program that could not be executed.
 const CANNOT_RUN: i32 = 255;
 
-/// How often a program that is open for writing is tried again, and how long to wait before.
+/// How often the start of a program that is open for writing is repeated, and the pause before.
 const BUSY_ATTEMPTS: u32 = 20;
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 

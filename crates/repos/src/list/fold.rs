@@ -1,5 +1,5 @@
-//! Folding of names, so that `ärger` finds `Ärger.TXT`: full case folding, canonical decomposition, no marks,
-//! composed again. Compatibility characters stay what they are (`①` is not `1`).
+//! Folds names, so that `ärger` finds `Ärger.TXT`: full case folding, canonical decomposition, no marks, composed
+//! again. Compatibility characters stay as they are (`①` is not `1`).
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::{decompose_canonical, is_combining_mark};

@@ -1,12 +1,12 @@
-//! Listing a tree, as deep as wanted, with name patterns.
+//! Lists a tree, to any depth, with name patterns.
 //!
-//! Nodes come in pre-order, entries in byte order of their names. A pattern is matched against the last component
-//! of the path alone; a directory that does not match is still descended into. Names are folded before matching,
-//! patterns are not: the client sends them folded ([`fold`] does it for callers that are their own client).
+//! Nodes come in pre-order, entries in byte order of their names. A pattern is matched against the last component of
+//! the path only; the walk enters directories that do not match. Names are folded before matching, patterns are not:
+//! the client sends them folded ([`fold`] does it for callers without a client).
 
 use std::sync::Arc;
 
-use base::{Cancel, Code, Depth, Error, FsPath, NodeKind, Result, Revnum};
+use base::{Cancel, Code, Depth, Error, FsPath, NodeKind, Result, Revnum, glob};
 use fsfs::{DirEntry, Node};
 
 use crate::access::{Readable, Subtree};
@@ -14,18 +14,17 @@ use crate::get::{Dirent, DirentFields};
 use crate::repo::Repository;
 
 mod fold;
-mod glob;
 
 pub use fold::fold;
 
-/// What to list.
+/// The request for a listing.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ListOptions {
     /// How deep; must be `empty` or deeper.
     pub depth: Depth,
-    /// What to say about each node.
+    /// The fields to return for each node.
     pub fields: DirentFields,
-    /// Send only nodes whose folded name matches one of these; none at all match if the list is empty.
+    /// Send only nodes whose folded name matches one of these; an empty list matches none.
     pub patterns: Option<Vec<String>>,
 }
 
@@ -37,7 +36,7 @@ pub fn run(
     repo: &Repository,
     path: &FsPath,
     rev: Revnum,
-    options: &Options,
+    options: &ListOptions,
     readable: &dyn Readable,
     sink: &mut dyn FnMut(&FsPath, &Dirent) -> Result<()>,
     cancel: &Cancel,
@@ -59,7 +58,7 @@ pub fn run(
     if options.patterns.as_ref().is_some_and(Vec::is_empty) {
         return Ok(());
     }
-    let mut walk = Walk {
+    let mut walk = ListWalk {
         options,
         readable,
         sink,
@@ -69,8 +68,8 @@ pub fn run(
     walk.run(&node, subtree == Subtree::All)
 }
 
-struct Walk<'a> {
-    options: &'a Options,
+struct ListWalk<'a> {
+    options: &'a ListOptions,
     readable: &'a dyn Readable,
     sink: &'a mut dyn FnMut(&FsPath, &Dirent) -> Result<()>,
     cancel: &'a Cancel,
@@ -80,14 +79,14 @@ struct Walk<'a> {
 
 /// An open directory. It holds no path: the paths of all open directories of a deep tree would take memory that grows with
 /// the square of its depth.
-struct Level {
+struct OpenDir {
     entries: Arc<[DirEntry]>,
     next: usize,
     /// Everything below may be read.
     all: bool,
 }
 
-impl Walk<'_> {
+impl ListWalk<'_> {
     /// Sends a readable node and what is below it. `all` says that everything below may be read.
     fn run(&mut self, top: &Node, all: bool) -> Result<()> {
         let depth = self.options.depth;
@@ -96,8 +95,8 @@ impl Walk<'_> {
             return Ok(());
         }
         let mut dir = top.path().clone();
-        let mut open = vec![Level::new(top, all)?];
-        while let Some(Level { entries, next, all }) = open.last_mut() {
+        let mut open = vec![OpenDir::new(top, all)?];
+        while let Some(OpenDir { entries, next, all }) = open.last_mut() {
             let Some(entry) = entries.get(*next) else {
                 open.pop();
                 dir = dir.parent().unwrap_or(dir);
@@ -116,7 +115,7 @@ impl Walk<'_> {
             if !all && !self.readable.read(&child) {
                 continue;
             }
-            // As with the incumbent, a node that is damaged or may not be read is listed if nothing of it is wanted.
+            // As in the incumbent, a damaged or unreadable node is listed if none of its fields is wanted.
             if !is_entered && self.options.fields.are_in_entry() {
                 self.cancel.check()?;
                 (self.sink)(&child, &Dirent::of_kind(entry.kind, self.options.fields))?;
@@ -125,7 +124,7 @@ impl Walk<'_> {
             let node = top.root().entry_node(entry, child)?;
             self.send(&node)?;
             if is_entered {
-                open.push(Level::new(&node, all)?);
+                open.push(OpenDir::new(&node, all)?);
                 dir = node.path().clone();
             }
         }
@@ -154,9 +153,9 @@ impl Walk<'_> {
     }
 }
 
-impl Level {
-    fn new(dir: &Node, all: bool) -> Result<Level> {
-        Ok(Level {
+impl OpenDir {
+    fn new(dir: &Node, all: bool) -> Result<OpenDir> {
+        Ok(OpenDir {
             entries: dir.entries()?,
             next: 0,
             all,

@@ -1,4 +1,4 @@
-//! One node record becomes changes of the transaction.
+//! Applies a node record to the transaction.
 
 use std::io::BufRead;
 
@@ -8,7 +8,7 @@ use delta::svndiff::Decoder;
 use fsfs::Txn;
 
 use crate::dumpfile::{Action, NodeHeaders, Reader};
-use crate::load::{Event, Loader, Open, absolute, prop};
+use crate::load::{LoadEvent, Loader, OpenRevision, absolute, prop};
 
 impl Loader<'_> {
     /// Applies a node record of the revision that is being loaded.
@@ -36,7 +36,7 @@ impl Loader<'_> {
         };
         self.flush_if_due()?;
         let path = absolute(&shown);
-        self.tell(Event::Editing(shown.to_string()))?;
+        self.tell(LoadEvent::Editing(shown.to_string()))?;
         match action {
             Action::Change => {}
             Action::Delete => self.txn()?.delete(&path)?,
@@ -53,10 +53,10 @@ impl Loader<'_> {
             self.text(node, &path, reader, cancel)?;
         }
         reader.skip_content()?;
-        self.tell(Event::Done)
+        self.tell(LoadEvent::Done)
     }
 
-    /// A node whose path no node can have: it does not exist, and `error` says why it cannot be made.
+    /// Handles a node with an impossible path: it does not exist, and `error` is the reason why it cannot be made.
     fn bad_path<R: BufRead>(
         &mut self,
         node: &NodeHeaders<'_>,
@@ -65,13 +65,13 @@ impl Loader<'_> {
         reader: &mut Reader<R>,
     ) -> Result<()> {
         let path = self.shown_path(&node.path);
-        self.tell(Event::Editing(path.clone()))?;
+        self.tell(LoadEvent::Editing(path.clone()))?;
         match action {
             Action::Add => Err(error),
-            // A change of nothing is not looked at.
+            // A change without content is not checked.
             Action::Change if !reader.has_props() && node.text_length.is_none() => {
                 reader.skip_content()?;
-                self.tell(Event::Done)
+                self.tell(LoadEvent::Done)
             }
             Action::Change | Action::Delete | Action::Replace => {
                 let message = format!(
@@ -83,7 +83,7 @@ impl Loader<'_> {
         }
     }
 
-    /// A path of the stream as it would be here.
+    /// Returns the path in the repository for a path of the stream.
     pub(super) fn shown_path(&self, path: &str) -> String {
         let path = path.trim_matches('/');
         match self.options.parent_dir.is_empty() {
@@ -94,7 +94,7 @@ impl Loader<'_> {
 
     fn txn(&mut self) -> Result<&mut Txn> {
         match &mut self.open {
-            Some(Open::Loading(revision)) => Ok(&mut revision.txn),
+            Some(OpenRevision::Loading(revision)) => Ok(&mut revision.txn),
             _ => Err(Error::bare(Code::FS_NO_SUCH_TRANSACTION)),
         }
     }
@@ -137,7 +137,7 @@ impl Loader<'_> {
             }
         }
         self.txn()?.copy(&from, &absolute(&source), path)?;
-        self.tell(Event::Copied)
+        self.tell(LoadEvent::Copied)
     }
 
     fn props<R: BufRead>(
@@ -153,8 +153,8 @@ impl Loader<'_> {
             let value = match value {
                 None => None,
                 Some(value) => {
-                    let told = &mut self.group.borrow_mut().told;
-                    let value = prop::translate(&name, value, self.options, &self.numbers, told)?;
+                    let events = &mut self.group.borrow_mut().events;
+                    let value = prop::translate(&name, value, self.options, &self.numbers, events)?;
                     Some(value)
                 }
             };
@@ -163,7 +163,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// A whole list follows: what it does not name goes.
+    /// A whole list follows: properties that it does not name are deleted.
     fn remove_props(&mut self, path: &FsPath) -> Result<()> {
         let txn = self.txn()?;
         let old = txn.root()?.node(path)?.props()?;
@@ -230,7 +230,7 @@ impl Loader<'_> {
     }
 }
 
-/// Refuses MD5 digests that are none. The incumbent does so in revisions that are skipped, too.
+/// Refuses malformed MD5 digests. The incumbent does so in skipped revisions too.
 pub(super) fn check_digests(node: &NodeHeaders<'_>) -> Result<()> {
     match node.has_bad_md5 {
         true => {

@@ -1,5 +1,5 @@
-//! How revisions become durable: in groups, or one by one where hooks want to see each. Nobody else can commit between the first
-//! commit of a group and its flush, so a group waits for nothing.
+//! How revisions become durable: in groups, or one by one if there are hooks, which must see each revision. No other
+//! process can commit between the first commit of a group and its flush, so a group never waits for anything.
 
 use std::mem;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use base::{Date, Result, Revnum};
 use fsfs::{Batch, Fs, Txn, TxnOptions};
 
-use crate::load::{Clock, Event, Observer, Options};
+use crate::load::{Clock, LoadEvent, LoadObserver, LoadOptions};
 use crate::repo::Repository;
 
 /// Begins and commits transactions.
@@ -16,34 +16,34 @@ pub(super) enum Commits {
     /// One by one.
     Single(Fs),
     /// In groups.
-    Group {
-        /// Those since the last flush, and the way to more.
+    Grouped {
+        /// The revisions since the last flush; makes more.
         batch: Box<Batch>,
-        /// How many there are.
+        /// The number of revisions in the group.
         count: u32,
-        /// When the first one was begun.
+        /// The time when the first one was begun.
         since: Instant,
     },
 }
 
 impl Commits {
-    pub(super) fn new(repository: &Repository, options: &Options) -> Result<Self> {
+    pub(super) fn new(repository: &Repository, options: &LoadOptions) -> Result<Self> {
         let fs = repository.fs();
         if options.pre_commit.is_some() || options.post_commit.is_some() {
             return Ok(Commits::Single(fs.clone()));
         }
-        Ok(Commits::Group {
+        Ok(Commits::Grouped {
             batch: Box::new(fs.batch()?),
             count: 0,
             since: Instant::now(),
         })
     }
 
-    /// The filesystem with all revisions so far.
+    /// Returns the filesystem with all revisions so far.
     pub(super) fn fs(&self) -> &Fs {
         match self {
             Commits::Single(fs) => fs,
-            Commits::Group { batch, .. } => batch.fs(),
+            Commits::Grouped { batch, .. } => batch.fs(),
         }
     }
 
@@ -56,14 +56,14 @@ impl Commits {
         };
         match self {
             Commits::Single(fs) => fs.begin_txn(fs.youngest()?, options, now),
-            Commits::Group { batch, .. } => batch.begin_txn(options, now),
+            Commits::Grouped { batch, .. } => batch.begin_txn(options, now),
         }
     }
 
     pub(super) fn commit(&mut self, mut txn: Txn, clock: &Clock) -> Result<(Revnum, Vec<PathBuf>)> {
         let committed = match self {
             Commits::Single(_) => txn.commit(&**clock)?,
-            Commits::Group { batch, count, since } => {
+            Commits::Grouped { batch, count, since } => {
                 if *count == 0 {
                     *since = Instant::now();
                 }
@@ -77,21 +77,21 @@ impl Commits {
         }
     }
 
-    /// True if the group is large or old enough.
+    /// True if the group is large or old enough to be flushed.
     pub(super) fn is_due(&self) -> bool {
         match self {
             Commits::Single(_) => false,
-            Commits::Group { count, since, .. } => {
+            Commits::Grouped { count, since, .. } => {
                 *count >= MOST || (*count > 0 && since.elapsed() >= LONGEST)
             }
         }
     }
 
-    /// Makes the group durable and visible; others can commit from then on, until the next revision is complete.
+    /// Makes the group durable and visible; other processes may commit then.
     pub(super) fn flush(&mut self) -> Result<()> {
         match self {
             Commits::Single(_) => Ok(()),
-            Commits::Group { batch, count, .. } => {
+            Commits::Grouped { batch, count, .. } => {
                 *count = 0;
                 batch.flush().map(drop)
             }
@@ -99,42 +99,43 @@ impl Commits {
     }
 }
 
-/// The revisions that are complete, and what is to be told of them. Shared with whoever waits for the stream.
-pub(super) struct Group<'a> {
+/// The revisions that are complete, and their events. Shared with the reader of the stream, which flushes while it
+/// waits.
+pub(super) struct CommitGroup<'a> {
     pub(super) commits: Commits,
-    pub(super) told: Told<'a>,
+    pub(super) events: EventQueue<'a>,
 }
 
-impl Group<'_> {
-    /// Makes durable what is complete, and tells so.
+impl CommitGroup<'_> {
+    /// Makes the complete revisions durable, then delivers their events.
     pub(super) fn flush(&mut self) -> Result<()> {
         self.commits.flush()?;
-        self.told.release()
+        self.events.release()
     }
 }
 
-/// Tells events in their order, those of a group when it is durable.
-pub(super) struct Told<'a> {
-    observer: &'a mut dyn Observer,
-    held: Vec<Event>,
+/// Delivers events in order; those of a group when it is durable.
+pub(super) struct EventQueue<'a> {
+    observer: &'a mut dyn LoadObserver,
+    held: Vec<LoadEvent>,
     is_holding: bool,
 }
 
-impl<'a> Told<'a> {
-    pub(super) fn new(observer: &'a mut dyn Observer) -> Self {
-        Told {
+impl<'a> EventQueue<'a> {
+    pub(super) fn new(observer: &'a mut dyn LoadObserver) -> Self {
+        EventQueue {
             observer,
             held: Vec::new(),
             is_holding: false,
         }
     }
 
-    /// What comes now waits for [`Told::release`].
+    /// Holds the events from now on, until [`EventQueue::release`].
     pub(super) fn hold(&mut self) {
         self.is_holding = true;
     }
 
-    /// Tells what has waited.
+    /// Delivers the held events.
     pub(super) fn release(&mut self) -> Result<()> {
         self.is_holding = false;
         mem::take(&mut self.held)
@@ -142,7 +143,7 @@ impl<'a> Told<'a> {
             .try_for_each(|event| self.observer.event(event))
     }
 
-    pub(super) fn tell(&mut self, event: Event) -> Result<()> {
+    pub(super) fn tell(&mut self, event: LoadEvent) -> Result<()> {
         match self.is_holding {
             true => {
                 self.held.push(event);
@@ -153,8 +154,8 @@ impl<'a> Told<'a> {
     }
 }
 
-/// Most revisions in a group.
+/// Maximum number of revisions in a group.
 const MOST: u32 = 1000;
 
-/// How long a group may keep others from committing, about.
+/// How long a group may keep other processes from committing, approximately.
 const LONGEST: Duration = Duration::from_secs(1);

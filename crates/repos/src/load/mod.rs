@@ -1,20 +1,21 @@
-//! Loading: a dump stream becomes revisions.
+//! Loads a dump stream: its records become revisions.
 //!
-//! The stream is read once, forward, and never held: a revision record begins a transaction, the node records behind it
-//! are applied as they come, and the next revision record (or the end) commits. What the revisions are called here and
-//! what they were called where they were dumped may differ; [`renumber`](mod@renumber) keeps the two together, so that
-//! copies and mergeinfo point to the right ones.
+//! The stream is read once, forward, and never held. A revision record begins a transaction, the node records behind
+//! it are applied as they come, and the next revision record (or the end) commits. Revision numbers in the stream and
+//! in the repository may differ; [`renumber`](mod@renumber) maps them, so that copies and mergeinfo name the right
+//! revisions.
 //!
-//! Revisions are committed in groups (`commits`): a group becomes durable and visible at once, and only then its revisions are
-//! told. Hooks want to see single revisions, so with hooks each one is a group. While a group is open nobody else can commit, so it
-//! is closed whenever the stream makes us wait (`ahead`), and when it is a second old, also in the midst of a revision.
+//! Revisions are committed in groups (`commits`): a group becomes durable and visible at once, and its events are
+//! delivered only then. Hooks must see single revisions, so with hooks each revision is a group. While a group is
+//! open no other process can commit, so it is closed whenever the stream stalls (`input`), and when it is a second
+//! old, even in the middle of a revision.
 //!
-//! What goes wrong leaves all revisions before it, and the transaction in which it went wrong, for the administrator
-//! to look at.
+//! A failure leaves all revisions before it, and the transaction in which it happened, for the administrator to
+//! inspect.
 
-mod ahead;
 mod apply;
 mod commits;
+mod input;
 mod prop;
 mod renumber;
 mod revprops;
@@ -32,26 +33,26 @@ use crate::dumpfile::{Reader, Record, RevisionHeaders};
 use crate::hooks::Hooks;
 use crate::props_rules;
 use crate::repo::Repository;
-use commits::{Commits, Group, Told};
+use commits::{CommitGroup, Commits, EventQueue};
 use renumber::Renumbering;
 
 pub use crate::commit::Clock;
 pub use revprops::revprops;
 
-/// How to load.
+/// The options of a load.
 #[derive(Clone)]
-pub struct Options {
+pub struct LoadOptions {
     /// Revisions of the stream to load; the others are skipped.
     pub range: Option<(Revnum, Revnum)>,
-    /// What happens to the UUID.
+    /// How the stream's UUID is treated.
     pub uuid: UuidAction,
-    /// Where in the repository the stream's root goes; must exist there.
+    /// The directory in the repository that becomes the stream's root; it must exist.
     pub parent_dir: RelPath,
-    /// The hooks that are run for each revision.
+    /// Hooks to run before each revision.
     pub pre_commit: Option<Hooks>,
-    /// The hooks that are run for each revision.
+    /// Hooks to run after each revision.
     pub post_commit: Option<Hooks>,
-    /// Properties must be such as clients may set.
+    /// Refuse properties that clients may not set.
     pub validate_props: bool,
     /// Revisions get the time of loading.
     pub ignore_dates: bool,
@@ -59,9 +60,9 @@ pub struct Options {
     pub normalize_props: bool,
 }
 
-impl Default for Options {
+impl Default for LoadOptions {
     fn default() -> Self {
-        Options {
+        LoadOptions {
             range: None,
             uuid: UuidAction::IfEmpty,
             parent_dir: RelPath::empty(),
@@ -74,10 +75,10 @@ impl Default for Options {
     }
 }
 
-/// What happens to the stream's UUID.
+/// How the stream's UUID is treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UuidAction {
-    /// The repository takes it if it has no revision but 0.
+    /// The repository takes it if revision 0 is its only one.
     #[default]
     IfEmpty,
     /// The repository keeps its own.
@@ -86,69 +87,69 @@ pub enum UuidAction {
     Force,
 }
 
-/// How loading goes on. Numbers called `original` are the stream's.
+/// An event of a load. Numbers called `original` are the stream's.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// A revision is begun.
+pub enum LoadEvent {
+    /// A revision begins.
     Started {
         /// Its number in the stream.
         original: Revnum,
     },
-    /// A node is begun: its path, or what the stream has in place of one.
+    /// A node begins: its path, or the stream's text in place of one.
     Editing(String),
-    /// It was made as a copy.
+    /// The node was made as a copy.
     Copied,
-    /// Carriage returns were taken out of its mergeinfo.
+    /// Carriage returns were removed from the node's mergeinfo.
     NormalizedMergeinfo,
-    /// It is complete.
+    /// The node is complete.
     Done,
-    /// A revision is there. Told when it is on disk.
+    /// A revision was committed. Delivered when it is on disk.
     Committed {
-        /// Its number here.
+        /// Its number in the repository.
         rev: Revnum,
         /// Its number in the stream.
         original: Revnum,
     },
-    /// A revision is not wanted.
+    /// A revision was skipped.
     Skipped {
         /// Its number in the stream.
         original: Revnum,
     },
-    /// A revision's properties are set ([`revprops`] alone).
+    /// The properties of a revision were set ([`revprops`] only).
     PropsSet(Revnum),
-    /// Something is strange but no reason to stop: its number and a text.
+    /// An oddity that does not stop the load: its number and a text.
     Warning(u16, &'static str),
-    /// A file that was in the way of a revision has this name now.
+    /// A file in the way of a revision was renamed to this path.
     SetAside(PathBuf),
 }
 
-/// Hears how loading goes on.
-pub trait Observer {
+/// Receives the progress of a load.
+pub trait LoadObserver {
     /// # Errors
-    /// Stops the load.
-    fn event(&mut self, event: Event) -> Result<()>;
+    /// An error stops the load.
+    fn event(&mut self, event: LoadEvent) -> Result<()>;
 }
 
-/// Loads a stream. It is read on a thread of its own, which is left behind if loading fails before the stream ends.
+/// Loads a stream. A thread of its own reads it; that thread stays behind if loading fails before the stream ends.
 ///
 /// # Errors
 /// `STREAM_MALFORMED_DATA`, `STREAM_UNRECOGNIZED_DATA`, `INCOMPLETE_DATA` for the stream; `BAD_PROPERTY_VALUE`,
 /// `REPOS_BAD_ARGS` for properties; `CHECKSUM_MISMATCH`; those of changing a transaction and committing it;
-/// `CANCELLED`. Revisions that were complete before are there, and were told.
+/// `CANCELLED`. Revisions that were complete before exist, and their events were delivered.
 pub fn run(
     repository: &Repository,
     input: impl Read + Send + 'static,
-    options: &Options,
-    observer: &mut dyn Observer,
+    options: &LoadOptions,
+    observer: &mut dyn LoadObserver,
     cancel: &Cancel,
     clock: &Clock,
 ) -> Result<()> {
-    let group = Rc::new(RefCell::new(Group {
+    let group = Rc::new(RefCell::new(CommitGroup {
         commits: Commits::new(repository, options)?,
-        told: Told::new(observer),
+        events: EventQueue::new(observer),
     }));
     let waiting = group.clone();
-    let input = ahead::read(input, cancel, move || waiting.borrow_mut().flush())?;
+    let input = input::read_ahead(input, cancel, move || waiting.borrow_mut().flush())?;
     let mut loader = Loader {
         repository,
         options,
@@ -159,11 +160,11 @@ pub fn run(
         buffer: Vec::new(),
     };
     let outcome = loader.load(input, cancel);
-    // The transaction in which it went wrong is left for the administrator, what was complete is kept.
+    // The failed transaction is left for the administrator, complete revisions are kept.
     loader.open = None;
     let flushed = loader.flush();
     if outcome.is_err() {
-        // Perhaps it only says that waiting for the stream came to nothing: then this is why.
+        // The error may only say that reading the stream failed: the cancellation is the cause then.
         cancel.check()?;
     }
     flushed.and(outcome)
@@ -171,27 +172,27 @@ pub fn run(
 
 struct Loader<'a> {
     repository: &'a Repository,
-    options: &'a Options,
+    options: &'a LoadOptions,
     clock: &'a Clock,
     numbers: Renumbering,
     /// Never borrowed while the stream is read.
-    group: Rc<RefCell<Group<'a>>>,
-    open: Option<Open>,
-    /// For texts on their way; kept for the next one.
+    group: Rc<RefCell<CommitGroup<'a>>>,
+    open: Option<OpenRevision>,
+    /// A buffer for texts, reused.
     buffer: Vec<u8>,
 }
 
 /// The revision whose records are being read.
-enum Open {
-    /// Revision 0, whose properties replace those of an empty repository's.
+enum OpenRevision {
+    /// Revision 0, whose properties replace those of an empty repository.
     Zero(Props),
-    /// It is not wanted. Its number in the stream.
+    /// A revision that is skipped, by its number in the stream.
     Skipped(Revnum),
-    /// It is being made.
-    Loading(Box<Revision>),
+    /// A revision that is being made.
+    Loading(Box<LoadingRevision>),
 }
 
-struct Revision {
+struct LoadingRevision {
     original: Revnum,
     props: Props,
     txn: Txn,
@@ -210,27 +211,27 @@ impl Loader<'_> {
                 }
                 Record::Node(node) => match &self.open {
                     None => return Err(malformed("Node record before any revision record")),
-                    Some(Open::Zero(_) | Open::Skipped(Revnum::ZERO)) => {
+                    Some(OpenRevision::Zero(_) | OpenRevision::Skipped(Revnum::ZERO)) => {
                         return Err(malformed("Revision 0 must not contain node records"));
                     }
-                    Some(Open::Skipped(_)) => apply::check_digests(&node)?,
-                    Some(Open::Loading(_)) => self.node(&node, &mut reader, cancel)?,
+                    Some(OpenRevision::Skipped(_)) => apply::check_digests(&node)?,
+                    Some(OpenRevision::Loading(_)) => self.node(&node, &mut reader, cancel)?,
                 },
             }
         }
         self.end_revision()
     }
 
-    fn tell(&mut self, event: Event) -> Result<()> {
-        self.group.borrow_mut().told.tell(event)
+    fn tell(&mut self, event: LoadEvent) -> Result<()> {
+        self.group.borrow_mut().events.tell(event)
     }
 
-    /// Makes durable what is complete, and tells so.
+    /// Makes the complete revisions durable, then delivers their events.
     fn flush(&mut self) -> Result<()> {
         self.group.borrow_mut().flush()
     }
 
-    /// Does so if it has waited for long.
+    /// Flushes if the group is large or old enough.
     fn flush_if_due(&mut self) -> Result<()> {
         let mut group = self.group.borrow_mut();
         match group.commits.is_due() {
@@ -262,24 +263,28 @@ impl Loader<'_> {
     ) -> Result<()> {
         let original = headers.rev()?;
         if !is_wanted(self.options.range, original) {
-            self.tell(Event::Skipped { original })?;
-            self.open = Some(Open::Skipped(original));
+            self.tell(LoadEvent::Skipped { original })?;
+            self.open = Some(OpenRevision::Skipped(original));
             return Ok(());
         }
         if original == Revnum::ZERO {
             let props = self.revision_props(reader)?;
-            self.open = Some(Open::Zero(props));
+            self.open = Some(OpenRevision::Zero(props));
             return Ok(());
         }
         let txn = self.group.borrow_mut().commits.begin((self.clock)())?;
         self.numbers.begin(original, txn.base_revision());
-        self.tell(Event::Started { original })?;
+        self.tell(LoadEvent::Started { original })?;
         let props = self.revision_props(reader)?;
-        self.open = Some(Open::Loading(Box::new(Revision { original, props, txn })));
+        self.open = Some(OpenRevision::Loading(Box::new(LoadingRevision {
+            original,
+            props,
+            txn,
+        })));
         Ok(())
     }
 
-    /// Reads the properties of a revision, to the end of its record.
+    /// Reads the properties of a revision, up to the end of its record.
     fn revision_props<R: BufRead>(&self, reader: &mut Reader<R>) -> Result<Props> {
         let mut props = Props::new();
         while let Some((name, value)) = reader.next_prop()? {
@@ -303,8 +308,8 @@ impl Loader<'_> {
 
     fn end_revision(&mut self) -> Result<()> {
         match self.open.take() {
-            None | Some(Open::Skipped(_)) => Ok(()),
-            Some(Open::Zero(props)) => {
+            None | Some(OpenRevision::Skipped(_)) => Ok(()),
+            Some(OpenRevision::Zero(props)) => {
                 self.flush()?;
                 if self.repository.youngest()? != Revnum::ZERO {
                     return Ok(());
@@ -312,18 +317,18 @@ impl Loader<'_> {
                 self.validate(&props)?;
                 self.repository.fs().set_revprops(Revnum::ZERO, &props)
             }
-            Some(Open::Loading(revision)) => {
+            Some(OpenRevision::Loading(revision)) => {
                 let (rev, original) = self.commit(*revision)?;
                 self.numbers.committed(original, rev);
-                self.group.borrow_mut().told.hold();
-                self.tell(Event::Committed { rev, original })?;
+                self.group.borrow_mut().events.hold();
+                self.tell(LoadEvent::Committed { rev, original })?;
                 self.flush_if_due()
             }
         }
     }
 
-    fn commit(&mut self, revision: Revision) -> Result<(Revnum, Revnum)> {
-        let Revision {
+    fn commit(&mut self, revision: LoadingRevision) -> Result<(Revnum, Revnum)> {
+        let LoadingRevision {
             original,
             mut props,
             mut txn,
@@ -345,7 +350,7 @@ impl Loader<'_> {
         let name = txn.name().to_owned();
         let (rev, set_aside) = self.group.borrow_mut().commits.commit(txn, self.clock)?;
         for path in set_aside {
-            self.tell(Event::SetAside(path))?;
+            self.tell(LoadEvent::SetAside(path))?;
         }
         if let Some(hooks) = &self.options.post_commit {
             hooks.post_commit(rev, &name)?;
@@ -362,7 +367,7 @@ impl Loader<'_> {
         }
     }
 
-    /// A path of the stream as it is here.
+    /// Returns the path in the repository for a path of the stream.
     fn path(&self, text: &str) -> Result<RelPath> {
         let path = RelPath::canonicalize(text.trim_start_matches('/')).map_err(|_| {
             let shown = self.shown_path(text);
@@ -390,7 +395,8 @@ fn malformed(what: &str) -> Error {
     )
 }
 
-/// True for 36 hexadecimal digits, of which those between the five groups may be dashes: what the incumbent's library takes.
+/// True for 36 hexadecimal digits, of which those between the five groups may be dashes: the incumbent's library
+/// accepts that.
 pub fn is_uuid(text: &str) -> bool {
     text.len() == 36
         && text.bytes().enumerate().all(|(at, byte)| match at {

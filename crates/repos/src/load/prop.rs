@@ -1,16 +1,16 @@
-//! Properties on their way in: what is refused, and mergeinfo, whose revisions and paths are others here.
+//! Properties of the stream: which are refused, and mergeinfo, whose revisions and paths are mapped.
 
 use std::borrow::Cow;
 
 use base::mergeinfo::Source;
 use base::{Code, Mergeinfo, RelPath, Result, props, with_line_feeds};
 
-use crate::load::commits::Told;
+use crate::load::commits::EventQueue;
 use crate::load::renumber::Renumbering;
-use crate::load::{Event, Options};
+use crate::load::{LoadEvent, LoadOptions};
 use crate::props_rules;
 
-/// Refuses what clients may not set, with advice.
+/// Refuses properties that clients may not set; the error has advice.
 pub(super) fn validate(name: &str, value: &[u8]) -> Result<()> {
     props_rules::validate(name, Some(value)).map_err(|error| {
         if error.has(Code::IO_INCONSISTENT_EOL) || error.has(Code::BAD_PROPERTY_VALUE_EOL) {
@@ -27,7 +27,7 @@ pub(super) fn validate(name: &str, value: &[u8]) -> Result<()> {
     })
 }
 
-/// The value of a node's property as it is stored here.
+/// Returns the value of a node's property as it is stored in this repository.
 ///
 /// # Errors
 /// `MERGEINFO_PARSE_ERROR` for mergeinfo that cannot be read, unless properties are not validated; those of
@@ -35,12 +35,12 @@ pub(super) fn validate(name: &str, value: &[u8]) -> Result<()> {
 pub(super) fn translate(
     name: &str,
     value: Vec<u8>,
-    options: &Options,
+    options: &LoadOptions,
     numbers: &Renumbering,
-    told: &mut Told<'_>,
+    events: &mut EventQueue<'_>,
 ) -> Result<Vec<u8>> {
     let value = match name == props::MERGEINFO {
-        true => mergeinfo(value, options, numbers, told)?,
+        true => mergeinfo(value, options, numbers, events)?,
         false => value,
     };
     let value = match options.normalize_props {
@@ -55,15 +55,15 @@ pub(super) fn translate(
 
 fn mergeinfo(
     value: Vec<u8>,
-    options: &Options,
+    options: &LoadOptions,
     numbers: &Renumbering,
-    told: &mut Told<'_>,
+    events: &mut EventQueue<'_>,
 ) -> Result<Vec<u8>> {
     // The incumbent reads it as a C string.
     let end = memchr::memchr(0, &value).unwrap_or(value.len());
     let cleaned = with_line_feeds(&value[..end]);
     if matches!(cleaned, Ok(Cow::Owned(_))) {
-        told.tell(Event::NormalizedMergeinfo)?;
+        events.tell(LoadEvent::NormalizedMergeinfo)?;
     }
     let parsed = cleaned.and_then(|cleaned| Mergeinfo::parse(to_text(&cleaned).as_bytes()));
     let parsed = match parsed {
@@ -72,7 +72,7 @@ fn mergeinfo(
             return Err(error.context("Invalid svn:mergeinfo value"));
         }
         Err(_) => {
-            told.tell(Event::Warning(
+            events.tell(LoadEvent::Warning(
                 BAD_MERGEINFO,
                 "Invalid svn:mergeinfo value; leaving unchanged",
             ))?;
@@ -92,8 +92,8 @@ fn mergeinfo(
     })
 }
 
-/// Text that stands for the bytes, each one that is not UTF-8 as a character of its own: mergeinfo is parsed as text, and
-/// the incumbent renumbers it whatever bytes its paths have.
+/// Returns a text for the bytes in which each byte that is not UTF-8 is a character of its own: mergeinfo is parsed
+/// as text, and the incumbent renumbers it whatever bytes its paths have.
 fn to_text(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Cow::Borrowed(text);
@@ -104,7 +104,7 @@ fn to_text(bytes: &[u8]) -> Cow<'_, str> {
         for c in chunk.valid().chars() {
             match u32::from(c) < ESCAPED {
                 true => text.push(c),
-                // It would be taken for an escaped byte.
+                // It would be decoded as an escaped byte.
                 false => text.extend(c.encode_utf8(&mut [0; 4]).as_bytes().iter().filter_map(escaped)),
             }
         }
@@ -113,7 +113,7 @@ fn to_text(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// The bytes for which a text of [`to_text`] stands.
+/// Returns the bytes for a text of [`to_text`].
 fn from_text(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     for c in text.chars() {
@@ -132,10 +132,10 @@ fn below(source: &Source, parent: &RelPath) -> Source {
     }
 }
 
-/// The number of the warning of mergeinfo that cannot be read.
+/// The number of the warning about mergeinfo that does not parse.
 const BAD_MERGEINFO: u16 = 5;
 
-/// The character that stands for byte 0: private use, in the last plane.
+/// The character for byte 0: private use, in the last plane.
 const ESCAPED: u32 = 0x10_ff00;
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
-//! Which revision of the stream is which revision here.
+//! Maps revision numbers of the stream to those of the repository.
 //!
-//! Copies name revisions, and mergeinfo names ranges of them. Those that this stream has brought are looked up; older ones
-//! were loaded earlier by the same distance, as far as anybody can know, and move by that.
+//! Copies name revisions, and mergeinfo names ranges of them. Revisions that this stream brought are looked up. Older
+//! ones are assumed to have been loaded earlier at the same distance, and are moved by it.
 //!
-//! The incumbent's way with mergeinfo is followed to the letter, because the values are compared and dumped: what is older
-//! than the stream loses its `*`; where the stream does not begin with revision 1, neighbours are joined, inheritable if one
-//! of them is; and a number that is missing in the
-//! stream stands for the *stream's* number before it. Where that makes no range at all (the incumbent fails then) the
-//! missing number stands for the revision before it here, and a range that ends after the revision that is being loaded ends as
-//! long after it here.
+//! Mergeinfo follows the incumbent exactly, because values are compared and dumped:
+//! * A range older than the stream loses its `*`.
+//! * If the stream does not begin with revision 1, adjacent ranges are joined, inheritable if one of them is.
+//! * A number that is missing in the stream stands for the *stream's* number before it. Where that makes no valid
+//!   range (the incumbent fails then), it stands for the repository's revision before it, and a range that ends after
+//!   the revision that is being loaded ends as long after it here.
 
 use std::collections::HashMap;
 
@@ -18,34 +18,34 @@ use base::mergeinfo::{Range, Rangelist};
 /// The numbers so far.
 #[derive(Debug, Default)]
 pub(super) struct Renumbering {
-    /// Stream to here, as the incumbent has it: with numbers of the stream for what is missing.
+    /// Stream to repository, as the incumbent maps it: numbers of the stream stand for missing ones.
     quirky: HashMap<Revnum, Revnum>,
-    /// Stream to here.
+    /// Stream to repository, without the incumbent's error.
     honest: HashMap<Revnum, Revnum>,
     /// The first revision of the stream that was loaded.
     oldest: Option<Revnum>,
-    /// The last one: number in the stream and here.
+    /// The last revision: its number in the stream and in the repository.
     last: Option<(Revnum, Revnum)>,
-    /// The one that is being loaded: in the stream, and what it will be here.
+    /// The revision that is being loaded: its number in the stream, and its future number in the repository.
     current: (Revnum, Revnum),
 }
 
 impl Renumbering {
-    /// A revision of the stream is begun; it will follow `youngest`.
+    /// Begins a revision of the stream; it will follow `youngest`.
     pub(super) fn begin(&mut self, original: Revnum, youngest: Revnum) {
         self.oldest.get_or_insert(original);
         self.current = (original, youngest.next());
     }
 
-    /// The number in the stream of the revision that is being loaded.
+    /// Returns the number in the stream of the revision that is being loaded.
     pub(super) fn original(&self) -> Revnum {
         self.current.0
     }
 
-    /// It is there.
+    /// Records a committed revision.
     pub(super) fn committed(&mut self, original: Revnum, rev: Revnum) {
         if let Some((before, before_here)) = self.last {
-            // A gap of a stream that claims to have one of 2^60 revisions is not filled.
+            // Bounded: a stream may claim to have a revision 2^60.
             let missing = (before.0 + 1..original.0).take(LARGEST_GAP);
             for number in missing {
                 self.quirky.insert(Revnum(number), before);
@@ -57,7 +57,8 @@ impl Renumbering {
         self.last = Some((original, rev));
     }
 
-    /// The revision here that a copy of `rev` comes from. `Err` is a number that no revision has.
+    /// Returns the revision in the repository that a copy of `rev` comes from. `Err` is a number that no revision
+    /// has.
     pub(super) fn source(&self, rev: i64) -> Result<Revnum, i128> {
         let brought = u64::try_from(rev)
             .ok()
@@ -71,18 +72,19 @@ impl Renumbering {
         }
     }
 
-    /// By how much numbers of the stream are larger than those here.
+    /// Returns by how much numbers of the stream are larger than those of the repository.
     fn offset(&self) -> i128 {
         i128::from(self.current.0.0) - i128::from(self.current.1.0)
     }
 
-    /// The ranges with the numbers that they have here.
+    /// Returns the ranges with the repository's numbers.
     pub(super) fn ranges(&self, ranges: &Rangelist) -> Rangelist {
         let Some(oldest) = self.oldest else {
             return ranges.clone();
         };
         let border = Revnum(oldest.0.saturating_sub(1));
-        // A stream that begins with the first revision has nothing older: its ranges are not split, so not joined either.
+        // A stream that begins with the first revision has nothing older: its ranges are not split, so not joined
+        // either.
         let joined = (border > Revnum::ZERO).then(|| joined(ranges));
         let mut older = Rangelist::new();
         let mut newer: Vec<Range> = Vec::new();
@@ -109,7 +111,7 @@ impl Renumbering {
         })
     }
 
-    /// A range older than the stream.
+    /// Maps a range older than the stream.
     fn moved(&self, start: Revnum, end: Revnum) -> Rangelist {
         match (self.moved_by_offset(start), self.moved_by_offset(end)) {
             (Some(start), Some(end)) if start > Revnum::ZERO => Rangelist::single(start, end, true),
@@ -117,12 +119,13 @@ impl Renumbering {
         }
     }
 
-    /// The number here of a revision that the stream has not brought, as far from the one that is being loaded as in the stream.
+    /// Maps a revision that the stream has not brought: it is as far from the one that is being loaded as in the
+    /// stream.
     fn moved_by_offset(&self, rev: Revnum) -> Option<Revnum> {
         u64::try_from(i128::from(rev.0) - self.offset()).ok().map(Revnum)
     }
 
-    /// A range of the stream.
+    /// Maps a range of the stream.
     fn looked_up(&self, range: &Range, border: Revnum) -> (Revnum, Revnum) {
         let by = |map: &HashMap<Revnum, Revnum>, current: Revnum| {
             let start = match range.start == border {
@@ -151,14 +154,14 @@ impl Renumbering {
     }
 }
 
-/// The ranges with neighbours joined.
+/// Joins adjacent ranges.
 fn joined(ranges: &Rangelist) -> Vec<Range> {
     let mut all = Vec::with_capacity(ranges.ranges().len());
     ranges.ranges().iter().for_each(|range| join(&mut all, *range));
     all
 }
 
-/// Adds a range behind others; neighbours become one, inheritable if they differ.
+/// Appends a range; adjacent ones become one, inheritable if they differ.
 fn join(ranges: &mut Vec<Range>, range: Range) {
     match ranges.last_mut() {
         Some(last) if last.end == range.start => {
@@ -169,7 +172,7 @@ fn join(ranges: &mut Vec<Range>, range: Range) {
     }
 }
 
-/// Most missing numbers that are filled at once.
+/// Maximum number of missing numbers that are filled at once.
 const LARGEST_GAP: usize = 1 << 20;
 
 #[cfg(test)]

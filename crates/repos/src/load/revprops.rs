@@ -1,27 +1,27 @@
-//! Loading revision properties alone, onto revisions that are there.
+//! Loads revision properties onto revisions that exist.
 
 use std::io::BufRead;
 
 use base::{Cancel, Props, Result, Revnum};
 
 use crate::dumpfile::{Reader, Record};
-use crate::load::{Event, Observer, Options, is_wanted, prop};
+use crate::load::{LoadEvent, LoadObserver, LoadOptions, is_wanted, prop};
 use crate::props_rules;
 use crate::repo::Repository;
 
-/// Replaces the properties of the revisions that the stream has by the stream's. What else it holds is passed over.
+/// Replaces the properties of the stream's revisions by the stream's. Other records are skipped.
 ///
 /// # Errors
 /// As [`run`](super::run); `FS_NO_SUCH_REVISION` for a revision that is not there.
 pub fn revprops(
     repository: &Repository,
     input: impl BufRead,
-    options: &Options,
-    observer: &mut dyn Observer,
+    options: &LoadOptions,
+    observer: &mut dyn LoadObserver,
     cancel: &Cancel,
 ) -> Result<()> {
     let mut reader = Reader::open(input)?;
-    // The last revision that the stream has begun; it is set when its last record has been read.
+    // The last revision that the stream has begun; its properties are set when its last record has been read.
     let mut open: Option<(Revnum, Props)> = None;
     while let Some(record) = reader.next_record()? {
         cancel.check()?;
@@ -32,7 +32,7 @@ pub fn revprops(
         set(repository, open.take(), options, observer)?;
         let original = headers.rev()?;
         if !is_wanted(options.range, original) {
-            observer.event(Event::Skipped { original })?;
+            observer.event(LoadEvent::Skipped { original })?;
             continue;
         }
         let mut props = Props::new();
@@ -52,18 +52,18 @@ pub fn revprops(
 fn set(
     repository: &Repository,
     revision: Option<(Revnum, Props)>,
-    options: &Options,
-    observer: &mut dyn Observer,
+    options: &LoadOptions,
+    observer: &mut dyn LoadObserver,
 ) -> Result<()> {
     let Some((rev, props)) = revision else {
         return Ok(());
     };
-    // A revision that is not there is refused first.
+    // A revision that does not exist is refused first.
     repository.fs().revprops(rev)?;
     if options.validate_props {
         let mut all = props.iter();
         all.try_for_each(|(name, value)| prop::validate(name, value))?;
     }
     repository.fs().set_revprops(rev, &props)?;
-    observer.event(Event::PropsSet(rev))
+    observer.event(LoadEvent::PropsSet(rev))
 }

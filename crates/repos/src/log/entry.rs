@@ -1,22 +1,22 @@
-//! One entry of the log: what it shows, to whom.
+//! One log entry: the parts of a revision that the user may see.
 
 use base::{Cancel, FsPath, NodeKind, PropList, Result, Revnum};
 use fsfs::{ChangeKind, ChangeList, ChangedPath, Root};
 
-use super::{Options, Revprops, Sink};
+use super::{LogOptions, LogSink, Revprops};
 use crate::access::{Readable, Subtree};
 use crate::repo::{Repository, RevisionAccess, changes_access, seen_of_partial};
 
 /// One entry of the log.
 #[derive(Clone, Debug)]
 pub struct LogEntry<'a> {
-    /// The revision; `None` ends the entries below the last one with `has_children`.
+    /// The revision; `None` marks the end of the entries below the last one with `has_children`.
     pub rev: Option<Revnum>,
-    /// What it changed, sorted by path; empty if that was not asked for.
+    /// The paths that it changed, sorted; empty if they were not asked for.
     pub changes: &'a ChangeList,
-    /// Entries that it merged follow, until one without a revision.
+    /// The entries of the revisions that it merged follow, up to one without a revision.
     pub has_children: bool,
-    /// It is here because a merge of it was undone.
+    /// The entry is here because a merge of the revision was undone.
     pub subtractive_merge: bool,
     revprops: Option<PropList>,
     access: RevisionAccess,
@@ -24,13 +24,13 @@ pub struct LogEntry<'a> {
 }
 
 impl LogEntry<'_> {
-    /// One revision property; `None` if it is not set, was not asked for or may not be seen.
+    /// Returns one revision property; `None` if it is not set, was not asked for or may not be seen.
     pub fn prop(&self, name: &str) -> Option<&[u8]> {
         let props = self.revprops.as_ref().filter(|_| self.shows(name))?;
         props.get(name)
     }
 
-    /// All revision properties that were asked for and may be seen, sorted by name.
+    /// Returns all revision properties that were asked for and may be seen, sorted by name.
     pub fn props(&self) -> impl Iterator<Item = (&str, &[u8])> {
         let set = self.revprops.iter().flat_map(|props| props.iter());
         set.filter(|(name, _)| self.shows(name))
@@ -50,35 +50,35 @@ impl LogEntry<'_> {
     }
 }
 
-/// What was read of a revision before its turn: a failure counts only if what failed is needed.
+/// The parts of a revision that were read before its turn. A failure counts only if the part is needed.
 #[derive(Default)]
-pub(super) struct Read {
+pub(super) struct PrefetchedRevision {
     pub(super) changes: Option<Result<ChangeList>>,
     pub(super) revprops: Option<Result<PropList>>,
 }
 
-/// Makes entries and sends them.
-pub(super) struct Entries<'a, 's> {
+/// Makes log entries and sends them.
+pub(super) struct EntrySender<'a, 's> {
     pub(super) repo: &'a Repository,
-    pub(super) options: &'a Options,
+    pub(super) options: &'a LogOptions,
     pub(super) youngest: Revnum,
     pub(super) readable: &'a dyn Readable,
     pub(super) cancel: &'a Cancel,
-    sink: &'a mut Sink<'s>,
+    sink: &'a mut LogSink<'s>,
     /// Everything may be read.
     all: bool,
 }
 
-impl<'a, 's> Entries<'a, 's> {
+impl<'a, 's> EntrySender<'a, 's> {
     pub(super) fn new(
         repo: &'a Repository,
-        options: &'a Options,
+        options: &'a LogOptions,
         youngest: Revnum,
         readable: &'a dyn Readable,
-        sink: &'a mut Sink<'s>,
+        sink: &'a mut LogSink<'s>,
         cancel: &'a Cancel,
     ) -> Self {
-        Entries {
+        EntrySender {
             repo,
             options,
             youngest,
@@ -89,7 +89,7 @@ impl<'a, 's> Entries<'a, 's> {
         }
     }
 
-    /// Sends an ordinary entry.
+    /// Sends an entry without marks.
     pub(super) fn send(&mut self, rev: Revnum) -> Result<()> {
         self.send_marked(rev, false, false)
     }
@@ -101,16 +101,21 @@ impl<'a, 's> Entries<'a, 's> {
         has_children: bool,
         subtractive_merge: bool,
     ) -> Result<()> {
-        self.send_read(rev, has_children, subtractive_merge, Read::default())
+        self.send_read(
+            rev,
+            has_children,
+            subtractive_merge,
+            PrefetchedRevision::default(),
+        )
     }
 
-    /// Sends an entry of which some may have been read already.
+    /// Sends an entry; parts that were read already are taken from `read`.
     pub(super) fn send_read(
         &mut self,
         rev: Revnum,
         has_children: bool,
         subtractive_merge: bool,
-        read: Read,
+        read: PrefetchedRevision,
     ) -> Result<()> {
         self.cancel.check()?;
         let fs = self.repo.fs();
@@ -176,7 +181,7 @@ impl<'a, 's> Entries<'a, 's> {
         })
     }
 
-    /// What may be seen of the changes, with their kinds.
+    /// Returns the changes that the user may see, with their node kinds.
     fn visible(&self, rev: Revnum, changes: &[ChangedPath]) -> Result<ChangeList> {
         let root = self.repo.fs().root(rev)?;
         let mut seen = Vec::with_capacity(changes.len());
@@ -194,12 +199,12 @@ impl<'a, 's> Entries<'a, 's> {
     }
 }
 
-/// Looks up a kind that old formats do not record.
+/// Looks up the kind of a changed node, which old formats do not record.
 fn kind_of(root: &Root, change: &ChangedPath, all: &[ChangedPath]) -> Result<NodeKind> {
     if change.change != ChangeKind::Delete {
         return root.kind(&change.path);
     }
-    // What was deleted below a copy made in the same revision was there only in the copy's source.
+    // A path deleted below a copy of the same revision existed only in the source of the copy.
     let copies = all.iter().filter_map(|copy| {
         let (rev, source) = copy.copyfrom.as_ref()?;
         let below = change

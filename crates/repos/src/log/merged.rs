@@ -1,4 +1,4 @@
-//! What one revision merged: the change of mergeinfo on some paths.
+//! The revisions that one revision merged: its changes of mergeinfo on some paths.
 
 use base::mergeinfo::{Inheritance as Match, Mergeinfo};
 use base::{Code, Error, FsPath, NodeKind, RelPath, Result, Revnum, props};
@@ -7,7 +7,7 @@ use fsfs::{Change, ChangeKind, ChangedPath, Fs, Node, Root};
 use crate::history::previous_location;
 use crate::mergeinfo;
 
-/// Mergeinfo added and taken away.
+/// Mergeinfo that a revision added and removed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MergedChanges {
     pub(crate) added: Mergeinfo,
@@ -26,11 +26,11 @@ impl MergedChanges {
     }
 }
 
-/// What `rev` merged into `paths` and what is below them.
+/// Returns the mergeinfo that `rev` changed on `paths` and below them.
 ///
-/// Explicit changes at or below the paths count. What a path inherits counts only in a revision that changed
-/// some node's mergeinfo, wherever that is, and only where something else was inherited before: copying a file below
-/// a directory with mergeinfo merges nothing.
+/// Explicit changes at or below the paths count. Inherited mergeinfo counts only in a revision that changed the
+/// mergeinfo of some node, anywhere, and only if different mergeinfo was inherited before: copying a file below a
+/// directory with mergeinfo merges nothing.
 pub(crate) fn changes(fs: &Fs, rev: Revnum, paths: &[FsPath]) -> Result<MergedChanges> {
     let mut merged = MergedChanges::default();
     let Some(before) = rev.prev() else {
@@ -62,9 +62,10 @@ pub(crate) fn changes(fs: &Fs, rev: Revnum, paths: &[FsPath]) -> Result<MergedCh
     Ok(merged)
 }
 
-/// What `rev` merged into the file `path`: as [`changes`], but against what was at the same path before, and nothing where nothing
-/// was there. What a file inherits does not count in the revision that copied it, or a folder above it, to where it is; elsewhere it
-/// counts even if nothing was inherited before.
+/// Returns the mergeinfo that `rev` changed on the file `path`. Differs from [`changes`] in three ways. The file is
+/// compared with the node at the same path before, and nothing counts if there was none. Inherited mergeinfo does not
+/// count in the revision that copied the file, or a directory above it, to its path. Elsewhere it counts even if
+/// nothing was inherited before.
 pub(crate) fn changes_of_file(fs: &Fs, rev: Revnum, path: &FsPath) -> Result<MergedChanges> {
     let mut merged = MergedChanges::default();
     let Some(before) = rev.prev() else {
@@ -97,7 +98,7 @@ pub(crate) fn changes_of_file(fs: &Fs, rev: Revnum, path: &FsPath) -> Result<Mer
     Ok(merged)
 }
 
-/// The node at a path, if there is one; below a file there is none.
+/// Returns the node at a path, if it exists; a path below a file does not.
 fn there(fs: &Fs, rev: Revnum, path: &FsPath) -> Result<Option<Node>> {
     match fs.root(rev)?.try_node(path) {
         Err(error) if error.code() == Code::FS_NOT_DIRECTORY => Ok(None),
@@ -105,18 +106,18 @@ fn there(fs: &Fs, rev: Revnum, path: &FsPath) -> Result<Option<Node>> {
     }
 }
 
-/// The mergeinfo that counts for a node, its own or what it inherits.
+/// Returns the mergeinfo that applies to a node: its own, or what it inherits.
 fn effective(node: &Node) -> Result<Mergeinfo> {
     let found = mergeinfo::bearer(node)?;
     Ok(found.map_or_else(Mergeinfo::new, |(info, below)| mergeinfo::passed(info, &below)))
 }
 
-/// True if a change can have changed its node's own mergeinfo.
+/// True if a change may have changed the explicit mergeinfo of its node.
 fn may_change(change: &Change<'_>) -> bool {
     change.change != ChangeKind::Delete && change.prop_mod && change.mergeinfo_mod != Some(false)
 }
 
-/// The mergeinfo of a changed node before and after; `None` if it did not change.
+/// Returns the mergeinfo of a changed node before and after; `None` if it did not change.
 fn explicit_change(
     root: &Root,
     before: Revnum,
@@ -133,7 +134,7 @@ fn explicit_change(
     own_change(&node, old_node.as_ref())
 }
 
-/// The mergeinfo of a node and of the one before it; `None` if it is the same.
+/// Returns the mergeinfo of a node and of its predecessor; `None` if both are equal.
 fn own_change(node: &Node, old_node: Option<&Node>) -> Result<Option<(Mergeinfo, Mergeinfo)>> {
     let new_value = node.prop(props::MERGEINFO)?;
     let old_value = match old_node {
@@ -147,7 +148,7 @@ fn own_change(node: &Node, old_node: Option<&Node>) -> Result<Option<(Mergeinfo,
     let (Ok(old), Ok(new)) = (parse(old_value), parse(new_value)) else {
         return Ok(None);
     };
-    // A value that appears or goes hides or uncovers what is inherited.
+    // A value that is added hides inherited mergeinfo, one that is deleted uncovers it.
     let new = match new {
         Some(new) => new,
         None => effective(node)?,
@@ -160,7 +161,8 @@ fn own_change(node: &Node, old_node: Option<&Node>) -> Result<Option<(Mergeinfo,
     Ok(Some((old, new)))
 }
 
-/// The mergeinfo that counts for a node before and after; the `first` that it ever inherits counts or does not.
+/// Returns the mergeinfo that applies to a node before and after. `first` says whether the first mergeinfo that it
+/// ever inherits counts.
 fn inherited_change(node: &Node, before: Revnum, first: bool) -> Result<Option<(Mergeinfo, Mergeinfo)>> {
     let Some(old_node) = earlier(node, before)? else {
         return Ok(None);
@@ -178,8 +180,8 @@ fn inherited_change(node: &Node, before: Revnum, first: bool) -> Result<Option<(
     Ok(Some((mergeinfo::passed(old, &old_below), new)))
 }
 
-/// The node as it was before its root's revision: at its copy's source if it was copied there, else at the same
-/// path.
+/// Returns the node before the revision of its root: at the source of its copy if it was copied then, else at the
+/// same path.
 fn earlier(node: &Node, before: Revnum) -> Result<Option<Node>> {
     let fs = node.fs();
     match previous_location(node)? {

@@ -1,12 +1,14 @@
 //! The log: which revisions changed something, and what.
 //!
-//! [`run`] sends entries youngest first, or oldest first if `start` is older than `end`. Three ways lead there:
-//! the log of the root is a plain scan over revision numbers; the log of paths follows each path's history
-//! ([`trace`]) and always takes the youngest revision that any of them has next, so nothing but the present position of each
-//! path is held; with `include_merged` the revisions that a merge brought in follow it ([`merged`]).
-//! Oldest first, the numbers of the revisions are collected before anything is sent.
+//! [`run`] sends entries youngest first, or oldest first if `start` is older than `end`. There are three kinds:
+//! * The log of the root scans revision numbers ([`scan`]).
+//! * The log of paths follows the history of each path ([`path_history`]) and takes the youngest revision that any of
+//!   them has next. Only the present position of each path is held.
+//! * With `include_merged`, the revisions that a merge brought follow it ([`merged_log`]).
 //!
-//! What an entry shows of a revision is decided in [`entry`], after who may read what.
+//! Oldest first, the numbers of the revisions are collected before the first entry is sent.
+//!
+//! [`entry`] decides what an entry shows of a revision, by access rights.
 
 use base::{Cancel, Code, Error, FsPath, Result, Revnum};
 
@@ -15,50 +17,50 @@ use crate::repo::Repository;
 
 mod entry;
 mod merged;
-mod nested;
+mod merged_log;
+mod path_history;
 mod scan;
 mod searched;
-mod trace;
 
 pub use entry::LogEntry;
 pub(crate) use merged::changes_of_file as merged_into_file;
 
-use entry::Entries;
-use trace::Traces;
+use entry::EntrySender;
+use path_history::PathHistories;
 
-/// What to log.
+/// The request for a log.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Paths whose changes count; none means the whole repository (but with `include_merged` nothing).
+pub struct LogOptions {
+    /// Paths whose changes count; empty means the whole repository (but nothing with `include_merged`).
     pub paths: Vec<FsPath>,
     /// First revision of the output; `None` is the youngest.
     pub start: Option<Revnum>,
     /// Last revision of the output; `None` is the youngest.
     pub end: Option<Revnum>,
-    /// How many entries to send at most, merged ones not counted; 0 is no limit.
+    /// Maximum number of entries, merged ones not counted; 0 is no limit.
     pub limit: u64,
-    /// Send what each revision changed.
+    /// Send the changed paths of each revision.
     pub changed_paths: bool,
     /// Stop at copies.
     pub strict: bool,
-    /// Send, below each revision that merged others, those others.
+    /// Send the merged revisions below each revision that merged them.
     pub include_merged: bool,
     /// Which revision properties to send.
     pub revprops: Revprops,
 }
 
-/// Which revision properties to send.
+/// A selection of revision properties.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Revprops {
-    /// All that may be seen.
+    /// All that the user may see.
     #[default]
     All,
-    /// These, where they are set and may be seen.
+    /// The named ones that are set and that the user may see.
     Names(Vec<String>),
 }
 
 /// Receives the entries.
-pub type Sink<'a> = dyn FnMut(&LogEntry<'_>) -> Result<()> + 'a;
+pub type LogSink<'a> = dyn FnMut(&LogEntry<'_>) -> Result<()> + 'a;
 
 /// Sends the log to `sink`.
 ///
@@ -67,21 +69,21 @@ pub type Sink<'a> = dyn FnMut(&LogEntry<'_>) -> Result<()> + 'a;
 /// `AUTHZ_UNREADABLE` for one that may not be read there; whatever `sink` returns.
 pub fn run(
     repo: &Repository,
-    options: &Options,
+    options: &LogOptions,
     readable: &dyn Readable,
-    sink: &mut Sink<'_>,
+    sink: &mut LogSink<'_>,
     cancel: &Cancel,
 ) -> Result<()> {
     log(repo, options, readable, sink, cancel, false)
 }
 
-/// Sends the log as [`run`] does, but with what the incumbent gets wrong with merged revisions: for tests that compare.
+/// Sends the log as [`run`] does, with the errors of the incumbent's log of merged revisions: for tests that compare.
 #[doc(hidden)]
 pub fn run_with_lapses(
     repo: &Repository,
-    options: &Options,
+    options: &LogOptions,
     readable: &dyn Readable,
-    sink: &mut Sink<'_>,
+    sink: &mut LogSink<'_>,
     cancel: &Cancel,
 ) -> Result<()> {
     log(repo, options, readable, sink, cancel, true)
@@ -89,9 +91,9 @@ pub fn run_with_lapses(
 
 fn log(
     repo: &Repository,
-    options: &Options,
+    options: &LogOptions,
     readable: &dyn Readable,
-    sink: &mut Sink<'_>,
+    sink: &mut LogSink<'_>,
     cancel: &Cancel,
     lapses: bool,
 ) -> Result<()> {
@@ -106,7 +108,7 @@ fn log(
             ));
         }
     }
-    let span = Span {
+    let span = RevisionSpan {
         old: start.min(end),
         young: start.max(end),
         descending: start >= end,
@@ -117,13 +119,13 @@ fn log(
     } else {
         &options.paths
     };
-    let mut entries = Entries::new(repo, options, youngest, readable, sink, cancel);
+    let mut entries = EntrySender::new(repo, options, youngest, readable, sink, cancel);
     if options.include_merged {
-        // The incumbent takes no paths for none here, not for the root.
+        // With merged revisions, the incumbent sends nothing for an empty list of paths.
         if options.paths.is_empty() {
             return Ok(());
         }
-        return nested::run(&mut entries, paths, span, lapses);
+        return merged_log::run(&mut entries, paths, span, lapses);
     }
     let limit = match options.limit {
         0 => usize::MAX,
@@ -142,7 +144,7 @@ fn log(
             scan::run(&mut entries, revs.take(limit).map(Revnum))
         };
     }
-    let mut traces = Traces::open(repo.fs(), paths, span.young, span.old, options.strict, readable)?;
+    let mut traces = PathHistories::open(repo.fs(), paths, span.young, span.old, options.strict, readable)?;
     if span.descending {
         let mut left = limit;
         while left > 0
@@ -160,9 +162,9 @@ fn log(
     scan::run(&mut entries, revs.into_iter().rev().take(limit))
 }
 
-/// A stretch of revisions and the direction in which it is sent.
+/// A range of revisions and the direction in which it is sent.
 #[derive(Clone, Copy, Debug)]
-struct Span {
+struct RevisionSpan {
     old: Revnum,
     young: Revnum,
     descending: bool,

@@ -1,22 +1,22 @@
-//! A log of revisions that are known beforehand: what they changed and their properties are read ahead.
+//! The log of revisions whose numbers are known: their changes and properties are prefetched.
 //!
-//! A short log is read by the conversation alone; only behind [`PATIENCE`] entries do other threads help.
+//! A short log is read by the session's own thread; other threads help only after [`PREFETCH_AFTER`] entries.
 
 use base::{Result, Revnum};
 use fsfs::Fs;
 
-use super::entry::{Entries, Read};
+use super::entry::{EntrySender, PrefetchedRevision};
 use crate::prefetch::PrefetchQueue;
 
-/// Entries that are sent before anything is read ahead.
-const PATIENCE: usize = 32;
+/// Entries that are sent before prefetch begins.
+const PREFETCH_AFTER: usize = 32;
 
-/// Revisions that are read in one go: reading one takes little more than handing it over.
+/// Revisions of one task: reading one revision costs little more than passing it between threads.
 const BATCH: usize = 16;
 
 /// Sends the entries of `revs`.
-pub(super) fn run(entries: &mut Entries<'_, '_>, mut revs: impl Iterator<Item = Revnum>) -> Result<()> {
-    for rev in revs.by_ref().take(PATIENCE) {
+pub(super) fn run(entries: &mut EntrySender<'_, '_>, mut revs: impl Iterator<Item = Revnum>) -> Result<()> {
+    for rev in revs.by_ref().take(PREFETCH_AFTER) {
         entries.send(rev)?;
     }
     let mut revs = revs.fuse().peekable();
@@ -41,8 +41,8 @@ pub(super) fn run(entries: &mut Entries<'_, '_>, mut revs: impl Iterator<Item = 
     }
 }
 
-/// Reads what `wanted` says, changes and properties; and tells how many bytes that is, roughly.
-fn read(fs: &Fs, revs: Vec<Revnum>, wanted: (bool, bool)) -> (Vec<(Revnum, Read)>, usize) {
+/// Reads changes and properties, as `wanted` says for each. Returns them with their approximate size in bytes.
+fn read(fs: &Fs, revs: Vec<Revnum>, wanted: (bool, bool)) -> (Vec<(Revnum, PrefetchedRevision)>, usize) {
     if wanted != (true, true) {
         return read_apart(fs, &revs, wanted);
     }
@@ -52,13 +52,13 @@ fn read(fs: &Fs, revs: Vec<Revnum>, wanted: (bool, bool)) -> (Vec<(Revnum, Read)
         let left = &revs[all.len()..];
         if let Some(record) = record {
             size += record.bytes();
-            let read = Read {
+            let read = PrefetchedRevision {
                 changes: Some(Ok(record.changes().clone())),
                 revprops: Some(Ok(record.revprops().clone())),
             };
             all.push((left[0], read));
         } else {
-            // Neighbours may be in the same pack.
+            // Neighbours may be in the same pack file.
             let without = records[all.len()..]
                 .iter()
                 .take_while(|record| record.is_none())
@@ -72,7 +72,11 @@ fn read(fs: &Fs, revs: Vec<Revnum>, wanted: (bool, bool)) -> (Vec<(Revnum, Read)
 }
 
 /// Reads changes and properties one by one.
-fn read_apart(fs: &Fs, revs: &[Revnum], (changes, revprops): (bool, bool)) -> (Vec<(Revnum, Read)>, usize) {
+fn read_apart(
+    fs: &Fs,
+    revs: &[Revnum],
+    (changes, revprops): (bool, bool),
+) -> (Vec<(Revnum, PrefetchedRevision)>, usize) {
     let mut size = 0;
     let mut lists = match revprops {
         true => fs.revprop_lists(revs),
@@ -88,7 +92,7 @@ fn read_apart(fs: &Fs, revs: &[Revnum], (changes, revprops): (bool, bool)) -> (V
         if let Some(Ok(props)) = &revprops {
             size += 64 + props.text_len();
         }
-        (rev, Read { changes, revprops })
+        (rev, PrefetchedRevision { changes, revprops })
     });
     let read = read.collect();
     (read, size)

@@ -1,30 +1,30 @@
-//! Which revisions of which merge sources were looked through already.
+//! Records which revisions of which merge sources were searched.
 //!
-//! The incumbent takes the first and last revision of a stretch for the two ends of a mergeinfo range, although such a
-//! range does not contain its start. Which part of a stretch is looked through again depends on that, and with
-//! it the order of the log, so it is done here in the same way.
+//! The incumbent takes the first and last revision of a span for the two ends of a mergeinfo range, although such a
+//! range does not contain its start. That decides which part of a span is searched again, and so the order of the
+//! log. This module does the same.
 
 use std::collections::{BTreeSet, HashMap};
 
 use base::Revnum;
 use base::mergeinfo::{Inheritance, Rangelist, Source};
 
-use super::nested::Stretch;
+use super::merged_log::MergedSpan;
 
-/// What was looked through.
+/// The revisions that were searched, by merge source.
 #[derive(Debug, Default)]
-pub(super) struct Searched(HashMap<Source, Looked>);
+pub(super) struct SearchedRevisions(HashMap<Source, SearchedSource>);
 
 #[derive(Debug, Default)]
-struct Looked {
+struct SearchedSource {
     ranges: Rangelist,
-    /// Stretches of a single revision, which as ranges would be empty.
+    /// Spans of a single revision; as ranges they would be empty.
     points: BTreeSet<Revnum>,
 }
 
-impl Searched {
-    /// Marks a stretch.
-    pub(super) fn add(&mut self, stretch: &Stretch) {
+impl SearchedRevisions {
+    /// Adds a span.
+    pub(super) fn add(&mut self, stretch: &MergedSpan) {
         let range = Rangelist::single(stretch.old, stretch.young, true);
         for source in &stretch.sources {
             let looked = self.0.entry(source.clone()).or_default();
@@ -36,9 +36,9 @@ impl Searched {
         }
     }
 
-    /// Takes out what was looked through: revisions, if there is a single source and what is left is in one piece; then
-    /// sources of which each revision was looked through. `None` if nothing is left.
-    pub(super) fn reduce(&self, mut stretch: Stretch) -> Option<Stretch> {
+    /// Removes from a span what was searched: first revisions, if there is a single source and what is left is one
+    /// range; then the sources of which every revision was searched. Returns `None` if nothing is left.
+    pub(super) fn reduce(&self, mut stretch: MergedSpan) -> Option<MergedSpan> {
         if let [source] = &stretch.sources[..]
             && let Some(looked) = self.0.get(source)
             && let [range] = looked.missing(stretch.old, stretch.young).ranges()
@@ -52,12 +52,12 @@ impl Searched {
     }
 }
 
-impl Looked {
+impl SearchedSource {
     fn missing(&self, old: Revnum, young: Revnum) -> Rangelist {
         Rangelist::single(old, young, true).remove(&self.ranges, Inheritance::Ignore)
     }
 
-    /// True if each revision was looked through, the first of a range included.
+    /// True if every revision was searched, the first of a range included.
     fn covers(&self, old: Revnum, young: Revnum) -> bool {
         let mut next = old;
         loop {
@@ -84,9 +84,9 @@ mod tests {
 
     use super::*;
 
-    fn stretch(old: u64, young: u64) -> Stretch {
+    fn stretch(old: u64, young: u64) -> MergedSpan {
         let info = Mergeinfo::parse(b"/a:1").expect("because it is valid");
-        Stretch {
+        MergedSpan {
             old: Revnum(old),
             young: Revnum(young),
             sources: info.iter().map(|(source, _)| source.clone()).collect(),
@@ -95,7 +95,7 @@ mod tests {
     }
 
     fn left(searched: &[(u64, u64)], (old, young): (u64, u64)) -> Option<(u64, u64)> {
-        let mut looked = Searched::default();
+        let mut looked = SearchedRevisions::default();
         searched
             .iter()
             .for_each(|(old, young)| looked.add(&stretch(*old, *young)));

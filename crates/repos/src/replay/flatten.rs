@@ -1,9 +1,9 @@
-//! Tells a copy as plain additions, where its source must not or cannot be named.
+//! Sends a copy as plain additions, where its source must not or cannot be named.
 //!
-//! The subtree is enumerated as it was in the copy's source, in Subversion's order; contents are those of the new tree.
-//! Changes that the revision made below the copy are thereby told too, and marked as consumed: a deleted
-//! entry is left out, a replaced one is enumerated where its replacement came from. Additions are not in the
-//! source; the walk over the changed paths comes to them later.
+//! The subtree is enumerated as it was in the copy's source, in Subversion's order; contents are those of the new
+//! tree. Changes that the revision made below the copy are thereby sent too, and marked as consumed: a deleted entry
+//! is left out, a replaced one is enumerated at the source of its replacement. Additions are not in the source; the
+//! walk over the changed paths visits them later.
 
 use std::sync::Arc;
 
@@ -11,26 +11,26 @@ use base::{FsPath, NodeKind, Result};
 use delta::editor::DirToken;
 use fsfs::{ChangeKind, ChangedPath, DirEntry, Node, Root};
 
-use crate::replay::{Detail, Handle, Replay, hash_order, rel};
+use crate::replay::{Detail, OpenNode, Replay, hash_order, rel};
 
 /// A directory being enumerated.
-struct Level {
+struct OpenDir {
     token: DirToken,
-    /// The tree that has the directory in the source.
+    /// The tree that has the directory of the source.
     source: Root,
     entries: Arc<[DirEntry]>,
     order: std::vec::IntoIter<u32>,
 }
 
 impl Replay<'_> {
-    /// Tells the copy that `change` is about, and all below it.
+    /// Sends the copy of `change`, and everything below it.
     pub(super) fn flatten(&mut self, change: &ChangedPath, parent: DirToken) -> Result<()> {
         let path = &change.path;
         let node = self.root.node(path)?;
         if node.kind() != NodeKind::Dir {
             let token = self.editor.add_file(&rel(path), parent, None)?;
             match self.detail {
-                Detail::Deltas => self.prop_changes(Handle::File(token), None, &node)?,
+                Detail::Deltas => self.prop_changes(OpenNode::File(token), None, &node)?,
                 Detail::Marks => self.editor.change_file_prop(token, "", None)?,
                 Detail::MarksAlone => return self.editor.close_file(token, None),
             }
@@ -45,7 +45,7 @@ impl Replay<'_> {
         };
         self.subtree(token, path, source, &node)?;
         match self.detail {
-            Detail::Deltas => self.prop_changes(Handle::Dir(token), None, &node),
+            Detail::Deltas => self.prop_changes(OpenNode::Dir(token), None, &node),
             Detail::Marks => self.editor.change_dir_prop(token, "", None),
             Detail::MarksAlone => Ok(()),
         }
@@ -70,7 +70,7 @@ impl Replay<'_> {
                     open.extend([level, deeper]);
                     dir = path;
                 }
-                // The copy itself stays open: its additions are still to come.
+                // The copy itself stays open: its additions follow.
                 None if open.is_empty() => {}
                 None => {
                     self.editor.close_directory(level.token)?;
@@ -81,17 +81,17 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Tells the properties of an added directory and prepares to enumerate it.
-    fn level(&mut self, token: DirToken, source: &Node, node: &Node) -> Result<Level> {
+    /// Sends the properties of an added directory and prepares to enumerate it.
+    fn level(&mut self, token: DirToken, source: &Node, node: &Node) -> Result<OpenDir> {
         if self.detail != Detail::MarksAlone && node.has_props() {
-            self.prop_changes(Handle::Dir(token), None, node)?;
+            self.prop_changes(OpenNode::Dir(token), None, node)?;
         }
         let entries = match source.kind() {
             NodeKind::Dir => source.entries()?,
             _ => Arc::new([]),
         };
         let order = hash_order(entries.iter().map(|entry| entry.name.as_bytes()));
-        Ok(Level {
+        Ok(OpenDir {
             token,
             source: source.root().clone(),
             entries,
@@ -99,7 +99,7 @@ impl Replay<'_> {
         })
     }
 
-    fn entry(&mut self, level: &Level, entry: &DirEntry, path: &FsPath) -> Result<Option<Level>> {
+    fn entry(&mut self, level: &OpenDir, entry: &DirEntry, path: &FsPath) -> Result<Option<OpenDir>> {
         if !self.everything && !self.readable.read(path) {
             return Ok(None);
         }
@@ -125,7 +125,7 @@ impl Replay<'_> {
                 Some((rev, path)) => self.root.fs().root(*rev)?.node(path)?,
                 None => node.clone(),
             },
-            // Only its entries are of interest, not its path.
+            // Only its entries are needed, not its path.
             Some(_) | None => level.source.entry_node(entry, FsPath::root())?,
         };
         let token = self.editor.add_directory(&rel(path), level.token, None)?;
@@ -138,7 +138,7 @@ impl Replay<'_> {
             return self.editor.close_file(token, None);
         }
         if node.has_props() {
-            self.prop_changes(Handle::File(token), None, node)?;
+            self.prop_changes(OpenNode::File(token), None, node)?;
         }
         self.text(token, None, node, true)?;
         self.editor.close_file(token, Some(&node.md5()?))

@@ -1,9 +1,9 @@
 //! The order in which Subversion walks a directory that it holds in a hash table.
 //!
-//! Where it writes whole subtrees (the first revision of a partial dump, a copy told as plain additions) the order of
-//! siblings is that of its hash table, not that of their names. To be byte for byte the same we work out what
-//! that table would look like: names are inserted sorted, each at the tail of its bucket; a table that is full is
-//! doubled, which moves every entry to the head of its new bucket.
+//! Where it writes whole subtrees (the first revision of a partial dump, a copy as plain additions) the order of
+//! siblings is that of its hash table, not that of their names. To produce the same bytes, this module computes the
+//! order of that table: names are inserted sorted, each at the tail of its bucket; a full table is doubled, which
+//! moves every entry to the head of its new bucket.
 
 /// Returns the positions of `names`, which must be sorted by bytes, in the order of the walk.
 pub(crate) fn hash_order<'n>(names: impl ExactSizeIterator<Item = &'n [u8]>) -> Vec<u32> {

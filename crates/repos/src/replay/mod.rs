@@ -1,9 +1,9 @@
-//! Replays one revision: tells what it changed, from its list of changed paths alone.
+//! Replays one revision: drives an editor with its changes, from its list of changed paths alone.
 //!
-//! This is how `svnsync` and `svnrdump` see a revision, and how a dump is written. Paths are visited children directly
-//! after their parent; directories on the way are opened and closed. A copy is told as a copy if the
-//! receiver may know its source ([`Options`], [`Readable`]); otherwise [`flatten`] tells it as plain additions of
-//! the whole subtree, and the changes listed below it are taken in on the way.
+//! `svnsync` and `svnrdump` read revisions so, and a dump is written so. Paths are visited children directly after
+//! their parent; directories on the way are opened and closed. A copy is sent as a copy if the receiver may know its
+//! source ([`ReplayOptions`], [`Readable`]); otherwise [`flatten`] sends it as plain additions of the whole subtree,
+//! together with the changes listed below it.
 
 mod flatten;
 mod hash_order;
@@ -19,21 +19,21 @@ use crate::repo::Repository;
 
 pub(crate) use hash_order::hash_order;
 
-/// What the receiver wants to hear.
+/// What the receiver may get.
 #[derive(Clone, Debug)]
-pub struct Options {
-    /// Only what concerns this path: changes at it, below it and above it. Copies from elsewhere are told as additions.
+pub struct ReplayOptions {
+    /// Send only changes at this path, below it and above it. Copies from elsewhere are sent as additions.
     pub base_path: FsPath,
-    /// The oldest revision that the receiver knows: copies from older ones are told as additions.
+    /// The oldest revision that the receiver has: copies from older ones are sent as additions.
     pub low_water_mark: Option<Revnum>,
-    /// False tells only the fact of a change: a property without name and value, a text without windows. Additions
-    /// below a copy that is told as such carry their contents nevertheless.
+    /// False sends only the fact of a change: a property without name and value, a text without windows. Additions
+    /// below a copy that is sent as additions have their contents nevertheless.
     pub send_deltas: bool,
 }
 
-impl Default for Options {
+impl Default for ReplayOptions {
     fn default() -> Self {
-        Options {
+        ReplayOptions {
             base_path: FsPath::root(),
             low_water_mark: None,
             send_deltas: true,
@@ -48,22 +48,22 @@ impl Default for Options {
 pub fn replay(
     repo: &Repository,
     rev: Revnum,
-    options: &Options,
+    options: &ReplayOptions,
     readable: &dyn Readable,
     editor: &mut dyn Editor,
 ) -> Result<()> {
     replay_root(&repo.fs().root(rev)?, options, readable, editor)
 }
 
-/// Drives `editor` through the changes of a revision or of a transaction. Paths are relative to the root of the repository
-/// whatever the base path is. The root is closed at the end, the edit is not: that is the caller's. If nothing that
-/// changed may be seen only the target revision is told.
+/// Drives `editor` through the changes of a revision or of a transaction. Paths are relative to the root of the
+/// repository, whatever the base path is. The root is closed at the end; the caller closes the edit. If no change may
+/// be seen, only the target revision is sent.
 ///
 /// # Errors
-/// Whatever the storage or the editor says; the edit is left open then.
+/// Those of the storage and of the editor; the edit is left open then.
 pub fn replay_root(
     root: &Root,
-    options: &Options,
+    options: &ReplayOptions,
     readable: &dyn Readable,
     editor: &mut dyn Editor,
 ) -> Result<()> {
@@ -74,21 +74,21 @@ pub fn replay_root(
     drive(root, options, detail, readable, editor)
 }
 
-/// How much is told of properties and texts.
+/// How much of properties and texts is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detail {
     /// Everything.
     Deltas,
-    /// The fact of a change; contents below a copy that is told as additions.
+    /// The fact of a change; contents only below a copy that is sent as additions.
     Marks,
-    /// The fact of a change, nowhere contents or digests: for a consumer that looks nodes up itself.
+    /// The fact of a change, never contents or digests: for a consumer that looks nodes up itself.
     MarksAlone,
 }
 
 /// [`replay_root`] with a choice of detail.
 pub(crate) fn drive(
     root: &Root,
-    options: &Options,
+    options: &ReplayOptions,
     detail: Detail,
     readable: &dyn Readable,
     editor: &mut dyn Editor,
@@ -118,7 +118,7 @@ pub(crate) fn drive(
         editor,
         changes: &changes,
         consumed: HashSet::new(),
-        open: vec![Open { depth: 0, token }],
+        open: vec![OpenDir { depth: 0, token }],
         innermost: FsPath::root(),
         copies: Vec::new(),
     };
@@ -130,42 +130,42 @@ pub(crate) fn drive(
 
 struct Replay<'a> {
     root: &'a Root,
-    /// The tree before, once somebody asked for it.
+    /// The tree before; `None` until it is needed.
     previous: Option<Root>,
-    options: &'a Options,
+    options: &'a ReplayOptions,
     detail: Detail,
     readable: &'a dyn Readable,
-    /// Whether `readable` need not be asked at all.
+    /// True if everything may be read, so that `readable` is not asked.
     everything: bool,
     editor: &'a mut dyn Editor,
     /// Sorted by path bytes.
     changes: &'a [ChangedPath],
-    /// Changes that were told as part of an expanded copy.
+    /// Changes that were sent as part of an expanded copy.
     consumed: HashSet<usize>,
-    /// Never empty before the end: the root comes first.
-    open: Vec<Open>,
+    /// Never empty before the end: the root is the first.
+    open: Vec<OpenDir>,
     /// The path of the last of `open`.
     innermost: FsPath,
-    copies: Vec<Added>,
+    copies: Vec<AddedDir>,
 }
 
 /// An open directory. It holds no path: the paths of all open directories of a deep tree would take memory that grows with the
 /// square of its depth.
-struct Open {
-    /// The length of its path without the leading slash, bytes.
+struct OpenDir {
+    /// The length of its path without the leading slash, in bytes.
     depth: usize,
     token: DirToken,
 }
 
-/// A directory that the revision added: what is below it was, before, at `source` or nowhere.
-struct Added {
+/// A directory that the revision added. Before, what is below it was at `source`, or nowhere.
+struct AddedDir {
     path: FsPath,
     source: Option<(Root, FsPath)>,
 }
 
 /// An open node of the edit.
 #[derive(Clone, Copy)]
-enum Handle {
+enum OpenNode {
     Dir(DirToken),
     File(FileToken),
 }
@@ -203,14 +203,14 @@ impl Replay<'_> {
             self.editor.close_directory(last.token)?;
         }
         let at = dir.to_rel();
-        let Some(&Open { depth, mut token }) = self.open.last() else {
+        let Some(&OpenDir { depth, mut token }) = self.open.last() else {
             unreachable!("because the root contains every path");
         };
         let ends = memchr::memchr_iter(b'/', at.as_bytes()).chain([at.len()]);
         for end in ends.filter(|end| *end > depth) {
             let path = RelPath::parse(&at[..end]).expect("because a path cut before a slash is canonical");
             token = self.editor.open_directory(&path, token, None)?;
-            self.open.push(Open { depth: end, token });
+            self.open.push(OpenDir { depth: end, token });
         }
         self.innermost = dir.clone();
         Ok(token)
@@ -278,14 +278,14 @@ impl Replay<'_> {
         }
     }
 
-    /// Remembers that a directory in the innermost one is open.
+    /// Records that a directory in the innermost one is open.
     fn push(&mut self, path: &FsPath, token: DirToken) {
         let depth = path.rel_str().len();
-        self.open.push(Open { depth, token });
+        self.open.push(OpenDir { depth, token });
         self.innermost = path.clone();
     }
 
-    /// Remembers that an added directory is open and where its contents come from.
+    /// Records that an added directory is open, and the source of its contents.
     fn enter(&mut self, change: &ChangedPath, token: DirToken) -> Result<()> {
         let path = &change.path;
         self.push(path, token);
@@ -293,21 +293,21 @@ impl Replay<'_> {
             Some((rev, source)) => Some((self.root.fs().root(*rev)?, source.clone())),
             None => None,
         };
-        self.copies.push(Added {
+        self.copies.push(AddedDir {
             path: path.clone(),
             source,
         });
         Ok(())
     }
 
-    /// True if the receiver may be told of a copy's source.
+    /// True if the receiver may get a copy's source.
     fn may_know(&self, (rev, path): &(Revnum, FsPath)) -> bool {
         self.options.base_path.contains(path)
             && self.options.low_water_mark.is_none_or(|low| *rev >= low)
             && (self.everything || self.readable.read(path))
     }
 
-    /// The node that a change started from, looked up only where its contents will be compared.
+    /// Returns the node before the change; looked up only if its contents will be compared.
     fn before(&mut self, change: &ChangedPath) -> Result<Option<Node>> {
         if self.detail != Detail::Deltas {
             return Ok(None);
@@ -331,7 +331,8 @@ impl Replay<'_> {
         root.node(&path).map(Some)
     }
 
-    /// Where `path` was before the revision: in the source of the copy around it, or in the same place; `None` below
+    /// Returns where `path` was before the revision: in the source of the copy around it, or in the same place;
+    /// `None` below an addition.
     /// an addition.
     fn path_before(&self, path: &FsPath) -> Option<FsPath> {
         let Some(copy) = self.copies.last() else {
@@ -360,7 +361,7 @@ impl Replay<'_> {
             _ => None,
         };
         let node = self.root.node(&change.path)?;
-        self.prop_changes(Handle::Dir(token), before.or(looked_up.as_ref()), &node)
+        self.prop_changes(OpenNode::Dir(token), before.or(looked_up.as_ref()), &node)
     }
 
     fn file(&mut self, token: FileToken, change: &ChangedPath, before: Option<&Node>) -> Result<()> {
@@ -370,7 +371,7 @@ impl Replay<'_> {
         let node = self.root.node(&change.path)?;
         if change.prop_mod {
             match self.detail {
-                Detail::Deltas => self.prop_changes(Handle::File(token), before, &node)?,
+                Detail::Deltas => self.prop_changes(OpenNode::File(token), before, &node)?,
                 Detail::Marks | Detail::MarksAlone => self.editor.change_file_prop(token, "", None)?,
             }
         }
@@ -380,7 +381,7 @@ impl Replay<'_> {
         self.editor.close_file(token, Some(&node.md5()?))
     }
 
-    fn prop_changes(&mut self, handle: Handle, before: Option<&Node>, node: &Node) -> Result<()> {
+    fn prop_changes(&mut self, handle: OpenNode, before: Option<&Node>, node: &Node) -> Result<()> {
         let old = match before {
             Some(before) => Some(before.props()?),
             None => None,
@@ -398,14 +399,14 @@ impl Replay<'_> {
         Ok(())
     }
 
-    fn prop(&mut self, handle: Handle, name: &str, value: Option<&[u8]>) -> Result<()> {
+    fn prop(&mut self, handle: OpenNode, name: &str, value: Option<&[u8]>) -> Result<()> {
         match handle {
-            Handle::Dir(dir) => self.editor.change_dir_prop(dir, name, value),
-            Handle::File(file) => self.editor.change_file_prop(file, name, value),
+            OpenNode::Dir(dir) => self.editor.change_dir_prop(dir, name, value),
+            OpenNode::File(file) => self.editor.change_file_prop(file, name, value),
         }
     }
 
-    /// Tells a text; without `windows` only that it changed.
+    /// Sends a text; without `windows` only the fact that it changed.
     fn text(&mut self, token: FileToken, before: Option<&Node>, node: &Node, windows: bool) -> Result<()> {
         if !windows {
             self.editor.apply_textdelta(token, None)?;
@@ -424,7 +425,7 @@ impl Replay<'_> {
     }
 }
 
-/// The length of the longest path that is at or above both of two paths.
+/// Returns the length of the longest path that is at or above both of two paths.
 fn shared_depth(a: &str, b: &str) -> usize {
     let same = a.bytes().zip(b.bytes()).take_while(|(a, b)| a == b).count();
     let ends_at = |path: &str| path.len() == same || path.as_bytes()[same] == b'/';
@@ -434,7 +435,7 @@ fn shared_depth(a: &str, b: &str) -> usize {
     memchr::memrchr(b'/', &a.as_bytes()[..same]).unwrap_or(0)
 }
 
-/// The path of an edit that names a path of the repository.
+/// Converts a path of the repository to a path of the edit.
 fn rel(path: &FsPath) -> RelPath {
     path.to_rel()
 }

@@ -1,4 +1,4 @@
-//! What the edit tells about one node: its entry properties, its own properties, its text.
+//! Sends the content of one node to the editor: entry properties, own properties, text.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -7,66 +7,66 @@ use base::{PropList, Result, Revnum, props};
 use delta::editor::{DirToken, Editor, FileToken, TextChunk};
 use fsfs::{Fs, Node, ShownRevprops};
 
-use super::prefetch::Ready;
+use super::prefetch::PrefetchedEntry;
 
-/// An open node of the edit.
+/// An open node of the edit, by its token.
 #[derive(Clone, Copy)]
-pub(super) enum Handle {
+pub(super) enum OpenNode {
     Dir(DirToken),
     File(FileToken),
 }
 
-impl Handle {
+impl OpenNode {
     fn change(self, editor: &mut dyn Editor, name: &str, value: Option<&[u8]>) -> Result<()> {
         match self {
-            Handle::Dir(dir) => editor.change_dir_prop(dir, name, value),
-            Handle::File(file) => editor.change_file_prop(file, name, value),
+            OpenNode::Dir(dir) => editor.change_dir_prop(dir, name, value),
+            OpenNode::File(file) => editor.change_file_prop(file, name, value),
         }
     }
 }
 
-/// Tells properties and texts; remembers what was read about revisions.
-pub(super) struct Content<'a> {
+/// Sends properties and texts to the editor. Holds the properties of revisions that were read.
+pub(super) struct NodeSender<'a> {
     fs: &'a Fs,
     uuid: String,
-    committed: HashMap<Revnum, Rc<Committed>>,
-    /// What was told of revisions, if somebody wants to know and it is not too much.
-    told: Option<Vec<ShownRevprops>>,
+    committed: HashMap<Revnum, Rc<CommittedProps>>,
+    /// The revisions whose properties were sent. `None` if they are not collected, or if there were too many.
+    sent_revisions: Option<Vec<ShownRevprops>>,
 }
 
-/// What every node that a revision made says about it.
-struct Committed {
+/// The entry properties that all nodes of one revision share.
+struct CommittedProps {
     rev: String,
     date: Option<Vec<u8>>,
     author: Option<Vec<u8>>,
 }
 
-impl<'a> Content<'a> {
-    /// `notes` has what is told of revisions written down.
-    pub fn new(fs: &'a Fs, notes: bool) -> Self {
-        Content {
+impl<'a> NodeSender<'a> {
+    /// With `collect`, records the revisions whose properties are sent.
+    pub fn new(fs: &'a Fs, collect: bool) -> Self {
+        NodeSender {
             fs,
             uuid: fs.uuid(),
             committed: HashMap::new(),
-            told: notes.then(Vec::new),
+            sent_revisions: collect.then(Vec::new),
         }
     }
 
-    /// What was told of revisions, if it was written down.
-    pub fn into_told(self) -> Option<Vec<ShownRevprops>> {
-        self.told
+    /// Returns the revisions whose properties were sent, if they were collected.
+    pub fn into_sent_revisions(self) -> Option<Vec<ShownRevprops>> {
+        self.sent_revisions
     }
 
-    /// Tells the entry properties of `target`, that the client's lock is gone (`lock_is_gone`), and how its
-    /// properties differ from `source`'s.
+    /// Sends the entry properties of `target`, the loss of the client's lock (`lock_is_gone`), and the differences of
+    /// its properties from `source`'s.
     pub fn props(
         &mut self,
         editor: &mut dyn Editor,
-        handle: Handle,
+        handle: OpenNode,
         source: Option<&Node>,
         target: &Node,
         lock_is_gone: bool,
-        ready: Option<&Ready>,
+        ready: Option<&PrefetchedEntry>,
     ) -> Result<()> {
         if let (Some(rev), Some(revprops)) = (target.created_rev(), ready.and_then(|r| r.revprops.as_ref())) {
             self.remember(rev, revprops);
@@ -99,7 +99,7 @@ impl<'a> Content<'a> {
         Ok(())
     }
 
-    /// Tells the text of `target` if it differs from `source`'s or if there is none.
+    /// Sends the text of `target` if it differs from `source`'s or if there is no source.
     pub fn text(
         &self,
         editor: &mut dyn Editor,
@@ -107,7 +107,7 @@ impl<'a> Content<'a> {
         source: Option<&Node>,
         target: &Node,
         deltas: bool,
-        ready: Option<&Ready>,
+        ready: Option<&PrefetchedEntry>,
     ) -> Result<()> {
         let base = match source {
             None => None,
@@ -141,7 +141,7 @@ impl<'a> Content<'a> {
     fn entry_props(
         &mut self,
         editor: &mut dyn Editor,
-        handle: Handle,
+        handle: OpenNode,
         existed: bool,
         target: &Node,
     ) -> Result<()> {
@@ -161,7 +161,7 @@ impl<'a> Content<'a> {
         handle.change(editor, props::ENTRY_UUID, Some(self.uuid.as_bytes()))
     }
 
-    fn committed(&mut self, rev: Revnum) -> Result<Rc<Committed>> {
+    fn committed(&mut self, rev: Revnum) -> Result<Rc<CommittedProps>> {
         if let Some(known) = self.committed.get(&rev) {
             return Ok(known.clone());
         }
@@ -169,19 +169,19 @@ impl<'a> Content<'a> {
         Ok(self.remember(rev, &revprops))
     }
 
-    fn remember(&mut self, rev: Revnum, revprops: &PropList) -> Rc<Committed> {
-        let committed = Rc::new(Committed {
+    fn remember(&mut self, rev: Revnum, revprops: &PropList) -> Rc<CommittedProps> {
+        let committed = Rc::new(CommittedProps {
             rev: rev.to_string(),
             date: revprops.get(props::DATE).map(<[u8]>::to_vec),
             author: revprops.get(props::AUTHOR).map(<[u8]>::to_vec),
         });
-        if let Some(told) = &mut self.told {
-            match told.len() < MOST_TOLD {
-                true => told.push(ShownRevprops::of(rev, revprops)),
-                false => self.told = None,
+        if let Some(sent_revisions) = &mut self.sent_revisions {
+            match sent_revisions.len() < MOST_COLLECTED {
+                true => sent_revisions.push(ShownRevprops::of(rev, revprops)),
+                false => self.sent_revisions = None,
             }
         }
-        if self.committed.len() >= REMEMBERED {
+        if self.committed.len() >= MOST_REVISIONS_HELD {
             self.committed.clear();
         }
         self.committed.insert(rev, committed.clone());
@@ -189,8 +189,8 @@ impl<'a> Content<'a> {
     }
 }
 
-/// Revisions remembered before the memory is emptied.
-const REMEMBERED: usize = 4096;
+/// Revisions whose properties are held; beyond that the map is emptied.
+const MOST_REVISIONS_HELD: usize = 4096;
 
-/// The most that is written down of what was told.
-const MOST_TOLD: usize = 1 << 16;
+/// Maximum number of revisions that are collected.
+const MOST_COLLECTED: usize = 1 << 16;

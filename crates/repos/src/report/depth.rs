@@ -1,32 +1,33 @@
 //! Which entries of a directory a depth includes.
 //!
-//! Two depths meet at every directory: the one at which the client holds it, and the one that was asked for. The
-//! tables say what happens to an entry of the target that the client did not mention.
+//! Two depths apply to every directory: the one at which the client holds it, and the requested one. The tables
+//! decide about each entry of the target that the client did not report.
 
 use base::{Depth, NodeKind};
 
-/// What to do with an entry that was not reported.
+/// What the walk does with an entry that was not reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Treatment {
+pub(super) enum EntryAction {
     /// Leave it out.
     Ignore,
     /// Compare it with the source's entry.
     Compare,
-    /// The client does not have it: tell it whole.
+    /// The client does not have it: send all of it.
     New,
 }
 
-/// What to do with an unreported entry of `kind` in a directory that the client holds at `held`, where `requested` was
-/// asked for.
-pub(super) fn treatment(kind: NodeKind, held: Depth, requested: Depth) -> Treatment {
-    use Treatment::{Compare, Ignore, New};
+/// Returns what to do with an unreported entry of `kind` in a directory that the client holds at `held`, where
+/// `requested` was requested.
+pub(super) fn entry_action(kind: NodeKind, held: Depth, requested: Depth) -> EntryAction {
+    use EntryAction::{Compare, Ignore, New};
     let deep = requested >= Depth::Immediates;
     match (kind == NodeKind::File, held) {
         (true, Depth::Exclude | Depth::Empty) if requested >= Depth::Files => New,
         (true, Depth::Exclude | Depth::Empty) => Ignore,
         (true, _) if requested == Depth::Empty => Ignore,
         (true, _) => Compare,
-        // No client says this of what it asks about. It means that every directory is new, also where only files are asked for.
+        // Clients do not request this depth. It means that every directory is new, even where only files are
+        // requested.
         (false, Depth::Exclude) if requested >= Depth::Files => New,
         (false, Depth::Exclude | Depth::Empty | Depth::Files) if deep => New,
         (false, Depth::Exclude | Depth::Empty | Depth::Files) => Ignore,
@@ -35,7 +36,7 @@ pub(super) fn treatment(kind: NodeKind, held: Depth, requested: Depth) -> Treatm
     }
 }
 
-/// The depth that holds one level further down.
+/// Returns the depth that applies one level further down.
 pub(super) fn below(depth: Depth) -> Depth {
     match depth {
         Depth::Immediates => Depth::Empty,
@@ -56,10 +57,10 @@ mod tests {
             Depth::Immediates,
             Depth::Infinity,
         ];
-        let letter = |requested| match treatment(kind, held, requested) {
-            Treatment::Ignore => '-',
-            Treatment::Compare => 'o',
-            Treatment::New => 'U',
+        let letter = |requested| match entry_action(kind, held, requested) {
+            EntryAction::Ignore => '-',
+            EntryAction::Compare => 'o',
+            EntryAction::New => 'U',
         };
         columns.map(letter).iter().collect()
     }

@@ -1,9 +1,9 @@
-//! The walk over the client's state and the target revision, side by side.
+//! Walks the client's state and the target revision side by side.
 //!
-//! One [`Frame`] per open directory, on an explicit stack. A directory is told in three passes: the entries
-//! that the client reported, in its order; then deletions, before any addition, for receivers whose disk does not
-//! tell case apart; then the rest of the target's entries. The two entry lists are sorted, so the passes
-//! merge them and look nothing up.
+//! There is one [`Frame`] per open directory, on an explicit stack. A directory is sent in three passes: the entries
+//! that the client reported, in its order; then deletions, before any addition, for clients with a case-insensitive
+//! disk; then the rest of the target's entries. Both entry lists are sorted, so that the passes merge them without
+//! look-ups.
 
 use std::collections::HashMap;
 
@@ -13,25 +13,26 @@ use fsfs::{DirEntry, Fs, Node, Root, ShownRevprops};
 
 use crate::access::{Readable, Subtree};
 use crate::repo::Repository;
-use crate::report::Options;
-use crate::report::content::{Content, Handle};
-use crate::report::depth::{Treatment, below, treatment};
+use crate::report::ReportOptions;
+use crate::report::content::{NodeSender, OpenNode};
+use crate::report::depth::{EntryAction, below, entry_action};
 use crate::report::entry::Candidate;
-use crate::report::frame::{Frame, Pass, Source};
-use crate::report::prefetch::{Prefetch, Ready};
-use crate::report::state::{Cursor, Reported};
+use crate::report::frame::{Frame, Pass, SourceNode};
+use crate::report::prefetch::{EntryPrefetch, PrefetchedEntry};
+use crate::report::reported_paths::{Cursor, Reported};
 
-/// Drives the whole edit. With `notes`, returns what was told of revisions, unless that was too much.
+/// Drives the whole edit. With `collect`, returns the revisions whose properties were sent, unless there were too
+/// many.
 pub(super) fn drive(
     repo: &Repository,
-    options: &Options,
+    options: &ReportOptions,
     readable: &dyn Readable,
     cursor: Cursor,
     editor: &mut dyn Editor,
-    notes: bool,
+    collect: bool,
 ) -> Result<Option<Vec<ShownRevprops>>> {
     let fs = repo.fs();
-    let walk = Walk {
+    let walk = ReportWalk {
         repo,
         fs,
         options,
@@ -40,29 +41,29 @@ pub(super) fn drive(
         editor,
         target: fs.root(options.target_rev)?,
         sources: HashMap::new(),
-        content: Content::new(fs, notes),
+        content: NodeSender::new(fs, collect),
         prefetch: None,
-        told: 0,
+        sent_entries: 0,
     };
     walk.run()
 }
 
-pub(super) struct Walk<'a> {
+pub(super) struct ReportWalk<'a> {
     pub(super) repo: &'a Repository,
     pub(super) fs: &'a Fs,
-    pub(super) options: &'a Options,
+    pub(super) options: &'a ReportOptions,
     pub(super) readable: &'a dyn Readable,
     pub(super) cursor: Cursor,
     pub(super) editor: &'a mut dyn Editor,
     pub(super) target: Root,
     pub(super) sources: HashMap<Revnum, Root>,
-    pub(super) content: Content<'a>,
-    prefetch: Option<Prefetch>,
-    /// Entries told since the start.
-    told: u32,
+    pub(super) content: NodeSender<'a>,
+    prefetch: Option<EntryPrefetch>,
+    /// Number of entries sent.
+    sent_entries: u32,
 }
 
-impl Walk<'_> {
+impl ReportWalk<'_> {
     fn run(mut self) -> Result<Option<Vec<ShownRevprops>>> {
         let options = self.options;
         let source_path = options.anchor.join_str(&options.operand);
@@ -71,11 +72,12 @@ impl Walk<'_> {
         let Some(first) = first.and_then(|entry| entry.reported) else {
             return Err(super::invalid_top());
         };
-        // A second entry with the same path replaces the first: the operand itself is switched, missing or at another revision.
+        // A second entry with the same path replaces the first: the operand itself is switched, missing or at another
+        // revision.
         let second = self.cursor.take_exact(&options.operand)?;
         let second = second.map(|entry| entry.reported);
         let old = self.source_root(first.rev)?.try_node(&source_path)?;
-        let old = old.map(|node| Source { rev: first.rev, node });
+        let old = old.map(|node| SourceNode { rev: first.rev, node });
         let new = self.target.try_node(&target_path)?;
         let new_dir = match target_path.parent() {
             Some(parent) if !options.operand.is_empty() => parent,
@@ -93,14 +95,14 @@ impl Walk<'_> {
             self.operand(&first, second.as_ref(), old, new, &new_dir)?;
         }
         self.editor.close_edit()?;
-        Ok(self.content.into_told())
+        Ok(self.content.into_sent_revisions())
     }
 
-    /// The anchor itself is what is worked on.
+    /// Works on the anchor itself.
     fn whole(
         &mut self,
         top: &Reported,
-        old: Option<Source>,
+        old: Option<SourceNode>,
         new: Option<Node>,
         target_path: &FsPath,
     ) -> Result<()> {
@@ -116,25 +118,25 @@ impl Walk<'_> {
             return Err(Error::new(Code::FS_PATH_SYNTAX, message));
         }
         self.editor.set_target_revision(self.options.target_rev)?;
-        self.tell_facts(&new, None)?;
+        self.send_facts(&new, None)?;
         let token = self.editor.open_root(Some(top.rev))?;
         let compared = old.as_ref().filter(|_| !top.start_empty).map(|old| &old.node);
         self.content
-            .props(self.editor, Handle::Dir(token), compared, &new, false, None)?;
+            .props(self.editor, OpenNode::Dir(token), compared, &new, false, None)?;
         let limits = (top.depth, self.options.depth);
         let seen = self.readable.subtree(target_path);
         let frame = Frame::new(token, RelPath::empty(), old, new, top.start_empty, limits, seen)?;
         self.directories(frame)
     }
 
-    /// One entry of the anchor is worked on; the anchor is only opened. `old` is the entry in the revision of `first`, and
-    /// `second` what else the client says of it: `None` within if it does not have the entry. It then wants to hold it as deep as
-    /// `first` says.
+    /// Works on one entry of the anchor; the anchor is only opened. `old` is the entry in the revision of `first`.
+    /// `second` is a second report about the operand; it holds `None` if the client does not have the entry. The
+    /// depth of `first` applies in both cases.
     fn operand(
         &mut self,
         first: &Reported,
         second: Option<&Option<Reported>>,
-        old: Option<Source>,
+        old: Option<SourceNode>,
         new: Option<Node>,
         new_dir: &FsPath,
     ) -> Result<()> {
@@ -166,8 +168,8 @@ impl Walk<'_> {
             held: top.unwrap_or(first).depth,
             requested: self.options.depth,
             seen: Subtree::Mixed,
-            brought: None,
-            ready: None,
+            copied_in_rev: None,
+            prefetched: None,
         };
         if let Some(frame) = self.entry(&candidate)? {
             self.directories(frame)?;
@@ -175,22 +177,22 @@ impl Walk<'_> {
         self.editor.close_directory(token)
     }
 
-    /// Returns what the client has at the operand, of which there are two entries. `first` is the operand in the revision of the
-    /// first one. If that revision does not have it, only a switched operand has a source.
+    /// Returns what the client has at the operand if two entries report it. `first` is the operand in the revision of
+    /// the first one. If that revision does not have it, only a switched operand has a source.
     ///
     /// # Errors
     /// `FS_NOT_FOUND` if the second entry names a path that its revision does not have.
     fn second_source(
         &mut self,
-        first: Option<&Source>,
+        first: Option<&SourceNode>,
         second: &Reported,
         path: &RelPath,
-    ) -> Result<Option<Source>> {
+    ) -> Result<Option<SourceNode>> {
         let Some(at) = second.link.as_ref().or(first.map(|first| first.node.path())) else {
             return Ok(None);
         };
         match self.source_root(second.rev)?.try_node(at)? {
-            Some(node) => Ok(Some(Source {
+            Some(node) => Ok(Some(SourceNode {
                 rev: second.rev,
                 node,
             })),
@@ -198,7 +200,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Tells a directory and all below it.
+    /// Sends a directory and everything below it.
     fn directories(&mut self, top: Frame) -> Result<()> {
         let mut open = vec![top];
         while let Some(mut frame) = open.pop() {
@@ -218,7 +220,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Goes on with a directory until one of its entries must be descended into, or to its end.
+    /// Continues with a directory up to its next subdirectory, whose frame is returned, or to its end.
     fn advance(&mut self, frame: &mut Frame) -> Result<Option<Frame>> {
         if frame.requested == Depth::Empty {
             return Ok(None);
@@ -244,29 +246,29 @@ impl Walk<'_> {
         }
     }
 
-    /// Deals with a child that the report mentions; `reported` is `None` if only something below it is mentioned.
+    /// Handles a child that the report mentions; `reported` is `None` if the report mentions only something below it.
     fn reported_child(
         &mut self,
         frame: &mut Frame,
         name: &str,
         reported: Option<Option<Reported>>,
     ) -> Result<Option<Frame>> {
-        let settled = frame.settled.get(name).copied().unwrap_or_default();
+        let handled = frame.handled.get(name).copied().unwrap_or_default();
         let (olds, news) = (frame.old.clone(), frame.new.clone());
-        let old = find(&olds, name).filter(|_| !settled.old);
-        let new = find(&news, name).filter(|_| !settled.new);
+        let old = find(&olds, name).filter(|_| !handled.old);
+        let new = find(&news, name).filter(|_| !handled.new);
         match &reported {
             Some(None) => {
-                frame.settle(name, true, false);
+                frame.mark_handled(name, true, false);
                 return Ok(None);
             }
             Some(Some(reported)) if reported.depth == Depth::Exclude => {
-                // Gone from the target: the client still wants to know, so the old entry is left to be deleted.
+                // It is not in the target: the old entry is left to the pass of deletions.
                 let there = new.is_some();
-                frame.settle(name, there, there);
+                frame.mark_handled(name, there, there);
                 return Ok(None);
             }
-            Some(Some(_)) | None => frame.settle(name, true, true),
+            Some(Some(_)) | None => frame.mark_handled(name, true, true),
         }
         let path = frame.path.join_str(name);
         let is_dir = |entry: Option<&DirEntry>| entry.is_some_and(|e| e.kind == NodeKind::Dir);
@@ -293,14 +295,14 @@ impl Walk<'_> {
             (None, Some(new)) => Some(frame.target.child_of(new)?),
             (None, None) => None,
         };
-        // A link leads out of the subtree about which the rights are known.
+        // A switched entry leads out of the subtree whose access rights are known.
         let seen = if link.is_some() {
             Subtree::Mixed
         } else {
             frame.seen
         };
-        let brought = match &target {
-            Some(node) if link.is_none() => self.brought(frame, node)?,
+        let copied_in_rev = match &target {
+            Some(node) if link.is_none() => self.copied_in_rev(frame, node)?,
             Some(_) | None => None,
         };
         self.entry(&Candidate {
@@ -314,20 +316,20 @@ impl Walk<'_> {
             held,
             requested: below(frame.requested),
             seen,
-            brought,
-            ready: None,
+            copied_in_rev,
+            prefetched: None,
         })
     }
 
-    /// What the client has at a reported path.
+    /// Returns what the client has at a reported path.
     fn reported_source(
         &mut self,
-        dir: Option<&Source>,
+        dir: Option<&SourceNode>,
         name: &str,
         reported: &Reported,
         path: &RelPath,
-    ) -> Result<Option<Source>> {
-        // In a directory that is new in the target everything is new, switched or not.
+    ) -> Result<Option<SourceNode>> {
+        // Below a directory that is new in the target everything is new, switched or not.
         let Some(dir) = dir else {
             return Ok(None);
         };
@@ -340,7 +342,7 @@ impl Walk<'_> {
             }
         };
         match node {
-            Some(node) => Ok(Some(Source {
+            Some(node) => Ok(Some(SourceNode {
                 rev: reported.rev,
                 node,
             })),
@@ -348,7 +350,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Deletes what the target does not have.
+    /// Deletes the entries that the target does not have.
     fn deletions(&mut self, frame: &mut Frame) -> Result<()> {
         let Some(source) = &frame.source else {
             return Ok(());
@@ -358,8 +360,8 @@ impl Walk<'_> {
             while frame.new.get(at).is_some_and(|new| new.name < old.name) {
                 at += 1;
             }
-            let kept = frame.new.get(at).is_some_and(|new| new.name == old.name);
-            if kept || frame.settled(&old.name).old {
+            let response_cache = frame.new.get(at).is_some_and(|new| new.name == old.name);
+            if response_cache || frame.handled(&old.name).old {
                 continue;
             }
             let ignored = match old.kind {
@@ -375,7 +377,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Goes on with the target's entries that the client did not mention.
+    /// Continues with the entries of the target that the client did not report.
     fn entries(&mut self, frame: &mut Frame) -> Result<Option<Frame>> {
         let news = frame.new.clone();
         let olds = frame.old.clone();
@@ -385,14 +387,14 @@ impl Walk<'_> {
             while olds.get(frame.old_at).is_some_and(|old| old.name < new.name) {
                 frame.old_at += 1;
             }
-            let settled = frame.settled(&new.name);
-            let how = treatment(new.kind, frame.held, frame.requested);
-            if settled.new || how == Treatment::Ignore {
+            let handled = frame.handled(&new.name);
+            let how = entry_action(new.kind, frame.held, frame.requested);
+            if handled.new || how == EntryAction::Ignore {
                 continue;
             }
             let old = olds
                 .get(frame.old_at)
-                .filter(|old| old.name == new.name && !settled.old && how == Treatment::Compare);
+                .filter(|old| old.name == new.name && !handled.old && how == EntryAction::Compare);
             let held = below(frame.held);
             if old.is_some_and(|old| old.id == new.id) && (requested <= held || new.kind == NodeKind::File) {
                 continue;
@@ -401,12 +403,12 @@ impl Walk<'_> {
                 (Some(old), Some(source)) => Some(source.child_of(old)?),
                 (_, _) => None,
             };
-            let ready = self.ready(frame, new)?;
-            let node = match &ready {
-                Some(ready) => ready.node.clone(),
+            let prefetched = self.prefetched(frame, new)?;
+            let node = match &prefetched {
+                Some(prefetched) => prefetched.node.clone(),
                 None => frame.target.child_of(new)?,
             };
-            let brought = self.brought(frame, &node)?;
+            let copied_in_rev = self.copied_in_rev(frame, &node)?;
             let candidate = Candidate {
                 parent: frame.token,
                 path: frame.path.join_str(&new.name),
@@ -418,8 +420,8 @@ impl Walk<'_> {
                 held,
                 requested,
                 seen: frame.seen,
-                brought,
-                ready,
+                copied_in_rev,
+                prefetched,
             };
             if let Some(child) = self.entry(&candidate)? {
                 return Ok(Some(child));
@@ -428,35 +430,37 @@ impl Walk<'_> {
         Ok(None)
     }
 
-    /// The revision of the copy that brought `node`, an entry of this directory, there unchanged; `None` if none did or nobody
-    /// wants to know. It is the same for all such entries of a directory: the youngest copy at or above it.
-    fn brought(&mut self, frame: &mut Frame, node: &Node) -> Result<Option<Revnum>> {
+    /// Returns the revision of the copy that brought `node`, an entry of this directory, to its path without a
+    /// change; `None` if there is none or the editor does not want it. It is equal for all such entries of a
+    /// directory: the youngest copy at or above it.
+    fn copied_in_rev(&mut self, frame: &mut Frame, node: &Node) -> Result<Option<Revnum>> {
         if !self.editor.wants_facts() || node.created_path() == node.path() {
             return Ok(None);
         }
-        if frame.brought.is_none() {
-            frame.brought = node.closest_copy()?.map(|(rev, _)| rev);
+        if frame.copied_in_rev.is_none() {
+            frame.copied_in_rev = node.closest_copy()?.map(|(rev, _)| rev);
         }
-        Ok(frame.brought)
+        Ok(frame.copied_in_rev)
     }
 
-    /// What was made ready of an entry, whose frame stands behind it. Starts to run ahead once it seems to pay.
-    fn ready(&mut self, frame: &Frame, entry: &DirEntry) -> Result<Option<Ready>> {
-        self.told += 1;
+    /// Returns the prefetched entry, whose frame is passed too. Prefetch starts after [`PREFETCH_AFTER`] entries.
+    fn prefetched(&mut self, frame: &Frame, entry: &DirEntry) -> Result<Option<PrefetchedEntry>> {
+        self.sent_entries += 1;
         if self.prefetch.is_none() {
-            if self.told < PATIENCE || !frame.is_all_new() || self.cursor.has_below(&frame.path) {
+            if self.sent_entries < PREFETCH_AFTER || !frame.is_all_new() || self.cursor.has_below(&frame.path)
+            {
                 return Ok(None);
             }
-            self.prefetch = Prefetch::start(&frame.target, &frame.new, frame.new_at - 1);
+            self.prefetch = EntryPrefetch::start(&frame.target, &frame.new, frame.new_at - 1);
         }
         let Some(prefetch) = &mut self.prefetch else {
-            // Nobody there to help: do not ask again soon.
-            self.told = 0;
+            // No thread can help: the count starts again, so that the next attempt comes later.
+            self.sent_entries = 0;
             return Ok(None);
         };
         let form = self.editor.window_form().filter(|_| self.options.text_deltas);
         match prefetch.next(entry, form)? {
-            Some(ready) => Ok(ready),
+            Some(prefetched) => Ok(prefetched),
             None => {
                 self.prefetch = None;
                 Ok(None)
@@ -487,8 +491,8 @@ fn no_such_working_path(path: &RelPath) -> Error {
     )
 }
 
-/// Entries told before anything is made ready ahead: short answers are not worth it.
-const PATIENCE: u32 = 16;
+/// Entries sent before prefetch begins: it does not pay for short responses.
+const PREFETCH_AFTER: u32 = 16;
 
-/// Source revisions kept open: a mixed working copy goes back and forth between a few.
+/// Roots of source revisions that are held: a working copy of mixed revisions alternates between a few.
 const SOURCE_ROOTS: usize = 64;

@@ -1,4 +1,4 @@
-//! One entry of a directory: is it the same, changed, gone, new, or not to be seen.
+//! Compares one entry of a directory: unchanged, changed, deleted, new, or not readable.
 
 use base::{Depth, FsPath, NodeKind, RelPath, Result, Revnum};
 use delta::editor::{CopyFrom, DirToken, NodeFacts};
@@ -7,33 +7,33 @@ use fsfs::{Node, Relation};
 use crate::access::Subtree;
 use crate::get::created_rev;
 use crate::history;
-use crate::report::content::Handle;
-use crate::report::drive::Walk;
-use crate::report::frame::{Frame, Source};
-use crate::report::prefetch::Ready;
-use crate::report::state::Reported;
+use crate::report::content::OpenNode;
+use crate::report::drive::ReportWalk;
+use crate::report::frame::{Frame, SourceNode};
+use crate::report::prefetch::PrefetchedEntry;
+use crate::report::reported_paths::Reported;
 
-/// An entry about to be compared.
+/// An entry to compare.
 pub(super) struct Candidate<'c> {
     pub parent: DirToken,
     pub path: RelPath,
-    pub old: Option<Source>,
+    pub old: Option<SourceNode>,
     pub new: Option<Node>,
-    /// Directory of the target that has, or would have, the entry.
+    /// The directory of the target that has, or would have, the entry.
     pub new_dir: &'c FsPath,
     pub name: &'c str,
     pub reported: Option<&'c Reported>,
     pub held: Depth,
     pub requested: Depth,
     pub seen: Subtree,
-    /// The revision of the copy that brought `new` where it is, if one did and it is known.
-    pub brought: Option<Revnum>,
-    /// What was made ready of `new`.
-    pub ready: Option<Ready>,
+    /// The revision of the copy that brought `new` to its path, if there is one and it is known.
+    pub copied_in_rev: Option<Revnum>,
+    /// The prefetched content of `new`.
+    pub prefetched: Option<PrefetchedEntry>,
 }
 
-impl Walk<'_> {
-    /// Tells one entry. Returns the frame of a directory to descend into.
+impl ReportWalk<'_> {
+    /// Sends one entry. Returns the frame of a directory that the walk continues with.
     pub(super) fn entry(&mut self, entry: &Candidate<'_>) -> Result<Option<Frame>> {
         let mut related = false;
         if let (Some(old), Some(new)) = (&entry.old, &entry.new)
@@ -43,7 +43,7 @@ impl Walk<'_> {
             if self.is_unchanged(&old.node, new, relation)?
                 && !self.cursor.has_below(&entry.path)
                 && (entry.requested <= entry.held || new.kind() == NodeKind::File)
-                && self.client_knows(entry.reported, new)?
+                && self.is_current(entry.reported, new)?
             {
                 return Ok(None);
             }
@@ -79,8 +79,13 @@ impl Walk<'_> {
         }
     }
 
-    fn open_directory(&mut self, entry: &Candidate<'_>, old: Option<&Source>, new: &Node) -> Result<Frame> {
-        let brought = self.tell_facts(new, entry.brought)?;
+    fn open_directory(
+        &mut self,
+        entry: &Candidate<'_>,
+        old: Option<&SourceNode>,
+        new: &Node,
+    ) -> Result<Frame> {
+        let copied_in_rev = self.send_facts(new, entry.copied_in_rev)?;
         let token = match old {
             Some(old) => self
                 .editor
@@ -89,14 +94,14 @@ impl Walk<'_> {
         };
         let start_empty = entry.reported.is_some_and(|r| r.start_empty);
         let compared = old.filter(|_| !start_empty).map(|old| &old.node);
-        // Directories have no locks: a token that was reported for one gets no answer.
+        // Directories have no locks: a reported token is ignored.
         self.content.props(
             self.editor,
-            Handle::Dir(token),
+            OpenNode::Dir(token),
             compared,
             new,
             false,
-            entry.ready.as_ref(),
+            entry.prefetched.as_ref(),
         )?;
         let seen = match entry.seen {
             Subtree::All => Subtree::All,
@@ -112,24 +117,28 @@ impl Walk<'_> {
             limits,
             seen,
         )?;
-        frame.brought = brought;
+        frame.copied_in_rev = copied_in_rev;
         Ok(frame)
     }
 
-    /// Tells the editor, if it wants to know, where `node` is and since when. Answers the revision of the copy that brought it
-    /// there unchanged, if one did.
-    pub(super) fn tell_facts(&mut self, node: &Node, brought: Option<Revnum>) -> Result<Option<Revnum>> {
+    /// Sends the path of `node` and its oldest revision there to the editor, if it wants them. Returns the revision
+    /// of the copy that brought it to its path unchanged, if there is one.
+    pub(super) fn send_facts(
+        &mut self,
+        node: &Node,
+        copied_in_rev: Option<Revnum>,
+    ) -> Result<Option<Revnum>> {
         if !self.editor.wants_facts() {
             return Ok(None);
         }
-        let brought = match (node.created_path() == node.path(), brought) {
+        let copied_in_rev = match (node.created_path() == node.path(), copied_in_rev) {
             (true, _) => None,
             (false, None) => node.closest_copy()?.map(|(rev, _)| rev),
             (false, known) => known,
         };
-        let rev = brought.unwrap_or_else(|| created_rev(node));
+        let rev = copied_in_rev.unwrap_or_else(|| created_rev(node));
         if !self.options.text_deltas && node.kind() == NodeKind::File {
-            // The text will be asked for under this name.
+            // The client will request the text under this name.
             node.cache_at(rev);
         }
         self.editor.facts(&NodeFacts {
@@ -137,12 +146,12 @@ impl Walk<'_> {
             rev,
             sha1: node.sha1(),
         });
-        Ok(brought)
+        Ok(copied_in_rev)
     }
 
-    fn file(&mut self, entry: &Candidate<'_>, old: Option<&Source>, new: &Node) -> Result<()> {
+    fn file(&mut self, entry: &Candidate<'_>, old: Option<&SourceNode>, new: &Node) -> Result<()> {
         let mut copied = None;
-        self.tell_facts(new, entry.brought)?;
+        self.send_facts(new, entry.copied_in_rev)?;
         let token = match old {
             Some(old) => self.editor.open_file(&entry.path, entry.parent, Some(old.rev))?,
             None => {
@@ -158,20 +167,26 @@ impl Walk<'_> {
         let gone = self.lock_is_gone(entry.reported, new)?;
         self.content.props(
             self.editor,
-            Handle::File(token),
+            OpenNode::File(token),
             compared,
             new,
             gone,
-            entry.ready.as_ref(),
+            entry.prefetched.as_ref(),
         )?;
         let deltas = self.options.text_deltas;
-        self.content
-            .text(self.editor, token, compared, new, deltas, entry.ready.as_ref())?;
+        self.content.text(
+            self.editor,
+            token,
+            compared,
+            new,
+            deltas,
+            entry.prefetched.as_ref(),
+        )?;
         self.editor.close_file(token, Some(&new.md5()?))
     }
 
-    /// Where an added file was copied from, if that may be told: the nearest copy must have made this very path.
-    fn copy_source(&mut self, new: &Node) -> Result<Option<Source>> {
+    /// Returns the source of an added file, if it may be sent: the nearest copy must have made this very path.
+    fn copy_source(&mut self, new: &Node) -> Result<Option<SourceNode>> {
         if !self.options.send_copyfrom {
             return Ok(None);
         }
@@ -188,10 +203,10 @@ impl Walk<'_> {
             return Ok(None);
         }
         let node = self.fs.root(rev)?.node(&path)?;
-        Ok(Some(Source { rev, node }))
+        Ok(Some(SourceNode { rev, node }))
     }
 
-    /// Tells a deletion and the revision in which it happened, as well as that can be known.
+    /// Sends a deletion, with the revision in which it happened as far as that is known.
     pub(super) fn delete(
         &mut self,
         parent: DirToken,
@@ -219,8 +234,8 @@ impl Walk<'_> {
         })
     }
 
-    /// True if an unchanged entry need not be told: the client has it all and its lock is good.
-    fn client_knows(&self, reported: Option<&Reported>, new: &Node) -> Result<bool> {
+    /// True if an unchanged entry need not be sent: the client has all of it and its lock is valid.
+    fn is_current(&self, reported: Option<&Reported>, new: &Node) -> Result<bool> {
         match reported {
             None => Ok(true),
             Some(reported) if reported.start_empty => Ok(false),

@@ -9,9 +9,9 @@ use fsfs::{DirEntry, Node};
 
 use crate::access::Subtree;
 
-/// What the client has somewhere.
+/// The node that the client has at a path, and its revision.
 #[derive(Clone)]
-pub(super) struct Source {
+pub(super) struct SourceNode {
     pub rev: Revnum,
     pub node: Node,
 }
@@ -20,32 +20,32 @@ pub(super) struct Source {
 pub(super) struct Frame {
     pub token: DirToken,
     pub path: RelPath,
-    pub source: Option<Source>,
+    pub source: Option<SourceNode>,
     pub target: Node,
     pub old: Arc<[DirEntry]>,
     pub new: Arc<[DirEntry]>,
     pub old_at: usize,
     pub new_at: usize,
     pub pass: Pass,
-    pub settled: HashMap<Box<str>, Settled>,
+    pub handled: HashMap<Box<str>, HandledSides>,
     pub held: Depth,
     pub requested: Depth,
     pub seen: Subtree,
-    /// The revision of the copy that brought what is below unchanged, once somebody asked for it.
-    pub brought: Option<Revnum>,
-    dropped: Dropped,
+    /// The revision of the copy that brought the entries here unchanged; `None` until it is looked up.
+    pub copied_in_rev: Option<Revnum>,
+    dropped: DroppedPaths,
 }
 
-/// Which paths of a frame are dropped while the walk is below it.
+/// The paths of a frame that are dropped while the walk is below it.
 #[derive(Clone, Copy, Default)]
-struct Dropped {
+struct DroppedPaths {
     path: bool,
     source: bool,
     target: bool,
 }
 
-/// Longer paths are dropped while the walk is below their directory, bytes. All paths of the open directories of a deep tree
-/// take memory that grows with the square of its depth.
+/// Paths longer than this many bytes are dropped while the walk is below their directory. The paths of all open
+/// directories of a deep tree would take memory that grows with the square of its depth.
 const LONG: usize = 1 << 10;
 
 #[derive(Clone, Copy)]
@@ -55,26 +55,26 @@ pub(super) enum Pass {
     Entries,
 }
 
-/// What of a name the client's report has dealt with.
+/// The sides of a name that the pass over the reported entries has handled.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Settled {
+pub(super) struct HandledSides {
     pub old: bool,
     pub new: bool,
 }
 
-impl Source {
-    pub fn child_of(&self, entry: &DirEntry) -> Result<Source> {
+impl SourceNode {
+    pub fn child_of(&self, entry: &DirEntry) -> Result<SourceNode> {
         let node = self.node.child_of(entry)?;
-        Ok(Source { rev: self.rev, node })
+        Ok(SourceNode { rev: self.rev, node })
     }
 }
 
 impl Frame {
-    /// `limits`: the depth at which the client holds the directory, and the one asked for.
+    /// `limits`: the depth at which the client holds the directory, and the requested one.
     pub fn new(
         token: DirToken,
         path: RelPath,
-        source: Option<Source>,
+        source: Option<SourceNode>,
         target: Node,
         start_empty: bool,
         limits: (Depth, Depth),
@@ -99,16 +99,16 @@ impl Frame {
             old_at: 0,
             new_at: 0,
             pass: Pass::Reported,
-            settled: HashMap::new(),
+            handled: HashMap::new(),
             held,
             requested,
             seen,
-            brought: None,
-            dropped: Dropped::default(),
+            copied_in_rev: None,
+            dropped: DroppedPaths::default(),
         })
     }
 
-    /// Prepares for the walk going on in `child`: long paths that the child's paths contain are dropped.
+    /// Prepares for the walk below `child`: drops long paths that the child's paths contain.
     pub fn suspend(&mut self, child: &Frame) {
         if child.path.len() > LONG {
             self.path = RelPath::empty();
@@ -126,7 +126,7 @@ impl Frame {
         }
     }
 
-    /// Brings back what [`Frame::suspend`] dropped, after the walk has left `child`.
+    /// Restores what [`Frame::suspend`] dropped, after the walk has left `child`.
     pub fn resume(&mut self, child: &Frame) {
         let dropped = std::mem::take(&mut self.dropped);
         if dropped.path {
@@ -140,27 +140,27 @@ impl Frame {
         }
     }
 
-    /// True if the client has nothing here, wants it all and may see it: every entry of the target will be told, and
-    /// everything below.
+    /// True if the client has nothing here, wants everything and may see it: every entry of the target will be sent,
+    /// and everything below.
     pub fn is_all_new(&self) -> bool {
         self.old.is_empty()
-            && self.settled.is_empty()
+            && self.handled.is_empty()
             && self.held == Depth::Infinity
             && matches!(self.requested, Depth::Infinity | Depth::Unknown)
             && self.seen == Subtree::All
     }
 
-    pub fn settled(&self, name: &str) -> Settled {
-        if self.settled.is_empty() {
-            return Settled::default();
+    pub fn handled(&self, name: &str) -> HandledSides {
+        if self.handled.is_empty() {
+            return HandledSides::default();
         }
-        self.settled.get(name).copied().unwrap_or_default()
+        self.handled.get(name).copied().unwrap_or_default()
     }
 
-    pub fn settle(&mut self, name: &str, old: bool, new: bool) {
-        let settled = self.settled.entry(name.into()).or_default();
-        settled.old |= old;
-        settled.new |= new;
+    pub fn mark_handled(&mut self, name: &str, old: bool, new: bool) {
+        let handled = self.handled.entry(name.into()).or_default();
+        handled.old |= old;
+        handled.new |= new;
     }
 }
 

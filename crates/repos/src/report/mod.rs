@@ -1,19 +1,19 @@
-//! Reports: the client says what it has, the drive tells it what to change.
+//! Reports: the client describes what it has, and gets an edit that changes it.
 //!
-//! `update`, `switch`, `status` and `diff` are one operation with different [`Options`]. The client describes its
-//! state as a list of paths ([`Report::set_path`] and its siblings): at which revision each part is, how deep, which parts
-//! are switched, missing or locked. [`Report::finish`] then walks that state (the *source*) and the target
-//! revision side by side and drives an [`Editor`] with the difference.
+//! `update`, `switch`, `status` and `diff` are one operation with different [`ReportOptions`]. The client describes
+//! its state as a list of paths ([`Report::set_path`] and its siblings): the revision and depth of each part, and
+//! which parts are switched, missing or locked. [`Report::finish`] then walks that state (the *source*) and the
+//! target revision side by side and drives an [`Editor`] with the difference.
 //!
-//! * [`state`] keeps the client's list in the order it came, on disk beyond a limit, and reads it back once.
-//! * [`drive`] is the walk. It holds one [`frame`] per open directory and nothing else: no tree is ever in memory, and
-//!   deep trees cost no stack. [`entry`] decides about one entry.
-//! * [`prefetch`] runs ahead of the walk where everything is new, with the help of other threads.
-//! * [`content`] tells properties and texts of one node; [`depth`] knows which entries a depth includes.
-//! * [`kept`] has answers that were given before.
+//! * [`reported_paths`] holds the client's list in the order it came, on disk beyond a limit, and reads it back once.
+//! * [`drive`] is the walk. It holds one [`frame`] per open directory and nothing else: no tree is ever in memory,
+//!   and deep trees need no stack. [`entry`] compares one entry.
+//! * [`prefetch`] walks ahead where everything is new, and lets other threads read.
+//! * [`content`] sends properties and texts of one node; [`depth`] decides which entries a depth includes.
+//! * [`response_cache`] stores whole responses.
 //!
-//! Wherever source and target are the same node-revision the walk stops, so an update costs what changed. A checkout
-//! has no source: texts pass from disk to the editor as they are stored if the editor takes them
+//! The walk stops wherever source and target are the same node-revision, so an update costs as much as what changed.
+//! A checkout has no source: texts pass from disk to the editor as they are stored if the editor takes them
 //! ([`Editor::accepts_encoded`]).
 
 mod content;
@@ -21,9 +21,9 @@ mod depth;
 mod drive;
 mod entry;
 mod frame;
-mod kept;
 mod prefetch;
-mod state;
+mod reported_paths;
+mod response_cache;
 
 use std::sync::Arc;
 
@@ -33,11 +33,11 @@ use fsfs::ShownRevprops;
 
 use crate::access::{Readable, Subtree};
 use crate::repo::Repository;
-use state::{Entry, Reported, State};
+use reported_paths::{Reported, ReportedPath, ReportedPaths};
 
-/// What is asked for, before the client's state is known.
+/// A request, without the client's state.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ReportOptions {
     /// The revision that the edit leads to.
     pub target_rev: Revnum,
     /// The directory in which the edit is rooted.
@@ -46,40 +46,41 @@ pub struct Options {
     pub operand: String,
     /// Switch and diff: the path that takes the place of `anchor` + `operand` in the target revision.
     pub switch_to: Option<FsPath>,
-    /// False tells only the fact that a text changed.
+    /// False sends only the fact that a text changed.
     pub text_deltas: bool,
     /// How deep to go; [`Depth::Unknown`] follows the depths that the client reports.
     pub depth: Depth,
     /// Compares unrelated nodes at the same path instead of replacing one by the other.
     pub ignore_ancestry: bool,
-    /// Tells where added files were copied from.
+    /// Sends where added files were copied from.
     pub send_copyfrom: bool,
 }
 
-/// The client's state in the making.
+/// A report that is being received.
 pub struct Report {
     repo: Repository,
-    options: Options,
+    options: ReportOptions,
     readable: Arc<dyn Readable>,
-    state: State,
+    reported_paths: ReportedPaths,
     failed: Option<Error>,
     /// What is wrong with the first or second entry. It counts when all entries have come and none failed.
     misplaced: Option<Error>,
-    outcome: Outcome,
-    notes: bool,
+    outcome: ReportOutcome,
+    collect: bool,
     /// The first entry, if it has no lock.
     first: Option<(Revnum, Depth)>,
 }
 
-/// What a log line wants to know about a report.
+/// The result of a report: facts for the log, and for the response cache.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct ReportOutcome {
     /// The revision of the first entry: what the client has at the top.
     pub from_rev: Option<Revnum>,
     /// True if the report was one entry that starts empty: a checkout or an export, not an update.
     pub is_checkout: bool,
-    /// What was told of revisions, if [`Report::note_told`] was called and it was not too much.
-    pub told: Option<Vec<ShownRevprops>>,
+    /// The revisions whose properties were sent, if [`Report::collect_sent_revisions`] was called and there were not
+    /// too many.
+    pub sent_revisions: Option<Vec<ShownRevprops>>,
 }
 
 impl Report {
@@ -87,37 +88,37 @@ impl Report {
     ///
     /// # Errors
     /// `REPOS_BAD_ARGS` if the requested depth is `exclude`.
-    pub fn begin(repo: &Repository, options: Options, readable: Arc<dyn Readable>) -> Result<Report> {
+    pub fn begin(repo: &Repository, options: ReportOptions, readable: Arc<dyn Readable>) -> Result<Report> {
         check(&options)?;
         Ok(Report {
             repo: repo.clone(),
             options,
             readable,
-            state: State::new(),
+            reported_paths: ReportedPaths::new(),
             failed: None,
             misplaced: None,
-            outcome: Outcome::default(),
-            notes: false,
+            outcome: ReportOutcome::default(),
+            collect: false,
             first: None,
         })
     }
 
-    /// Replaces what is asked for: clients may say it behind the first of their paths.
+    /// Replaces the request: clients may send it after the first of their paths.
     ///
     /// # Errors
     /// As of [`Report::begin`].
-    pub fn set_options(&mut self, options: Options) -> Result<()> {
+    pub fn set_options(&mut self, options: ReportOptions) -> Result<()> {
         check(&options)?;
         self.options = options;
         Ok(())
     }
 
-    /// The client has `path` (relative to the operand) at `rev`, as deep as `depth`. With `start_empty` it
-    /// has none of the entries that no later call mentions, nor any property.
+    /// Reports that the client has `path` (relative to the operand) at `rev`, as deep as `depth`. With `start_empty`
+    /// it has no properties, and none of the entries that no later call mentions.
     ///
     /// # Errors
-    /// `REPOS_BAD_ARGS` for an unknown depth. Once a call failed all later ones do nothing, and [`Report::ready`] tells the error
-    /// again.
+    /// `REPOS_BAD_ARGS` for an unknown depth. After a failed call all later ones do nothing, and [`Report::validate`]
+    /// returns the error again.
     pub fn set_path(
         &mut self,
         path: &RelPath,
@@ -163,7 +164,7 @@ impl Report {
         self.add(path, Some(reported))
     }
 
-    /// The client does not have `path`, although it is in the revision of its parent.
+    /// Reports that the client does not have `path`, although it is in the revision of its parent.
     ///
     /// # Errors
     /// As of `set_path`.
@@ -171,28 +172,29 @@ impl Report {
         self.add(path, None)
     }
 
-    /// Tells whether the report is good and the target revision there; what fails here fails before the edit begins.
+    /// Checks that the report is complete and the target revision exists. What fails here fails before the edit
+    /// begins.
     ///
     /// # Errors
-    /// What one of the calls before failed with; `REPOS_BAD_REVISION_REPORT` for a report that is empty or does not begin with
+    /// The error of an earlier call; `REPOS_BAD_REVISION_REPORT` for a report that is empty or does not begin with
     /// the operand itself; `FS_NO_SUCH_REVISION` for the target revision.
-    pub fn ready(&self) -> Result<()> {
+    pub fn validate(&self) -> Result<()> {
         if let Some(error) = self.failed.as_ref().or(self.misplaced.as_ref()) {
             return Err(error.clone());
         }
-        if self.state.is_empty() {
+        if self.reported_paths.is_empty() {
             return Err(invalid_top());
         }
         self.repo.fs().root(self.options.target_rev).map(drop)
     }
 
-    /// Has what is told of revisions written down: [`Outcome::told`].
-    pub fn note_told(&mut self) {
-        self.notes = true;
+    /// Records the revisions whose properties are sent: [`ReportOutcome::sent_revisions`].
+    pub fn collect_sent_revisions(&mut self) {
+        self.collect = true;
     }
 
-    /// The one entry that was reported, if the answer depends on nothing but that, the options, and properties of revisions: the
-    /// client has nothing yet, and whoever asks may see everything.
+    /// Returns the one entry that was reported, if the response depends on nothing but that, the options, and
+    /// revision properties: the client has nothing yet, and the user may see everything.
     pub fn same_for_all(&self) -> Option<(Revnum, Depth)> {
         let is_same = self.outcome.is_checkout
             && self.failed.is_none()
@@ -204,14 +206,15 @@ impl Report {
     /// Drives `editor` from the reported state to the target, up to and including `close_edit`.
     ///
     /// # Errors
-    /// Those of [`Report::ready`]; then `FS_NO_SUCH_REVISION` for a reported revision, `FS_PATH_SYNTAX` if the target is
-    /// missing or no directory, `AUTHZ_ROOT_UNREADABLE`, `FS_NOT_FOUND` for a reported path that was never there,
-    /// and whatever the editor or the storage says. On an error the edit is left open: aborting it is up to the caller.
-    pub fn finish(mut self, editor: &mut dyn Editor) -> Result<Outcome> {
-        self.ready()?;
-        let cursor = self.state.into_cursor(&self.options.operand)?;
+    /// Those of [`Report::validate`]; then `FS_NO_SUCH_REVISION` for a reported revision, `FS_PATH_SYNTAX` if the
+    /// target is missing or not a directory, `AUTHZ_ROOT_UNREADABLE`, `FS_NOT_FOUND` for a reported path that never
+    /// existed, and those of the editor and the storage. On an error the edit is left open: the caller aborts it.
+    pub fn finish(mut self, editor: &mut dyn Editor) -> Result<ReportOutcome> {
+        self.validate()?;
+        let cursor = self.reported_paths.into_cursor(&self.options.operand)?;
         let (options, readable) = (&self.options, &*self.readable);
-        self.outcome.told = drive::drive(&self.repo, options, readable, cursor, editor, self.notes)?;
+        self.outcome.sent_revisions =
+            drive::drive(&self.repo, options, readable, cursor, editor, self.collect)?;
         Ok(self.outcome)
     }
 
@@ -223,7 +226,7 @@ impl Report {
             let message = format!("Unsupported report depth '{}'", r.depth.word());
             return self.refuse(Error::new(Code::REPOS_BAD_ARGS, message));
         }
-        if self.state.is_empty() {
+        if self.reported_paths.is_empty() {
             match &reported {
                 Some(r) if path.is_empty() && r.link.is_none() => {
                     self.outcome.from_rev = Some(r.rev);
@@ -240,11 +243,11 @@ impl Report {
             }
             self.outcome.is_checkout = false;
         }
-        let entry = Entry {
+        let entry = ReportedPath {
             path: path.as_str().into(),
             reported,
         };
-        match self.state.push(&entry) {
+        match self.reported_paths.push(&entry) {
             Ok(()) => Ok(()),
             Err(error) => self.refuse(error),
         }
@@ -259,7 +262,7 @@ impl Report {
     }
 }
 
-fn check(options: &Options) -> Result<()> {
+fn check(options: &ReportOptions) -> Result<()> {
     match options.depth {
         Depth::Exclude => {
             let message = "Request depth 'exclude' not supported";

@@ -1,9 +1,9 @@
-//! Running ahead of the walk where everything is new: nodes, properties and texts are made ready by other threads.
+//! Walks ahead where everything is new: other threads read nodes, properties and texts.
 //!
-//! In a subtree of which the client has nothing and may see all, the walk comes to every entry, in order. So another walk
-//! can run before it: directories are opened here and now, because what follows depends on them, and each entry becomes a
-//! piece of a [`PrefetchQueue`], texts encoded as they go over the wire. Where making ready fails nothing is ready: the walk
-//! then does it itself, and fails where it would have failed.
+//! In a subtree of which the client has nothing and may see everything, the walk visits every entry, in order. So a
+//! second walk can precede it. It opens directories at once, because what follows depends on them; each entry becomes
+//! a task of a [`PrefetchQueue`], with its text encoded as it is sent. If a task fails, its entry is not prefetched:
+//! the main walk reads it itself, and fails where it would have failed.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,50 +15,51 @@ use fsfs::{DirEntry, Node, NodeRevId, Root};
 
 use crate::prefetch::PrefetchQueue;
 
-/// An entry that was made ready.
-pub(super) struct Ready {
+/// The content of an entry that was read ahead.
+pub(super) struct PrefetchedEntry {
     pub node: Node,
     /// The node's own properties.
     pub props: Arc<Props>,
-    /// The properties of the revision that made it, unless an earlier entry brought them.
+    /// The properties of the node's revision, unless an earlier entry had them.
     pub revprops: Option<PropList>,
     /// All windows of a file's text, against the empty text; `None` if it is too long to be held, or not wanted.
     pub text: Option<Vec<Arc<KeptWindow>>>,
 }
 
-/// The walk before the walk.
-pub(super) struct Prefetch {
-    queue: PrefetchQueue<(NodeRevId, Option<Ready>)>,
-    /// That of texts, if they are wanted.
+/// The walk that precedes the main walk.
+pub(super) struct EntryPrefetch {
+    queue: PrefetchQueue<(NodeRevId, Option<PrefetchedEntry>)>,
+    /// The form of the encoded texts; `None` if they are not wanted.
     form: Option<WindowForm>,
     root: Root,
     /// The path of the innermost open directory.
     dir: FsPath,
-    open: Vec<Open>,
-    /// Revisions whose properties were asked for.
+    open: Vec<OpenDir>,
+    /// Revisions whose properties were read.
     asked: HashSet<Revnum>,
 }
 
-struct Open {
+struct OpenDir {
     entries: Arc<[DirEntry]>,
     at: usize,
 }
 
-/// Longer texts are not made ready, bytes.
-const LONGEST: u64 = 1 << 20;
+/// Texts longer than this many bytes are not prefetched.
+const LONGEST_TEXT: u64 = 1 << 20;
 
-/// Revisions remembered before they are forgotten.
-const REMEMBERED: usize = 4096;
+/// Revisions that `asked` holds before it is emptied.
+const MOST_ASKED: usize = 4096;
 
-impl Prefetch {
-    /// Starts before entry `at` of `dir`, to the end of what is below it. `None` where nothing is gained by it.
+impl EntryPrefetch {
+    /// Starts before entry `at` of `dir` and continues to the end of what is below it. `None` if no other thread can
+    /// help.
     pub fn start(dir: &Node, entries: &Arc<[DirEntry]>, at: usize) -> Option<Self> {
-        Some(Prefetch {
+        Some(EntryPrefetch {
             queue: PrefetchQueue::new()?,
             form: None,
             root: dir.root().clone(),
             dir: dir.path().clone(),
-            open: vec![Open {
+            open: vec![OpenDir {
                 entries: entries.clone(),
                 at,
             }],
@@ -66,12 +67,16 @@ impl Prefetch {
         })
     }
 
-    /// What is ready of the next entry. The outer `None` is the end: no entry follows that belongs here. Texts that are begun
-    /// from now on are made in this form.
+    /// Returns the prefetched content of `entry`; `None` within if its task failed. The outer `None` is the end: no
+    /// further entry belongs to this subtree. Tasks that begin from now on encode texts in `form`.
     ///
     /// # Errors
-    /// `ASSERTION_FAIL` if making it ready panicked.
-    pub fn next(&mut self, entry: &DirEntry, form: Option<WindowForm>) -> Result<Option<Option<Ready>>> {
+    /// `ASSERTION_FAIL` if the task panicked.
+    pub fn next(
+        &mut self,
+        entry: &DirEntry,
+        form: Option<WindowForm>,
+    ) -> Result<Option<Option<PrefetchedEntry>>> {
         self.form = form;
         while self.queue.has_room() && self.advance() {}
         let Some((id, ready)) = self.queue.take().transpose()? else {
@@ -81,7 +86,7 @@ impl Prefetch {
         Ok((id == entry.id).then_some(ready))
     }
 
-    /// Puts one more entry in the line; false at the end.
+    /// Queues one more entry; false at the end.
     fn advance(&mut self) -> bool {
         let entry = loop {
             let Some(open) = self.open.last_mut() else {
@@ -105,14 +110,14 @@ impl Prefetch {
             let opened = self.root.entry_node(&entry, path.clone());
             match opened.and_then(|dir| dir.entries()) {
                 Ok(entries) => {
-                    self.open.push(Open { entries, at: 0 });
+                    self.open.push(OpenDir { entries, at: 0 });
                     self.dir = path.clone();
                 }
-                // The walk will fail there, so nothing behind it counts.
+                // The main walk will fail there, so nothing after it matters.
                 Err(_) => self.open.clear(),
             }
         }
-        if self.asked.len() >= REMEMBERED {
+        if self.asked.len() >= MOST_ASKED {
             self.asked.clear();
         }
         let rev = entry.id.rev().filter(|rev| self.asked.insert(*rev));
@@ -129,7 +134,7 @@ impl Prefetch {
     }
 }
 
-/// What an entry takes beside its path and its text, bytes, roughly.
+/// Approximate bytes of an entry beside its path and its text.
 const FIXED: usize = 1 << 10;
 
 fn make(
@@ -138,7 +143,7 @@ fn make(
     entry: &DirEntry,
     rev: Option<Revnum>,
     form: Option<WindowForm>,
-) -> Result<Ready> {
+) -> Result<PrefetchedEntry> {
     let node = root.entry_node(entry, path)?;
     let props = match node.has_props() {
         true => node.props()?,
@@ -146,7 +151,7 @@ fn make(
     };
     let revprops = rev.map(|rev| node.fs().revprops(rev)).transpose()?;
     let text = match form {
-        Some(form) if node.kind() == NodeKind::File && node.size()? <= LONGEST => {
+        Some(form) if node.kind() == NodeKind::File && node.size()? <= LONGEST_TEXT => {
             let mut text = node.fs().encoded_text(&node, form)?;
             let mut windows = Vec::new();
             while let Some(window) = text.next_window()? {
@@ -156,7 +161,7 @@ fn make(
         }
         Some(_) | None => None,
     };
-    Ok(Ready {
+    Ok(PrefetchedEntry {
         node,
         props,
         revprops,

@@ -1,7 +1,8 @@
 //! Names that clients choose for transactions.
 //!
-//! Old clients (HTTPv1) name a transaction before it exists, by a UUID of their own: an activity. The map is a directory with
-//! a file for each, in the form that the incumbent's server reads and writes; its files are named by the MD5 of the name.
+//! Old clients (HTTPv1) name a transaction before it exists, by a UUID of their own: an activity. The map is a
+//! directory with a file for each activity, in the form that the incumbent's server reads and writes. The name of a
+//! file is the MD5 of the activity.
 
 use std::fs;
 use std::io::{self, Write};
@@ -12,14 +13,14 @@ use base::{Error, Result};
 
 use crate::repo::Repository;
 
-/// The map from clients' names to transactions' names.
+/// A map from activities to names of transactions.
 #[derive(Clone, Debug)]
 pub struct Activities {
     folder: PathBuf,
 }
 
 impl Activities {
-    /// The map in `folder`; by default in the repository itself.
+    /// Returns the map in `folder`, or by default in the repository itself.
     pub fn of(repo: &Repository, folder: Option<&Path>) -> Activities {
         Activities {
             folder: match folder {
@@ -29,7 +30,7 @@ impl Activities {
         }
     }
 
-    /// The transaction that an activity stands for; empty if it is a revision by now.
+    /// Returns the transaction of an activity; empty if it is a revision by now.
     ///
     /// # Errors
     /// The system's.
@@ -45,7 +46,7 @@ impl Activities {
         }
     }
 
-    /// Makes an activity stand for a transaction. A crash leaves the old meaning.
+    /// Maps an activity to a transaction. After a crash the old mapping holds.
     ///
     /// # Errors
     /// The system's.
@@ -63,7 +64,7 @@ impl Activities {
         write().map_err(|e| Error::io("Can't write file", &path, &e))
     }
 
-    /// Forgets an activity.
+    /// Removes an activity.
     ///
     /// # Errors
     /// The system's.

@@ -1,6 +1,6 @@
 //! The steps of an edit: each is refused or done at once.
 //!
-//! Checks, their order and their texts are those of the incumbent's WebDAV server, which differ in places from those of an edit
+//! Checks, their order and their texts are those of the incumbent's WebDAV server. Some differ from those of an edit
 //! over `svn://`.
 
 use base::{Code, Error, FsPath, NodeKind, Result, Revnum};
@@ -10,16 +10,16 @@ use super::Transaction;
 use crate::commit::rules::{check_name, out_of_date};
 use crate::props_rules::{validate, validate_mergeinfo};
 
-/// A change of one property of a node, done so that it can be undone.
+/// A change of one property of a node, which can be undone.
 #[derive(Debug)]
-pub struct Step {
+pub struct PropStep {
     name: String,
     before: Option<Vec<u8>>,
 }
 
 impl Transaction {
-    /// Refuses a step that is based on another revision of a node than the one it would change. `based_on` is none where the
-    /// client did not say. What the client has and the transaction has not is not found.
+    /// Refuses a step that is based on another revision of a node than the one it would change. `based_on` is `None`
+    /// if the client did not send it. A node that the client has and the transaction lacks is not found.
     ///
     /// # Errors
     /// `RA_OUT_OF_DATE`, `FS_NO_SUCH_REVISION`, `FS_NOT_FOUND`.
@@ -37,7 +37,7 @@ impl Transaction {
             Some(created) if based_on < created => Err(refused()),
             Some(created) if based_on > created && based_on > newest => Err(no_such_revision(based_on)),
             Some(_) => Ok(()),
-            // It is the transaction's own by now. Of a directory that says nothing: an entry may have changed.
+            // The transaction has changed it. For a directory that proves nothing: perhaps only an entry has changed.
             None if node.kind() != NodeKind::Dir => Ok(()),
             None => match self.is_same_dir(path, based_on, newest)? {
                 true => Ok(()),
@@ -46,7 +46,7 @@ impl Transaction {
         }
     }
 
-    /// A directory is the same in both revisions; one that the transaction has made is in neither.
+    /// True if a directory is the same in both revisions. One that the transaction has made is in neither.
     fn is_same_dir(&self, path: &FsPath, based_on: Revnum, newest: Revnum) -> Result<bool> {
         let fs = self.repo.fs();
         let then: Node = fs.root(based_on)?.node(path)?;
@@ -54,7 +54,7 @@ impl Transaction {
         Ok(then.relation(&now) == Relation::Same)
     }
 
-    /// True if the node at `path` is the one that is there in a revision.
+    /// True if the node at `path` is the one at that path in a revision.
     ///
     /// # Errors
     /// `FS_NO_SUCH_REVISION`.
@@ -76,7 +76,7 @@ impl Transaction {
         self.txn.make_dir(path)
     }
 
-    /// Deletes a node and all below it. `based_on` is what the client has of it.
+    /// Deletes a node and everything below it. `based_on` is the client's revision of it.
     ///
     /// # Errors
     /// `FS_NOT_FOUND`, `FS_ROOT_DIR`, `RA_OUT_OF_DATE`, `FS_NO_SUCH_REVISION`; those of locks.
@@ -95,7 +95,7 @@ impl Transaction {
         self.txn.delete(path)
     }
 
-    /// Copies a committed node, with history; what is at `to` is replaced.
+    /// Copies a committed node, with history, and replaces the node at `to`.
     ///
     /// # Errors
     /// `FS_NO_SUCH_REVISION`, `FS_NOT_FOUND`, `FS_NOT_DIRECTORY`; those of locks.
@@ -106,11 +106,11 @@ impl Transaction {
         self.txn.copy(&source, from, to)
     }
 
-    /// Sets or deletes a property of a node; answers how to undo it.
+    /// Sets or deletes a property of a node; returns how to undo it.
     ///
     /// # Errors
     /// Those of properties that must not be stored; `FS_NOT_FOUND`; those of locks.
-    pub fn change_prop(&mut self, path: &FsPath, name: &str, value: Option<&[u8]>) -> Result<Step> {
+    pub fn change_prop(&mut self, path: &FsPath, name: &str, value: Option<&[u8]>) -> Result<PropStep> {
         if let Some(value) = value {
             validate_mergeinfo(path, name, value)?;
         }
@@ -121,17 +121,17 @@ impl Transaction {
         };
         self.touch()?;
         self.txn.change_prop(path, name, value)?;
-        Ok(Step {
+        Ok(PropStep {
             name: name.to_owned(),
             before,
         })
     }
 
-    /// Gives a property of a node the value back that it had.
+    /// Restores the old value of a property.
     ///
     /// # Errors
     /// As [`Transaction::change_prop`].
-    pub fn undo_prop(&mut self, path: &FsPath, step: &Step) -> Result<()> {
+    pub fn undo_prop(&mut self, path: &FsPath, step: &PropStep) -> Result<()> {
         self.txn.change_prop(path, &step.name, step.before.as_deref())
     }
 }

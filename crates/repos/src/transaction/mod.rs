@@ -1,12 +1,12 @@
-//! Transactions that are edited step by step, over several requests: how commits come over HTTP.
+//! Transactions that are edited step by step, over several requests: commits over HTTP.
 //!
-//! Where an edit over `svn://` is one conversation, here each step is a request by itself: it names a transaction and a path,
-//! and brings its own user and lock tokens. [`Transaction`] takes one step at a time; [`Put`] is a text on its way in, in pieces
-//! as they come. What a commit may not do, its hooks and its end are those of every commit ([`crate::commit`]).
+//! An edit over `svn://` is one session. Here each step is a request of its own: it names a transaction and a path,
+//! and has its own user and lock tokens. [`Transaction`] takes one step at a time; [`PutText`] begins a text, which
+//! arrives in parts. Checks, hooks and the end are those of every commit ([`crate::commit`]).
 //!
-//! A transaction stays in memory between its requests; [`Transaction::write_to_disk`] writes it where another process finds it,
-//! and [`Transaction::is_in_step`] tells whether one has gone on with it meanwhile. Dropped without being finished or aborted,
-//! it is left open: it is listed, can be opened again, and be removed.
+//! A transaction stays in memory between its requests. [`Transaction::write_to_disk`] writes it where another process
+//! finds it, and [`Transaction::is_in_step`] returns whether another process has changed it meanwhile. If it is
+//! dropped without being finished or aborted, it is left open: it is listed, can be opened again, and can be removed.
 
 mod activities;
 mod edit;
@@ -17,48 +17,48 @@ use base::{Code, Error, FsPath, Props, Result, Revnum, props};
 use fsfs::{LockAccess, Txn, TxnFingerprint};
 
 pub use self::activities::Activities;
-pub use self::edit::Step;
-pub use self::put::{Put, Putting};
+pub use self::edit::PropStep;
+pub use self::put::{PutText, TextUpload};
 pub use self::read::TxnNode;
 use crate::commit::{Clock, CommitInfo, life};
 use crate::hooks::Hooks;
 use crate::repo::Repository;
 
-/// How often a transaction that changes while it is read is read anew.
+/// How often the reading of a transaction is repeated while another process changes it.
 const READINGS: usize = 5;
 
-/// An open transaction. It is one user's, and takes one step at a time.
+/// An open transaction. It belongs to one user and takes one step at a time.
 pub struct Transaction {
     repo: Repository,
     txn: Txn,
-    /// What its files looked like when they were read or written.
+    /// The state of its files when they were read or written.
     standing: TxnFingerprint,
-    /// The files say less than we know, or said so a moment ago: nobody else may write.
+    /// Its files are older than its memory, or were so a moment ago: no other process may write.
     is_dirty: bool,
-    /// Everything is in the files; others may go on once they have stayed so for a while.
+    /// Everything is in the files; other processes may continue once the files have stayed the same for some time.
     is_written: bool,
-    /// The locks on nodes that were deleted here and whose locks end with the commit: paths and tokens. What takes the place of
-    /// such a node needs no token. They are not in the files: another process asks for the tokens.
+    /// The locks on nodes that were deleted here and whose locks end with the commit: paths and tokens. A new node at
+    /// such a path needs no token. They are not in the files: another process requests the tokens.
     ended_locks: Vec<(FsPath, String)>,
 }
 
-/// What a new transaction is given.
-pub struct Beginning<'a> {
+/// The parameters of a new transaction.
+pub struct TransactionStart<'a> {
     /// Properties for the revision, as the client sent them. Author and date are set here.
     pub revprops: Props,
     /// Who commits; `None` is anonymous.
     pub author: Option<&'a str>,
-    /// What the client said it can do, as `start-commit` is told.
+    /// The client's capabilities, for `start-commit`.
     pub capabilities: &'a [String],
     /// The repository's hooks.
     pub hooks: &'a Hooks,
 }
 
-/// What a transaction is given when it becomes a revision.
-pub struct Ending<'a> {
+/// The parameters of the commit of a transaction.
+pub struct TransactionEnd<'a> {
     /// The locks that the client holds: path in the repository and token.
     pub lock_tokens: &'a [(FsPath, String)],
-    /// They end with the commit.
+    /// The client's locks end with the commit.
     pub release_locks: bool,
     /// Who commits; `None` is anonymous.
     pub user: Option<&'a str>,
@@ -67,12 +67,12 @@ pub struct Ending<'a> {
 }
 
 impl Transaction {
-    /// Begins a transaction on the youngest revision.
+    /// Begins a transaction on the youngest revision. A refused one is removed.
     ///
     /// # Errors
-    /// Those of properties that must not be stored; `REPOS_HOOK_FAILURE`; the system's. Then there is none.
-    pub fn begin(repo: &Repository, beginning: Beginning<'_>, clock: &Clock) -> Result<Transaction> {
-        let beginning = life::Beginning {
+    /// Those of properties that must not be stored; `REPOS_HOOK_FAILURE`; the system's.
+    pub fn begin(repo: &Repository, beginning: TransactionStart<'_>, clock: &Clock) -> Result<Transaction> {
+        let beginning = life::TxnStart {
             revprops: beginning.revprops,
             author: beginning.author,
             tokens: Vec::new(),
@@ -81,7 +81,7 @@ impl Transaction {
         };
         let txn = life::begin(repo, beginning, clock)?;
         let mut begun = Transaction {
-            // Nobody else knows of it yet.
+            // No other process knows its name yet.
             standing: txn.fingerprint()?,
             repo: repo.clone(),
             txn,
@@ -92,14 +92,14 @@ impl Transaction {
         match begun.write_to_disk() {
             Ok(()) => Ok(begun),
             Err(e) => {
-                // No client knows its name. What cannot be removed now is listed by `lstxns`.
+                // No client knows its name. `lstxns` lists what cannot be removed now.
                 _ = begun.abort();
                 Err(e)
             }
         }
     }
 
-    /// Opens a transaction that exists, whoever has begun it.
+    /// Opens a transaction that exists, even if another process began it.
     ///
     /// # Errors
     /// `FS_MALFORMED_TXN_ID`, `FS_NO_SUCH_TRANSACTION`; the system's.
@@ -115,22 +115,22 @@ impl Transaction {
         })
     }
 
-    /// Its name: base revision and number.
+    /// Returns its name: base revision and number.
     pub fn name(&self) -> &str {
         self.txn.name()
     }
 
-    /// The revision on which it builds.
+    /// Returns the revision on which it is based.
     pub fn base_revision(&self) -> Revnum {
         self.txn.base_revision()
     }
 
-    /// Node-revisions that it has made: a measure of the memory that it takes.
+    /// Returns the number of node-revisions that it has made: a measure of its memory.
     pub fn weight(&self) -> usize {
         self.txn.node_count()
     }
 
-    /// There is something that its files do not say yet.
+    /// True if its files are older than its memory.
     pub fn is_dirty(&self) -> bool {
         self.is_dirty
     }
@@ -143,22 +143,23 @@ impl Transaction {
         Ok(self.txn.fingerprint()? == self.standing)
     }
 
-    /// Writes what other processes may read of it, and lets them go on with it.
+    /// Writes it to its files, and lets other processes continue with it.
     ///
     /// # Errors
-    /// `FS_TRANSACTION_DEAD` if another process has changed it meanwhile: neither what the files say nor what we know is all of it
-    /// then, and no revision may come of it. The system's.
+    /// `FS_TRANSACTION_DEAD` if another process has changed it meanwhile: neither the files nor the memory are
+    /// complete then, and it must not be committed. The system's.
     pub fn write_to_disk(&mut self) -> Result<()> {
         self.write_down()?;
         self.let_go()
     }
 
-    /// A step towards laying it down, for whoever looks at it now and then: first all is written, and when the files are still
-    /// the same the next time others may go on. A change by another process that was under way meanwhile has come to light by then.
+    /// One part of [`Transaction::write_to_disk`], for a caller that looks at the transaction from time to time. The
+    /// first call writes; a later call lets other processes continue if the files are still the same. A concurrent
+    /// change by another process is found by then.
     ///
     /// # Errors
     /// As [`Transaction::write_to_disk`].
-    pub fn settle(&mut self) -> Result<()> {
+    pub fn write_stepwise(&mut self) -> Result<()> {
         match (self.is_dirty, self.is_written) {
             (false, _) => Ok(()),
             (true, false) => self.write_down(),
@@ -192,7 +193,7 @@ impl Transaction {
         Error::new(Code::FS_TRANSACTION_DEAD, text)
     }
 
-    /// From now on its files say less than we know, and nobody else may go on from them.
+    /// Marks the files as older than the memory, so that no other process continues from them.
     fn touch(&mut self) -> Result<()> {
         if !self.is_dirty {
             self.txn.hold_lock(true)?;
@@ -202,12 +203,12 @@ impl Transaction {
         Ok(())
     }
 
-    /// Lets go of it as its files are.
+    /// Gives the transaction up in the state of its files.
     pub fn leave(self) {
         self.txn.close_unwritten();
     }
 
-    /// Makes sure that `user` is the one who commits; the first who comes with a name is.
+    /// Checks that `user` is the one who commits; the first user with a name becomes that one.
     ///
     /// # Errors
     /// The system's.
@@ -225,7 +226,7 @@ impl Transaction {
         }
     }
 
-    /// Whose it is, if it is anyone's yet.
+    /// Returns the user who commits, if there is one already.
     ///
     /// # Errors
     /// The system's.
@@ -235,7 +236,7 @@ impl Transaction {
         Ok(author.map(|author| String::from_utf8_lossy(author).into_owned()))
     }
 
-    /// Says who takes the steps that follow, and which lock tokens they brought.
+    /// Sets the user of the steps that follow, and the lock tokens of that request.
     pub fn set_access(&mut self, user: Option<&str>, mut tokens: Vec<String>) {
         tokens.extend(self.ended_lock_tokens());
         self.txn.set_lock_access(LockAccess {
@@ -244,12 +245,12 @@ impl Transaction {
         });
     }
 
-    /// Says that the lock on a node that was deleted here ends with the commit.
+    /// Marks the lock on a node that was deleted here: it ends with the commit.
     pub fn end_lock(&mut self, path: FsPath, token: String) {
         self.ended_locks.push((path, token));
     }
 
-    /// The tokens of the locks that end with the commit because their nodes were deleted.
+    /// Returns the tokens of the locks that end with the commit because their nodes were deleted.
     pub fn ended_lock_tokens(&self) -> Vec<String> {
         self.ended_locks.iter().map(|(_, token)| token.clone()).collect()
     }
@@ -263,12 +264,12 @@ impl Transaction {
         life::set_prop(&mut self.txn, name, value)
     }
 
-    /// Merges with what was committed meanwhile and makes it the next revision, which is durable then. If that fails the
-    /// transaction is removed.
+    /// Merges with what was committed meanwhile and makes it the next revision, which is durable then. A transaction
+    /// that fails is removed.
     ///
     /// # Errors
     /// `REPOS_HOOK_FAILURE`, `FS_CONFLICT`; those of locks; the system's.
-    pub fn commit(mut self, ending: &Ending<'_>, clock: &Clock) -> Result<CommitInfo> {
+    pub fn commit(mut self, ending: &TransactionEnd<'_>, clock: &Clock) -> Result<CommitInfo> {
         let tokens = ending.lock_tokens.iter().map(|(_, token)| token.clone());
         self.set_access(ending.user, tokens.collect());
         let made = life::finish(
@@ -290,14 +291,14 @@ impl Transaction {
                 Ok(info)
             }
             Err(refused) => {
-                // What cannot be removed now is listed by `lstxns`.
+                // `lstxns` lists what cannot be removed now.
                 _ = self.txn.abort();
                 Err(refused)
             }
         }
     }
 
-    /// Removes it.
+    /// Removes the transaction.
     ///
     /// # Errors
     /// The system's.
@@ -306,7 +307,7 @@ impl Transaction {
     }
 }
 
-/// Reads a transaction while nobody changes it, as far as can be seen.
+/// Reads a transaction while no other process changes it, as far as can be seen.
 fn read(repo: &Repository, name: &str) -> Result<(Txn, TxnFingerprint)> {
     for _ in 0..READINGS {
         let txn = repo.fs().open_txn(name)?;
@@ -321,7 +322,7 @@ fn read(repo: &Repository, name: &str) -> Result<(Txn, TxnFingerprint)> {
 }
 
 impl Repository {
-    /// Removes a transaction that nobody here has open.
+    /// Removes a transaction that this process has not open.
     ///
     /// # Errors
     /// `FS_MALFORMED_TXN_ID`, `FS_NO_SUCH_TRANSACTION`; the system's.

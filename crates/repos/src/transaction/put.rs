@@ -1,6 +1,6 @@
-//! A file's new text, as it comes: as it is, or as svndiff against what the file holds.
+//! Receives a file's new text, as full text or as svndiff against what the file holds.
 //!
-//! Nothing here grows with the text. A text that is given up leaves the file as it was.
+//! Memory does not grow with the text. A text that is given up leaves the file as it was.
 
 use base::checksum::Md5;
 use base::{Code, Error, FsPath, NodeKind, Result};
@@ -11,23 +11,23 @@ use fsfs::TextWriter;
 use super::Transaction;
 use crate::commit::rules::check_name;
 
-/// What is to be put where.
+/// A text to be put into a file.
 #[derive(Clone, Debug)]
-pub struct Put<'a> {
-    /// The file; it is made if there is none.
+pub struct PutText<'a> {
+    /// The path of the file, which is created if it does not exist.
     pub path: &'a FsPath,
-    /// What the client believes that the file holds.
+    /// The digest of the text that the file must hold before.
     pub base_md5: Option<Md5>,
-    /// What it must hold in the end.
+    /// The digest of the text that the file must hold after.
     pub result_md5: Option<Md5>,
-    /// The bytes that come are svndiff.
+    /// The bytes are svndiff.
     pub is_delta: bool,
 }
 
-/// A text on its way in.
-pub struct Putting {
+/// A text that is being received.
+pub struct TextUpload {
     writer: TextWriter,
-    /// Takes svndiff apart; none where the text comes as it is.
+    /// Decodes svndiff; `None` for a full text.
     decoder: Option<Decoder>,
     path: FsPath,
     expected: Option<Md5>,
@@ -35,14 +35,14 @@ pub struct Putting {
 }
 
 impl Transaction {
-    /// Begins to put a text. Until the result is finished or dropped, another text and the commit are refused; every other step may
-    /// be taken, so that a client that stops in the middle of a text holds nothing else up. Whether the client has the newest file,
-    /// [`check_base`](Self::check_base) says.
+    /// Begins a text. Until the result is finished or dropped, another text and the commit are refused. Every other
+    /// step is allowed, so that a client that stops in the middle of a text blocks nothing else.
+    /// [`check_base`](Self::check_base) tells whether the client has the newest file.
     ///
     /// # Errors
     /// `FS_NOT_FOUND`, `FS_NOT_DIRECTORY`, `FS_NOT_FILE`, `CHECKSUM_MISMATCH`;
     /// `FS_REP_BEING_WRITTEN` while another text is being put; those of locks.
-    pub fn put(&mut self, put: &Put<'_>) -> Result<Putting> {
+    pub fn put(&mut self, put: &PutText<'_>) -> Result<TextUpload> {
         let path = put.path;
         let is_new = self.kind(path)? == NodeKind::None;
         if is_new {
@@ -62,7 +62,7 @@ impl Transaction {
                 (self.txn.apply_text(path, None)?, None)
             }
         };
-        Ok(Putting {
+        Ok(TextUpload {
             writer,
             decoder,
             path: path.clone(),
@@ -73,7 +73,7 @@ impl Transaction {
 }
 
 impl Transaction {
-    /// Checks what the client believes that a file holds. Of one that never got a text anything is believed.
+    /// Checks the digest that the client expects. A file that never got a text matches any.
     fn check_text(&self, path: &FsPath, expected: Option<&Md5>) -> Result<()> {
         let (Some(expected), Some(node)) = (expected, self.node(path)?) else {
             return Ok(());
@@ -91,7 +91,7 @@ impl Transaction {
     }
 }
 
-impl Putting {
+impl TextUpload {
     /// Takes the next bytes.
     ///
     /// # Errors
@@ -104,7 +104,7 @@ impl Putting {
         }
     }
 
-    /// Ends the text; answers its MD5, and whether the file is new.
+    /// Ends the text; returns its MD5, and whether the file is new.
     ///
     /// # Errors
     /// `SVNDIFF_UNEXPECTED_END`, `CHECKSUM_MISMATCH`; `FS_TRANSACTION_DEAD` if the transaction was opened anew since the text was

@@ -1,4 +1,4 @@
-//! What may be asked of a transaction while it is edited.
+//! Reads a transaction while it is being edited.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use fsfs::{Node, TextReader};
 
 use super::Transaction;
 
-/// A node of a transaction, as it is now.
+/// A node of a transaction, in its present state.
 #[derive(Clone)]
 pub struct TxnNode(Node);
 
@@ -21,7 +21,7 @@ impl Transaction {
         self.txn.props()
     }
 
-    /// What is at a path. `None` too if there is nothing it could be in.
+    /// Returns the kind of the node at a path. `None` also if a parent does not exist.
     ///
     /// # Errors
     /// Those of reading the base.
@@ -56,7 +56,7 @@ impl TxnNode {
         self.0.kind()
     }
 
-    /// The revision in which it was last changed; none if the transaction has made or changed it.
+    /// Returns the revision in which it was last changed; `None` if the transaction has made or changed it.
     pub fn created_rev(&self) -> Option<Revnum> {
         self.0.created_rev()
     }
@@ -85,7 +85,7 @@ impl TxnNode {
         self.0.md5()
     }
 
-    /// The other digest of its text, if it is kept.
+    /// Returns the SHA-1 of its text, if it is stored.
     pub fn sha1(&self) -> Option<Sha1> {
         self.0.sha1()
     }

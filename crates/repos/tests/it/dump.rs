@@ -1,7 +1,7 @@
 //! Dumps, byte for byte against `svnadmin dump` of the installed Subversion.
 
 use base::{Cancel, Revnum};
-use repos::dump::{self, Filter, Options, Rule};
+use repos::dump::{self, DumpOptions, Filter, FilterRule};
 use repos::{Cache, Repository};
 use testkit::stream::{Content, Kind, Stream};
 use testkit::{Output, Repo, Side, Spec, build};
@@ -10,7 +10,7 @@ use testkit::{Output, Repo, Side, Spec, build};
 #[derive(Default)]
 struct Lines(String);
 
-impl dump::Observer for Lines {
+impl dump::DumpObserver for Lines {
     fn dumped(&mut self, rev: Revnum) {
         self.0.push_str(&format!("* Dumped revision {rev}.\n"));
     }
@@ -33,22 +33,22 @@ fn open(repo: &Repo) -> Repository {
 }
 
 fn ours(repo: &Repository, args: &[&str]) -> Dumped {
-    ours_with(repo, args, Options::default())
+    ours_with(repo, args, DumpOptions::default())
 }
 
 /// Ways to use threads and memory. In all but the first even small revisions are large.
-fn ways() -> [Options; 4] {
-    let way = |jobs, share| Options {
+fn ways() -> [DumpOptions; 4] {
+    let way = |jobs, share| DumpOptions {
         jobs,
         share,
-        ..Options::default()
+        ..DumpOptions::default()
     };
     [way(1, 0), way(3, 1), way(4, 2500), way(2, 40_000)]
 }
 
-fn ours_with(repo: &Repository, args: &[&str], mut options: Options) -> Dumped {
+fn ours_with(repo: &Repository, args: &[&str], mut options: DumpOptions) -> Dumped {
     let mut filter = Filter {
-        rule: Rule::Exclude,
+        rule: FilterRule::Exclude,
         patterns: Vec::new(),
         glob: false,
     };
@@ -66,7 +66,7 @@ fn ours_with(repo: &Repository, args: &[&str], mut options: Options) -> Dumped {
             "--deltas" => options.deltas = true,
             "--pattern" => filter.glob = true,
             "--include" => {
-                filter.rule = Rule::Include;
+                filter.rule = FilterRule::Include;
                 filter.patterns.push((*value()).to_owned());
             }
             "--exclude" => filter.patterns.push((*value()).to_owned()),
@@ -103,7 +103,7 @@ fn assert_equal(name: &str, repo: &Repo, args: &[&str]) {
     let theirs = theirs(repo, args);
     // The other ways must be right too; all of them everywhere would take long.
     let another = &ways()[args.len() % ways().len()];
-    for way in [&Options::default(), another] {
+    for way in [&DumpOptions::default(), another] {
         assert_same(name, args, &theirs, &ours_with(&open(repo), args, way.clone()));
     }
 }
@@ -321,10 +321,10 @@ fn revprops_alone() {
             .args(["dump-revprops", "-r", "3:50"])
             .arg(repo.path())
             .ok();
-        let options = Options {
+        let options = DumpOptions {
             start: Some(Revnum(3)),
             end: Some(Revnum(50)),
-            ..Options::default()
+            ..DumpOptions::default()
         };
         let (mut stream, mut lines) = (Vec::new(), Lines::default());
         dump::dump_revprops(&open(&repo), &options, &mut stream, &mut lines, &Cancel::new()).expect("a dump");
@@ -337,10 +337,10 @@ fn revprops_alone() {
 fn a_range_that_is_not_there() {
     let repo = open(&build(&Spec::small("1.14")));
     for (start, end) in [(5, 3), (0, 99)] {
-        let options = Options {
+        let options = DumpOptions {
             start: Some(Revnum(start)),
             end: Some(Revnum(end)),
-            ..Options::default()
+            ..DumpOptions::default()
         };
         let error = dump::dump(
             &repo,
@@ -477,7 +477,7 @@ fn a_raised_flag_stops_the_dump() {
     cancel.cancel();
     let result = dump::dump(
         &repo,
-        &Options::default(),
+        &DumpOptions::default(),
         &mut Vec::new(),
         &mut Lines::default(),
         &cancel,

@@ -6,13 +6,13 @@ use std::fs;
 use std::path::Path;
 
 use base::{Cancel, Revnum};
-use repos::dump::{self, Options};
+use repos::dump::{self, DumpOptions};
 use repos::{Cache, Repository};
 use testkit::image;
 
 struct Silent;
 
-impl dump::Observer for Silent {
+impl dump::DumpObserver for Silent {
     fn dumped(&mut self, _rev: Revnum) {}
     fn warning(&mut self, _number: u16, _text: &str) {}
 }
@@ -35,7 +35,7 @@ fn every_golden_image_gives_the_dump_that_it_was_loaded_from() {
         let mut stream = Vec::new();
         dump::dump(
             &repo,
-            &Options::default(),
+            &DumpOptions::default(),
             &mut stream,
             &mut Silent,
             &Cancel::new(),

@@ -5,18 +5,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::{Cancel, Date, FsPath, Result, Revnum};
-use repos::load::{self, Event, Observer};
+use repos::load::{self, LoadEvent, LoadObserver};
 use repos::{Cache, CreateOptions, OpenOptions, Repository};
 
 struct Deaf;
 
-impl Observer for Deaf {
-    fn event(&mut self, _: Event) -> Result<()> {
+impl LoadObserver for Deaf {
+    fn event(&mut self, _: LoadEvent) -> Result<()> {
         Ok(())
     }
 }
 
-fn load(path: &Path, stream: Vec<u8>, options: &load::Options) -> Result<()> {
+fn load(path: &Path, stream: Vec<u8>, options: &load::LoadOptions) -> Result<()> {
     let open = OpenOptions { no_flush: true };
     let repository = Repository::open_with(path, &Cache::new(8 << 20), open)?;
     let clock: load::Clock = Arc::new(|| Date(0));
@@ -48,14 +48,14 @@ fn directory(path: &str, mergeinfo: Option<&str>) -> String {
 }
 
 /// A repository with `before` revisions gets revisions called `numbers`; the last one adds `m` with this mergeinfo.
-fn stored(before: u64, numbers: &[u64], mergeinfo: &str, options: &load::Options) -> Result<String> {
+fn stored(before: u64, numbers: &[u64], mergeinfo: &str, options: &load::LoadOptions) -> Result<String> {
     let scratch = testkit::scratch();
     let path = scratch.path().join("r");
     repos::create(&path, &CreateOptions::default(), Date(0))?;
     if before > 0 {
         let revisions = (1..=before).map(|n| revision(n) + &directory(&format!("p{n}"), None));
         let stream = HEAD.to_owned() + &revisions.collect::<String>();
-        load(&path, stream.into_bytes(), &load::Options::default())?;
+        load(&path, stream.into_bytes(), &load::LoadOptions::default())?;
     }
     let mut stream = HEAD.to_owned();
     for (at, number) in numbers.iter().enumerate() {
@@ -79,7 +79,7 @@ fn stored(before: u64, numbers: &[u64], mergeinfo: &str, options: &load::Options
 fn mergeinfo_follows_the_revisions() {
     for (before, numbers, cases) in RENUMBERED {
         for (mergeinfo, expected) in *cases {
-            let stored = stored(*before, numbers, mergeinfo, &load::Options::default());
+            let stored = stored(*before, numbers, mergeinfo, &load::LoadOptions::default());
             assert_eq!(
                 stored.as_deref(),
                 Ok(*expected),
@@ -99,7 +99,7 @@ fn mergeinfo_that_the_incumbent_cannot_take() {
         (1, &[3, 9, 12], "/a:9\n/a:3", "/a:2-3"),
         (5, &[5, 6], "/a:6", "/a:7"),
     ] {
-        let stored = stored(before, numbers, mergeinfo, &load::Options::default());
+        let stored = stored(before, numbers, mergeinfo, &load::LoadOptions::default());
         assert_eq!(
             stored.as_deref(),
             Ok(expected),
@@ -121,7 +121,7 @@ fn a_revision_without_a_number_leaves_those_before_it() -> Result<()> {
     ]
     .concat();
     let error =
-        load(&path, stream.into_bytes(), &load::Options::default()).expect_err("because x is no number");
+        load(&path, stream.into_bytes(), &load::LoadOptions::default()).expect_err("because x is no number");
     assert_eq!(error.code(), base::Code::INCORRECT_PARAMS);
     let repository = Repository::open(&path, &Cache::new(8 << 20))?;
     assert_eq!(repository.youngest()?, Revnum(1));
@@ -130,22 +130,22 @@ fn a_revision_without_a_number_leaves_those_before_it() -> Result<()> {
 
 #[test]
 fn mergeinfo_moves_with_its_directory() {
-    let below = load::Options {
+    let below = load::LoadOptions {
         parent_dir: base::RelPath::canonicalize("p1").expect("because it is plain"),
-        ..load::Options::default()
+        ..load::LoadOptions::default()
     };
     assert_eq!(
         stored(2, &[3, 4], "/a:3\r\nb:1", &below).as_deref(),
         Ok("/p1/a:3")
     );
-    let refused = stored(1, &[3, 9, 12], "junk", &load::Options::default());
+    let refused = stored(1, &[3, 9, 12], "junk", &load::LoadOptions::default());
     assert_eq!(
         refused.map_err(|e| e.code()),
         Err(base::Code::MERGEINFO_PARSE_ERROR)
     );
-    let lenient = load::Options {
+    let lenient = load::LoadOptions {
         validate_props: false,
-        ..load::Options::default()
+        ..load::LoadOptions::default()
     };
     assert_eq!(stored(2, &[3, 4], "junk", &lenient).as_deref(), Ok("junk"));
 }
@@ -162,13 +162,13 @@ fn a_source_may_have_changed_its_number() {
             load(
                 &path,
                 (HEAD.to_owned() + &revisions).into_bytes(),
-                &load::Options::default(),
+                &load::LoadOptions::default(),
             )
             .expect("because it is plain");
         }
         let copy = "Node-path: e\nNode-kind: dir\nNode-action: add\nNode-copyfrom-rev: 5\nNode-copyfrom-path: d\n\n\n";
         let stream = [HEAD, &revision(5), &directory("d", None), &revision(6), copy].concat();
-        let loaded = load(&path, stream.into_bytes(), &load::Options::default());
+        let loaded = load(&path, stream.into_bytes(), &load::LoadOptions::default());
         assert_eq!(loaded.is_ok(), expected, "{loaded:?}");
         let repository = Repository::open(&path, &Cache::new(8 << 20)).expect("a repository");
         assert_eq!(repository.youngest(), Ok(Revnum(before + 2)));

@@ -1,6 +1,5 @@
 //! Everything that is tested through the crate's front door.
 
-mod ahead;
 mod authz;
 mod commit;
 mod create;
@@ -9,6 +8,7 @@ mod dump;
 mod golden;
 mod load;
 mod peer;
+mod prefetch;
 mod queries;
 mod recording;
 mod replay;

@@ -9,7 +9,7 @@ use delta::editor::TextChunk;
 use delta::svndiff::Decoder;
 use delta::window::Window;
 use repos::access::{Everything, Readable};
-use repos::log::{LogEntry, Options, Revprops};
+use repos::log::{LogEntry, LogOptions, Revprops};
 use repos::{Cache, ChangeKind, Repository, file_revs, history, log, mergeinfo};
 use testkit::history::Random;
 use testkit::probe::{Item, Probe, flag, list, optional, text, word};
@@ -133,7 +133,7 @@ impl Both<'_> {
         }
     }
 
-    fn log(&mut self, options: &Options) {
+    fn log(&mut self, options: &LogOptions) {
         let mut items = Vec::new();
         // What the incumbent loses with merged revisions is known exactly, and done here in the same way.
         let run = match options.include_merged {
@@ -349,7 +349,7 @@ fn file_rev_item(
     ])
 }
 
-impl file_revs::Sink for Collect {
+impl file_revs::FileRevSink for Collect {
     fn revision(&mut self, rev: &file_revs::FileRev<'_>) -> base::Result<()> {
         let revprops = rev
             .revprops
@@ -482,7 +482,7 @@ fn interrogate(
             both.file_revs(&one, old, young, true);
         }
         if wanted("log") {
-            let mut options = Options {
+            let mut options = LogOptions {
                 paths: vec![one],
                 start: Some(a),
                 end: Some(b),

@@ -3,8 +3,8 @@
 use base::{FsPath, Revnum};
 use delta::editor::EncodedVersions;
 use repos::access::Readable;
-use repos::dump::{Filter, Rule};
-use repos::replay::{self, Options};
+use repos::dump::{Filter, FilterRule};
+use repos::replay::{self, ReplayOptions};
 use repos::{Cache, Repository};
 use testkit::server::Server;
 use testkit::{Repo, Side, Spec, build};
@@ -25,7 +25,7 @@ fn ours(
     repo: &Repository,
     texts: &Texts,
     rev: u64,
-    options: &Options,
+    options: &ReplayOptions,
     readable: &dyn Readable,
     accepts: EncodedVersions,
 ) -> Edit {
@@ -39,8 +39,8 @@ fn ours(
     }
 }
 
-fn options(base: &str, low: u64, send_deltas: bool) -> Options {
-    Options {
+fn options(base: &str, low: u64, send_deltas: bool) -> ReplayOptions {
+    ReplayOptions {
         base_path: FsPath::canonicalize(base).expect("a path"),
         low_water_mark: Some(Revnum(low)),
         send_deltas,
@@ -125,7 +125,7 @@ fn what_may_not_be_read() {
         std::fs::write(conf.join("svnserve.conf"), "[general]\nauthz-db = authz\n").expect("written");
         std::fs::write(conf.join("authz"), format!("[/]\n* = r\n[{hidden}]\n* =\n")).expect("written");
         let filter = Filter {
-            rule: Rule::Exclude,
+            rule: FilterRule::Exclude,
             patterns: vec![hidden.to_owned()],
             glob: false,
         };

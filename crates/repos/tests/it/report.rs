@@ -7,8 +7,8 @@ use std::sync::Arc;
 use base::{Depth, FsPath, RelPath, Revnum};
 use delta::editor::EncodedVersions;
 use repos::access::{Everything, Readable};
-use repos::dump::{Filter, Rule};
-use repos::report::{Options, Report};
+use repos::dump::{Filter, FilterRule};
+use repos::report::{Report, ReportOptions};
 use repos::{Cache, Repository};
 use testkit::history::Random;
 use testkit::server::Server;
@@ -147,7 +147,7 @@ impl Bench {
 
     fn ours(&self, case: &Case, accepts: EncodedVersions) -> Edit {
         let path = |path: &String| FsPath::canonicalize(path).expect("a path");
-        let options = Options {
+        let options = ReportOptions {
             target_rev: Revnum(case.target_rev),
             anchor: self.anchor.clone(),
             operand: case.operand.clone(),
@@ -593,7 +593,7 @@ fn what_may_not_be_read() {
         std::fs::write(conf.join("svnserve.conf"), "[general]\nauthz-db = authz\n").expect("written");
         std::fs::write(conf.join("authz"), format!("[/]\n* = r\n[{hidden}]\n* =\n")).expect("written");
         let filter = Filter {
-            rule: Rule::Exclude,
+            rule: FilterRule::Exclude,
             patterns: vec![hidden.to_owned()],
             glob: false,
         };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use base::{Code, FsPath, Props};
 use repos::Repository;
 use repos::hooks::Hooks;
-use repos::transaction::{Beginning, Transaction};
+use repos::transaction::{Transaction, TransactionStart};
 use testkit::tool::Tool;
 
 use crate::commit::pair::{clock, open};
@@ -25,7 +25,7 @@ impl Open {
         Tool::new("svnadmin").arg("create").arg(&path).ok();
         let repo = open(&path);
         let hooks = Hooks::of(&repo, Arc::default());
-        let beginning = Beginning {
+        let beginning = TransactionStart {
             revprops: Props::new(),
             author: None,
             capabilities: &[],
@@ -75,14 +75,14 @@ fn it_settles_in_two_steps() {
     let mut open = Open::new();
     open.make("/a");
     assert!(open.transaction.is_dirty());
-    open.transaction.settle().expect("written");
+    open.transaction.write_stepwise().expect("written");
     assert!(
         open.transaction.is_dirty(),
         "a change that was under way may come yet"
     );
     open.make("/b");
-    open.transaction.settle().expect("written again");
-    open.transaction.settle().expect("the same");
+    open.transaction.write_stepwise().expect("written again");
+    open.transaction.write_stepwise().expect("the same");
     assert!(!open.transaction.is_dirty());
     let name = open.transaction.name().to_owned();
     open.transaction.leave();
@@ -99,10 +99,15 @@ fn what_two_change_at_once_is_torn() {
         let mut open = Open::new();
         open.make("/a");
         for _ in 0..settled {
-            open.transaction.settle().expect("nobody else has changed it");
+            open.transaction
+                .write_stepwise()
+                .expect("nobody else has changed it");
         }
         open.meddle();
-        let error = open.transaction.settle().expect_err("neither knows all of it");
+        let error = open
+            .transaction
+            .write_stepwise()
+            .expect_err("neither knows all of it");
         assert_eq!(error.code(), Code::FS_TRANSACTION_DEAD, "{settled}");
         open.make("/b");
         let error = open.transaction.write_to_disk().expect_err("still so");
@@ -119,9 +124,9 @@ fn others_may_write_only_when_everything_is_written() {
     assert!(!open.is_locked());
     open.make("/a");
     assert!(open.is_locked());
-    open.transaction.settle().expect("written");
+    open.transaction.write_stepwise().expect("written");
     assert!(open.is_locked());
-    open.transaction.settle().expect("the same");
+    open.transaction.write_stepwise().expect("the same");
     assert!(!open.is_locked());
     open.meddle();
     assert!(!open.transaction.is_in_step().expect("there"));

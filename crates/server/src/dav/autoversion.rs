@@ -6,7 +6,7 @@
 
 use base::{FsPath, Props, Revnum, props};
 use http::StatusCode;
-use repos::transaction::{Ending, Put};
+use repos::transaction::{PutText, TransactionEnd};
 use wire::dav::uri::Resource;
 
 use super::fault::Fault;
@@ -65,7 +65,7 @@ pub(super) fn autoversion(
 pub(super) fn make_empty(visit: &mut Visit<'_>, path: &FsPath) -> Outcome {
     let (name, _) = begin(visit, path)?;
     let made = visit.step_in(&name, |_, in_use| {
-        let put = Put {
+        let put = PutText {
             path,
             base_md5: None,
             result_md5: None,
@@ -99,7 +99,7 @@ fn commit(visit: &Visit<'_>, name: &str) -> Outcome {
     let transaction = visit.take(name)?;
     let held = visit.held_tokens()?;
     let tokens: Vec<(FsPath, String)> = held.into_iter().map(|token| (FsPath::root(), token)).collect();
-    let ending = Ending {
+    let ending = TransactionEnd {
         lock_tokens: &tokens,
         // Their programs unlock what they have locked.
         release_locks: false,

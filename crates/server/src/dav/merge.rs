@@ -6,7 +6,7 @@ use base::{Code, Error, FsPath, NodeKind, Revnum};
 use http::StatusCode;
 use repos::ChangeKind;
 use repos::commit::CommitInfo;
-use repos::transaction::Ending;
+use repos::transaction::TransactionEnd;
 use wire::dav::lock_tokens::HeldLock;
 use wire::dav::merge::{self, MERGE_TYPE, Merge, Merged};
 use wire::dav::uri::{Resource, report_path};
@@ -84,7 +84,7 @@ fn commit(visit: &Visit<'_>, name: &str, lock_tokens: &[(FsPath, String)]) -> Re
         Code::FS_NO_SUCH_TRANSACTION => Fault::hidden(StatusCode::NOT_FOUND, error),
         _ => error.into(),
     })?;
-    let ending = Ending {
+    let ending = TransactionEnd {
         lock_tokens,
         release_locks: visit.has_option("release-locks"),
         user: visit.user.as_deref(),

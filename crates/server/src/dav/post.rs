@@ -2,7 +2,7 @@
 
 use base::{Code, Error, Props, Revnum};
 use http::StatusCode;
-use repos::transaction::{Beginning, Transaction};
+use repos::transaction::{Transaction, TransactionStart};
 use wire::dav::post::{Post, SKEL_TYPE, is_skel};
 use wire::dav::uri::Resource;
 
@@ -61,7 +61,7 @@ pub(super) fn begin(visit: &Visit<'_>, revprops: Props) -> Result<(String, Revnu
     if visit.request.header_list("dav").contains(MERGEINFO) {
         capabilities.push("mergeinfo".to_owned());
     }
-    let beginning = Beginning {
+    let beginning = TransactionStart {
         revprops,
         author: visit.user.as_deref(),
         capabilities: &capabilities,

@@ -3,7 +3,7 @@
 use base::checksum::Md5;
 use base::{Code, Error, FsPath, NodeKind, props};
 use http::StatusCode;
-use repos::transaction::{Put, Transaction};
+use repos::transaction::{PutText, Transaction};
 
 use super::Outcome;
 use super::created::created;
@@ -36,7 +36,7 @@ pub(super) fn put(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         check_utf8(&path)?;
         visit.check_conditions(&path)?;
         visit.check_locked(&path, &transaction.ended_lock_tokens())?;
-        let put = Put {
+        let put = PutText {
             path: &path,
             base_md5: digest(visit, "x-svn-base-fulltext-md5")?,
             result_md5: digest(visit, "x-svn-result-fulltext-md5")?,

@@ -320,7 +320,7 @@ impl Transactions {
             let for_long = state.used.map_or(KEEP, |used| used.elapsed());
             if for_long >= PAUSE {
                 // What cannot be written now can be at the next step, which will say so.
-                _ = state.change(Transaction::settle);
+                _ = state.change(Transaction::write_stepwise);
             }
             nodes += state.transaction.as_ref().map_or(0, Transaction::weight);
             drop(state);

@@ -182,7 +182,7 @@ impl Batch<'_> {
             admitted,
         } = standing.as_ref()?;
         let name = asked.name.as_deref()?;
-        let kept = place.repository.kept_answer(name)?;
+        let kept = place.repository.cached_response(name)?;
         let kept = kept.downcast::<Kept>().ok()?;
         let is_same = Arc::ptr_eq(&kept.http, http) && kept.root == place.base.root();
         let may_have = is_same && admitted.lets_in(asked.authorization, &kept.path);
@@ -381,7 +381,7 @@ pub(super) fn keep(
         agent: request.headers.get(USER_AGENT).cloned(),
     };
     let bytes = kept.bytes();
-    place.repository.keep_answer(&name, Arc::new(kept), bytes);
+    place.repository.cache_response(&name, Arc::new(kept), bytes);
 }
 
 /// Lends the time of day as heads have it.

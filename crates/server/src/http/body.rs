@@ -13,7 +13,7 @@ use bytes::{Buf as _, Bytes};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
-use repos::hooks::Waiting;
+use repos::hooks::HookWait;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{self, Sender};
@@ -112,7 +112,7 @@ impl Patience {
     }
 
     /// How the thread waits for the processes of hooks.
-    pub(crate) fn hook_waiting(&self) -> Waiting {
+    pub(crate) fn hook_waiting(&self) -> HookWait {
         self.pool.hook_waiting(self.address)
     }
 

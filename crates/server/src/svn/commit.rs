@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use base::{Code, Date, Error, FsPath, Props, Result};
+use base::{Code, Date, Error, FsPath, Props, Result, percent};
 use delta::editor::Editor;
 use repos::authz::{Required, UserRights};
 use repos::commit::{self, Authority, CommitEditor, CommitInfo};
@@ -20,12 +20,11 @@ use wire::svn::{Consumed, EditDecoder, EditFault, Malformed, Writer};
 use crate::service::now;
 
 use crate::svn::session::{Talk, unknown_command};
-use crate::svn::url::percent_decode;
 
 impl Talk {
     pub(crate) fn commit(&mut self, commit: &Commit) -> Result<()> {
         self.require(Access::Write, None, !commit.lock_tokens.is_empty())?;
-        let options = commit::Options {
+        let options = commit::CommitOptions {
             base_url: decoded(&self.place.root_url),
             base_path: self.parent.clone(),
             revprops: revprops(commit),
@@ -136,7 +135,7 @@ impl Talk {
 
 /// A URL as the sources of copies are compared with it.
 fn decoded(url: &str) -> String {
-    String::from_utf8_lossy(&percent_decode(url)).into_owned()
+    String::from_utf8_lossy(&percent::decode(url.as_bytes())).into_owned()
 }
 
 /// The rights of the session's user, as a commit asks for them.

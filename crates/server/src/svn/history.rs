@@ -27,7 +27,7 @@ impl Talk {
             LogRevprops::Some(names) => log::Revprops::Names(names),
             LogRevprops::Standard => log::Revprops::Names(STANDARD.map(str::to_owned).into()),
         };
-        let options = log::Options {
+        let options = log::LogOptions {
             paths,
             start: request.start,
             end: request.end,
@@ -77,7 +77,7 @@ impl Talk {
         let repository = self.place.repository.clone();
         let readable = self.readable();
         self.entries(|talk| {
-            let mut sink = |segment: history::Segment| {
+            let mut sink = |segment: history::LocationSegment| {
                 let w = &mut Writer(talk.conn.out());
                 w.open().number(segment.start.0).number(segment.end.0);
                 w.maybe_string(segment.path.as_ref().map(FsPath::rel_str)).close();
@@ -212,7 +212,7 @@ impl FileRevs<'_> {
     }
 }
 
-impl file_revs::Sink for FileRevs<'_> {
+impl file_revs::FileRevSink for FileRevs<'_> {
     fn revision(&mut self, rev: &FileRev<'_>) -> Result<()> {
         let w = &mut Writer(self.conn.out());
         w.open()

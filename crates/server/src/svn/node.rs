@@ -182,7 +182,7 @@ impl Talk {
         // A revision that does not exist fails without the closing word, as all that fails before the entries do.
         repository.check_path(rev, &FsPath::root())?;
         let readable = self.readable();
-        let options = list::Options {
+        let options = list::ListOptions {
             depth: request.depth,
             fields: dirent_fields(request.fields),
             patterns: request.patterns.clone(),

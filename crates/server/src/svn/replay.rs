@@ -2,7 +2,7 @@
 
 use base::{Error, Result, Revnum};
 use delta::editor::Editor;
-use repos::replay::{self, Options};
+use repos::replay::{self, ReplayOptions};
 use wire::svn::response::write_success;
 use wire::svn::{EditDriver, write_revprops};
 
@@ -40,7 +40,7 @@ impl Talk {
     }
 
     fn replay_one(&mut self, rev: Revnum, low_water_mark: Revnum, send_deltas: bool) -> Result<()> {
-        let options = Options {
+        let options = ReplayOptions {
             base_path: self.parent.clone(),
             low_water_mark: Some(low_water_mark).filter(|rev| *rev <= Revnum::MAX),
             send_deltas,

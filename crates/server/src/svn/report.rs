@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use base::{Depth, RelPath, Result};
 use repos::config::Access;
-use repos::report::{Options, Outcome, Report};
+use repos::report::{Report, ReportOptions, ReportOutcome};
 use wire::svn::EditDriver;
 use wire::svn::command::{Diff, Named, Status, Switch, Update};
 use wire::svn::report::ReportCommand;
@@ -20,7 +20,7 @@ impl Talk {
         self.require(Access::Read, Some(&path), false)?;
         let rev = self.rev(update.rev)?;
         let depth = depth_of(update.depth, update.recurse, Depth::Files);
-        let options = Options {
+        let options = ReportOptions {
             target_rev: rev,
             anchor: self.parent.clone(),
             operand: target,
@@ -31,7 +31,8 @@ impl Talk {
             send_copyfrom: update.send_copyfrom,
         };
         let copyfrom = update.send_copyfrom;
-        let line = move |outcome: &Outcome| oplog::update(&path, rev, depth, copyfrom, outcome.is_checkout);
+        let line =
+            move |outcome: &ReportOutcome| oplog::update(&path, rev, depth, copyfrom, outcome.is_checkout);
         self.begin_report(options, Some(Box::new(line)))
     }
 
@@ -43,7 +44,7 @@ impl Talk {
         let rev = self.rev(switch.rev)?;
         let depth = depth_of(switch.depth, switch.recurse, Depth::Files);
         self.log_operation(|| oplog::switch(&path, &to, rev, depth));
-        let options = Options {
+        let options = ReportOptions {
             target_rev: rev,
             anchor: self.parent.clone(),
             operand: target,
@@ -63,7 +64,7 @@ impl Talk {
         let rev = self.rev(status.rev)?;
         let depth = depth_of(status.depth, status.recurse, Depth::Empty);
         self.log_operation(|| oplog::status(&path, rev, depth));
-        let options = Options {
+        let options = ReportOptions {
             target_rev: rev,
             anchor: self.parent.clone(),
             operand: target,
@@ -83,7 +84,7 @@ impl Talk {
         let to = self.place.path_of(&diff.url)?;
         let rev = self.rev(diff.rev)?;
         let depth = depth_of(diff.depth, diff.recurse, Depth::Files);
-        let options = Options {
+        let options = ReportOptions {
             target_rev: rev,
             anchor: self.parent.clone(),
             operand: target,
@@ -94,7 +95,7 @@ impl Talk {
             send_copyfrom: false,
         };
         let ignore_ancestry = diff.ignore_ancestry;
-        let line = move |outcome: &Outcome| {
+        let line = move |outcome: &ReportOutcome| {
             let from = (&path, outcome.from_rev);
             oplog::diff(from, (&to, rev), depth, ignore_ancestry)
         };
@@ -102,7 +103,7 @@ impl Talk {
     }
 
     /// Begins to read what the client has. The command that asked for it ends when that is read.
-    fn begin_report(&mut self, options: Options, line: Option<LogLine>) -> Result<()> {
+    fn begin_report(&mut self, options: ReportOptions, line: Option<LogLine>) -> Result<()> {
         let report = Report::begin(&self.place.repository, options, self.readable())?;
         self.reporting = Some(Box::new(Reporting {
             report,
@@ -153,7 +154,7 @@ impl Talk {
         } = reporting;
         self.trivial();
         outcome?;
-        report.ready()?;
+        report.validate()?;
         let level = self.service.options().compression;
         let mut editor = EditDriver::new(&mut self.conn, self.capabilities, level, &mut self.codec);
         match report.finish(&mut editor) {
@@ -230,7 +231,7 @@ pub(crate) struct Reporting {
 }
 
 /// Makes the line for the operational log once the edit is driven.
-type LogLine = Box<dyn FnOnce(&Outcome) -> String + Send>;
+type LogLine = Box<dyn FnOnce(&ReportOutcome) -> String + Send>;
 
 /// A path of the report. One that is not UTF-8 becomes one that is: no node has it, which is then found out.
 fn rel_path(path: &[u8]) -> Result<RelPath> {

@@ -4,7 +4,7 @@
 //! ends and the other begins. Relations between URLs are by whole components of decoded paths: `…/repox` is not
 //! inside `…/repo`.
 
-use base::{Code, Error, Result};
+use base::{Code, Error, Result, percent};
 
 /// A URL, taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl SvnUrl {
         }
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         let authority = canonical_authority(scheme, authority);
-        let path: Vec<Vec<u8>> = percent_decode(path)
+        let path: Vec<Vec<u8>> = percent::decode(path.as_bytes())
             .split(|b| *b == b'/')
             .filter(|c| !c.is_empty() && *c != b".")
             .map(<[u8]>::to_vec)
@@ -58,7 +58,7 @@ impl SvnUrl {
         let mut url = self.front.clone();
         for component in self.path.iter().take(count) {
             url.push('/');
-            percent_encode(component, &mut url);
+            url.extend(percent::encode(component, percent::URL_PATH));
         }
         url
     }
@@ -68,7 +68,7 @@ impl SvnUrl {
     /// # Errors
     /// `BAD_FILENAME` for an authority that is no name of a directory: empty, `.`, `..`, or with a slash or NUL in it.
     pub(crate) fn host_directory(&self) -> Result<Vec<u8>> {
-        let name = percent_decode(&self.authority);
+        let name = percent::decode(self.authority.as_bytes()).into_owned();
         let is_special = name.is_empty() || name == b"." || name == b"..";
         if is_special || name.contains(&b'/') || name.contains(&0) {
             return Err(no_repository_path());
@@ -116,49 +116,9 @@ fn canonical_authority(scheme: &str, authority: &str) -> String {
     }
 }
 
-/// Decodes `%XX`; a `%` without two digits stands for itself.
-pub(crate) fn percent_decode(text: &str) -> Vec<u8> {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        at += 1;
-        let digits = bytes.get(at..at + 2).filter(|_| byte == b'%');
-        let decoded = digits.and_then(|d| {
-            let high = char::from(d[0]).to_digit(16)?;
-            let low = char::from(d[1]).to_digit(16)?;
-            u8::try_from(high * 16 + low).ok()
-        });
-        match decoded {
-            Some(decoded) => {
-                out.push(decoded);
-                at += 2;
-            }
-            None => out.push(byte),
-        }
-    }
-    out
-}
-
 /// Encodes what may not stand in the path of a URL.
-pub(crate) fn percent_encode(bytes: &[u8], out: &mut String) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    for &byte in bytes {
-        if byte.is_ascii_alphanumeric() || b"!$&'()*+,-./:=@_~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push('%');
-            out.push(char::from(HEX[usize::from(byte >> 4)]));
-            out.push(char::from(HEX[usize::from(byte & 15)]));
-        }
-    }
-}
-
-/// [`percent_encode`] of text.
 pub(crate) fn encoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    percent_encode(text.as_bytes(), &mut out);
-    out
+    percent::encode(text.as_bytes(), percent::URL_PATH).collect()
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use askama::Template;
 use base::{Cancel, FsPath, NodeKind, Result, Revnum, props};
 use delta::editor::{EncodedVersions, TextChunk};
 use diff::{DiffOptions, Lines, changes_while, split};
-use repos::file_revs::{self, FileRev, Sink};
+use repos::file_revs::{self, FileRev, FileRevSink};
 
 use super::file::{Shown, show};
 use super::frame::{Frame, date, text};
@@ -73,7 +73,7 @@ struct Revisions<'a> {
     go_on: Option<(&'a dyn Fn() -> bool, Cancel)>,
 }
 
-impl Sink for Revisions<'_> {
+impl FileRevSink for Revisions<'_> {
     fn revision(&mut self, rev: &FileRev<'_>) -> Result<()> {
         if let Some((go_on, cancel)) = &self.go_on
             && !go_on()

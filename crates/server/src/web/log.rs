@@ -50,14 +50,14 @@ pub(super) fn page(
     let mut found: Vec<Entry> = Vec::new();
     let cancel = Cancel::new();
     if let Some((_, path)) = there.into_iter().next() {
-        let options = log::Options {
+        let options = log::LogOptions {
             paths: vec![path],
             start: Some(from),
             end: Some(Revnum::ZERO),
             // One more tells whether there is another page.
             limit: PAGE as u64 + 1,
             changed_paths: true,
-            ..log::Options::default()
+            ..log::LogOptions::default()
         };
         let mut take = |entry: &log::LogEntry<'_>| {
             if let Some(rev) = entry.rev {

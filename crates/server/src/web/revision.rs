@@ -75,11 +75,11 @@ pub(super) fn page(
         left_out: 0,
         patches: Vec::new(),
     };
-    let options = log::Options {
+    let options = log::LogOptions {
         start: Some(rev),
         end: Some(rev),
         changed_paths: true,
-        ..log::Options::default()
+        ..log::LogOptions::default()
     };
     let mut all: Vec<ChangedPath> = Vec::new();
     let mut take = |entry: &log::LogEntry<'_>| {

@@ -4,6 +4,7 @@
 //! administrator chose another), everything else: revisions, transactions, activities. Clients learn those URLs from
 //! answers and never make them up, but old ones keep them in working copies for years.
 
+use base::percent::{self, AsciiSet};
 use base::{FsPath, RelPath, Revnum};
 
 /// Special component of the URL space if none is configured.
@@ -194,80 +195,44 @@ pub fn decode(text: &str) -> Option<String> {
 
 /// Decodes `%XX`; `None` for an escape without two digits.
 fn decode_bytes(text: &str) -> Option<Vec<u8>> {
-    if !text.contains('%') {
-        return Some(text.as_bytes().to_vec());
-    }
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        if byte != b'%' {
-            out.push(byte);
-            continue;
-        }
-        let mut digit = || char::from(bytes.next()?).to_digit(16);
-        let value = digit()? * 16 + digit()?;
-        out.push(u8::try_from(value).ok()?);
-    }
-    Some(out)
+    let text = text.as_bytes();
+    percent::is_well_formed(text).then(|| percent::decode(text).into_owned())
 }
 
 /// True if a percent sign is not followed by two hexadecimal digits.
 pub fn has_bad_escape(path: &str) -> bool {
-    let mut rest = path.bytes();
-    while let Some(byte) = rest.next() {
-        let mut digit = || rest.next().is_some_and(|byte| byte.is_ascii_hexdigit());
-        if byte == b'%' && !(digit() && digit()) {
-            return true;
-        }
-    }
-    false
+    !percent::is_well_formed(path.as_bytes())
 }
 
 /// Appends a path as it stands in URLs: what is not literal there becomes `%XX` in capitals.
 pub fn encode(path: &str, out: &mut String) {
-    encode_with(path, LITERAL, b"0123456789ABCDEF", out);
+    let restored = bytes_not_utf8(path);
+    let bytes = restored.as_deref().unwrap_or(path.as_bytes());
+    out.extend(percent::encode(bytes, percent::URL_PATH));
 }
 
 /// As [`encode`], and escaped for XML: an ampersand is literal in URLs but not there.
 pub fn encode_escaped(path: &str, out: &mut Vec<u8>) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    for byte in path.bytes() {
-        match byte {
-            b'&' => out.extend_from_slice(b"&amp;"),
-            b if b.is_ascii_alphanumeric() || LITERAL.contains(&b) => out.push(b),
-            b => {
-                let (high, low) = (DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]);
-                out.extend_from_slice(&[b'%', high, low]);
-            }
-        }
+    const AMPERSAND: &str = "%26";
+    const SET: &AsciiSet = &percent::URL_PATH.add(b'&');
+    for part in percent::encode(path.as_bytes(), SET) {
+        let part = if part == AMPERSAND { "&amp;" } else { part };
+        out.extend_from_slice(part.as_bytes());
     }
 }
 
 /// As [`encode`], with small digits and a literal semicolon: how WebDAV's own part of Apache writes them.
 pub fn encode_lower(path: &str, out: &mut String) {
-    encode_with(path, LITERAL_LOWER, b"0123456789abcdef", out);
-}
-
-fn encode_with(path: &str, literal: &[u8], digits: &[u8; 16], out: &mut String) {
+    const SET: &AsciiSet = &percent::URL_PATH.remove(b';');
     let restored = bytes_not_utf8(path);
     let bytes = restored.as_deref().unwrap_or(path.as_bytes());
-    for byte in bytes.iter().copied() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => out.push(char::from(byte)),
-            b if literal.contains(&b) => out.push(char::from(b)),
-            b => {
-                out.push('%');
-                out.push(char::from(digits[usize::from(b >> 4)]));
-                out.push(char::from(digits[usize::from(b & 15)]));
-            }
+    for part in percent::encode(bytes, SET) {
+        match part.starts_with('%') {
+            true => out.extend(part.chars().map(|c| c.to_ascii_lowercase())),
+            false => out.push_str(part),
         }
     }
 }
-
-/// What stands for itself in the path of a URL, beside letters and digits.
-const LITERAL: &[u8] = b"-_.!~*'()/:@&=+$,";
-/// The same in [`encode_lower`].
-const LITERAL_LOWER: &[u8] = b"-_.!~*'()/:@&=+$,;";
 
 /// Where a repository's URLs begin, and how to build those below.
 #[derive(Clone, Debug, PartialEq, Eq)]

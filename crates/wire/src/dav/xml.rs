@@ -404,15 +404,18 @@ fn unescape(text: &str) -> Result<Cow<'_, str>, Malformed> {
 
 /// Appends character data.
 pub fn escape_text(text: &str, out: &mut String) {
-    escape(text, false, out);
+    escape(text, false, |part| out.push_str(part));
 }
 
 /// Appends the value of an attribute in double quotes (without the quotes).
 pub fn escape_attribute(text: &str, out: &mut String) {
-    escape(text, true, out);
+    escape(text, true, |part| out.push_str(part));
 }
 
-fn escape(text: &str, attribute: bool, out: &mut String) {
+/// Passes the parts of the escaped text to `append`, in order. Line ends and tabs of attributes are escaped, because a parser
+/// would turn them into spaces.
+#[inline]
+pub(crate) fn escape(text: &str, attribute: bool, mut append: impl FnMut(&str)) {
     let mut kept = 0;
     for (at, byte) in text.bytes().enumerate() {
         let escaped = match byte {
@@ -425,11 +428,11 @@ fn escape(text: &str, attribute: bool, out: &mut String) {
             b'\t' if attribute => "&#9;",
             _ => continue,
         };
-        out.push_str(&text[kept..at]);
-        out.push_str(escaped);
+        append(&text[kept..at]);
+        append(escaped);
         kept = at + 1;
     }
-    out.push_str(&text[kept..]);
+    append(&text[kept..]);
 }
 
 /// The text if these bytes can stand in XML as they are: UTF-8 without control characters other than TAB, LF and CR.

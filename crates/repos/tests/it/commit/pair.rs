@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use base::{Date, Error, FsPath, Props, Result};
 use repos::authz::{Authz, Required, UserRights};
-use repos::commit::{self, Authority, Clock, CommitInfo, Options};
+use repos::commit::{self, Authority, Clock, CommitInfo, CommitOptions};
 use repos::config::HooksEnv;
 use repos::hooks::Hooks;
 use repos::{Cache, Repository};
@@ -136,9 +136,9 @@ impl Pair {
         }
     }
 
-    pub fn options(&self) -> Options {
+    pub fn options(&self) -> CommitOptions {
         let path = |path: &str| FsPath::canonicalize(path).expect("canonical");
-        Options {
+        CommitOptions {
             base_url: URL.to_owned(),
             base_path: FsPath::root(),
             revprops: self.revprops.iter().cloned().collect::<Props>(),

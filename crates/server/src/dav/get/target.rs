@@ -126,6 +126,6 @@ fn queried(visit: &Visit<'_>, path: &FsPath, rev: Option<Revnum>) -> Result<Foun
 }
 
 fn at(tree: &Tree, path: &FsPath) -> Result<Node, Fault> {
-    tree.find_told(path)?
+    tree.find_announced(path)?
         .ok_or_else(|| Fault::html(StatusCode::NOT_FOUND))
 }

@@ -52,7 +52,7 @@ struct Sink<'a> {
     codec: Codec,
 }
 
-impl file_revs::Sink for Sink<'_> {
+impl file_revs::FileRevSink for Sink<'_> {
     fn revision(&mut self, rev: &FileRev<'_>) -> Result<()> {
         let head = FileRevHead {
             path: rev.path.as_str(),

@@ -64,7 +64,7 @@ pub(super) fn segments(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element)
     }
     begin(reply.buffer(), ROOT);
     let readable = visit.readable();
-    let mut sink = |segment: history::Segment| {
+    let mut sink = |segment: history::LocationSegment| {
         let path = segment.path.as_ref().map(FsPath::rel_str);
         write_segment(reply.buffer(), path, segment.start, segment.end);
         reply.checkpoint()

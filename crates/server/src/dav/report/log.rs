@@ -25,7 +25,7 @@ pub(super) fn log(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> O
         .map(|path| below(visit, &RelPath::canonicalize(path)?))
         .collect::<Result<_, _>>()?;
     visit.log_operation(|| oplog::log(&paths, &log));
-    let options = log::Options {
+    let options = log::LogOptions {
         paths,
         start: log.start,
         end: log.end,

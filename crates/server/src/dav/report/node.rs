@@ -95,7 +95,7 @@ pub(super) fn list(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> 
     visit.log_operation(|| oplog::list(&path, request.rev, request.depth, request.patterns.as_deref()));
     let rev = request.rev.ok_or_else(|| Fault::from(no_revision()))?;
     let fields = request.fields;
-    let options = listing::Options {
+    let options = listing::ListOptions {
         depth: request.depth,
         fields: dirent_fields(fields),
         patterns: request.patterns,

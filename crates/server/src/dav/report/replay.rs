@@ -3,7 +3,7 @@
 use base::FsPath;
 use delta::editor::Editor as _;
 use delta::svndiff::Codec;
-use repos::replay::{self, Options};
+use repos::replay::{self, ReplayOptions};
 use wire::dav::report::{ReplayEditor, ReplayReport};
 use wire::dav::uri::Resource;
 use wire::dav::xml::Element;
@@ -32,7 +32,7 @@ pub(super) fn replay(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -
         Some(path) if !path.is_empty() => format!("replay {} r{rev}", encoded(path.as_str())),
         _ => format!("replay {} r{rev}", encoded(base_path.as_str())),
     });
-    let options = Options {
+    let options = ReplayOptions {
         base_path: base_path.clone(),
         low_water_mark: Some(request.low_water_mark),
         send_deltas: request.send_deltas,

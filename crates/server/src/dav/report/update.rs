@@ -6,7 +6,7 @@ use delta::editor::Editor;
 use delta::svndiff::Codec;
 use http::StatusCode;
 use repos::ResponsePart;
-use repos::report::{Options, Outcome as Reported, Report};
+use repos::report::{Report, ReportOptions, ReportOutcome as Reported};
 use wire::dav::report::{
     Entry, Hrefs, Out, ResourceWalk, UpdateEditor, UpdateForm, UpdateItem, UpdateRequest,
 };
@@ -34,17 +34,17 @@ pub(super) fn update(visit: &mut Visit<'_>, reply: &mut Reply, body: Body) -> Ou
     let (request, mut report, is_checkout) = read(visit, body)?;
     let asked = Asked::new(visit, &request)?;
     report.set_options(asked.options.clone())?;
-    report.ready()?;
+    report.validate()?;
     let name = name(visit, kind, &request, &asked, &report);
     if let Some(name) = &name
-        && let Some(parts) = visit.repository().kept_report(name)?
+        && let Some(parts) = visit.repository().cached_report(name)?
     {
         visit.log_operation(|| asked.wording(&request, is_checkout, &Reported::default()));
         reply.whole(parts.into_iter().map(Bytes::from_owner));
         return Ok(());
     }
     if name.is_some() {
-        report.note_told();
+        report.collect_sent_revisions();
         reply.keep();
     }
     let (version, level) = svndiff(visit);
@@ -72,7 +72,7 @@ pub(super) fn update(visit: &mut Visit<'_>, reply: &mut Reply, body: Body) -> Ou
     Out(reply.buffer()).raw("</S:update-report>\n");
     if let (Some(name), Some(parts)) = (name, reply.take_kept()) {
         let parts = parts.into_iter().map(ResponsePart::new).collect();
-        visit.repository().keep_report(&name, done, parts);
+        visit.repository().cache_report(&name, done, parts);
     }
     Ok(())
 }
@@ -86,7 +86,7 @@ fn name(
     asked: &Asked,
     report: &Report,
 ) -> Option<String> {
-    let Options {
+    let ReportOptions {
         target_rev,
         anchor,
         operand,
@@ -112,8 +112,8 @@ fn name(
 }
 
 /// Tells very old clients where everything is that they have been switched to.
-fn walk(visit: &Visit<'_>, asked: &Options, to: &FsPath, editor: &mut dyn Editor) -> Outcome {
-    let options = Options {
+fn walk(visit: &Visit<'_>, asked: &ReportOptions, to: &FsPath, editor: &mut dyn Editor) -> Outcome {
+    let options = ReportOptions {
         anchor: to.clone(),
         operand: String::new(),
         switch_to: None,
@@ -175,7 +175,7 @@ fn read(visit: &Visit<'_>, mut body: Body) -> Result<(UpdateRequest, Report, boo
 
 /// Begins with what is known of the request so far.
 fn begin(visit: &Visit<'_>, request: &UpdateRequest) -> Result<Report, Fault> {
-    let options = Options {
+    let options = ReportOptions {
         target_rev: Revnum::ZERO,
         anchor: FsPath::root(),
         operand: request.target.clone(),
@@ -210,7 +210,7 @@ fn take(report: &mut Report, entry: Entry) -> Result<(), Fault> {
 
 /// What a request asks for, in the repository's terms.
 struct Asked {
-    options: Options,
+    options: ReportOptions,
     send_all: bool,
     /// What the report is about: the anchor, or the entry of it.
     path: FsPath,
@@ -239,7 +239,7 @@ impl Asked {
         Ok(Asked {
             send_all,
             path,
-            options: Options {
+            options: ReportOptions {
                 target_rev,
                 anchor,
                 operand: request.target.clone(),
@@ -255,7 +255,7 @@ impl Asked {
 
     /// The line in the log. Which operation it was can only be guessed, and is guessed as the incumbent does.
     fn wording(&self, request: &UpdateRequest, is_checkout: bool, done: &Reported) -> String {
-        let Options {
+        let ReportOptions {
             target_rev, depth, ..
         } = self.options;
         let Some(to) = &self.options.switch_to else {

@@ -23,7 +23,7 @@ impl Out<'_> {
 
     /// Character data.
     pub fn text(&mut self, text: &str) -> &mut Self {
-        self.escape(text.as_bytes(), false)
+        self.escape(text, false)
     }
 
     /// Character data of any bytes: what cannot stand in XML is shown as `?\NNN`.
@@ -37,7 +37,7 @@ impl Out<'_> {
     /// ` name="value"`.
     pub fn attribute(&mut self, name: &str, value: &str) -> &mut Self {
         self.raw(" ").raw(name).raw("=\"");
-        self.escape(value.as_bytes(), true).raw("\"")
+        self.escape(value, true).raw("\"")
     }
 
     /// ` name="rev"`; -1 if there is none.
@@ -108,24 +108,8 @@ impl Out<'_> {
         self
     }
 
-    fn escape(&mut self, text: &[u8], attribute: bool) -> &mut Self {
-        let mut kept = 0;
-        for (at, byte) in text.iter().enumerate() {
-            let escaped: &[u8] = match byte {
-                b'&' => b"&amp;",
-                b'<' => b"&lt;",
-                b'>' => b"&gt;",
-                b'\r' => b"&#13;",
-                b'"' if attribute => b"&quot;",
-                b'\n' if attribute => b"&#10;",
-                b'\t' if attribute => b"&#9;",
-                _ => continue,
-            };
-            self.0.extend_from_slice(&text[kept..at]);
-            self.0.extend_from_slice(escaped);
-            kept = at + 1;
-        }
-        self.0.extend_from_slice(&text[kept..]);
+    fn escape(&mut self, text: &str, attribute: bool) -> &mut Self {
+        xml::escape(text, attribute, |part| self.0.extend_from_slice(part.as_bytes()));
         self
     }
 }

@@ -6,7 +6,7 @@ use base::{Code, Depth, Error, FsPath, Props, RelPath, Result, Revnum};
 use delta::RecordingEditor;
 use delta::editor::{EncodedVersions, TextChunk};
 use repos::access::{Everything, Readable, Subtree};
-use repos::report::{Options, Report};
+use repos::report::{Report, ReportOptions};
 use repos::{Cache, Repository, file_revs, log};
 use testkit::Repo;
 use testkit::history::{Random, changed, lines, noise};
@@ -94,7 +94,7 @@ fn open(repo: &Repo, cache: u64) -> Repository {
 fn export(repo: &Repository, readable: Arc<dyn Readable>, version: u8) -> (String, Result<()>) {
     let mut editor = RecordingEditor::new().accepting(EncodedVersions::up_to(version));
     let rev = repo.youngest().expect("readable");
-    let options = Options {
+    let options = ReportOptions {
         target_rev: rev,
         anchor: FsPath::parse("/trunk").expect("a path"),
         operand: String::new(),
@@ -119,11 +119,11 @@ fn export(repo: &Repository, readable: Arc<dyn Readable>, version: u8) -> (Strin
 /// What a log told before its end or failure.
 fn told(repo: &Repository, start: u64, end: u64) -> (Vec<String>, Result<()>) {
     let mut told = Vec::new();
-    let options = log::Options {
+    let options = log::LogOptions {
         start: Some(Revnum(start)),
         end: Some(Revnum(end)),
         changed_paths: true,
-        ..log::Options::default()
+        ..log::LogOptions::default()
     };
     let mut sink = |entry: &log::LogEntry<'_>| {
         let props: Props = entry
@@ -174,7 +174,7 @@ fn an_export_is_the_same_and_fails_at_the_same_place() {
 #[derive(Default)]
 struct Told(Vec<String>);
 
-impl file_revs::Sink for Told {
+impl file_revs::FileRevSink for Told {
     fn revision(&mut self, rev: &file_revs::FileRev<'_>) -> Result<()> {
         self.0.push(format!("{rev:?}"));
         Ok(())
@@ -299,9 +299,9 @@ fn a_log_is_the_same_and_fails_at_the_same_place() {
             Ok(())
         }
     };
-    let options = log::Options {
+    let options = log::LogOptions {
         end: Some(Revnum(0)),
-        ..log::Options::default()
+        ..log::LogOptions::default()
     };
     let stopped = log::run(&repo, &options, &Everything, &mut sink, &Default::default());
     assert_eq!(stopped.expect_err("the sink's").code(), Code::CANCELLED);

@@ -1,10 +1,13 @@
-//! Name patterns: `*`, `?`, `[a-z]`, `[!a]` or `[^a]`, and `\` before a literal. They match bytes, not characters,
-//! as the incumbent's do: `??` is one Greek letter.
+//! Glob patterns: `*`, `?`, `[a-z]`, `[!a]` or `[^a]`, and `\` before a literal.
+//!
+//! They match bytes, not characters, as the incumbent's do: `??` matches one Greek letter. A slash is a byte like any other.
+//! A bracket that is never closed, and a `\` at the end, stand for themselves.
 
-/// True if `pattern` matches all of `name`.
-pub(super) fn matches(pattern: &[u8], name: &[u8]) -> bool {
+/// True if `pattern` matches all of `name`. Takes time proportional to the product of both lengths at worst.
+pub fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n) = (0, 0);
-    // Where to try again if the part after the last star does not fit: the pattern there, one more byte eaten.
+    // Where to try again if the part after the last star does not match: the position behind the star, and the first byte that
+    // the star does not cover. Each attempt lets the star cover one more byte.
     let mut retry: Option<(usize, usize)> = None;
     loop {
         if pattern.get(p) == Some(&b'*') {
@@ -86,7 +89,7 @@ fn member(class: &[u8], at: &mut usize) -> Option<u8> {
 mod tests {
     use super::matches;
 
-    /// Recorded answers of the real 1.14.2 (`list` over the wire), names folded already.
+    /// Recorded from `svn ls --search` 1.14.2, with names that are folded already.
     #[test]
     fn patterns_match_as_the_incumbents_do() {
         let names = [
@@ -130,6 +133,7 @@ mod tests {
             ("a[-c]c", &["a-c"]),
             ("a[--c]c", &["a-c"]),
             ("a[a-c]c", &[]),
+            ("[a-\\f]", &["a", "b", "f"]),
             ("x\\", &["x\\"]),
             ("x\\\\", &["x\\"]),
             ("*\\", &["x\\"]),

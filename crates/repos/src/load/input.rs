@@ -1,5 +1,8 @@
-//! Reading the stream ahead, on a thread of its own: whoever applies records need not wait for the disk, and learns when the
-//! stream makes it wait for longer.
+//! Reads the stream ahead, on a thread of its own.
+//!
+//! The loader does not wait for the disk, and it can flush when the stream stalls. This is not an ordered queue of
+//! [`base::ordered`]: the stream has one reader, the order is that of the input, and the consumer must act while it
+//! waits.
 
 use std::io::{self, BufRead, Read};
 use std::thread;
@@ -8,60 +11,60 @@ use std::time::Duration;
 use base::{Cancel, Error, Result};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
-/// The stream, in pieces that another thread reads.
-pub(super) struct Pieces<'a> {
-    pieces: Receiver<io::Result<Vec<u8>>>,
-    piece: Vec<u8>,
+/// The stream, in blocks that another thread reads.
+pub(super) struct ReadAheadInput<'a> {
+    blocks: Receiver<io::Result<Vec<u8>>>,
+    block: Vec<u8>,
     at: usize,
     cancel: Cancel,
     stalled: Box<dyn FnMut() -> Result<()> + 'a>,
 }
 
-/// Starts to read. Whenever nothing comes for a while, `stalled` is called, and `cancel` is looked at: either can end the
-/// reading, with an error that holds theirs.
+/// Starts to read. While no data comes for some time, `stalled` is called and `cancel` is checked; the error of
+/// either ends the reading and is wrapped in the reader's error.
 ///
 /// # Errors
-/// `errno` if there can be no other thread.
-pub(super) fn read<'a>(
+/// `errno` if the thread cannot be started.
+pub(super) fn read_ahead<'a>(
     input: impl Read + Send + 'static,
     cancel: &Cancel,
     stalled: impl FnMut() -> Result<()> + 'a,
-) -> Result<Pieces<'a>> {
-    let (sender, pieces) = bounded(PIECES);
+) -> Result<ReadAheadInput<'a>> {
+    let (sender, blocks) = bounded(MOST_BLOCKS);
     thread::Builder::new()
         .name("load: read".into())
         .spawn(move || pass_on(input, &sender))
         .map_err(|e| Error::os(&e, "Can't start a thread"))?;
-    Ok(Pieces {
-        pieces,
-        piece: Vec::new(),
+    Ok(ReadAheadInput {
+        blocks,
+        block: Vec::new(),
         at: 0,
         cancel: cancel.clone(),
         stalled: Box::new(stalled),
     })
 }
 
-/// Reads until the end, a failure, or until nobody wants more.
-fn pass_on(mut input: impl Read, pieces: &Sender<io::Result<Vec<u8>>>) {
+/// Reads until the end, a failure, or until the receiver is dropped.
+fn pass_on(mut input: impl Read, blocks: &Sender<io::Result<Vec<u8>>>) {
     loop {
-        let mut piece = vec![0; PIECE];
-        let read = match input.read(&mut piece) {
+        let mut block = vec![0; BLOCK];
+        let read = match input.read(&mut block) {
             Ok(0) => return,
             Ok(length) => {
-                piece.truncate(length);
-                Ok(piece)
+                block.truncate(length);
+                Ok(block)
             }
             Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
             Err(e) => Err(e),
         };
         let failed = read.is_err();
-        if pieces.send(read).is_err() || failed {
+        if blocks.send(read).is_err() || failed {
             return;
         }
     }
 }
 
-impl Read for Pieces<'_> {
+impl Read for ReadAheadInput<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let length = self.fill_buf()?.read(buffer)?;
         self.consume(length);
@@ -69,15 +72,15 @@ impl Read for Pieces<'_> {
     }
 }
 
-impl BufRead for Pieces<'_> {
+impl BufRead for ReadAheadInput<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        while self.at == self.piece.len() {
-            match self.pieces.recv_timeout(SOON) {
-                Ok(piece) => {
-                    self.piece = piece?;
+        while self.at == self.block.len() {
+            match self.blocks.recv_timeout(STALL_INTERVAL) {
+                Ok(block) => {
+                    self.block = block?;
                     self.at = 0;
                 }
-                // The other thread has ended: so has the stream.
+                // The reading thread has ended: so has the stream.
                 Err(RecvTimeoutError::Disconnected) => return Ok(&[]),
                 Err(RecvTimeoutError::Timeout) => {
                     self.cancel.check().map_err(io::Error::other)?;
@@ -85,22 +88,22 @@ impl BufRead for Pieces<'_> {
                 }
             }
         }
-        Ok(&self.piece[self.at..])
+        Ok(&self.block[self.at..])
     }
 
     fn consume(&mut self, length: usize) {
-        self.at = (self.at + length).min(self.piece.len());
+        self.at = (self.at + length).min(self.block.len());
     }
 }
 
-/// Bytes that are read at once.
-const PIECE: usize = 256 << 10;
+/// Bytes of one read.
+const BLOCK: usize = 256 << 10;
 
-/// Pieces that are read ahead.
-const PIECES: usize = 16;
+/// Blocks that are read ahead.
+const MOST_BLOCKS: usize = 16;
 
-/// How long the next bytes may take until something is done about it.
-const SOON: Duration = Duration::from_millis(100);
+/// How long to wait for data before `stalled` is called.
+const STALL_INTERVAL: Duration = Duration::from_millis(100);
 
 #[cfg(test)]
 mod tests {
@@ -112,15 +115,15 @@ mod tests {
 
     #[test]
     fn what_is_read_is_what_was_there() {
-        let text: Vec<u8> = (0..3 * PIECE + 17).map(|at| at as u8).collect();
+        let text: Vec<u8> = (0..3 * BLOCK + 17).map(|at| at as u8).collect();
         let never = || panic!("nothing is slow");
-        let mut pieces = read(io::Cursor::new(text.clone()), &Cancel::new(), never).expect("works");
+        let mut blocks = read_ahead(io::Cursor::new(text.clone()), &Cancel::new(), never).expect("works");
         let mut all = Vec::new();
-        pieces.read_to_end(&mut all).expect("works");
+        blocks.read_to_end(&mut all).expect("works");
         assert!(all == text);
     }
 
-    /// Gives one piece, then nothing until it is told to end.
+    /// Gives one block, then nothing until it is told to end.
     struct Stalled(std::sync::mpsc::Receiver<()>, bool);
 
     impl Read for Stalled {
@@ -144,11 +147,11 @@ mod tests {
             drop(end.take().filter(|_| calls.get() == 2));
             Ok(())
         };
-        let mut pieces = read(Stalled(ended, false), &Cancel::new(), stalled).expect("works");
-        assert_eq!(pieces.fill_buf().expect("works"), b"x");
+        let mut blocks = read_ahead(Stalled(ended, false), &Cancel::new(), stalled).expect("works");
+        assert_eq!(blocks.fill_buf().expect("works"), b"x");
         assert_eq!(calls.get(), 0);
-        pieces.consume(1);
-        assert_eq!(pieces.fill_buf().expect("works"), b"");
+        blocks.consume(1);
+        assert_eq!(blocks.fill_buf().expect("works"), b"");
         assert!(calls.get() >= 1);
     }
 
@@ -158,11 +161,11 @@ mod tests {
         for cancelled in [true, false] {
             let (_end, ended) = std::sync::mpsc::channel();
             let failing = || Err(Error::bare(Code::FS_CORRUPT));
-            let mut pieces = read(Stalled(ended, true), &cancel, failing).expect("works");
+            let mut blocks = read_ahead(Stalled(ended, true), &cancel, failing).expect("works");
             if cancelled {
                 cancel.cancel();
             }
-            pieces.fill_buf().expect_err("nothing comes");
+            blocks.fill_buf().expect_err("nothing comes");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Records in memory: a part of a dump that waits for its turn.
+//! Node records in memory: a part of a dump that waits to be written.
 
 use std::io::{self, Write};
 
@@ -6,63 +6,63 @@ use base::checksum::{Md5, md5_many};
 use base::{Error, Result};
 
 use crate::dump::Warning;
-use crate::dump::record::{Deferred, Printer, Style};
+use crate::dump::record::{Printer, RecordStyle, UncheckedText};
 
-/// Records in memory.
-pub(super) struct Piece {
+/// Node records in memory.
+pub(super) struct PrintedRecords {
     pub bytes: Vec<u8>,
     pub warnings: Vec<Warning>,
-    pub ended: Ended,
-    /// Texts in `bytes` that must still be checked.
-    pub deferred: Vec<Deferred>,
+    pub ended: PrintEnd,
+    /// Texts in `bytes` whose digests must still be checked.
+    pub deferred: Vec<UncheckedText>,
 }
 
-/// What became of a piece.
-pub(super) enum Ended {
+/// How printing into memory ended.
+pub(super) enum PrintEnd {
     Well,
-    /// The bytes are those before the failure.
+    /// It failed. The bytes are those before the failure.
     Failed(Error),
-    /// It is larger than its share: nothing of this piece is of use.
+    /// The limit was reached: the bytes are useless.
     TooLarge,
 }
 
-impl Piece {
-    /// Takes what `print` prints, up to `limit` bytes; about `expected` bytes are expected.
+impl PrintedRecords {
+    /// Collects what `print` prints, up to `limit` bytes; about `expected` bytes are expected.
     pub fn make(
-        style: Style<'_>,
+        style: RecordStyle<'_>,
         expected: u64,
         limit: u64,
         print: impl FnOnce(&mut Printer<'_>) -> Result<()>,
-    ) -> Piece {
+    ) -> PrintedRecords {
         Self::make_with(style, expected, limit, false, print)
     }
 
-    /// As [`Piece::make`], but the texts are left to be checked; see [`are_sound`].
+    /// As [`PrintedRecords::make`], but leaves the digests of texts to [`are_sound`].
     pub fn make_unchecked(
-        style: Style<'_>,
+        style: RecordStyle<'_>,
         limit: u64,
         print: impl FnOnce(&mut Printer<'_>) -> Result<()>,
-    ) -> Piece {
+    ) -> PrintedRecords {
         Self::make_with(style, 0, limit, true, print)
     }
 
-    /// A piece that must be made in another way.
-    pub fn too_large() -> Piece {
-        Piece {
+    /// Returns the result of records that exceed the limit.
+    pub fn too_large() -> PrintedRecords {
+        PrintedRecords {
             bytes: Vec::new(),
             warnings: Vec::new(),
-            ended: Ended::TooLarge,
+            ended: PrintEnd::TooLarge,
             deferred: Vec::new(),
         }
     }
 
     fn make_with(
-        style: Style<'_>,
+        style: RecordStyle<'_>,
         expected: u64,
         limit: u64,
         defer: bool,
         print: impl FnOnce(&mut Printer<'_>) -> Result<()>,
-    ) -> Piece {
+    ) -> PrintedRecords {
         let limit = limit.min(usize::MAX as u64);
         let mut sink = Bounded {
             bytes: Vec::with_capacity(expected.min(limit) as usize),
@@ -78,15 +78,15 @@ impl Piece {
         let overflowed = printer.overflowed;
         let mut deferred = printer.take_deferred();
         let ended = match result {
-            Ok(()) => Ended::Well,
+            Ok(()) => PrintEnd::Well,
             Err(_) if overflowed || sink.overflowed => {
                 sink.bytes = Vec::new();
                 deferred.clear();
-                Ended::TooLarge
+                PrintEnd::TooLarge
             }
-            Err(error) => Ended::Failed(error),
+            Err(error) => PrintEnd::Failed(error),
         };
-        Piece {
+        PrintedRecords {
             bytes: sink.bytes,
             warnings,
             ended,
@@ -95,24 +95,25 @@ impl Piece {
     }
 }
 
-/// Checks the texts of all pieces against their digests, many side by side; tells for each piece whether all are good.
-pub(super) fn are_sound(pieces: &[Piece]) -> Vec<bool> {
+/// Checks the texts of all revisions against their digests, many side by side; returns for each revision whether all
+/// are correct.
+pub(super) fn are_sound(printed_revisions: &[PrintedRecords]) -> Vec<bool> {
     let mut texts: Vec<(usize, &[u8], &Md5)> = Vec::new();
-    for (at, piece) in pieces.iter().enumerate() {
-        let of_piece = piece.deferred.iter();
-        texts.extend(of_piece.map(|text| (at, &piece.bytes[text.bytes.clone()], &text.md5)));
+    for (at, printed) in printed_revisions.iter().enumerate() {
+        let of_piece = printed.deferred.iter();
+        texts.extend(of_piece.map(|text| (at, &printed.bytes[text.bytes.clone()], &text.md5)));
     }
-    // Texts of like length make the best use of the lanes.
+    // Texts of similar length make the best use of the lanes.
     texts.sort_by_key(|(_, text, _)| text.len());
     let slices: Vec<&[u8]> = texts.iter().map(|(_, text, _)| *text).collect();
-    let mut sound = vec![true; pieces.len()];
+    let mut sound = vec![true; printed_revisions.len()];
     for ((at, _, expected), actual) in texts.iter().zip(md5_many(&slices)) {
         sound[*at] &= expected.matches(&actual);
     }
     sound
 }
 
-/// Memory that refuses to grow beyond its limit.
+/// Memory with a limit.
 struct Bounded {
     bytes: Vec<u8>,
     limit: usize,
@@ -140,29 +141,29 @@ mod tests {
 
     #[test]
     fn a_wrong_text_is_put_down_to_its_piece() {
-        let piece = |texts: &[(&str, &str)]| {
-            let mut piece = Piece {
+        let printed = |texts: &[(&str, &str)]| {
+            let mut printed = PrintedRecords {
                 bytes: b"headers".to_vec(),
                 warnings: Vec::new(),
-                ended: Ended::Well,
+                ended: PrintEnd::Well,
                 deferred: Vec::new(),
             };
             for (text, hashed) in texts {
-                let start = piece.bytes.len();
-                piece.bytes.extend_from_slice(text.as_bytes());
-                piece.deferred.push(Deferred {
-                    bytes: start..piece.bytes.len(),
+                let start = printed.bytes.len();
+                printed.bytes.extend_from_slice(text.as_bytes());
+                printed.deferred.push(UncheckedText {
+                    bytes: start..printed.bytes.len(),
                     md5: Md5::of(hashed.as_bytes()),
                 });
             }
-            piece
+            printed
         };
-        let pieces = [
-            piece(&[("a", "a"), ("longer", "longer")]),
-            piece(&[("b", "b"), ("c", "d")]),
-            piece(&[]),
+        let printed_revisions = [
+            printed(&[("a", "a"), ("longer", "longer")]),
+            printed(&[("b", "b"), ("c", "d")]),
+            printed(&[]),
         ];
-        assert_eq!(are_sound(&pieces), [true, false, true]);
+        assert_eq!(are_sound(&printed_revisions), [true, false, true]);
         assert_eq!(are_sound(&[]), []);
     }
 }

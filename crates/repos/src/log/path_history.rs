@@ -1,4 +1,4 @@
-//! Following the histories of several paths at once, youngest revision first.
+//! Follows the histories of several paths at once, youngest revision first.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,22 +10,22 @@ use crate::access::Readable;
 use crate::history::existing;
 
 /// The histories of some paths between two revisions.
-pub(super) struct Traces<'a> {
-    traces: Vec<Trace>,
-    /// The youngest revision on top, with the number of its trace.
+pub(super) struct PathHistories<'a> {
+    traces: Vec<PathHistory>,
+    /// For each path its next revision, the youngest on top, with the index in `traces`.
     next: BinaryHeap<(Revnum, Reverse<usize>)>,
     old: Revnum,
     strict: bool,
     readable: &'a dyn Readable,
 }
 
-struct Trace {
+struct PathHistory {
     history: History,
     path: FsPath,
 }
 
-impl<'a> Traces<'a> {
-    /// Starts at `paths` in `young`; ends at `old`, and if `strict` at copies.
+impl<'a> PathHistories<'a> {
+    /// Starts at `paths` in `young`. The histories end at `old`, and with `strict` also at copies.
     ///
     /// # Errors
     /// `FS_NOT_FOUND`, `AUTHZ_UNREADABLE`.
@@ -44,7 +44,7 @@ impl<'a> Traces<'a> {
         Ok(traces)
     }
 
-    /// Like [`Traces::open`], but paths that are not there are left out.
+    /// Like [`PathHistories::open`], but paths that do not exist are left out.
     pub(super) fn open_existing(
         fs: &Fs,
         paths: &[FsPath],
@@ -64,7 +64,7 @@ impl<'a> Traces<'a> {
     }
 
     fn new(old: Revnum, strict: bool, readable: &'a dyn Readable) -> Self {
-        Traces {
+        PathHistories {
             traces: Vec::new(),
             next: BinaryHeap::new(),
             old,
@@ -77,14 +77,14 @@ impl<'a> Traces<'a> {
         if !self.readable.read(path) {
             return Err(Error::bare(Code::AUTHZ_UNREADABLE));
         }
-        self.traces.push(Trace {
+        self.traces.push(PathHistory {
             history: existing(fs, path, young)?.history()?,
             path: path.clone(),
         });
         self.step(self.traces.len() - 1)
     }
 
-    /// The next older revision in which any of the paths changed.
+    /// Returns the next older revision in which any of the paths changed.
     pub(super) fn next(&mut self, cancel: &Cancel) -> Result<Option<Revnum>> {
         cancel.check()?;
         let Some((rev, _)) = self.next.peek().copied() else {
@@ -99,18 +99,21 @@ impl<'a> Traces<'a> {
         Ok(Some(rev))
     }
 
-    /// Where each path is by now: at its change before the revision that [`Traces::next`] returned last, or, if it has none,
-    /// where it was last seen.
+    /// Returns the present path of each history: at its change before the revision that [`PathHistories::next`]
+    /// returned last, or, if there is none, where it was last found.
     pub(super) fn positions(&self) -> Vec<FsPath> {
-        self.traces.iter().map(|trace| trace.path.clone()).collect()
+        self.traces
+            .iter()
+            .map(|path_history| path_history.path.clone())
+            .collect()
     }
 
-    /// Moves one trace to its next older change, if it has one to show.
+    /// Moves one history to its next older change, if that may be shown.
     fn step(&mut self, at: usize) -> Result<()> {
-        let trace = &mut self.traces[at];
-        if let Some((rev, path)) = trace.history.prev(!self.strict)? {
-            trace.path = path;
-            if rev >= self.old && self.readable.read(&trace.path) {
+        let path_history = &mut self.traces[at];
+        if let Some((rev, path)) = path_history.history.prev(!self.strict)? {
+            path_history.path = path;
+            if rev >= self.old && self.readable.read(&path_history.path) {
                 self.next.push((rev, Reverse(at)));
             }
         }

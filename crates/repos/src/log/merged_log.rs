@@ -1,11 +1,12 @@
 //! The log with merged revisions: below each entry that changed mergeinfo, the entries that it merged.
 //!
-//! What the incumbent does here is partly accident, but clients show it, so it is kept: a merged revision is shown
-//! once in the whole log, however often it was merged, and one that changed nothing but the target's own history is not
-//! shown (it is in the natural log already); but what a hidden entry merged is shown, and its end is marked, at
-//! the place where the entry would have been. A mark that would end more than was begun is left out.
+//! Some rules of the incumbent look accidental, but clients show their effects, so they are kept:
+//! * A merged revision is shown once in the whole log, however often it was merged.
+//! * A revision that changed nothing but the target's own history is not shown, because the log has it already.
+//! * The revisions that a hidden entry merged are shown, and their end is marked, where the hidden entry would be.
+//! * An end mark without an entry that it ends is left out.
 //!
-//! [`Searched`] remembers which revisions of which sources were looked through: without it, histories that merged
+//! [`SearchedRevisions`] records which revisions of which sources were searched. Without it, histories that merged
 //! each other would never end.
 
 use std::collections::{HashSet, VecDeque};
@@ -13,53 +14,60 @@ use std::collections::{HashSet, VecDeque};
 use base::mergeinfo::{Mergeinfo, Source};
 use base::{Code, Error, FsPath, Result, Revnum};
 
-use super::Span;
-use super::entry::Entries;
+use super::RevisionSpan;
+use super::entry::EntrySender;
 use super::merged::{self, MergedChanges};
-use super::searched::Searched;
-use super::trace::Traces;
+use super::path_history::PathHistories;
+use super::searched::SearchedRevisions;
 use crate::history::{check_readable, segments};
 
-/// Sends the log of `paths` with what was merged; with the incumbent's `lapses`, if a test wants to compare.
-pub(super) fn run(entries: &mut Entries<'_, '_>, paths: &[FsPath], span: Span, lapses: bool) -> Result<()> {
+/// Sends the log of `paths` with merged revisions. `lapses` reproduces the incumbent's errors, for tests that
+/// compare.
+pub(super) fn run(
+    entries: &mut EntrySender<'_, '_>,
+    paths: &[FsPath],
+    span: RevisionSpan,
+    lapses: bool,
+) -> Result<()> {
     let own = own_history(entries, paths, span)?;
-    let mut nested = Nested {
+    let mut merged_log = MergedLog {
         entries,
         lapses,
         own,
         shown: HashSet::new(),
-        searched: Searched::default(),
+        searched: SearchedRevisions::default(),
         open: 0,
     };
-    nested.natural(paths, span)
+    merged_log.natural(paths, span)
 }
 
-struct Nested<'e, 'a, 's> {
-    entries: &'e mut Entries<'a, 's>,
+struct MergedLog<'e, 'a, 's> {
+    entries: &'e mut EntrySender<'a, 's>,
     lapses: bool,
     /// Where the paths of the log were: (path, oldest, youngest).
     own: Vec<(FsPath, Revnum, Revnum)>,
     /// Revisions sent as merged ones.
     shown: HashSet<Revnum>,
-    searched: Searched,
-    /// How many entries wait for their end.
+    searched: SearchedRevisions,
+    /// Number of entries whose end mark was not sent.
     open: usize,
 }
 
-/// What one entry merged, as far as it is not sent yet.
-struct Level<'a> {
-    /// The next one is the last.
-    left: Vec<Stretch>,
-    /// The stretch that is being sent, and whether it was taken back.
-    current: Option<(Traces<'a>, bool)>,
+/// The merged revisions of one entry that were not sent yet.
+struct MergedLevel<'a> {
+    /// In reverse order: the next one is the last.
+    left: Vec<MergedSpan>,
+    /// The span that is being sent, and whether its merge was undone.
+    current: Option<(PathHistories<'a>, bool)>,
 }
 
-impl<'a> Nested<'_, 'a, '_> {
-    fn natural(&mut self, paths: &[FsPath], span: Span) -> Result<()> {
+impl<'a> MergedLog<'_, 'a, '_> {
+    fn natural(&mut self, paths: &[FsPath], span: RevisionSpan) -> Result<()> {
         let repo = self.entries.repo;
         let options = self.entries.options;
         let (readable, cancel) = (self.entries.readable, self.entries.cancel);
-        let mut traces = Traces::open(repo.fs(), paths, span.young, span.old, options.strict, readable)?;
+        let mut traces =
+            PathHistories::open(repo.fs(), paths, span.young, span.old, options.strict, readable)?;
         let mut left = match options.limit {
             0 => u64::MAX,
             limit => limit,
@@ -80,8 +88,8 @@ impl<'a> Nested<'_, 'a, '_> {
             if left == 0 {
                 break;
             }
-            // Oldest first the incumbent looks through again for each entry what it looked through for an older one.
-            self.searched = Searched::default();
+            // Oldest first, the incumbent searches again, for each entry, what it searched for an older one.
+            self.searched = SearchedRevisions::default();
             self.natural_entry(rev, &merged)?;
             left -= 1;
         }
@@ -102,8 +110,8 @@ impl<'a> Nested<'_, 'a, '_> {
         self.entries.send_marked(rev, has_children, subtractive)
     }
 
-    /// Sends what was merged and what was taken back, youngest first, with what that merged in turn, and the mark of its
-    /// end. Merges of merges go as deep as the histories do, so the walk has its own stack.
+    /// Sends the revisions that were merged and those whose merge was undone, youngest first, each with the revisions
+    /// that it merged in turn, and the end mark. Merges nest as deep as histories do, so the walk has its own stack.
     fn children(&mut self, merged: &MergedChanges) -> Result<()> {
         let mut open = vec![self.level(merged)];
         while let Some(level) = open.last_mut() {
@@ -120,21 +128,21 @@ impl<'a> Nested<'_, 'a, '_> {
         Ok(())
     }
 
-    fn level(&self, merged: &MergedChanges) -> Level<'a> {
+    fn level(&self, merged: &MergedChanges) -> MergedLevel<'a> {
         let cut = if self.lapses {
-            stretches_with_lapse
+            merged_spans_with_lapse
         } else {
-            stretches
+            merged_spans
         };
         let mut left = cut(&merged.added, false);
         left.extend(cut(&merged.deleted, true));
-        // Of two that are the same revisions what was taken back comes first.
+        // Of two spans with the same revisions, the undone one comes first.
         left.sort_by_key(|stretch| (stretch.old, stretch.young));
-        Level { left, current: None }
+        MergedLevel { left, current: None }
     }
 
     /// Sends entries of a level up to the next one that merged something, which is returned.
-    fn advance(&mut self, level: &mut Level<'a>) -> Result<Option<MergedChanges>> {
+    fn advance(&mut self, level: &mut MergedLevel<'a>) -> Result<Option<MergedChanges>> {
         let cancel = self.entries.cancel;
         loop {
             if let Some((traces, subtractive)) = &mut level.current {
@@ -160,22 +168,22 @@ impl<'a> Nested<'_, 'a, '_> {
         }
     }
 
-    /// The histories of a stretch's sources.
-    fn traces(&self, stretch: &Stretch) -> Result<Traces<'a>> {
+    /// Opens the histories of a span's sources.
+    fn traces(&self, stretch: &MergedSpan) -> Result<PathHistories<'a>> {
         let fs = self.entries.repo.fs();
         let readable = self.entries.readable;
         let strict = self.entries.options.strict;
         let paths: Vec<FsPath> = stretch.sources.iter().filter_map(Source::to_path).collect();
-        // Mergeinfo may name revisions that are not there yet.
+        // Mergeinfo may name revisions that do not exist yet.
         if self.lapses && stretch.young > self.entries.youngest {
             let text = format!("No such revision {}", stretch.young);
             return Err(Error::new(Code::FS_NO_SUCH_REVISION, text));
         }
         let young = stretch.young.min(self.entries.youngest);
-        Traces::open_existing(fs, &paths, young, stretch.old, strict, readable)
+        PathHistories::open_existing(fs, &paths, young, stretch.old, strict, readable)
     }
 
-    /// True if a revision changed only what is the target itself.
+    /// True if a revision changed only the target of the log itself.
     fn is_own(&self, rev: Revnum) -> Result<bool> {
         let changes = self.entries.repo.fs().root(rev)?.changed_paths()?;
         Ok(changes.iter().all(|change| {
@@ -187,9 +195,9 @@ impl<'a> Nested<'_, 'a, '_> {
 }
 
 fn own_history(
-    entries: &Entries<'_, '_>,
+    entries: &EntrySender<'_, '_>,
     paths: &[FsPath],
-    span: Span,
+    span: RevisionSpan,
 ) -> Result<Vec<(FsPath, Revnum, Revnum)>> {
     let mut own = Vec::new();
     let readable = entries.readable;
@@ -211,17 +219,17 @@ fn own_history(
     Ok(own)
 }
 
-/// Revisions `old` to `young` in which the same sources were merged.
+/// The revisions `old` to `young`, in which the same sources were merged.
 #[derive(Clone, Debug)]
-pub(super) struct Stretch {
+pub(super) struct MergedSpan {
     pub(super) old: Revnum,
     pub(super) young: Revnum,
     pub(super) sources: Vec<Source>,
     pub(super) subtractive: bool,
 }
 
-/// Cuts mergeinfo into stretches with the same set of sources, oldest first.
-fn stretches(info: &Mergeinfo, subtractive: bool) -> Vec<Stretch> {
+/// Cuts mergeinfo into spans with the same set of sources, oldest first.
+fn merged_spans(info: &Mergeinfo, subtractive: bool) -> Vec<MergedSpan> {
     let mut edges: Vec<Revnum> = info
         .iter()
         .flat_map(|(_, ranges)| ranges.ranges())
@@ -238,7 +246,7 @@ fn stretches(info: &Mergeinfo, subtractive: bool) -> Vec<Stretch> {
             .map(|(source, _)| source.clone())
             .collect();
         if !sources.is_empty() {
-            cut.push(Stretch {
+            cut.push(MergedSpan {
                 old,
                 young: pair[1],
                 sources,
@@ -249,9 +257,10 @@ fn stretches(info: &Mergeinfo, subtractive: bool) -> Vec<Stretch> {
     cut
 }
 
-/// Like [`stretches`], as the incumbent does it: where the ranges of several sources end together and one of them has no
-/// later range, it does not forget that source but the first of those that end there, with all that this one has later.
-fn stretches_with_lapse(info: &Mergeinfo, subtractive: bool) -> Vec<Stretch> {
+/// Like [`merged_spans`], with an error of the incumbent's: where the ranges of several sources end together and one
+/// of them has no later range, it drops not that source but the first of those that end there, with all of its later
+/// ranges.
+fn merged_spans_with_lapse(info: &Mergeinfo, subtractive: bool) -> Vec<MergedSpan> {
     let mut left: Vec<(&Source, VecDeque<(Revnum, Revnum)>)> = info
         .iter()
         .map(|(source, ranges)| {
@@ -276,7 +285,7 @@ fn stretches_with_lapse(info: &Mergeinfo, subtractive: bool) -> Vec<Stretch> {
         let Some(end) = ends.chain(next).min() else {
             return cut;
         };
-        cut.push(Stretch {
+        cut.push(MergedSpan {
             old: start.next(),
             young: end,
             sources: left[..together]
@@ -310,7 +319,7 @@ fn stretches_with_lapse(info: &Mergeinfo, subtractive: bool) -> Vec<Stretch> {
 mod tests {
     use super::*;
 
-    fn cut(info: &str, cut: fn(&Mergeinfo, bool) -> Vec<Stretch>) -> Vec<(u64, u64, usize)> {
+    fn cut(info: &str, cut: fn(&Mergeinfo, bool) -> Vec<MergedSpan>) -> Vec<(u64, u64, usize)> {
         let info = Mergeinfo::parse(info.as_bytes()).expect("because it is valid");
         let cut = cut(&info, false);
         cut.iter()
@@ -321,15 +330,15 @@ mod tests {
     #[test]
     fn sources_that_end_together_keep_what_comes_later() {
         let info = "/a:5-8,20-24\n/b:7-8";
-        assert_eq!(cut(info, stretches), [(5, 6, 1), (7, 8, 2), (20, 24, 1)]);
+        assert_eq!(cut(info, merged_spans), [(5, 6, 1), (7, 8, 2), (20, 24, 1)]);
         // As seen of svnserve: /b ends for good, and /a, the first that ends there, is forgotten in its place.
-        assert_eq!(cut(info, stretches_with_lapse), [(5, 6, 1), (7, 8, 2)]);
+        assert_eq!(cut(info, merged_spans_with_lapse), [(5, 6, 1), (7, 8, 2)]);
     }
 
     #[test]
     fn the_incumbent_forgets_nobody_where_the_first_ends_for_good() {
         let info = "/a:5-8\n/b:7-8,20-24";
-        assert_eq!(cut(info, stretches), [(5, 6, 1), (7, 8, 2), (20, 24, 1)]);
-        assert_eq!(cut(info, stretches_with_lapse), cut(info, stretches));
+        assert_eq!(cut(info, merged_spans), [(5, 6, 1), (7, 8, 2), (20, 24, 1)]);
+        assert_eq!(cut(info, merged_spans_with_lapse), cut(info, merged_spans));
     }
 }

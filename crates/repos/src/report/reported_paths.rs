@@ -1,9 +1,9 @@
-//! The client's list of what it has.
+//! The list of paths that the client reports.
 //!
-//! Entries are kept in the order they came, packed into bytes; beyond a limit they go to a nameless temporary file, so
-//! that a working copy with a million odd revisions does not fill the server's memory. The walk reads them back
-//! once, in order, through a [`Cursor`] that looks one entry ahead: a client reports depth first, as the
-//! walk goes.
+//! Entries are held in the order they came, packed into bytes; beyond a limit they go to a nameless temporary file,
+//! so that a working copy with a million paths at odd revisions does not fill the server's memory. The walk reads
+//! them back once, in order, through a [`Cursor`] that looks one entry ahead: clients report depth first, in the
+//! order of the walk.
 
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 
@@ -12,10 +12,10 @@ use tempfile::SpooledTempFile;
 
 /// One path of the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
-    /// Relative to the operand in a [`State`], to the edit's root in a [`Cursor`].
+pub(super) struct ReportedPath {
+    /// Relative to the operand in a [`ReportedPaths`], to the edit's root in a [`Cursor`].
     pub path: Box<str>,
-    /// What the client has there; `None`: nothing.
+    /// What the client has there; `None` if nothing.
     pub reported: Option<Reported>,
 }
 
@@ -26,20 +26,20 @@ pub(super) struct Reported {
     pub depth: Depth,
     pub start_empty: bool,
     pub lock_token: Option<Box<str>>,
-    /// Where the path is switched to.
+    /// The path to which this one is switched.
     pub link: Option<FsPath>,
 }
 
-/// The list in the making.
-pub(super) struct State {
+/// The list while it is being received.
+pub(super) struct ReportedPaths {
     spool: BufWriter<SpooledTempFile>,
     count: u64,
     packed: Vec<u8>,
 }
 
-impl State {
+impl ReportedPaths {
     pub fn new() -> Self {
-        State {
+        ReportedPaths {
             spool: BufWriter::with_capacity(FIRST_BUFFER, tempfile::spooled_tempfile(IN_MEMORY)),
             count: 0,
             packed: Vec::new(),
@@ -50,7 +50,7 @@ impl State {
         self.count == 0
     }
 
-    pub fn push(&mut self, entry: &Entry) -> Result<()> {
+    pub fn push(&mut self, entry: &ReportedPath) -> Result<()> {
         self.packed.clear();
         pack(&mut self.packed, entry)?;
         self.spool
@@ -60,7 +60,7 @@ impl State {
         Ok(())
     }
 
-    /// Ends the list. The paths that the cursor tells are below `operand`.
+    /// Ends the list. The paths that the cursor returns are below `operand`.
     pub fn into_cursor(self, operand: &str) -> Result<Cursor> {
         let failed = |e: &std::io::Error| Error::os(e, "Can't read the report's temporary file");
         let mut spool = self.spool.into_inner().map_err(|e| failed(e.error()))?;
@@ -76,17 +76,17 @@ impl State {
     }
 }
 
-/// Reads the list back, one entry ahead.
+/// Reads the list back and looks one entry ahead.
 pub(super) struct Cursor {
     spool: BufReader<SpooledTempFile>,
     left: u64,
     operand: Box<str>,
-    next: Option<Entry>,
+    next: Option<ReportedPath>,
 }
 
 impl Cursor {
-    /// The entry ahead, if it is exactly `path`.
-    pub fn take_exact(&mut self, path: &str) -> Result<Option<Entry>> {
+    /// Returns the next entry, if it is exactly `path`.
+    pub fn take_exact(&mut self, path: &str) -> Result<Option<ReportedPath>> {
         if self.next.as_ref().is_some_and(|e| *e.path == *path) {
             self.take()
         } else {
@@ -94,9 +94,9 @@ impl Cursor {
         }
     }
 
-    /// The name of the child of `dir` that the entry ahead is about or lies below; with the entry itself if it is about
-    /// that very child.
-    pub fn child_of(&mut self, dir: &str) -> Result<Option<(Box<str>, Option<Entry>)>> {
+    /// Returns the name of the child of `dir` that the next entry is about or lies below; with the entry itself if it
+    /// is about that very child.
+    pub fn child_of(&mut self, dir: &str) -> Result<Option<(Box<str>, Option<ReportedPath>)>> {
         let Some(rest) = self.next.as_ref().and_then(|e| below(&e.path, dir)) else {
             return Ok(None);
         };
@@ -109,12 +109,12 @@ impl Cursor {
         }
     }
 
-    /// True if the entry ahead lies below `path`.
+    /// True if the next entry lies below `path`.
     pub fn has_below(&self, path: &str) -> bool {
         self.next.as_ref().is_some_and(|e| below(&e.path, path).is_some())
     }
 
-    /// Passes all entries below `path`.
+    /// Skips all entries below `path`.
     pub fn skip_below(&mut self, path: &str) -> Result<()> {
         while self.has_below(path) {
             self.take()?;
@@ -122,7 +122,7 @@ impl Cursor {
         Ok(())
     }
 
-    fn take(&mut self) -> Result<Option<Entry>> {
+    fn take(&mut self) -> Result<Option<ReportedPath>> {
         let taken = self.next.take();
         self.advance()?;
         Ok(taken)
@@ -149,7 +149,7 @@ impl Cursor {
     }
 }
 
-/// What follows `dir` in `path`, if `path` is strictly below it.
+/// Returns the part of `path` after `dir`, if `path` is strictly below it.
 fn below<'a>(path: &'a str, dir: &str) -> Option<&'a str> {
     if dir.is_empty() {
         return Some(path).filter(|p| !p.is_empty());
@@ -157,7 +157,7 @@ fn below<'a>(path: &'a str, dir: &str) -> Option<&'a str> {
     path.strip_prefix(dir)?.strip_prefix('/')
 }
 
-fn pack(out: &mut Vec<u8>, entry: &Entry) -> Result<()> {
+fn pack(out: &mut Vec<u8>, entry: &ReportedPath) -> Result<()> {
     let text = |out: &mut Vec<u8>, text: &str| -> Result<()> {
         let length = u32::try_from(text.len())
             .map_err(|_| Error::new(Code::REPOS_BAD_ARGS, "Path in the report is too long"))?;
@@ -189,12 +189,12 @@ fn pack(out: &mut Vec<u8>, entry: &Entry) -> Result<()> {
     Ok(())
 }
 
-/// Reads what [`pack`] wrote: nobody else writes this file.
-fn unpack(spool: &mut impl Read) -> std::io::Result<Entry> {
+/// Reads what [`pack`] wrote: the file has no other writer.
+fn unpack(spool: &mut impl Read) -> std::io::Result<ReportedPath> {
     let [flags] = array::<1>(spool)?;
     let path = text(spool)?;
     if flags & HERE == 0 {
-        return Ok(Entry {
+        return Ok(ReportedPath {
             path: path.into(),
             reported: None,
         });
@@ -216,7 +216,7 @@ fn unpack(spool: &mut impl Read) -> std::io::Result<Entry> {
         lock_token,
         link,
     };
-    Ok(Entry {
+    Ok(ReportedPath {
         path: path.into(),
         reported: Some(reported),
     })
@@ -252,9 +252,9 @@ const START_EMPTY: u8 = 2;
 const TOKEN: u8 = 4;
 const LINK: u8 = 8;
 
-/// Bytes of report kept in memory.
+/// Bytes of a report that are held in memory.
 const IN_MEMORY: usize = 1 << 20;
-/// Most reports are a few entries: the buffer is no bigger than it must be.
+/// Most reports are a few entries: the buffer is no larger than it must be.
 const FIRST_BUFFER: usize = 512;
 
 #[cfg(test)]
@@ -272,11 +272,11 @@ mod tests {
     }
 
     fn cursor(paths: &[&str], operand: &str) -> Cursor {
-        let mut state = State::new();
+        let mut state = ReportedPaths::new();
         for path in paths {
             let reported = Some(reported(1));
             state
-                .push(&Entry {
+                .push(&ReportedPath {
                     path: (*path).into(),
                     reported,
                 })
@@ -288,15 +288,15 @@ mod tests {
     #[test]
     fn what_goes_in_comes_out() {
         let entries = [
-            Entry {
+            ReportedPath {
                 path: "".into(),
                 reported: Some(reported(7)),
             },
-            Entry {
+            ReportedPath {
                 path: "a/b".into(),
                 reported: None,
             },
-            Entry {
+            ReportedPath {
                 path: "a/c".into(),
                 reported: Some(Reported {
                     depth: Depth::Exclude,
@@ -307,7 +307,7 @@ mod tests {
                 }),
             },
         ];
-        let mut state = State::new();
+        let mut state = ReportedPaths::new();
         for entry in &entries {
             state.push(entry).expect("in memory");
         }
@@ -320,11 +320,11 @@ mod tests {
 
     #[test]
     fn beyond_the_limit_it_is_on_disk() {
-        let mut state = State::new();
+        let mut state = ReportedPaths::new();
         for n in 0..50_000u64 {
             let path = format!("directory/with/a/long/name/{n}").into();
             state
-                .push(&Entry {
+                .push(&ReportedPath {
                     path,
                     reported: Some(reported(n)),
                 })
