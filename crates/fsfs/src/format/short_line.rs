@@ -1,14 +1,24 @@
-//! Files of one line: `uuid`, `fs-type`, `min-unpacked-rev`. Read as the incumbent reads them: what follows the line is not looked
-//! at, a line without its end is none.
+//! Small files of one line, read as the incumbent reads them: bytes after the line are ignored, and a line without a
+//! newline is an error.
+//!
+//! | file | content | longest line with its newline | since format |
+//! |---|---|---|---|
+//! | `fs-type` | `fsfs` | 80 bytes | 1 |
+//! | `uuid` | the UUID; the next line is the instance ID since format 7 | 37 bytes | 1 |
+//! | `current` | the youngest revision, decimal; formats 1 and 2 have two counters after it | | 1 |
+//! | `min-unpacked-rev` | the first revision that is not packed, decimal | 80 bytes | 4 |
+//!
+//! `current` is parsed up to the first byte that is no digit, whether a newline follows or not.
 
 use std::path::Path;
 
 use base::{Code, Error, Result, Revnum};
 
-/// The first line of the text of a file, without its end, which must be among the first `limit` bytes.
+/// Returns the first line of a text without its newline, which must be among the first `limit` bytes. `path` is for
+/// messages.
 ///
 /// # Errors
-/// 70014 (end of file) if there is no end of a line, `MALFORMED_FILE` if it comes too late.
+/// 70014 (end of file) without a newline, `MALFORMED_FILE` if it comes too late.
 pub(crate) fn first_line<'a>(text: &'a [u8], limit: usize, path: &Path) -> Result<&'a [u8]> {
     let start = &text[..text.len().min(limit)];
     match memchr::memchr2(b'\n', 0, start) {
@@ -24,7 +34,7 @@ pub(crate) fn first_line<'a>(text: &'a [u8], limit: usize, path: &Path) -> Resul
     }
 }
 
-/// The number with which a text begins.
+/// Returns the revision number at the start of a text.
 ///
 /// # Errors
 /// `REVNUM_PARSE_FAILURE`.
@@ -41,13 +51,13 @@ pub(crate) fn leading_revision(text: &[u8]) -> Result<Revnum> {
     Revnum::parse(&text[..digits]).ok_or_else(|| failed("Revision number longer than 10 digits"))
 }
 
-/// Longest line of `uuid`, its end included, bytes.
+/// The longest line of `uuid` with its newline, bytes.
 pub(crate) const UUID_LIMIT: usize = 37;
 
-/// Longest line of other files, its end included, bytes.
+/// The longest line of other files with its newline, bytes.
 pub(crate) const LIMIT: usize = 80;
 
-/// What the incumbent's portability library calls the end of a file.
+/// The code of "end of file" in the portability library of the incumbent.
 const APR_EOF: Code = Code(70014);
 
 #[cfg(test)]
