@@ -1,4 +1,4 @@
-//! The decoders that fuzz targets call. Not part of the public API.
+//! The parsers that fuzz targets call. Not part of the public API.
 //!
 //! Each function takes any bytes. It panics if a value that was read differs from the value that is read after writing it.
 

@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_change_comes_back() {
+    fn every_kind_of_change_round_trips() {
         let path = |text: &str| FsPath::parse(text).expect("canonical");
         let mut all = Vec::new();
         for change in CHANGE_KINDS {
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_nothing() {
+    fn an_empty_list_has_no_changes() {
         for list in [ChangeList::default(), [].into_iter().collect()] {
             assert!(list.is_empty() && list.has_all_kinds() && list.iter().next().is_none());
         }

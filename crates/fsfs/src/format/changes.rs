@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_normal_without_the_detour() {
+    fn a_list_in_normal_form_is_parsed_directly() {
         let line = |action: &str, path: &str| format!("1.0.t1-1 {action}-file true false false {path}\n\n");
         for lines in [
             vec![],
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn quickly_read_lines_are_read_alike() {
+    fn common_lines_parse_like_all_lines() {
         let ids = [
             "2-1.0.r2/6",
             "0-1._0.t2-2",

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn any_order_is_read_but_no_name_twice() {
+    fn any_order_is_accepted_but_no_name_twice() {
         let entries =
             parse(b"K 1\nb\nV 13\nfile 2.0.r1/1\nK 1\na\nV 13\nfile 2.0.r1/2\nEND\n").expect("valid");
         assert_eq!(entries.iter().map(|e| &*e.name).collect::<Vec<_>>(), ["a", "b"]);

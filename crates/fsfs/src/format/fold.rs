@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_that_stays_folds_to_the_same() {
+    fn a_borrowed_log_folds_to_the_same_list() {
         let add = |path: &str| format!("_2.0.t0-0 add-file true false {path}\n\n");
         let touch = |path: &str| format!("_2.0.t0-0 modify-file false true {path}\n\n");
         for (log, is_plain) in [
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn old_lists_come_out_sorted_with_one_entry_a_path() {
+    fn old_lists_are_sorted_with_one_entry_for_each_path() {
         let normal = |text| {
             normalize(log(text))
                 .iter()

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_before_a_nul_counts() {
+    fn only_the_text_before_a_nul_counts() {
         let with = |text: &[u8]| [text, &[text.len() as u8]].concat();
         let real = &REAL[..REAL.len() - 1];
         assert_eq!(Footer::parse(&with(b"\0x"), 1007), Err(FooterError::Missing));

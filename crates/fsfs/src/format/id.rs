@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_print_the_revision_that_made_them_if_known() {
+    fn parts_print_the_revision_that_assigned_them() {
         let parts = [
             IdPart::permanent(36, Revnum(3)),
             IdPart::permanent(36, Revnum(0)),

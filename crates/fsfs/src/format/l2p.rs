@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn one_look_up_finds_what_the_pages_say() {
+    fn single_offset_finds_the_same_as_the_pages() {
         let offsets = &decode(REAL, 1, 1)[0];
         for (item, offset) in offsets.iter().enumerate() {
             assert_eq!(single_offset(REAL, Revnum(1), item as u64), *offset);

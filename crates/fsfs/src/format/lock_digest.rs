@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_malformed_is_an_error() {
+    fn missing_and_malformed_fields_are_errors() {
         let text = String::from_utf8_lossy(LOCK).into_owned();
         for (from, to, code) in [
             ("owner", "ownex", Code::FS_CORRUPT),

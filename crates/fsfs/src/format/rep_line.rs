@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_line_is_named_as_the_incumbent_names_it() {
+    fn errors_have_the_codes_of_the_incumbent() {
         let rest = "647 639 7b85bb2d0dafab18492fec6c55a84a04";
         for (start, error) in [
             ("x 0", RepLineError::Revision),
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expanded_size_of_zero_may_mean_as_stored() {
+    fn an_expanded_size_of_zero_may_mean_the_stored_length() {
         let size = |text: &str| Rep::parse(text.as_bytes()).expect("a line").size();
         let unknown = "0".repeat(32);
         assert_eq!(

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sample_of_the_specification() {
+    fn the_sample_of_the_specification_round_trips() {
         // r1 to r3 of 103, 108 and 103 bytes, stored: 331 bytes of content.
         let lists = [vec![b'a'; 103], vec![b'b'; 108], vec![b'c'; 103]];
         let lists: Vec<&[u8]> = lists.iter().map(Vec::as_slice).collect();
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn manifests_have_exactly_one_line_a_revision() {
+    fn manifests_have_exactly_one_line_for_each_revision() {
         let text = b"4.1\n4.1\n6.1\n7.1\n";
         let manifest = RevpropsManifest::parse(text, 4).expect("a real manifest");
         assert_eq!(manifest.name(2), Some((6, 1)));

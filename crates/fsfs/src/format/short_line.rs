@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_those_of_the_incumbent() {
+    fn lines_are_read_as_by_the_incumbent() {
         let line = |text: &[u8]| first_line(text, 5, Path::new("f")).map(<[u8]>::to_vec);
         let code = |text: &[u8]| line(text).expect_err("no line").code();
         assert_eq!(line(b"four\nx").expect("a line"), b"four");
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_begin_a_line() {
+    fn the_number_at_the_start_is_read() {
         assert_eq!(leading_revision(b"12 x").expect("a number"), Revnum(12));
         for text in [&b""[..], b" 1", b"-1", b"x1", b"99999999999999999999999"] {
             let error = leading_revision(text).expect_err("no number");
