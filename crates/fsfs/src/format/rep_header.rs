@@ -7,8 +7,8 @@
 //! | `DELTA <rev> <item> <length>` | svndiff against another representation |
 //!
 //! `<rev>` is the revision of the delta base. `<item>` is its offset from the start of that revision (physical
-//! addressing) or its item number (logical addressing). `<length>` is the length of its body in bytes, up to 2^63 -
-//! 1. All are decimal. The body follows the header, and the line `ENDREP` follows the body. The lines are the same in
+//! addressing) or its item number (logical addressing). `<length>` is the length of its body in bytes, below 2^63.
+//! All are decimal. The body follows the header, and the line `ENDREP` follows the body. The lines are the same in
 //! all formats; svndiff is version 0 in all, version 1 since format 2, version 2 since format 8.
 
 use base::Revnum;
