@@ -1,4 +1,4 @@
-//! The decoders that fuzz targets call. Not part of the public API.
+//! The parsers that fuzz targets call. Not part of the public API.
 //!
 //! Each function takes any bytes. It panics if a value that was read differs from the value that is read after writing it.
 
@@ -22,12 +22,12 @@ pub fn revprops_pack(data: &[u8]) {
         for compress in [false, true] {
             let mut out = Vec::new();
             RevpropsPack::encode(&mut out, Revnum(pack.revisions().start), &lists, compress);
-            let again = RevpropsPack::decode(&out).expect("what was written");
-            assert!(again.revisions() == pack.revisions());
+            let decoded = RevpropsPack::decode(&out).expect("what was written");
+            assert!(decoded.revisions() == pack.revisions());
             assert!(
-                again
+                decoded
                     .revisions()
-                    .all(|rev| again.list(Revnum(rev)) == pack.list(Revnum(rev)))
+                    .all(|rev| decoded.list(Revnum(rev)) == pack.list(Revnum(rev)))
             );
         }
     }

@@ -1,9 +1,16 @@
-//! A changed-path list as a log wants it: one piece of memory, walked from front to back.
+//! [`ChangeList`]: the changed paths of a revision in memory, in one allocation.
 //!
-//! A log goes over the lists of thousands of revisions and keeps each of them in the cache. So a list is a single text: a byte
-//! that says whether all kinds are known, then for each change two letters (what happened and to what kind; the three
-//! flags), the path, NUL, the copy source (`<rev> <path>`, or nothing), NUL. No path has a NUL. The form is ours and never
-//! leaves the process; who needs a change for longer than a glance makes a [`ChangedPath`] of it.
+//! A log reads the lists of thousands of revisions, front to back, and caches each of them. So a list is one string:
+//!
+//! | part | encoding |
+//! |---|---|
+//! | start | `k` if the kind of every node is known, else `u` |
+//! | each change | one letter for kind of change and kind of node, one letter for the three flags |
+//! | | path, NUL |
+//! | | copy source `<rev> <path>` or nothing, NUL |
+//!
+//! No path contains a NUL. The form is not stored and never leaves the process. A caller that keeps a change makes a
+//! [`ChangedPath`] of it.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -13,31 +20,31 @@ use base::{FsPath, NodeKind, Revnum};
 
 use super::changes::{ChangeKind, ChangedPath};
 
-/// What a revision changed, one entry a path, sorted by path bytes. Cheap to clone.
+/// The changes of a revision, one entry for each path, sorted by the bytes of the path. Cheap to clone.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ChangeList(Arc<str>);
 
 /// One change of a list, borrowed from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change<'a> {
-    /// The path, canonical as an [`FsPath`] is.
+    /// The path, canonical like an [`FsPath`].
     pub path: &'a str,
-    /// What happened to it.
+    /// The kind of the change.
     pub change: ChangeKind,
-    /// Unknown in revisions written by formats < 4.
+    /// The kind of the node; `Unknown` in revisions that were written in a format below 4.
     pub node_kind: NodeKind,
-    /// The text changed.
+    /// True if the text changed.
     pub text_mod: bool,
-    /// The properties changed.
+    /// True if the properties changed.
     pub prop_mod: bool,
-    /// `svn:mergeinfo` changed; `None` = not recorded (formats < 7).
+    /// True if `svn:mergeinfo` changed; `None` if it is not recorded (formats below 7).
     pub mergeinfo_mod: Option<bool>,
-    /// Copy source, canonical as well.
+    /// The copy source, canonical as well.
     pub copyfrom: Option<(Revnum, &'a str)>,
 }
 
 impl Change<'_> {
-    /// The same change, to be kept.
+    /// Copies the change into a value of its own.
     pub fn to_owned(self) -> ChangedPath {
         let path = |path| FsPath::parse(path).expect("because a list holds canonical paths");
         ChangedPath {
@@ -53,7 +60,7 @@ impl Change<'_> {
 }
 
 impl ChangedPath {
-    /// The same change, borrowed.
+    /// Borrows the change.
     pub(crate) fn as_change(&self) -> Change<'_> {
         Change {
             path: self.path.as_str(),
@@ -68,7 +75,7 @@ impl ChangedPath {
 }
 
 impl ChangeList {
-    /// The changes, by path.
+    /// Iterates over the changes in the order of their paths.
     pub fn iter(&self) -> Changes<'_> {
         Changes(self.0.get(1..).unwrap_or_default())
     }
@@ -83,19 +90,19 @@ impl ChangeList {
         !self.0.starts_with(SOME_UNKNOWN)
     }
 
-    /// Bytes of memory that it takes.
+    /// The memory of the list, bytes.
     pub fn bytes(&self) -> usize {
         16 + self.0.len()
     }
 
-    /// All changes, to be kept.
+    /// Copies all changes.
     pub fn to_vec(&self) -> Vec<ChangedPath> {
         self.iter().map(Change::to_owned).collect()
     }
 }
 
 impl<'a> FromIterator<&'a ChangedPath> for ChangeList {
-    /// Takes changes in the order of their paths.
+    /// The changes must be sorted by path.
     fn from_iter<T: IntoIterator<Item = &'a ChangedPath>>(changes: T) -> Self {
         let mut list = ChangeListBuilder::new(String::new());
         for change in changes {
@@ -111,7 +118,7 @@ impl fmt::Debug for ChangeList {
     }
 }
 
-/// Walks over a list.
+/// The iterator over a list.
 #[derive(Clone, Debug)]
 pub struct Changes<'a>(&'a str);
 
@@ -148,23 +155,23 @@ fn split_at_nul(text: &str) -> Option<(&str, &str)> {
     Some((text.get(..end)?, text.get(end + 1..)?))
 }
 
-/// Begins a list of which not every kind is known.
+/// The start of a list with a node of unknown kind.
 const SOME_UNKNOWN: char = 'u';
-/// Begins any other.
+/// The start of any other list.
 const ALL_KNOWN: char = 'k';
 
-/// Makes a list.
+/// A list that is being made.
 pub(crate) struct ChangeListBuilder(String);
 
 impl ChangeListBuilder {
-    /// Makes it in `buffer`, of which only the memory counts.
+    /// Starts a list in the memory of `buffer`, whose content is dropped.
     pub(crate) fn new(mut buffer: String) -> Self {
         buffer.clear();
         buffer.push(ALL_KNOWN);
         ChangeListBuilder(buffer)
     }
 
-    /// Adds a change. Its path comes after all before.
+    /// Adds a change, whose path comes after all earlier ones.
     pub(crate) fn push(&mut self, change: &Change<'_>) {
         if change.node_kind == NodeKind::Unknown {
             self.0.replace_range(..1, SOME_UNKNOWN.encode_utf8(&mut [0; 4]));
@@ -180,21 +187,21 @@ impl ChangeListBuilder {
         self.0.push('\0');
     }
 
-    /// The list, and the memory that it was made in.
+    /// Returns the list, and the buffer for the next one.
     pub(crate) fn finish_with_buffer(self) -> (ChangeList, String) {
         (ChangeList(self.0.as_str().into()), self.0)
     }
 
-    /// The list.
+    /// Returns the list.
     pub(crate) fn finish(self) -> ChangeList {
         self.finish_with_buffer().0
     }
 }
 
-/// The first of the letters that a change begins with; letters are ASCII.
+/// The smallest letter of a change; all letters are ASCII.
 const LETTERS: u8 = b'A';
 
-/// What can happen, and to what: in the order of declaration.
+/// The kinds of changes and nodes, in the order of declaration.
 const CHANGE_KINDS: [ChangeKind; 4] = [
     ChangeKind::Modify,
     ChangeKind::Add,
@@ -245,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_change_comes_back() {
+    fn every_kind_of_change_round_trips() {
         let path = |text: &str| FsPath::parse(text).expect("canonical");
         let mut all = Vec::new();
         for change in CHANGE_KINDS {
@@ -281,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_nothing() {
+    fn an_empty_list_has_no_changes() {
         for list in [ChangeList::default(), [].into_iter().collect()] {
             assert!(list.is_empty() && list.has_all_kinds() && list.iter().next().is_none());
         }

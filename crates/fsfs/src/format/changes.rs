@@ -1,8 +1,21 @@
 //! Changed-path lists as they are stored, of revisions and of transactions.
 //!
-//! An entry is two lines: `<id> <action>[-<kind>] <text-mod> <prop-mod> [<mergeinfo-mod>] <path>` and the copy source
-//! (`<rev> <path>`, or empty). A revision's list ends with an empty line. The IDs are those of the transaction: never
-//! resolve them, look the path up.
+//! An entry is two lines: `<id> <action>[-<kind>] <text-mod> <prop-mod> [<mergeinfo-mod>] <path>`, and the copy
+//! source.
+//!
+//! | field | encoding | since format |
+//! |---|---|---|
+//! | `<id>` | node-revision ID as it was in the transaction; never used to find the node, which is found by its path | 1 |
+//! | `<action>` | `modify`, `add`, `delete`, `replace`; in old logs `reset` | 1 |
+//! | `<kind>` | `file` or `dir` | 4 |
+//! | `<text-mod>` | `true` or `false`: the text changed | 1 |
+//! | `<prop-mod>` | `true` or `false`: the properties changed | 1 |
+//! | `<mergeinfo-mod>` | `true` or `false`: `svn:mergeinfo` changed | 7 |
+//! | `<path>` | from the root, with a leading `/`; to the end of the line | 1 |
+//! | copy source | `<rev> <path>`, or an empty line | 1 |
+//!
+//! The list of a revision ends with an empty line. The log of a transaction has no end and may have several entries
+//! for a path.
 
 use std::cell::RefCell;
 
@@ -33,16 +46,16 @@ decode_error! {
     }
 }
 
-/// What happened to a path.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// Its text or properties changed.
+    /// The text or the properties changed.
     Modify,
-    /// It was added, perhaps as a copy.
+    /// The path was added, perhaps as a copy.
     Add,
-    /// It was deleted.
+    /// The path was deleted.
     Delete,
-    /// It was deleted and added.
+    /// The path was deleted and added again.
     Replace,
 }
 
@@ -62,21 +75,21 @@ impl ChangeKind {
 pub struct ChangedPath {
     /// The path.
     pub path: FsPath,
-    /// What happened to it.
+    /// The kind of the change.
     pub change: ChangeKind,
-    /// Unknown in revisions written by formats < 4.
+    /// The kind of the node; `Unknown` in revisions that were written in a format below 4.
     pub node_kind: NodeKind,
-    /// The text changed.
+    /// True if the text changed.
     pub text_mod: bool,
-    /// The properties changed.
+    /// True if the properties changed.
     pub prop_mod: bool,
-    /// `svn:mergeinfo` changed; `None` = not recorded (formats < 7).
+    /// True if `svn:mergeinfo` changed; `None` if it is not recorded (formats below 7).
     pub mergeinfo_mod: Option<bool>,
-    /// Copy source.
+    /// The copy source.
     pub copyfrom: Option<(Revnum, FsPath)>,
 }
 
-/// One entry as stored: with its ID; `change` is missing for the historical action `reset`.
+/// One entry as it is stored, with its ID. For the historical action `reset`, `info.change` has no meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RawChange {
     pub(crate) id: NodeRevId,
@@ -84,9 +97,9 @@ pub(crate) struct RawChange {
     pub(crate) info: ChangedPath,
 }
 
-/// Reads a list: up to its empty line, or (a transaction's log) to the end of the input.
+/// Parses a list up to its empty line or, for the log of a transaction, to the end of the text.
 pub(crate) fn parse(text: &[u8], ends_with_input: bool) -> Result<Vec<RawChange>, ChangesError> {
-    // A real entry takes at least 30 bytes, and a gigabyte if the directories are deep.
+    // An entry takes at least 30 bytes, and much more in deep directories: this bounds the first allocation.
     let mut list = Vec::with_capacity((text.len() / 64).min(1 << 16));
     parse_each(text, ends_with_input, parse_line, |(id, is_reset), change| {
         list.push(RawChange {
@@ -98,7 +111,8 @@ pub(crate) fn parse(text: &[u8], ends_with_input: bool) -> Result<Vec<RawChange>
     Ok(list)
 }
 
-/// What [`normalize`] makes of a revision's list, without the detour where the list is normal already.
+/// As [`parse`] and then [`normalize`], but without the intermediate list if the stored one is in normal form
+/// already.
 pub(crate) fn parse_normal(text: &[u8]) -> Result<ChangeList, ChangesError> {
     thread_local! {
         static BUFFER: RefCell<String> = const { RefCell::new(String::new()) };
@@ -125,13 +139,13 @@ pub(crate) fn parse_normal(text: &[u8]) -> Result<ChangeList, ChangesError> {
     }
 }
 
-/// The longest list of changed paths, bytes: no longer one is written, and it is taken for damage.
+/// The longest list of changed paths, bytes. A longer one is never written, and treated as damage when it is read.
 pub(crate) const MAX_LENGTH: usize = 1 << 30;
 
-/// The most memory that a thread keeps to make lists in, bytes.
+/// The largest buffer that a thread keeps between lists, bytes.
 const MAX_IDLE_BUFFER: usize = 64 << 10;
 
-/// Gives `each` the entries, as `line` reads the first line of one.
+/// Calls `each` for every entry. `line` parses the first line of one.
 fn parse_each<'a, T>(
     text: &'a [u8],
     ends_with_input: bool,
@@ -166,8 +180,8 @@ fn parse_each<'a, T>(
     }
 }
 
-/// [`parse_line`] for what nearly all lines are, in a third of the time: nothing is made of the ID. `None` says only that the
-/// line is another one, or malformed.
+/// As [`parse_line`] for the most common lines, in a third of the time, without making the ID. `None` means another
+/// kind of line, or a malformed one.
 fn parse_common_line(line: &[u8]) -> Option<Change<'_>> {
     let mut rest = skip_id(line)?.strip_prefix(b" ")?;
     let actions: [(&[u8], ChangeKind); 4] = [
@@ -236,7 +250,7 @@ fn parse_line(line: &[u8]) -> Result<((NodeRevId, bool), Change<'_>), ChangesErr
         rest = &rest[space + 1..];
         Some(flag)
     };
-    // Where the kind is not recorded, the incumbent looks the path up first.
+    // Without a recorded kind, the incumbent looks the path up before it checks it.
     let not_utf8 = match node_kind {
         NodeKind::Unknown => ChangesError::UnknownPath,
         _ => ChangesError::PathBytes,
@@ -270,7 +284,7 @@ fn parse_flag(word: &[u8]) -> Option<bool> {
     }
 }
 
-/// Appends one entry; what `info` does not know (kind, mergeinfo flag) is left out.
+/// Appends one entry, without the fields that are unknown (kind, mergeinfo flag).
 pub(crate) fn encode_entry(out: &mut Vec<u8>, entry: &RawChange) {
     let info = &entry.info;
     let action = if entry.is_reset {
@@ -295,10 +309,10 @@ pub(crate) fn encode_entry(out: &mut Vec<u8>, entry: &RawChange) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// What stands behind the last entry of a revision's list: an empty line.
+/// The end of the list of a revision: an empty line.
 pub(crate) const END: u8 = b'\n';
 
-/// Appends a revision's list, entries in the given order, and its end.
+/// Appends the list of a revision with its end; entries in the given order.
 pub(crate) fn encode(out: &mut Vec<u8>, entries: &[RawChange]) {
     for entry in entries {
         encode_entry(out, entry);
@@ -306,6 +320,7 @@ pub(crate) fn encode(out: &mut Vec<u8>, entries: &[RawChange]) {
     out.push(END);
 }
 
+/// The lines of a text.
 struct LineReader<'a>(&'a [u8]);
 
 impl<'a> LineReader<'a> {
@@ -381,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_normal_without_the_detour() {
+    fn a_list_in_normal_form_is_parsed_directly() {
         let line = |action: &str, path: &str| format!("1.0.t1-1 {action}-file true false false {path}\n\n");
         for lines in [
             vec![],
@@ -400,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn quickly_read_lines_are_read_alike() {
+    fn common_lines_parse_like_all_lines() {
         let ids = [
             "2-1.0.r2/6",
             "0-1._0.t2-2",

@@ -1,6 +1,14 @@
-//! Directory contents: a hash dump of name to `<kind> <node-revision ID>`.
+//! Directories: a hash dump of name to `<kind> <id>`.
 //!
-//! In a transaction the dump is followed by records that set or delete single names.
+//! | field | encoding |
+//! |---|---|
+//! | key | name: one path component, UTF-8 |
+//! | `<kind>` | `file` or `dir` |
+//! | `<id>` | node-revision ID (see [`id`](super::id)) |
+//!
+//! The dump ends with `END`. In the `children` file of a transaction, records for single names follow it, up to the
+//! end of the file: an entry sets a name, a deletion (`D` and the name) removes it. The form is the same in all
+//! formats.
 
 use std::collections::BTreeMap;
 
@@ -22,21 +30,21 @@ decode_error! {
     }
 }
 
-/// One entry of a directory. `id` prints as `svnlook tree --show-ids` does.
+/// One entry of a directory. `id` prints as `svnlook tree --show-ids` shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirEntry {
     /// One path component.
     pub name: Box<str>,
     /// File or directory.
     pub kind: NodeKind,
-    /// The node-revision that the name stands for.
+    /// The ID of the node-revision.
     pub id: NodeRevId,
 }
 
-/// Reads a committed directory; the result is sorted by name bytes, whatever order the file has.
+/// Parses a committed directory. The result is sorted by the bytes of the name, whatever the order in the file.
 pub(crate) fn parse(text: &[u8]) -> Result<Vec<DirEntry>, DirError> {
     let mut reader = Reader::new(text, Terminator::End, false);
-    // A real entry takes at least 40 bytes: this never allocates more than a small multiple of the input.
+    // An entry takes at least 40 bytes: this allocates no more than a small multiple of the input.
     let mut entries: Vec<DirEntry> = Vec::with_capacity(text.len() / 48);
     let mut sorted = true;
     while let Some(entry) = reader.next_entry().map_err(|_| DirError::Hash)? {
@@ -53,7 +61,7 @@ pub(crate) fn parse(text: &[u8]) -> Result<Vec<DirEntry>, DirError> {
     Ok(entries)
 }
 
-/// Reads a transaction's `children` file: a whole directory, then records until the end of the file.
+/// Parses the `children` file of a transaction: a whole directory, and then records.
 pub(crate) fn parse_children(text: &[u8]) -> Result<Vec<DirEntry>, DirError> {
     let mut entries = BTreeMap::new();
     let mut whole = Reader::new(text, Terminator::End, false);
@@ -94,7 +102,7 @@ pub(crate) fn encode(out: &mut Vec<u8>, entries: &[DirEntry]) {
     out.extend_from_slice(b"END\n");
 }
 
-/// Finds a name in sorted entries.
+/// Finds a name in entries that are sorted.
 pub(crate) fn find<'a>(entries: &'a [DirEntry], name: &str) -> Option<&'a DirEntry> {
     let at = entries.binary_search_by(|entry| (*entry.name).cmp(name)).ok()?;
     entries.get(at)
@@ -135,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn any_order_is_read_but_no_name_twice() {
+    fn any_order_is_accepted_but_no_name_twice() {
         let entries =
             parse(b"K 1\nb\nV 13\nfile 2.0.r1/1\nK 1\na\nV 13\nfile 2.0.r1/2\nEND\n").expect("valid");
         assert_eq!(entries.iter().map(|e| &*e.name).collect::<Vec<_>>(), ["a", "b"]);

@@ -1,7 +1,23 @@
-//! The folding of what happened, one thing after the other, into one entry a path.
+//! Folding of a log of changes into one entry for each path.
 //!
-//! A transaction's log tells each change as it was made; a revision's list tells what came of them. Old revisions have lists
-//! in which a path may still come several times.
+//! The log of a transaction has each change as it was made. The list of a revision has the result. In old revisions,
+//! a path may still have several entries.
+//!
+//! | earlier entry | change | result |
+//! |---|---|---|
+//! | any or none | `reset` | no entry |
+//! | none | any other | the change |
+//! | `add`, `modify`, `replace` | any but `delete`, with another ID | error |
+//! | `delete` | `add`, `replace` | `replace` |
+//! | `delete` | `modify`, `delete` | error |
+//! | `add`, `modify`, `replace` | `add` | error |
+//! | `add`, `modify`, `replace` | `modify` | the earlier entry, with the flags of both |
+//! | `add` | `delete` | no entry |
+//! | `replace` | `delete` | the `delete` before the replacement |
+//! | `modify` | `delete` | `delete` |
+//! | `add`, `modify`, `replace` | `replace` | the change |
+//!
+//! A `delete` or `replace` also removes the entries of all paths below.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -12,7 +28,7 @@ use super::changes::{ChangeKind, ChangedPath, RawChange};
 use super::decode_error;
 
 decode_error! {
-    /// Why a change log does not fold.
+    /// Why a log cannot be folded.
     FoldError {
         NewNodeWithoutDelete => FS_CORRUPT, "Invalid change ordering: new node revision ID without delete";
         NonAddOnDeleted => FS_CORRUPT, "Invalid change ordering: non-add change on deleted path";
@@ -20,25 +36,26 @@ decode_error! {
     }
 }
 
-/// Folds a change log, in the order in which things happened, into one entry a path, sorted by path.
+/// Folds a log, oldest change first, into one entry for each path, sorted by path.
 pub(crate) fn fold(log: impl IntoIterator<Item = RawChange>) -> Result<Vec<RawChange>, FoldError> {
     let mut folding = Folding::default();
     for change in log {
         folding.add(change)?;
     }
-    Ok(folding.live.into_values().collect())
+    Ok(folding.entries.into_values().collect())
 }
 
-/// A log that was folded, sorted by path.
+/// The result of folding a log, sorted by path.
 pub(crate) enum FoldedChanges<'a> {
-    /// Every path came once, and nothing was taken away: the entries as they are in the log.
+    /// The entries of the log: each path has one, and none is a deletion.
     Borrowed(Vec<&'a RawChange>),
-    /// Others.
+    /// New entries.
     Owned(Vec<RawChange>),
 }
 
 impl FoldedChanges<'_> {
-    /// Folds a log that stays where it is. That of a large import is only pointed at: copies would take more memory than the log.
+    /// Folds a log without consuming it. For a large import, the result only points to the log: copies would take
+    /// more memory than the log itself.
     pub(crate) fn of(log: &[RawChange]) -> Result<FoldedChanges<'_>, FoldError> {
         let is_plain = |change: &RawChange| {
             !change.is_reset && matches!(change.info.change, ChangeKind::Add | ChangeKind::Modify)
@@ -69,8 +86,9 @@ impl FoldedChanges<'_> {
     }
 }
 
-/// Turns a stored list into what callers get: one entry a path, sorted by path bytes. New revisions are stored like
-/// that; in old ones a path may come several times, and where they do not fold the last entry counts.
+/// Makes the list for callers out of a stored one: one entry for each path, sorted by the bytes of the path. New
+/// revisions are stored like that. In old ones a path may have several entries; where they cannot be folded, the last
+/// one counts.
 pub(crate) fn normalize(list: Vec<RawChange>) -> Vec<ChangedPath> {
     let is_normal = list.windows(2).all(|pair| pair[0].info.path < pair[1].info.path);
     if is_normal && list.iter().all(|change| !change.is_reset) {
@@ -87,10 +105,10 @@ pub(crate) fn normalize(list: Vec<RawChange>) -> Vec<ChangedPath> {
         let mut folding = Folding::default();
         for change in list {
             if let Err(change) = folding.try_add(change) {
-                folding.live.insert(change.1.info.path.clone(), change.1);
+                folding.entries.insert(change.1.info.path.clone(), change.1);
             }
         }
-        folding.live
+        folding.entries
     };
     by_path
         .into_values()
@@ -101,8 +119,8 @@ pub(crate) fn normalize(list: Vec<RawChange>) -> Vec<ChangedPath> {
 
 #[derive(Default)]
 struct Folding {
-    live: BTreeMap<FsPath, RawChange>,
-    /// For paths whose live entry is a replacement: the delete that it started with.
+    entries: BTreeMap<FsPath, RawChange>,
+    /// For paths whose entry is a replacement: the deletion that it started with.
     deletes: BTreeMap<FsPath, RawChange>,
 }
 
@@ -111,22 +129,22 @@ impl Folding {
         self.try_add(change).map_err(|(error, _)| error)
     }
 
-    /// Gives the change back if it does not fit what happened before.
+    /// Adds a change. Returns it with the error if it does not fit to the earlier ones.
     fn try_add(&mut self, change: RawChange) -> Result<(), (FoldError, RawChange)> {
         use ChangeKind::{Add, Delete, Modify, Replace};
         let path = change.info.path.clone();
         let drops_children = !change.is_reset && matches!(change.info.change, Delete | Replace);
-        match self.live.get_mut(&path) {
+        match self.entries.get_mut(&path) {
             _ if change.is_reset => {
-                self.live.remove(&path);
+                self.entries.remove(&path);
                 self.deletes.remove(&path);
             }
             None => {
-                self.live.insert(path.clone(), change);
+                self.entries.insert(path.clone(), change);
             }
             Some(old) => {
                 let (before, now) = (old.info.change, change.info.change);
-                // A copy over what the transaction has changed already is refused too.
+                // A copy over a path that the transaction has changed already is an error, too.
                 if before != Delete && now != Delete && old.id != change.id {
                     return Err((FoldError::NewNodeWithoutDelete, change));
                 }
@@ -147,7 +165,7 @@ impl Folding {
                         }
                     }
                     (Add, Delete) => {
-                        self.live.remove(&path);
+                        self.entries.remove(&path);
                     }
                     (Replace, Delete) => match self.deletes.remove(&path) {
                         Some(delete) => *old = delete,
@@ -170,7 +188,7 @@ impl Folding {
         } else {
             format!("{path}/")
         };
-        for map in [&mut self.live, &mut self.deletes] {
+        for map in [&mut self.entries, &mut self.deletes] {
             let below: Vec<FsPath> = map
                 .range::<str, _>((Bound::Excluded(start.as_str()), Bound::Unbounded))
                 .take_while(|(below, _)| below.starts_with(&start))
@@ -189,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_log_that_stays_folds_to_the_same() {
+    fn a_borrowed_log_folds_to_the_same_list() {
         let add = |path: &str| format!("_2.0.t0-0 add-file true false {path}\n\n");
         let touch = |path: &str| format!("_2.0.t0-0 modify-file false true {path}\n\n");
         for (log, is_plain) in [
@@ -270,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn old_lists_come_out_sorted_with_one_entry_a_path() {
+    fn old_lists_are_sorted_with_one_entry_for_each_path() {
         let normal = |text| {
             normalize(log(text))
                 .iter()

@@ -1,6 +1,15 @@
-//! The footer of a revision or pack file with logical addressing: where its two indexes start and what they hash to.
+//! The footer of a revision or pack file with logical addressing (format 7 and later): where its two indexes start,
+//! and their digests.
 //!
-//! `<l2p offset> <md5> <p2l offset> <md5>`, then one byte with the length of this text, the file's last.
+//! | field | encoding |
+//! |---|---|
+//! | L2P offset | decimal, bytes from the start of the file; also the end of the items |
+//! | L2P MD5 | 32 hexadecimal digits |
+//! | P2L offset | decimal, bytes from the start of the file; also the end of the L2P index |
+//! | P2L MD5 | 32 hexadecimal digits |
+//! | length | one byte: the length of the text before it; the last byte of the file |
+//!
+//! The fields of the text are separated by single spaces.
 
 use base::checksum::Md5;
 use base::{Error, Revnum};
@@ -23,7 +32,8 @@ decode_error! {
 }
 
 impl FooterError {
-    /// The error of the file that begins with this revision and ends with `tail`, in the incumbent's words.
+    /// The error for a file that begins with revision `first_rev` and ends with `tail`, in the words of the
+    /// incumbent.
     pub(crate) fn of(self, first_rev: Revnum, tail: &[u8]) -> Error {
         let message = match self {
             FooterError::L2pOffset => format!("Invalid L2P offset in r{first_rev} footer"),
@@ -39,7 +49,7 @@ impl FooterError {
             FooterError::P2lOffset => fields(tail).nth(2),
             _ => None,
         };
-        // One that is too large has no second line.
+        // A number that is too large has no second message.
         match number.filter(|text| parse_decimal(text).is_none()) {
             Some(text) => {
                 let text = format!("Could not convert '{}' into a number", quoted(text));
@@ -56,7 +66,7 @@ fn fields(tail: &[u8]) -> impl Iterator<Item = &[u8]> {
         .split_last()
         .map_or((0, tail), |(&length, rest)| (length, rest));
     let text = &rest[rest.len().saturating_sub(usize::from(length))..];
-    // The incumbent takes the text for one that ends with a NUL: what is wrong before that counts.
+    // The incumbent treats the text as a C string, so only the part before a NUL counts.
     let nul = memchr::memchr(0, text);
     text[..nul.unwrap_or(text.len())]
         .split(|&byte| byte == b' ')
@@ -66,21 +76,21 @@ fn fields(tail: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// A parsed footer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Footer {
-    /// Start of the L2P index = length of the item area.
+    /// Start of the L2P index, which is the end of the items, bytes.
     pub(crate) l2p_offset: u64,
     pub(crate) l2p_md5: Md5,
-    /// Start of the P2L index = end of the L2P index.
+    /// Start of the P2L index, which is the end of the L2P index, bytes.
     pub(crate) p2l_offset: u64,
     pub(crate) p2l_md5: Md5,
-    /// Start of the footer = end of the P2L index.
+    /// Start of the footer, which is the end of the P2L index, bytes.
     pub(crate) footer_offset: u64,
 }
 
-/// A footer and its length byte are never longer.
+/// The longest footer, bytes, with its length byte.
 pub(crate) const MAX_FOOTER: usize = 256;
 
 impl Footer {
-    /// Reads the footer at the end of `tail`, the last bytes of a file of `file_len` bytes.
+    /// Parses the footer at the end of `tail`, the last bytes of a file of `file_len` bytes.
     pub(crate) fn parse(tail: &[u8], file_len: u64) -> Result<Self, FooterError> {
         let (&length, rest) = tail.split_last().ok_or(FooterError::Length)?;
         let start = rest
@@ -90,7 +100,7 @@ impl Footer {
         let footer_offset = file_len
             .checked_sub(1 + u64::from(length))
             .ok_or(FooterError::Length)?;
-        // The incumbent takes the text for one that ends with a NUL: what is wrong before that counts.
+        // The incumbent treats the text as a C string, so only the part before a NUL counts.
         let text = &rest[start..];
         let nul = memchr::memchr(0, text);
         let mut fields = text[..nul.unwrap_or(text.len())]
@@ -157,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_before_a_nul_counts() {
+    fn only_the_text_before_a_nul_counts() {
         let with = |text: &[u8]| [text, &[text.len() as u8]].concat();
         let real = &REAL[..REAL.len() - 1];
         assert_eq!(Footer::parse(&with(b"\0x"), 1007), Err(FooterError::Missing));

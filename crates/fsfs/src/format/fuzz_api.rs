@@ -1,6 +1,6 @@
-//! A back door for the fuzz targets to the decoders of this folder, which nobody else may call.
+//! The parsers of this folder for fuzz targets, which cannot call `pub(crate)` functions.
 //!
-//! Each function takes any bytes; it panics if something that was read does not come back after it was written.
+//! Each function takes any bytes. It panics if a value that was parsed differs after it was encoded and parsed decoded.
 
 use base::Revnum;
 
@@ -18,8 +18,8 @@ pub fn noderev(data: &[u8]) {
         assert!(length <= data.len());
         let mut out = Vec::new();
         noderev.encode(&mut out, true, true);
-        let again = NodeRev::parse(&out).expect("what was written");
-        assert_eq!(again, Some((noderev, out.len())));
+        let decoded = NodeRev::parse(&out).expect("what was written");
+        assert_eq!(decoded, Some((noderev, out.len())));
     }
 }
 
@@ -131,9 +131,9 @@ pub fn edges(data: &[u8]) {
         let mut out = Vec::new();
         footer.encode(&mut out);
         // Leading zeros are read but not written, so the footer may start later.
-        let again = Footer::parse(&out, 1 << 40).expect("what was written");
+        let decoded = Footer::parse(&out, 1 << 40).expect("what was written");
         assert_eq!(
-            (again.l2p_offset, again.p2l_md5),
+            (decoded.l2p_offset, decoded.p2l_md5),
             (footer.l2p_offset, footer.p2l_md5)
         );
     }

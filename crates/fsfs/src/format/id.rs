@@ -1,8 +1,20 @@
 //! Node-revision IDs and transaction names.
 //!
-//! `<node-id>.<copy-id>.<tail>`: the node-id names a line of history, the copy-id a branch of it, the tail says where
-//! the node-revision is stored: `r<revision>/<item>` once committed, `t<transaction>` before. To find a
-//! node-revision only the tail is needed (in a transaction: all three).
+//! An ID is `<node-id>.<copy-id>.<tail>`. The node-id identifies the node, the copy-id a branch of its history, and
+//! the tail says where the node-revision is stored. Finding a committed node-revision takes only the tail; in a
+//! transaction, all three parts.
+//!
+//! | part | grammar | meaning | since format |
+//! |---|---|---|---|
+//! | node-id, copy-id | `<number>` | counted over all revisions; `0` for the root | 1 |
+//! | | `<number>-<rev>` | counted within the revision `<rev>` that assigned it | 3 |
+//! | | `_<number>` | assigned in a transaction | 1 |
+//! | tail | `r<rev>/<offset>` | committed, physical addressing; offset in bytes from the start of the revision | 1 |
+//! | | `r<rev>/<item>` | committed, logical addressing; item number | 7 |
+//! | | `t<txn>` | in a transaction | 1 |
+//! | `<txn>` | `<base rev>-<number>` | name of a transaction | 1 |
+//!
+//! `<rev>`, `<offset>` and `<item>` are decimal; `<number>` is base 36 with the digits `0-9a-z`.
 
 use std::fmt;
 
@@ -12,7 +24,7 @@ use super::decode_error;
 use super::number::{parse_base36, push_base36, push_decimal, take_base36, take_decimal};
 
 decode_error! {
-    /// Why some text is no ID.
+    /// Why a text is not an ID.
     IdError {
         Id => FS_MALFORMED_NODEREV_ID, "Malformed node revision ID string";
         Txn => FS_MALFORMED_TXN_ID, "Malformed TXN name";
@@ -22,7 +34,7 @@ decode_error! {
 /// A node-id or a copy-id.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct IdPart {
-    /// Revision that created it, 0 for the plain form; [`IN_TXN`] for one assigned in a transaction.
+    /// The revision that assigned it, 0 for the form without a revision, [`IN_TXN`] for `_<number>`.
     rev: u64,
     number: u64,
 }
@@ -43,23 +55,23 @@ impl IdPart {
         IdPart { rev: IN_TXN, number }
     }
 
-    /// True for `_n`.
+    /// True for a part assigned in a transaction.
     pub(crate) fn is_temporary(self) -> bool {
         self.rev == IN_TXN
     }
 
-    /// The number alone.
+    /// The number without the revision.
     pub(crate) fn number(self) -> u64 {
         self.number
     }
 
-    /// Revision that assigned it: `None` in a transaction, 0 where it is not recorded.
+    /// The revision that assigned it: `None` in a transaction, 0 where it is not recorded.
     pub(crate) fn revision(self) -> Option<Revnum> {
         (!self.is_temporary()).then_some(Revnum(self.rev))
     }
 
-    /// Appends the part as it is stored. Directories of thousands of entries are written with each commit: formatting
-    /// machinery for each number would take longer than all else.
+    /// Appends the part as it is stored. Each commit writes directories with thousands of entries: `write!` for each
+    /// number would take longer than all other steps.
     fn push_to(self, out: &mut String) {
         if self.is_temporary() {
             out.push('_');
@@ -105,8 +117,8 @@ impl fmt::Debug for IdPart {
     }
 }
 
-/// What follows an ID at the front of `text`, if it is one of ordinary length: [`NodeRevId::parse`] without making anything of it.
-/// `None` says nothing.
+/// Returns the text after an ID at the front of `text`. Accepts a subset of what [`NodeRevId::parse`] accepts: IDs of
+/// ordinary length. `None` does not mean that the text is no ID.
 pub(crate) fn skip_id(text: &[u8]) -> Option<&[u8]> {
     let text = skip_part(skip_part(text)?.strip_prefix(b".")?)?.strip_prefix(b".")?;
     match text.split_first()? {
@@ -137,7 +149,7 @@ fn skip_base36(text: &[u8]) -> Option<&[u8]> {
     })
 }
 
-/// Skips digits, at least one and at most so many that their number certainly fits.
+/// Skips at least one and at most `most` digits, so few that the number fits 64 bits.
 fn skip_digits(text: &[u8], most: usize, is_digit: impl Fn(&u8) -> bool) -> Option<&[u8]> {
     let digits = text
         .iter()
@@ -147,12 +159,12 @@ fn skip_digits(text: &[u8], most: usize, is_digit: impl Fn(&u8) -> bool) -> Opti
     (1..=most).contains(&digits).then(|| &text[digits..])
 }
 
-/// Name of a transaction: `<base revision>-<number in base 36>`.
+/// The name of a transaction: `<base revision>-<number in base 36>`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct TxnId {
-    /// Revision that it was begun on.
+    /// The revision that it was begun on.
     pub(crate) base: Revnum,
-    /// Its sequence number.
+    /// The sequence number.
     pub(crate) number: u64,
 }
 
@@ -188,7 +200,7 @@ impl fmt::Debug for TxnId {
     }
 }
 
-/// Where a node-revision is stored.
+/// The tail of an ID: where the node-revision is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Tail {
     /// In a revision, at an item (byte offset or item number).
@@ -228,12 +240,12 @@ impl NodeRevId {
         Some(NodeRevId { node, copy, tail })
     }
 
-    /// True if both belong to one line of history. Node-ids assigned in a transaction are comparable only within it.
+    /// True if both are node-revisions of one node. Node-ids of a transaction are comparable only within it.
     pub(crate) fn is_related(&self, other: &NodeRevId) -> bool {
         self.node == other.node && (!self.node.is_temporary() || self.tail == other.tail)
     }
 
-    /// The transaction, for an uncommitted node-revision.
+    /// The transaction of an uncommitted node-revision.
     pub(crate) fn txn(&self) -> Option<TxnId> {
         match self.tail {
             Tail::Txn(txn) => Some(txn),
@@ -241,7 +253,7 @@ impl NodeRevId {
         }
     }
 
-    /// The revision, for a committed node-revision.
+    /// The revision of a committed node-revision.
     pub fn rev(&self) -> Option<Revnum> {
         match self.tail {
             Tail::Rev(rev, _) => Some(rev),
@@ -314,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_print_the_revision_that_made_them_if_known() {
+    fn parts_print_the_revision_that_assigned_them() {
         let parts = [
             IdPart::permanent(36, Revnum(3)),
             IdPart::permanent(36, Revnum(0)),

@@ -1,7 +1,21 @@
-//! The L2P index: (revision, item number) to offset in the file.
+//! The L2P index (logical addressing, format 7 and later): (revision, item number) to offset in the file.
 //!
-//! A header with a table of pages, then the pages. Each revision has its own pages; each page restarts its delta
-//! coding, so pages are decoded alone. Stored values are offset + 1; 0 marks an unused number.
+//! All numbers but the offsets are index integers (see [`number`](super::number)).
+//!
+//! | field | encoding |
+//! |---|---|
+//! | prefix | `L2P-INDEX` and a newline |
+//! | first revision | of the file |
+//! | page size | the most entries of a page, a power of two |
+//! | number of revisions | in the file |
+//! | number of pages | of all revisions |
+//! | pages of a revision | a number for each revision |
+//! | length, entries | two numbers for each page: its bytes, and its offsets |
+//! | pages | back to back |
+//!
+//! A page has a signed index integer for each item number: the difference to the value before it in the page, the
+//! first one to 0. A value is offset + 1, or 0 for an unused item number. Each revision has its own pages, and each
+//! page is decoded on its own.
 
 use base::Revnum;
 
@@ -27,21 +41,21 @@ decode_error! {
     }
 }
 
-/// What every L2P index starts with.
+/// The start of every L2P index.
 pub(crate) const PREFIX: &[u8] = b"L2P-INDEX\n";
 
-/// The header: which page describes which items.
+/// The parsed header: which page has which items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct L2pHeader {
     pub(crate) first_rev: Revnum,
-    /// Entries that a page can have.
+    /// The most entries of a page.
     pub(crate) page_size: u64,
-    /// First page of each revision, and one more: the number of pages.
+    /// The first page of each revision, and the number of pages at the end.
     rev_pages: Vec<u32>,
     pub(crate) pages: Vec<L2pPage>,
 }
 
-/// Where a page is and how many entries it has.
+/// The position of a page and the number of its entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct L2pPage {
     /// Offset from the start of the index, bytes.
@@ -51,19 +65,19 @@ pub(crate) struct L2pPage {
     pub(crate) entries: u32,
 }
 
-/// What a file's index must agree with.
+/// The values that the index of a file must have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExpectedL2p {
-    /// First revision in the file.
+    /// The first revision of the file.
     pub(crate) first_rev: Revnum,
-    /// Revisions in the file: 1, or those of a shard.
+    /// The number of revisions in the file: 1, or the size of a shard.
     pub(crate) rev_count: u64,
-    /// Bytes of the whole index.
+    /// The length of the whole index, bytes.
     pub(crate) index_len: u64,
 }
 
 impl L2pHeader {
-    /// Reads the header at the front of `input`; `None` if more bytes are needed.
+    /// Parses the header at the front of `input`; `None` if more bytes are needed.
     pub(crate) fn parse(input: &[u8], expect: ExpectedL2p) -> Result<Option<Self>, L2pError> {
         let whole = input.len() as u64 >= expect.index_len;
         match Self::parse_some(input, expect) {
@@ -96,7 +110,7 @@ impl L2pHeader {
             return Err(L2pError::RevisionCount);
         }
         let page_count = number(&mut rest)?;
-        // Each page takes two bytes in this table alone: the index's length bounds what is allocated.
+        // Each page takes at least two bytes of the header, so the length of the index bounds what is allocated.
         if page_count < rev_count || page_count > expect.index_len / 2 || page_count > u64::from(u32::MAX) {
             return Err(L2pError::PageCount);
         }
@@ -154,7 +168,7 @@ impl L2pHeader {
         })
     }
 
-    /// Numbers of the pages of one revision.
+    /// The numbers of the pages of one revision.
     pub(crate) fn pages_of(&self, rev: Revnum) -> Result<std::ops::Range<u32>, L2pError> {
         let at = rev.0.checked_sub(self.first_rev.0).ok_or(L2pError::Revision)?;
         let at = usize::try_from(at).map_err(|_| L2pError::Revision)?;
@@ -164,7 +178,7 @@ impl L2pHeader {
         }
     }
 
-    /// Number of the page that describes an item, and the item's place in it.
+    /// The number of the page with an item, and the index of its entry there.
     pub(crate) fn page_of(&self, rev: Revnum, item: u64) -> Result<(u32, usize), L2pError> {
         let pages = self.pages_of(rev)?;
         let within = item / self.page_size;
@@ -180,7 +194,7 @@ impl L2pHeader {
     }
 }
 
-/// Decodes a page: offsets by item number; `None` for unused numbers.
+/// Decodes a page: offsets by item number, `None` for unused numbers.
 pub(crate) fn parse_page(mut data: &[u8], entries: u32) -> Result<Vec<Option<u64>>, L2pError> {
     if (data.len() as u64) < u64::from(entries) {
         return Err(L2pError::PageData);
@@ -202,8 +216,8 @@ pub(crate) fn parse_page(mut data: &[u8], entries: u32) -> Result<Vec<Option<u64
     }
 }
 
-/// Offset of an item, out of the index of a single revision that has a single page: for one look-up after which nothing is
-/// kept. `None` where anything is out of the ordinary.
+/// Returns the offset of an item out of the index of one revision with one page, for a single look-up without making
+/// tables. `None` for any other or damaged index.
 pub(crate) fn single_offset(index: &[u8], rev: Revnum, item: u64) -> Option<u64> {
     let mut rest = index.strip_prefix(PREFIX)?;
     let mut number = || take_uint(&mut rest);
@@ -229,7 +243,7 @@ pub(crate) fn single_offset(index: &[u8], rev: Revnum, item: u64) -> Option<u64>
     found.filter(|_| rest.is_empty())
 }
 
-/// Appends a whole index. `revs` holds for each revision the offsets by item number.
+/// Appends a whole index. `revs` has for each revision the offsets by item number.
 pub(crate) fn encode(out: &mut Vec<u8>, first_rev: Revnum, page_size: usize, revs: &[Vec<Option<u64>>]) {
     let mut pages: Vec<(Vec<u8>, usize)> = Vec::new();
     let mut rev_pages = Vec::with_capacity(revs.len());
@@ -334,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn one_look_up_finds_what_the_pages_say() {
+    fn single_offset_finds_the_same_as_the_pages() {
         let offsets = &decode(REAL, 1, 1)[0];
         for (item, offset) in offsets.iter().enumerate() {
             assert_eq!(single_offset(REAL, Revnum(1), item as u64), *offset);

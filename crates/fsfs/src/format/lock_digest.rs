@@ -1,7 +1,20 @@
-//! Digest files: what `db/locks` holds for each locked path, and for each directory above one.
+//! Digest files: the files of `db/locks`, one for each locked path and for each directory above one.
 //!
-//! The file of a path is named after the MD5 of the path. It is a hash dump: with `path` in it, it is a lock; `children` are
-//! the digests of all locked paths anywhere below.
+//! The file of a path is `db/locks/<first 3 digits>/<digest>`, where the digest is the MD5 of the path in
+//! hexadecimal. It is a hash dump with these keys, the same in all formats:
+//!
+//! | key | value | present |
+//! |---|---|---|
+//! | `path` | the locked path | if the path itself is locked |
+//! | `token` | lock token | with `path` |
+//! | `owner` | user name | with `path` |
+//! | `comment` | text | if there is one |
+//! | `is_dav_comment` | `1` if the comment is from a generic WebDAV client, else `0` | with `path` |
+//! | `creation_date` | date | with `path` |
+//! | `expiration_date` | date | if the lock expires |
+//! | `children` | MD5 digests of all locked paths anywhere below, one on each line | if there are any |
+//!
+//! Other keys are ignored.
 
 use base::checksum::Md5;
 use base::hashdump::{Reader, Terminator};
@@ -16,20 +29,20 @@ decode_error! {
     }
 }
 
-/// A digest file's content.
+/// The content of a digest file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LockDigest {
     /// The lock on the path itself.
     pub(crate) lock: Option<Lock>,
-    /// Digests of the locked paths below.
+    /// The digests of all locked paths below.
     pub(crate) children: Vec<Md5>,
 }
 
 impl LockDigest {
-    /// Reads a file.
+    /// Parses a file.
     ///
     /// # Errors
-    /// `MALFORMED_FILE` if it is no hash dump, `BAD_DATE`, `FS_CORRUPT` for anything missing or malformed.
+    /// `MALFORMED_FILE` if it is not a hash dump, `BAD_DATE`, `FS_CORRUPT` for a missing or malformed field.
     pub(crate) fn decode(file: &[u8]) -> Result<Self> {
         let mut fields = LockFields::default();
         let mut reader = Reader::new(file, Terminator::End, false);
@@ -39,7 +52,7 @@ impl LockDigest {
         fields.finish()
     }
 
-    /// Appends the file's text. Keys are written in sorted order, as everywhere.
+    /// Appends the text of the file, keys in sorted order.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         let children: String = self.children.iter().map(|digest| format!("{digest}\n")).collect();
         let mut entries: Vec<(&str, String)> = Vec::new();
@@ -65,7 +78,7 @@ impl LockDigest {
     }
 }
 
-/// Name of the digest file of a path, below `db/locks`: folder and file.
+/// The folder and name of a digest file below `db/locks`.
 pub(crate) fn file_name(digest: &Md5) -> (String, String) {
     let name = digest.to_string();
     (name[..3].to_owned(), name)
@@ -94,7 +107,7 @@ impl<'a> LockFields<'a> {
             b"comment" => &mut self.comment,
             b"expiration_date" => &mut self.expires,
             b"children" => &mut self.children,
-            // Later formats may add keys.
+            // Keys that a later format may add are ignored.
             _ => return,
         };
         *field = Some(value);
@@ -171,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_malformed_is_an_error() {
+    fn missing_and_malformed_fields_are_errors() {
         let text = String::from_utf8_lossy(LOCK).into_owned();
         for (from, to, code) in [
             ("owner", "ownex", Code::FS_CORRUPT),

@@ -1,4 +1,8 @@
-//! The manifest of a packed shard with physical addressing: where each revision starts in the pack file.
+//! The manifest of a packed shard with physical addressing (format 4 and later): where each revision starts in the
+//! pack file.
+//!
+//! One line for each revision of the shard, in order: the decimal offset of its start in the pack file, bytes.
+//! Offsets ascend.
 
 use super::decode_error;
 use super::number::parse_decimal;
@@ -13,7 +17,7 @@ decode_error! {
     }
 }
 
-/// Reads the start offsets of `count` revisions.
+/// Parses the start offsets of `count` revisions.
 pub(crate) fn parse(text: &[u8], count: u64) -> Result<Vec<u64>, ManifestError> {
     let body = text.strip_suffix(b"\n").ok_or(ManifestError::NewlineMissing)?;
     // A line has at least two bytes, so the text bounds what is allocated.

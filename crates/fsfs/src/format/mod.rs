@@ -1,11 +1,28 @@
-//! Bytes to values and back: everything that FSFS stores, without any I/O.
+//! Parsers and encoders of everything that FSFS stores, without any I/O.
 //!
-//! One module a thing. A decoder takes a slice and answers a value (with the number of bytes it took where the thing
-//! is found inside a larger file), *need more* (`Ok(None)`) where the caller reads pieces, or an error of a small
-//! enum. Encoders append to a `Vec<u8>` and write what Subversion 1.14 writes; decoders accept every variant that any
-//! Subversion has written, in any format, because upgraded repositories mix them.
+//! | module | subject | formats |
+//! |---|---|---|
+//! | [`fs_format`] | the file `format`; what each format has | all |
+//! | [`short_line`] | files of one line: `uuid`, `fs-type`, `current`, `min-unpacked-rev` | all |
+//! | [`id`] | node-revision IDs and transaction names | all |
+//! | [`noderev`], [`rep_line`] | node-revisions | all |
+//! | [`rep_header`] | the first line of a representation | all |
+//! | [`dir`] | directories | all |
+//! | [`changes`], [`fold`], [`change_list`] | changed-path lists: as stored, folded, in memory | all |
+//! | [`rev_trailer`] | the last line of a revision, physical addressing | all |
+//! | [`manifest`] | the manifest of a packed shard, physical addressing | 4 and later |
+//! | [`footer`], [`l2p`], [`p2l`] | the indexes of a revision or pack file, logical addressing | 7 and later |
+//! | [`proto_index`] | the indexes of a transaction, logical addressing | 7 and later |
+//! | [`revprops_pack`] | packed revision properties | 6 and later |
+//! | [`lock_digest`] | user locks | all |
+//! | [`number`] | the forms of numbers | all |
 //!
-//! What is absent: files, caches, and the decision which of these things is where (`layout`, `rev_file`).
+//! A parser takes a slice. It returns a value, with the number of bytes that it took if the value is part of a larger
+//! file; `Ok(None)` if it needs more bytes; or an error of a small enum. Encoders append to a `Vec<u8>` and write
+//! what Subversion 1.14 writes. Parsers accept every variant that any Subversion has written, in any format, because
+//! upgraded repositories mix them.
+//!
+//! What is absent: files, caches, and the paths and offsets of these values (`layout`, `rev_file`).
 
 pub(crate) mod change_list;
 pub(crate) mod changes;
@@ -28,7 +45,7 @@ pub(crate) mod rev_trailer;
 pub(crate) mod revprops_pack;
 pub(crate) mod short_line;
 
-/// Bytes as messages quote them: what is not UTF-8 is shown as the incumbent shows it.
+/// Quotes bytes in a message as the incumbent does: those that are not UTF-8 in an escaped form.
 pub(crate) fn quoted(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {
@@ -40,7 +57,7 @@ pub(crate) fn quoted(bytes: &[u8]) -> String {
     text
 }
 
-/// The error of an index that begins with other bytes than `prefix`: `e` with both.
+/// The error of an index that does not begin with `prefix`: `e` with the expected and the found bytes.
 pub(crate) fn prefix_mismatch(e: &base::Error, prefix: &[u8], bytes: &[u8]) -> base::Error {
     let found = &bytes[..bytes.len().min(prefix.len())];
     let found = found.split(|&byte| byte == 0).next().unwrap_or(found);
@@ -53,7 +70,7 @@ pub(crate) fn prefix_mismatch(e: &base::Error, prefix: &[u8], bytes: &[u8]) -> b
     base::Error::new(e.code(), message)
 }
 
-/// Declares a decoder's error enum: each variant with its Subversion number and text.
+/// Declares the error enum of a parser: each variant with its Subversion error code and text.
 macro_rules! decode_error {
     ($(#[$doc:meta])* $name:ident { $($variant:ident => $code:ident, $text:literal;)* }) => {
         $(#[$doc])*
@@ -63,14 +80,14 @@ macro_rules! decode_error {
         }
 
         impl $name {
-            /// The Subversion number of this failure.
+            /// The error code of this failure.
             pub(crate) fn code(self) -> base::Code {
                 match self {
                     $($name::$variant => base::Code::$code,)*
                 }
             }
 
-            /// What went wrong, in one line.
+            /// The message, one line.
             pub(crate) fn text(self) -> &'static str {
                 match self {
                     $($name::$variant => $text,)*

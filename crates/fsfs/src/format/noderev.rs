@@ -1,7 +1,21 @@
-//! Node-revisions: `name: value` lines ended by an empty line.
+//! Node-revisions: lines of `<name>: <value>`, ended by an empty line.
 //!
-//! A node-revision is one state of one node: its ID, its predecessor, where its content and properties are stored, the
-//! path at which it was made, and the copy it belongs to.
+//! | name | value | present | since format |
+//! |---|---|---|---|
+//! | `id` | node-revision ID (see [`id`](super::id)) | always | 1 |
+//! | `type` | `file` or `dir` | always | 1 |
+//! | `pred` | ID of the predecessor | if there is one | 1 |
+//! | `count` | number of predecessors, decimal, up to 2^31 - 1 | read as 0 if absent | 1 |
+//! | `text` | rep line (see [`rep_line`](super::rep_line)) of the text or the entries | if it was ever set | 1 |
+//! | `props` | rep line of the property list | if it was ever set | 1 |
+//! | `cpath` | path at which the node-revision was made | always | 1 |
+//! | `copyfrom` | `<rev> <path>`, source of the copy | on the copy itself | 1 |
+//! | `copyroot` | `<rev> <path>`, copy root; the revision is `-1` in a transaction | unless it is this node-revision | 1 |
+//! | `is-fresh-txn-root` | `y` | on an unchanged root of a transaction | 1 |
+//! | `minfo-cnt` | number of nodes with `svn:mergeinfo` at or below, decimal | unless it is 0 | 3 |
+//! | `minfo-here` | `y` | if the node has `svn:mergeinfo` | 3 |
+//!
+//! The encoder writes the lines in this order. The parser accepts any order and ignores other names.
 
 use base::{Code, Error, FsPath, NodeKind, Revnum};
 
@@ -35,7 +49,8 @@ decode_error! {
 }
 
 impl NodeRevError {
-    /// The error of the committed node-revision `id` that cannot be parsed from `block`, in the incumbent's words.
+    /// The error for the committed node-revision `id` that cannot be parsed from `block`, in the words of the
+    /// incumbent.
     pub(crate) fn of(self, id: &str, block: &[u8]) -> Error {
         let node = || quoted(id.split('.').next().unwrap_or(id).as_bytes());
         let error = |what: String| Error::new(self.code(), what);
@@ -58,8 +73,8 @@ impl NodeRevError {
         }
     }
 
-    /// The same of the root of a revision. With physical addressing the incumbent reads its ID where the trailer says, and
-    /// then the node-revision of it.
+    /// As [`NodeRevError::of`], for the root of a revision. With physical addressing the incumbent first reads only
+    /// its ID, at the offset in the trailer, and then the node-revision with this ID.
     pub(crate) fn of_root(self, is_logical: bool, id: &str, block: &[u8]) -> Error {
         match self {
             NodeRevError::Header if !is_logical => self.of_header(block),
@@ -98,35 +113,39 @@ pub(crate) struct NodeRev {
     /// File or directory.
     pub(crate) kind: NodeKind,
     pub(crate) predecessor: Option<NodeRevId>,
-    /// Number of predecessors.
+    /// The number of predecessors.
     pub(crate) count: u64,
+    /// The text, or the entries of a directory.
     pub(crate) text: Option<Rep>,
     pub(crate) props: Option<Rep>,
-    /// Path at which this node-revision was made.
+    /// The path at which this node-revision was made.
     pub(crate) created_path: FsPath,
-    /// Source, on the node-revision that a copy made.
+    /// The source of the copy, on the node-revision that a copy made.
     pub(crate) copyfrom: Option<(Revnum, FsPath)>,
-    /// The copy this node belongs to; `None` = this very node-revision.
+    /// The copy root; `None` if it is this node-revision.
     pub(crate) copyroot: Option<CopyRoot>,
+    /// True for the root of a transaction without changes.
     pub(crate) is_fresh_txn_root: bool,
-    /// Number of nodes at or below with `svn:mergeinfo`.
+    /// The number of nodes at or below with `svn:mergeinfo`.
     pub(crate) mergeinfo_count: u64,
+    /// True if the node itself has `svn:mergeinfo`.
     pub(crate) has_mergeinfo: bool,
 }
 
-/// Destination of a copy; without a revision it is in the transaction at hand.
+/// The destination of a copy. Without a revision, the copy is of the same transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CopyRoot {
     pub(crate) rev: Option<Revnum>,
     pub(crate) path: FsPath,
 }
 
-/// A longer block is no node-revision. (Paths have no limit in the format; 1 MiB leaves room for any that a system
-/// accepts.)
+/// The longest node-revision, bytes. (The format has no limit for paths; 1 MiB is enough for any that an operating
+/// system accepts.)
 pub(crate) const MAX_NODEREV: usize = 1 << 20;
 
 impl NodeRev {
-    /// Reads the node-revision at the front of `input`, with its length; `None` if more bytes are needed.
+    /// Parses the node-revision at the front of `input`. Returns it with its length, or `None` if more bytes are
+    /// needed.
     pub(crate) fn parse(input: &[u8]) -> Result<Option<(Self, usize)>, NodeRevError> {
         let mut fields = NodeRevFields::default();
         let mut at = 0;
@@ -186,7 +205,7 @@ impl NodeRev {
         out.extend_from_slice(text.as_bytes());
     }
 
-    /// (revision, path) of the copy this node belongs to; the revision is missing inside a transaction.
+    /// The revision and path of the copy root; no revision if it is in a transaction.
     pub(crate) fn copyroot(&self) -> (Option<Revnum>, &FsPath) {
         match &self.copyroot {
             Some(root) => (root.rev, &root.path),
@@ -233,11 +252,11 @@ impl NodeRevFields {
                 self.created_path = Some(FsPath::parse_bytes(value).map_err(|_| NodeRevError::CreatedPath)?)
             }
             b"copyfrom" => {
-                let (rev, path) = split_place(value).ok_or(NodeRevError::CopyFrom)?;
+                let (rev, path) = split_rev_path(value).ok_or(NodeRevError::CopyFrom)?;
                 self.copyfrom = Some((copy_rev(rev)?, path));
             }
             b"copyroot" => {
-                let (rev, path) = split_place(value).ok_or(NodeRevError::CopyRoot)?;
+                let (rev, path) = split_rev_path(value).ok_or(NodeRevError::CopyRoot)?;
                 let rev = match rev {
                     b"-1" => None,
                     digits => Some(copy_rev(digits)?),
@@ -247,7 +266,7 @@ impl NodeRevFields {
             b"is-fresh-txn-root" => self.is_fresh_txn_root = true,
             b"minfo-cnt" => self.mergeinfo_count = parse_decimal(value).ok_or(NodeRevError::Mergeinfo)?,
             b"minfo-here" => self.has_mergeinfo = true,
-            // Later formats may add names.
+            // Names that a later format may add are ignored.
             _ => {}
         }
         Ok(())
@@ -277,14 +296,14 @@ fn split_line(line: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&line[..colon], line.get(colon + 2..)?))
 }
 
-/// The lines of a block up to the empty line.
+/// The lines of a block, up to the empty line.
 fn lines_of(block: &[u8]) -> impl Iterator<Item = &[u8]> {
     block
         .split(|&byte| byte == b'\n')
         .take_while(|line| !line.is_empty())
 }
 
-/// The value of a line that is no ID, as messages quote it: the incumbent has cut it at the first dot.
+/// The value of a line with an invalid ID, for messages: like the incumbent, up to the first dot.
 fn value_in(block: &[u8], name: &[u8]) -> String {
     let mut values = lines_of(block).filter_map(split_line);
     let value = values.find(|(found, _)| *found == name).map(|(_, value)| value);
@@ -300,7 +319,7 @@ fn copy_rev(digits: &[u8]) -> Result<Revnum, NodeRevError> {
 }
 
 /// Splits `<rev> <path>`.
-fn split_place(value: &[u8]) -> Option<(&[u8], FsPath)> {
+fn split_rev_path(value: &[u8]) -> Option<(&[u8], FsPath)> {
     let space = memchr::memchr(b' ', value)?;
     Some((&value[..space], FsPath::parse_bytes(&value[space + 1..]).ok()?))
 }

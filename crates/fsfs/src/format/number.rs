@@ -1,6 +1,13 @@
-//! The number forms of FSFS: decimal, base 36, and the little-endian variable-length integers of the indexes.
+//! The forms of numbers in FSFS.
 //!
-//! (The big-endian ones of svndiff live with svndiff. Do not mix them up.)
+//! | form | encoding | used in |
+//! |---|---|---|
+//! | decimal | ASCII digits without sign | most text files |
+//! | base 36 | digits `0-9a-z` | IDs, transaction names |
+//! | index integer | 7 bits a byte, low bits first; the top bit is set on all bytes but the last; at most 10 bytes | L2P and P2L indexes |
+//! | signed index integer | an index integer: 2n for n >= 0, -1 - 2n for n < 0 | L2P and P2L indexes |
+//!
+//! The big-endian integers of svndiff are in crate `delta`.
 
 use base::Revnum;
 
@@ -9,12 +16,12 @@ pub(crate) fn parse_decimal(digits: &[u8]) -> Option<u64> {
     parse_radix(digits, 10)
 }
 
-/// Why a field is no revision number: a reader names the two by different numbers.
+/// Why a field is not a revision number. The incumbent has different error codes for the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadRev {
     /// It does not begin with a digit.
     NoDigit,
-    /// Something follows the digits, or there are too many of them.
+    /// Other bytes follow the digits, or the number is too large.
     Trailing,
 }
 
@@ -31,12 +38,12 @@ pub(crate) fn parse_base36(digits: &[u8]) -> Option<u64> {
     parse_radix(digits, 36)
 }
 
-/// Reads ASCII digits at the front of `text` and moves past them; `None` if there is none, or beyond 64 bits.
+/// Parses ASCII digits at the front of `text` and moves past them; `None` if there is none, or beyond 64 bits.
 pub(crate) fn take_decimal(text: &mut &[u8]) -> Option<u64> {
     take_radix(text, 10)
 }
 
-/// Reads digits `0-9a-z` at the front of `text` and moves past them; `None` if there is none, or beyond 64 bits.
+/// Parses digits `0-9a-z` at the front of `text` and moves past them; `None` if there is none, or beyond 64 bits.
 pub(crate) fn take_base36(text: &mut &[u8]) -> Option<u64> {
     take_radix(text, 36)
 }
@@ -88,8 +95,8 @@ fn push_digits<const RADIX: u64>(out: &mut String, number: u64) {
     out.push_str(std::str::from_utf8(&digits[at..]).expect("because digits are ASCII"));
 }
 
-/// Reads an index integer (7 bits a byte, low bits first) at the front of `input` and moves past it; `None` if it is
-/// cut off or does not fit 64 bits.
+/// Parses an index integer at the front of `input` and moves past it; `None` if it is cut off or does not fit 64
+/// bits.
 pub(crate) fn take_uint(input: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for (at, &byte) in input.iter().take(10).enumerate() {
@@ -107,7 +114,7 @@ pub(crate) fn take_uint(input: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Reads a signed index integer: even = not negative, odd = negative.
+/// Parses a signed index integer: an even number for 0 and above, an odd one for below.
 pub(crate) fn take_int(input: &mut &[u8]) -> Option<i64> {
     let raw = take_uint(input)?;
     let half = (raw >> 1) as i64;

@@ -1,8 +1,31 @@
-//! The P2L index: offset in the file to what is stored there.
+//! The P2L index (logical addressing, format 7 and later): offset in the file to item. Used to pack, to verify and to
+//! read ahead.
 //!
-//! The item area is cut into pages of a fixed number of bytes. A page's description lists the items whose last byte
-//! lies in the page; so a page in the middle of a long item has an empty one. Descriptions decode alone. Subversion
-//! needs this index to pack, to verify and to read ahead.
+//! The items of the file are divided into pages of a fixed number of bytes. The entries of a page are the items whose
+//! last byte is in the page; a page inside of a long item has none. All numbers are index integers (see
+//! [`number`](super::number)).
+//!
+//! | field | encoding |
+//! |---|---|
+//! | prefix | `P2L-INDEX` and a newline |
+//! | first revision | of the file |
+//! | file size | bytes of all items |
+//! | page size | bytes of items in a page, a power of two |
+//! | number of pages | of the file |
+//! | length | a number for each page: bytes of its entries |
+//! | pages | back to back |
+//!
+//! A page that is not empty has the offset of its first entry, bytes, and then for each entry:
+//!
+//! | field | encoding |
+//! |---|---|
+//! | size | bytes |
+//! | item and kind | signed: difference of item number * 8 + [`ItemKind`] to the entry before it in the page, the first one to 0 |
+//! | revision | signed: difference to the entry before it in the page, the first one to the first revision of the file |
+//! | checksum | `base::checksum::fnv1a_32x4` of the bytes, 0 for an unused range |
+//!
+//! An entry starts where the one before it ends. The last entry of the last page is an unused range up to the end of
+//! the page. Each page is decoded on its own.
 
 use base::Revnum;
 
@@ -30,10 +53,10 @@ decode_error! {
     }
 }
 
-/// What every P2L index starts with.
+/// The start of every P2L index.
 pub(crate) const PREFIX: &[u8] = b"P2L-INDEX\n";
 
-/// Kind of a stored item.
+/// The kind of a stored item; the numbers are those in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum ItemKind {
     Unused = 0,
@@ -59,7 +82,7 @@ impl ItemKind {
         })
     }
 
-    /// True for the kinds that are representations.
+    /// True for representations.
     pub(crate) fn is_rep(self) -> bool {
         matches!(
             self,
@@ -68,7 +91,7 @@ impl ItemKind {
     }
 }
 
-/// What a range of bytes holds.
+/// An entry: an item, or an unused range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct P2lEntry {
     pub(crate) offset: u64,
@@ -76,44 +99,44 @@ pub(crate) struct P2lEntry {
     pub(crate) kind: ItemKind,
     pub(crate) rev: Revnum,
     pub(crate) item: u64,
-    /// Checksum of the bytes (`base::checksum::fnv1a_32x4`); 0 for unused ranges.
+    /// The checksum of the bytes (`base::checksum::fnv1a_32x4`); 0 for unused ranges.
     pub(crate) checksum: u32,
 }
 
 impl P2lEntry {
-    /// First byte behind it.
+    /// The offset of the first byte after it.
     pub(crate) fn end(&self) -> u64 {
         self.offset + self.size
     }
 }
 
-/// The header: which description covers which bytes.
+/// The parsed header: the position of each page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct P2lHeader {
     pub(crate) first_rev: Revnum,
-    /// Bytes of the item area.
+    /// The size of all items, bytes.
     pub(crate) file_size: u64,
-    /// Bytes of the item area that one description covers.
+    /// The bytes of items that a page covers.
     pub(crate) page_size: u64,
-    /// Start of each description from the start of the index, and one more: the end of the last.
+    /// The start of each page from the start of the index, and the end of the last one, bytes.
     pub(crate) pages: Vec<u64>,
 }
 
-/// What a file's index must agree with.
+/// The values that the index of a file must have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ExpectedP2l {
-    /// First revision in the file.
+    /// The first revision of the file.
     pub(crate) first_rev: Revnum,
-    /// Revisions in the file: 1, or those of a shard.
+    /// The number of revisions in the file: 1, or the size of a shard.
     pub(crate) rev_count: u64,
-    /// Bytes of the item area.
+    /// The size of all items, bytes.
     pub(crate) file_size: u64,
-    /// Bytes of the whole index.
+    /// The length of the whole index, bytes.
     pub(crate) index_len: u64,
 }
 
 impl P2lHeader {
-    /// Reads the header at the front of `input`; `None` if more bytes are needed.
+    /// Parses the header at the front of `input`; `None` if more bytes are needed.
     pub(crate) fn parse(input: &[u8], expect: ExpectedP2l) -> Result<Option<Self>, P2lError> {
         let whole = input.len() as u64 >= expect.index_len;
         match Self::parse_some(input, expect) {
@@ -146,7 +169,7 @@ impl P2lHeader {
             return Err(P2lError::PageSize);
         }
         let page_count = number(&mut rest)?;
-        // A page takes at least one byte in this table: the index's length bounds what is allocated.
+        // A page takes at least one byte of the header, so the length of the index bounds what is allocated.
         if page_count != (file_size - 1) / page_size + 1 || page_count > expect.index_len {
             return Err(P2lError::PageCount);
         }
@@ -174,24 +197,24 @@ impl P2lHeader {
         })
     }
 
-    /// Number of pages.
+    /// The number of pages.
     pub(crate) fn page_count(&self) -> u64 {
         self.pages.len() as u64 - 1
     }
 
-    /// Bytes of the page pages from the start of the index: `(start, end)`.
+    /// The start and end of a page from the start of the index, bytes.
     pub(crate) fn page_range(&self, page: u64) -> Option<(u64, u64)> {
         let at = usize::try_from(page).ok()?;
         Some((*self.pages.get(at)?, *self.pages.get(at + 1)?))
     }
 
-    /// Largest end that an entry may have: the end of the last page.
+    /// The largest end of an entry: the end of the last page.
     pub(crate) fn limit(&self) -> u64 {
         self.page_count().saturating_mul(self.page_size)
     }
 }
 
-/// Decodes one description. `expect` is that of the header, `limit` the end of the last page.
+/// Decodes the entries of a page. `expect` is that of the header, `limit` that of [`P2lHeader::limit`].
 pub(crate) fn parse_page(
     mut data: &[u8],
     expect: ExpectedP2l,
@@ -252,7 +275,8 @@ pub(crate) fn parse_page(
     Ok(entries)
 }
 
-/// Appends a whole index. The entries must be contiguous from 0 to `file_size`; the closing filler is added here.
+/// Appends a whole index. The entries must cover 0 to `file_size` without gaps. The unused range at the end is added
+/// here.
 pub(crate) fn encode(
     out: &mut Vec<u8>,
     first_rev: Revnum,
@@ -265,14 +289,14 @@ pub(crate) fn encode(
     writer.finish(file_size, out);
 }
 
-/// An index in the making: takes entries in order of place and remembers no more of them than will be written.
+/// An index that is being made. It takes entries in ascending order and keeps only their encoded form.
 pub(crate) struct P2lWriter {
     first_rev: Revnum,
     page_size: u64,
-    /// All pages so far, back to back, and the length of each.
+    /// The pages so far, back to back, and the length of each.
     data: Vec<u8>,
     lengths: Vec<u64>,
-    /// Page, compound and revision of the entry before.
+    /// The page, the encoded item and kind, and the revision of the last entry.
     before: Option<(u64, i64, Revnum)>,
 }
 
@@ -288,7 +312,7 @@ impl P2lWriter {
         }
     }
 
-    /// The next entry; starts where the one before ends.
+    /// Adds an entry, which starts where the one before it ends.
     pub(crate) fn push(&mut self, entry: &P2lEntry) {
         let page = entry.end().saturating_sub(1) / self.page_size;
         self.push_to(page, entry);
@@ -317,7 +341,7 @@ impl P2lWriter {
         }
     }
 
-    /// Appends the index of an item area of so many bytes to `out`.
+    /// Appends the index to `out`. `file_size` is the size of all items, bytes.
     pub(crate) fn finish(&mut self, file_size: u64, out: &mut Vec<u8>) {
         let page_count = file_size.saturating_sub(1) / self.page_size + 1;
         let filler = P2lEntry {

@@ -1,7 +1,14 @@
-//! The index files of a transaction: fixed records of 64-bit numbers, low byte first, appended as items are written.
+//! The index files of a transaction with logical addressing (format 7 and later).
 //!
-//! `index.l2p` has offset + 1 and item number (an offset field of 0 separates revisions), `index.p2l` has offset, size, type,
-//! checksum, revision + 1 (0: the one to be committed) and item number; `itemidx` is the next item number in decimal.
+//! `index.l2p` and `index.p2l` consist of fixed records of unsigned 64-bit numbers, low byte first. Writers append a
+//! record for each item.
+//!
+//! | file | fields of a record |
+//! |---|---|
+//! | `index.l2p` (16 bytes) | offset + 1, item number; an offset field of 0 separates revisions |
+//! | `index.p2l` (48 bytes) | offset, size, kind of item (see [`ItemKind`]), checksum (as in the P2L index), revision + 1 (0: the one to be committed), item number |
+//!
+//! Offsets and sizes are bytes in the proto-revision file. The file `itemidx` has the next item number in decimal.
 
 use base::Revnum;
 
@@ -20,10 +27,10 @@ decode_error! {
     }
 }
 
-/// The first number that is handed out: those below belong to the changed paths and the root.
+/// The first item number for other items: 1 is the changed-path list, 2 the root node-revision.
 pub(crate) const FIRST_ITEM: u64 = 3;
 
-/// Reads `index.p2l`. What a crash left of a last record is ignored.
+/// Parses `index.p2l`. An incomplete last record, as a crash leaves it, is ignored.
 pub(crate) fn parse_p2l(text: &[u8]) -> Result<Vec<P2lEntry>, ProtoIndexError> {
     let (records, _) = text.as_chunks::<P2L_RECORD>();
     let mut entries: Vec<P2lEntry> = Vec::with_capacity(records.len());
@@ -70,7 +77,7 @@ pub(crate) fn push_l2p(out: &mut Vec<u8>, entry: &P2lEntry) {
     }
 }
 
-/// Offset of an item by the text of `index.l2p`.
+/// Returns the offset of an item according to the text of `index.l2p`.
 pub(crate) fn find_l2p(text: &[u8], item: u64) -> Option<u64> {
     let (records, _) = text.as_chunks::<L2P_RECORD>();
     records.iter().find_map(|record| {
@@ -79,7 +86,7 @@ pub(crate) fn find_l2p(text: &[u8], item: u64) -> Option<u64> {
     })
 }
 
-/// Reads `itemidx`.
+/// Parses `itemidx`.
 pub(crate) fn parse_next_item(text: &[u8]) -> Result<u64, ProtoIndexError> {
     match text.trim_ascii() {
         b"" => Ok(FIRST_ITEM),
@@ -94,7 +101,7 @@ fn numbers<const BYTES: usize, const N: usize>(record: &[u8; BYTES]) -> [u64; N]
     std::array::from_fn(|at| words.get(at).map_or(0, |word| u64::from_le_bytes(*word)))
 }
 
-/// Largest item number.
+/// The largest item number.
 const MAX_ITEM: u64 = i32::MAX as u64;
 
 /// Bytes of a record of `index.p2l`.

@@ -1,4 +1,15 @@
-//! The first line of a representation: how its body makes the content.
+//! The header of a representation: its first line, which says how the body makes the content.
+//!
+//! | line | body |
+//! |---|---|
+//! | `PLAIN` | the content itself |
+//! | `DELTA` | svndiff against the empty text |
+//! | `DELTA <rev> <item> <length>` | svndiff against another representation |
+//!
+//! `<rev>` is the revision of the delta base. `<item>` is its offset from the start of that revision (physical
+//! addressing) or its item number (logical addressing). `<length>` is the length of its body in bytes, below 2^63.
+//! All are decimal. The body follows the header, and the line `ENDREP` follows the body. The lines are the same in
+//! all formats; svndiff is version 0 in all, version 1 since format 2, version 2 since format 8.
 
 use base::Revnum;
 
@@ -14,29 +25,29 @@ decode_error! {
     }
 }
 
-/// What the body of a representation is.
+/// A parsed header: what the body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RepHeader {
     /// The content itself.
     Plain,
-    /// svndiff against nothing.
+    /// svndiff against the empty text.
     SelfDelta,
     /// svndiff against the content of another representation.
     Delta {
-        /// Revision of the base.
+        /// The revision of the base.
         rev: Revnum,
-        /// Item of the base.
+        /// The item of the base.
         item: u64,
-        /// Bytes of the base's body.
+        /// The length of the body of the base, bytes.
         length: u64,
     },
 }
 
-/// No header is longer: `DELTA`, three 64-bit numbers, three spaces, newline.
+/// The longest header, bytes: `DELTA`, three 64-bit numbers, three spaces, newline.
 pub(crate) const MAX_HEADER: usize = 5 + 3 * (1 + 20) + 1;
 
 impl RepHeader {
-    /// Reads the header at the front of `input`, with its length; `None` if more bytes are needed.
+    /// Parses the header at the front of `input`. Returns it with its length, or `None` if more bytes are needed.
     pub(crate) fn parse(input: &[u8]) -> Result<Option<(Self, usize)>, RepHeaderError> {
         let window = &input[..input.len().min(MAX_HEADER)];
         let Some(end) = memchr::memchr(b'\n', window) else {

@@ -1,7 +1,20 @@
-//! The rep line: the value of `text:` and `props:` in a node-revision, which says where a content is stored and what
-//! it must hash to.
+//! The rep line: the value of `text:` and `props:` in a node-revision. It says where a content is stored, and its
+//! digests.
 //!
-//! `<rev> <item> <length> <expanded> <md5> [<sha1>|- <uniquifier>|-]`, or `-1 …` inside a transaction.
+//! `<rev> <item> <length> <expanded> <md5> [<sha1> <uniquifier>]`, or `-1` alone.
+//!
+//! | field | encoding | since format |
+//! |---|---|---|
+//! | `<rev>` | decimal; `-1` for the proto-revision file of the transaction | 1 |
+//! | `<item>` | decimal; offset from the start of the revision (physical addressing) or item number (logical) | 1 |
+//! | `<length>` | decimal; bytes of the body, without header and `ENDREP` | 1 |
+//! | `<expanded>` | decimal; bytes of the content; 0 may mean `<length>`, see [`Rep::size`] | 1 |
+//! | `<md5>` | 32 hexadecimal digits; zeros if unknown | 1 |
+//! | `<sha1>` | 40 hexadecimal digits; since format 8 `-` if missing | 4 |
+//! | `<uniquifier>` | `<txn>/_<number>`, number in base 36; since format 8 `-` if missing | 4 |
+//!
+//! Before format 8, a line has both of the last two fields or none. The line `-1` means that the content is in a file
+//! of its own in the transaction.
 
 use base::Revnum;
 use base::checksum::{Md5, Sha1};
@@ -27,19 +40,19 @@ decode_error! {
 pub(crate) enum RepPlace {
     /// An item of a revision.
     Rev(Revnum, u64),
-    /// Offset (physical addressing) or item number in the proto-revision of the transaction at hand.
+    /// The offset (physical addressing) or item number (logical) in the proto-revision file of the transaction.
     Txn(u64),
-    /// In the transaction's own `children` or `props` file; nothing else of the line is known.
+    /// In a `children` or `props` file of the transaction; the other fields of the line are unknown.
     Mutable,
 }
 
-/// Which operation made a node have this content: two nodes may share one stored content and still have got it
-/// separately.
+/// The operation that set a content: two nodes may share one stored content and still have got it by different
+/// operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Uniquifier {
     /// The transaction.
     pub(crate) txn: TxnId,
-    /// Value of its node counter.
+    /// The value of the node counter of the transaction.
     pub(crate) number: u64,
 }
 
@@ -47,21 +60,21 @@ pub(crate) struct Uniquifier {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Rep {
     pub(crate) place: RepPlace,
-    /// Bytes of the body on disk: without header and `ENDREP`.
+    /// Bytes of the body, without header and `ENDREP`.
     pub(crate) length: u64,
-    /// Bytes of the content as written in the line; 0 may be a shorthand, see [`Rep::size`].
+    /// Bytes of the content as the line has it; 0 may mean `length`, see [`Rep::size`].
     pub(crate) expanded: u64,
     pub(crate) md5: Md5,
     pub(crate) sha1: Option<Sha1>,
     pub(crate) uniquifier: Option<Uniquifier>,
 }
 
-/// What a rep line says about the length of the content.
+/// The length of a content according to its rep line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RepSize {
     /// This many bytes.
     Known(u64),
-    /// The stored length if the rep is PLAIN, otherwise nothing: only the rep's header tells.
+    /// The length of the body if the representation is PLAIN, else 0: only its header says which.
     AskHeader,
 }
 
@@ -91,7 +104,7 @@ impl Rep {
             None => RepPlace::Txn(item),
             Some(rev) => RepPlace::Rev(rev, item),
         };
-        // A digest of another length is a malformed line.
+        // A digest of a wrong length makes the line malformed.
         let digest = |field: &[u8], length| match field.len() == length {
             true => RepLineError::Checksum,
             false => bad,
@@ -159,8 +172,8 @@ impl Rep {
         }
     }
 
-    /// Length of the content. An expanded size of 0 is, in old revisions, a shorthand for "as long as stored", except
-    /// where the content really is empty; digests (where known) tell the two apart.
+    /// The length of the content. In old revisions, an expanded size of 0 may mean "the length of the body". The
+    /// digests, where known, tell that from an empty content.
     pub(crate) fn size(&self) -> RepSize {
         if self.expanded != 0 || self.length == 0 {
             return RepSize::Known(self.expanded);
@@ -171,7 +184,7 @@ impl Rep {
         match self.sha1 {
             Some(sha1) if sha1 == Sha1::of(b"") => RepSize::Known(0),
             Some(_) => RepSize::Known(self.length),
-            // `SVN` and a version byte without any window.
+            // The body is a svndiff header without any window.
             None if self.length == 4 => RepSize::Known(0),
             None => RepSize::AskHeader,
         }
@@ -246,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_line_is_named_as_the_incumbent_names_it() {
+    fn errors_have_the_codes_of_the_incumbent() {
         let rest = "647 639 7b85bb2d0dafab18492fec6c55a84a04";
         for (start, error) in [
             ("x 0", RepLineError::Revision),
@@ -264,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expanded_size_of_zero_may_mean_as_stored() {
+    fn an_expanded_size_of_zero_may_mean_the_stored_length() {
         let size = |text: &str| Rep::parse(text.as_bytes()).expect("a line").size();
         let unknown = "0".repeat(32);
         assert_eq!(

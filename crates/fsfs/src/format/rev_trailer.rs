@@ -1,4 +1,8 @@
-//! The last line of a revision with physical addressing: offsets of the root node-revision and of the changed paths.
+//! The trailer: the last line of a revision with physical addressing.
+//!
+//! `<root> <changes>` and a newline. Both are decimal offsets from the start of the revision, in bytes: of the root
+//! node-revision and of the changed-path list. The line follows a newline and is within the last 64 bytes. All
+//! formats have it; files with logical addressing have a [`footer`](super::footer) instead.
 
 use super::decode_error;
 use super::number::parse_decimal;
@@ -14,18 +18,20 @@ decode_error! {
     }
 }
 
-/// Readers look at no more than this many of a revision's last bytes.
+/// The most bytes at the end of a revision that a reader looks at.
 pub(crate) const WINDOW: usize = 64;
 
-/// Offsets from the start of the revision.
+/// Offsets from the start of the revision, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RevTrailer {
+    /// The root node-revision.
     pub(crate) root: u64,
+    /// The changed-path list.
     pub(crate) changes: u64,
 }
 
 impl RevTrailer {
-    /// Reads the line at the end of `tail`, the last [`WINDOW`] bytes of a revision (or all of a shorter one).
+    /// Parses the line at the end of `tail`, the last [`WINDOW`] bytes of a revision, or all of a shorter one.
     pub(crate) fn parse(tail: &[u8]) -> Result<Self, TrailerError> {
         let (&last, rest) = tail.split_last().ok_or(TrailerError::NewlineMissing)?;
         if last != b'\n' {
@@ -33,7 +39,7 @@ impl RevTrailer {
         }
         let start = memchr::memrchr(b'\n', rest).ok_or(TrailerError::TooLong)?;
         let line = &rest[start + 1..];
-        // No line at all is no number yet.
+        // For an empty line the incumbent reports a malformed number, not a missing space.
         let space = memchr::memchr(b' ', line).ok_or(match line {
             [] => TrailerError::Root,
             _ => TrailerError::SpaceMissing,
@@ -70,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_trailer_is_refused() {
+    fn malformed_trailers_are_refused() {
         for (tail, error) in [
             (&b""[..], TrailerError::NewlineMissing),
             (b"\n17 107", TrailerError::NewlineMissing),

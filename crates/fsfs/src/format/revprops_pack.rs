@@ -1,11 +1,25 @@
-//! Packed revision properties: the pack files of a shard and the manifest that says which revision is in which.
+//! Packed revision properties (format 6 and later): the pack files of a shard, and the manifest that names the pack
+//! file of each revision.
 //!
-//! A pack file is one *compressed block*: the content's length as a big-endian variable-length integer, then the content
-//! itself (recognised by its length) or a zlib stream of it. The content starts with decimal lines: first revision, number of
-//! revisions, the size of each list, an empty line; the lists (hash dumps) follow back to back.
+//! A pack file is one *block*:
 //!
-//! A manifest has one line for each revision of its shard, the name of the pack file that holds it: `<first
-//! revision>.<counter>`.
+//! | field | encoding |
+//! |---|---|
+//! | length | bytes of the content; 7 bits a byte, high bits first, the top bit set on all bytes but the last |
+//! | data | the content itself if it has exactly that length, else a zlib stream of it |
+//!
+//! The content has decimal numbers, each on its own line, and then the lists:
+//!
+//! | field | encoding |
+//! |---|---|
+//! | first revision | a line |
+//! | number of revisions | a line |
+//! | size of each list, bytes | a line for each revision |
+//! | end of the header | an empty line |
+//! | lists | hash dumps, back to back |
+//!
+//! A manifest has one line for each revision of its shard (without revision 0): `<first revision>.<counter>`, the
+//! name of the pack file. Both numbers are decimal.
 
 use std::ops::Range;
 
@@ -29,22 +43,23 @@ decode_error! {
     }
 }
 
-/// The property lists of consecutive revisions, each still as a hash dump.
+/// The property lists of consecutive revisions, each as a hash dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RevpropsPack {
     first: Revnum,
+    /// The range of each list in `content`.
     lists: Vec<Range<usize>>,
     content: Vec<u8>,
 }
 
 impl RevpropsPack {
-    /// Reads a pack file.
+    /// Parses a pack file.
     pub(crate) fn decode(file: &[u8]) -> Result<Self, RevpropsPackError> {
         let content = decode_block(file)?;
         let mut at = 0;
         let first = number(line(&content, &mut at)?)?;
         let count = number(line(&content, &mut at)?)?;
-        // Each revision takes two bytes of header at least: no count can make us allocate more than the file's size.
+        // Each revision takes at least two bytes of header, so the size of the file bounds what is allocated.
         let count = usize::try_from(count).ok().filter(|n| *n <= content.len() / 2);
         let count = count.filter(|n| *n > 0).ok_or(RevpropsPackError::Header)?;
         if first
@@ -87,27 +102,27 @@ impl RevpropsPack {
         encode_block(out, &content, compress);
     }
 
-    /// The revisions it holds.
+    /// The revisions in the pack file.
     pub(crate) fn revisions(&self) -> Range<u64> {
         self.first.0..self.first.0 + self.lists.len() as u64
     }
 
-    /// A revision's hash dump; `None` if it is not in this pack.
+    /// The hash dump of a revision; `None` if it is not in this pack file.
     pub(crate) fn list(&self, rev: Revnum) -> Option<&[u8]> {
         let at = usize::try_from(rev.0.checked_sub(self.first.0)?).ok()?;
         Some(&self.content[self.lists.get(at)?.clone()])
     }
 }
 
-/// The names in a manifest, in the order of the shard's revisions.
+/// The names in a manifest, in the order of the revisions of the shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RevpropsManifest {
     names: Vec<(u64, u64)>,
 }
 
 impl RevpropsManifest {
-    /// Reads a manifest that must have `count` entries. Shards may have two thousand million revisions: the file decides what is
-    /// allocated, not the number.
+    /// Parses a manifest that must have `count` entries. A shard may have two thousand million revisions, so the size
+    /// of the file, and not `count`, bounds what is allocated.
     pub(crate) fn parse(text: &[u8], count: u64) -> Result<Self, RevpropsPackError> {
         let mut names = Vec::new();
         let mut at = 0;
@@ -117,7 +132,7 @@ impl RevpropsManifest {
                 return Err(RevpropsPackError::Surplus);
             }
             let dot = memchr::memchr(b'.', name).ok_or(RevpropsPackError::Name)?;
-            // The numbers are parts of a file's name: with zeros in front they name another file.
+            // The numbers are parts of a file name: with leading zeros, they name another file.
             let part = |digits: &[u8]| {
                 let is_name = digits.len() == 1 || !digits.starts_with(b"0");
                 let number = parse_decimal(digits).filter(|_| is_name);
@@ -139,31 +154,31 @@ impl RevpropsManifest {
         }
     }
 
-    /// Makes the entry at `at` name another pack file; without such an entry, nothing.
+    /// Sets the name of the entry at index `at`, if there is one.
     pub(crate) fn set_name(&mut self, at: u64, name: (u64, u64)) {
         if let Some(entry) = usize::try_from(at).ok().and_then(|at| self.names.get_mut(at)) {
             *entry = name;
         }
     }
 
-    /// A manifest of these names.
+    /// Makes a manifest of these names.
     pub(crate) fn of(names: Vec<(u64, u64)>) -> Self {
         RevpropsManifest { names }
     }
 
-    /// Name of the pack file of the entry at `at`: first revision and counter.
+    /// The name of the pack file of the entry at index `at`: first revision and counter.
     pub(crate) fn name(&self, at: u64) -> Option<(u64, u64)> {
         self.names.get(usize::try_from(at).ok()?).copied()
     }
 }
 
-/// Takes a compressed block apart.
+/// Returns the content of a block.
 fn decode_block(file: &[u8]) -> Result<Vec<u8>, RevpropsPackError> {
     let (size, rest) = block_size(file).ok_or(RevpropsPackError::NoSize)?;
     if size == rest.len() as u64 {
         return Ok(rest.to_vec());
     }
-    // Deflate makes at most 1032 bytes of one: a larger promise is a lie, and is not believed with an allocation.
+    // Deflate makes at most 1032 bytes of one. A larger length is wrong, and nothing is allocated for it.
     let most = (rest.len() as u64).saturating_mul(1032);
     let size = usize::try_from(size).ok().filter(|size| *size as u64 <= most);
     let mut content = vec![0; size.ok_or(RevpropsPackError::Size)?];
@@ -173,7 +188,7 @@ fn decode_block(file: &[u8]) -> Result<Vec<u8>, RevpropsPackError> {
     }
 }
 
-/// Appends a compressed block.
+/// Appends the block of a content.
 fn encode_block(out: &mut Vec<u8>, content: &[u8], compress: bool) {
     push_block_size(out, content.len() as u64);
     if compress && content.len() >= MIN_COMPRESSED {
@@ -220,7 +235,7 @@ fn number(digits: &[u8]) -> Result<u64, RevpropsPackError> {
     parse_decimal(digits).ok_or(RevpropsPackError::Header)
 }
 
-/// Shorter contents are stored as they are.
+/// The shortest content that is compressed, bytes.
 const MIN_COMPRESSED: usize = 512;
 
 #[cfg(test)]
@@ -235,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sample_of_the_specification() {
+    fn the_sample_of_the_specification_round_trips() {
         // r1 to r3 of 103, 108 and 103 bytes, stored: 331 bytes of content.
         let lists = [vec![b'a'; 103], vec![b'b'; 108], vec![b'c'; 103]];
         let lists: Vec<&[u8]> = lists.iter().map(Vec::as_slice).collect();
@@ -277,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn manifests_have_exactly_one_line_a_revision() {
+    fn manifests_have_exactly_one_line_for_each_revision() {
         let text = b"4.1\n4.1\n6.1\n7.1\n";
         let manifest = RevpropsManifest::parse(text, 4).expect("a real manifest");
         assert_eq!(manifest.name(2), Some((6, 1)));

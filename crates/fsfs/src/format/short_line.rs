@@ -1,14 +1,24 @@
-//! Files of one line: `uuid`, `fs-type`, `min-unpacked-rev`. Read as the incumbent reads them: what follows the line is not looked
-//! at, a line without its end is none.
+//! Small files of one line, read as the incumbent reads them: bytes after the line are ignored, and a line without a
+//! newline is an error.
+//!
+//! | file | content | longest line with its newline | since format |
+//! |---|---|---|---|
+//! | `fs-type` | `fsfs` | 80 bytes | 1 |
+//! | `uuid` | the UUID; the next line is the instance ID since format 7 | 37 bytes | 1 |
+//! | `current` | the youngest revision, decimal; formats 1 and 2 have two counters after it | | 1 |
+//! | `min-unpacked-rev` | the first revision that is not packed, decimal | 80 bytes | 4 |
+//!
+//! `current` is parsed up to the first byte that is no digit, whether a newline follows or not.
 
 use std::path::Path;
 
 use base::{Code, Error, Result, Revnum};
 
-/// The first line of the text of a file, without its end, which must be among the first `limit` bytes.
+/// Returns the first line of a text without its newline, which must be among the first `limit` bytes. `path` is for
+/// messages.
 ///
 /// # Errors
-/// 70014 (end of file) if there is no end of a line, `MALFORMED_FILE` if it comes too late.
+/// 70014 (end of file) without a newline, `MALFORMED_FILE` if it comes too late.
 pub(crate) fn first_line<'a>(text: &'a [u8], limit: usize, path: &Path) -> Result<&'a [u8]> {
     let start = &text[..text.len().min(limit)];
     match memchr::memchr2(b'\n', 0, start) {
@@ -24,7 +34,7 @@ pub(crate) fn first_line<'a>(text: &'a [u8], limit: usize, path: &Path) -> Resul
     }
 }
 
-/// The number with which a text begins.
+/// Returns the revision number at the start of a text.
 ///
 /// # Errors
 /// `REVNUM_PARSE_FAILURE`.
@@ -41,13 +51,13 @@ pub(crate) fn leading_revision(text: &[u8]) -> Result<Revnum> {
     Revnum::parse(&text[..digits]).ok_or_else(|| failed("Revision number longer than 10 digits"))
 }
 
-/// Longest line of `uuid`, its end included, bytes.
+/// The longest line of `uuid` with its newline, bytes.
 pub(crate) const UUID_LIMIT: usize = 37;
 
-/// Longest line of other files, its end included, bytes.
+/// The longest line of other files with its newline, bytes.
 pub(crate) const LIMIT: usize = 80;
 
-/// What the incumbent's portability library calls the end of a file.
+/// The code of "end of file" in the portability library of the incumbent.
 const APR_EOF: Code = Code(70014);
 
 #[cfg(test)]
@@ -55,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_those_of_the_incumbent() {
+    fn lines_are_read_as_by_the_incumbent() {
         let line = |text: &[u8]| first_line(text, 5, Path::new("f")).map(<[u8]>::to_vec);
         let code = |text: &[u8]| line(text).expect_err("no line").code();
         assert_eq!(line(b"four\nx").expect("a line"), b"four");
@@ -68,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_begin_a_line() {
+    fn the_number_at_the_start_is_read() {
         assert_eq!(leading_revision(b"12 x").expect("a number"), Revnum(12));
         for text in [&b""[..], b" 1", b"-1", b"x1", b"99999999999999999999999"] {
             let error = leading_revision(text).expect_err("no number");

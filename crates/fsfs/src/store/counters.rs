@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_threads_count() {
+    fn increments_of_all_threads_are_counted() {
         let counter = Counter::default();
         std::thread::scope(|scope| {
             for _ in 0..40 {

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_up_begins_at_the_nearest_directory() {
+    fn a_look_up_starts_at_the_deepest_shared_directory() {
         let mut chain = PathChain::default();
         let passed = ["/a", "/a/bb", "/a/bb/c"].map(link);
         chain.extend("/a/bb/c/d", 0, &passed, None);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_thread_did_meanwhile_is_respected() {
+    fn a_change_by_another_thread_is_kept() {
         let passed = ["/a", "/a/b", "/a/b/c"].map(link);
         let mut chain = PathChain::default();
         chain.extend("/a/b/c/d", 1, &passed[1..], None);

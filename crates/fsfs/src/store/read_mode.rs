@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_takes_time_fails_only_in_a_hurry_and_voids_all() {
+    fn a_read_that_may_wait_fails_in_cached_only_mode_and_voids_the_result() {
         assert!(check_may_wait().is_ok());
         assert!(may_wait());
         assert_eq!(cached_only(may_wait), Some(false));

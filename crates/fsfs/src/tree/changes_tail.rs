@@ -1,9 +1,9 @@
-//! The changed-path list out of the end of a revision's file, for walks over many revisions.
+//! The changed-path list read from the end of a revision file, for walks over many revisions.
 //!
-//! A log needs nothing else of a revision. With logical addressing the list is the last item, right before the indexes, so
-//! one short read at the end of the file mostly has it all: footer, index, list. The file is not kept open and nothing of it
-//! is remembered but the list. Whatever is out of the ordinary (no such file, a list that is longer, damage) is left to
-//! the long way ([`Fs::stored_changes`]), which also knows what to say about it.
+//! A log needs no other part of a revision file. With logical addressing the list is the last item, directly before
+//! the indexes. So one short read at the end of the file mostly contains all that is needed: footer, index and list.
+//! The file is not kept open, and only the list is cached. In unusual cases (a missing file, a longer list, damage)
+//! the functions here return `None`, and [`Fs::stored_changes`] reads the list or makes the error.
 
 use std::cell::RefCell;
 
@@ -17,21 +17,21 @@ use crate::store::disk::{DiskDir, DiskFile};
 use crate::store::shard_dirs::ShardKind;
 use crate::tree::Fs;
 
-/// Bytes read of the end of a file: enough for the indexes and the list of some five changes: nine files of ten.
+/// The first read at the end of a file, bytes: enough for the indexes and a list of five changes, which is nine files
+/// of ten.
 const TAIL: usize = 1 << 10;
 
-/// Bytes read where that does not hold the indexes: those of a revision with a thousand nodes or two.
+/// The second read, if the indexes are longer, bytes: enough for a revision with one or two thousand nodes.
 const LONG_TAIL: usize = 32 << 10;
 
-/// A longer list goes the long way, bytes.
+/// A longer list is left to [`Fs::stored_changes`], bytes.
 const LONGEST: usize = 64 << 10;
 
-/// Item of the changed-path list.
+/// The item of the changed-path list.
 const CHANGES: u64 = 1;
 
 impl Fs {
-    /// The list of a revision, if its file is one of a directory in which a walk is going on; `None` where it takes
-    /// the long way.
+    /// The list of a revision, if a walk is in progress in the directory of its file.
     pub(crate) fn changes_in_tail(&self, rev: Revnum) -> Option<ChangeList> {
         if !self.format().logical || self.is_packed(rev) {
             return None;
@@ -43,7 +43,7 @@ impl Fs {
     }
 }
 
-/// The list of a revision out of its file of this name.
+/// The list of a revision, read from its file `name` in an open directory.
 pub(crate) fn read(dir: &dyn DiskDir, name: &str, rev: Revnum) -> Option<ChangeList> {
     let file = dir.open(name).ok()?;
     thread_local! {

@@ -1,4 +1,4 @@
-//! [`Fs`]: what callers open, and ask for trees.
+//! [`Fs`]: an open filesystem, the start of every read and every change.
 
 use std::ops::Deref;
 use std::path::Path;
@@ -14,8 +14,8 @@ use crate::store::disk::{Disk, RealDisk};
 
 /// An open filesystem. Cheap to clone; Send + Sync; every method may be called from many threads.
 ///
-/// A handle to the files ([`Store`], to whose methods it dereferences) and to the transactions that this process edits. Each module
-/// adds the methods of its own subject.
+/// It consists of the files ([`Store`], to whose methods it dereferences) and the transactions that this process
+/// edits. Each module adds the methods of its own subject.
 #[derive(Clone)]
 pub struct Fs(Arc<FsInner>);
 
@@ -82,7 +82,7 @@ impl Fs {
         Ok(Root::of_revision(self, rev))
     }
 
-    /// The transactions that holders of this handle edit.
+    /// The transactions that users of this handle edit.
     pub(crate) fn open_txns(&self) -> &OpenTxns {
         &self.0.open_txns
     }

@@ -1,8 +1,8 @@
-//! Where a node comes from: copies, predecessors, and the line of its changes.
+//! The history of a node: copies, predecessors, and the revisions in which it changed.
 //!
-//! Copies are lazy: copying a directory makes one new node-revision, and everything below keeps its node-revisions,
-//! which know nothing of the copy. So whether a node was copied is a question about its whole path: the youngest copy
-//! root of any directory on the way decides.
+//! Copies are lazy: copying a directory makes one new node-revision, and all nodes below keep theirs, which do not
+//! record the copy. So whether a node was copied depends on its whole path: the youngest copy root of the node and
+//! its ancestors decides.
 
 use std::sync::Arc;
 
@@ -14,32 +14,33 @@ use crate::tree::Fs;
 use crate::tree::node::Node;
 use crate::tree::root::Root;
 
-/// Walks back through the revisions in which a node changed, as `svnlook history` prints them: the copy of an ancestor
-/// counts as a change of everything inside.
+/// Walks back through the revisions in which a node changed, as `svnlook history` prints them. The copy of an
+/// ancestor counts as a change of every node inside.
 pub struct History {
     fs: Fs,
     next: Position,
     copies_crossed: bool,
 }
 
+/// The state of a walk.
 enum Position {
-    /// The youngest change at or before this place.
+    /// Next is the youngest change at or before this location.
     Start {
         path: FsPath,
         rev: Revnum,
     },
-    /// The youngest change at or before this node-revision, whose path and newest copy are known.
+    /// Next is the youngest change at or before this node-revision, whose path and closest copy are known.
     At {
         path: FsPath,
         noderev: Arc<NodeRev>,
         copy: Option<ClosestCopy>,
     },
-    /// A copy was reported; its source is next.
+    /// A copy was returned; its source is next.
     CopySource(Revnum, FsPath),
     End,
 }
 
-/// A copy that made a node be where it is.
+/// The copy that a node came with: its own or that of an ancestor.
 #[derive(Clone)]
 struct ClosestCopy {
     rev: Revnum,
@@ -47,15 +48,15 @@ struct ClosestCopy {
 }
 
 impl Node {
-    /// The nearest copy at or above this path that made it: (revision, destination path) of the copy.
+    /// The closest copy at or above this path that made the node: revision and destination of the copy.
     ///
     /// # Errors
-    /// `FS_CORRUPT` and what reading a file may say.
+    /// `FS_CORRUPT` and the system's.
     pub fn closest_copy(&self) -> Result<Option<(Revnum, FsPath)>> {
         Ok(closest_copy(self)?.map(|copy| (copy.rev, copy.destination)))
     }
 
-    /// Revision in which this line of history began (the node's first node-revision).
+    /// The revision of the first node-revision of the node.
     ///
     /// # Errors
     /// `FS_NOT_REVISION_ROOT` for a node that a transaction made; `FS_CORRUPT`.
@@ -67,7 +68,7 @@ impl Node {
         match node.revision() {
             None => Err(not_a_revision(self.root())),
             Some(rev) if rev != Revnum::ZERO => Ok(rev),
-            // Formats 1 and 2 do not record it.
+            // Formats 1 and 2 do not record it in the ID.
             Some(_) => self.first_noderev_rev(),
         }
     }
@@ -75,7 +76,7 @@ impl Node {
     fn first_noderev_rev(&self) -> Result<Revnum> {
         let mut at = self.noderev().id;
         let mut predecessor = self.noderev().predecessor;
-        // Each step must lower the count, so a cycle of predecessors ends.
+        // Each step must lower the count, so that a cycle of predecessors ends.
         let mut left = self.noderev().count;
         while let Some(id) = predecessor {
             left = left.checked_sub(1).ok_or_else(|| {
@@ -90,7 +91,7 @@ impl Node {
         at.rev().ok_or_else(|| not_a_revision(self.root()))
     }
 
-    /// The line of this node's changes.
+    /// The history of this node.
     ///
     /// # Errors
     /// `FS_NOT_REVISION_ROOT` in a transaction.
@@ -112,11 +113,11 @@ impl Node {
 }
 
 impl History {
-    /// The next older location (the first call gives the youngest change at or before the starting point). Does not
-    /// cross copies unless `cross_copies`.
+    /// The next older location. The first call returns the youngest change at or before the start. Does not cross
+    /// copies unless `cross_copies`.
     ///
     /// # Errors
-    /// `FS_NOT_FOUND` if the starting point does not exist; `FS_CORRUPT` and what reading a file may say.
+    /// `FS_NOT_FOUND` if the starting point does not exist; `FS_CORRUPT` and the system's.
     pub fn prev(&mut self, cross_copies: bool) -> Result<Option<(Revnum, FsPath)>> {
         loop {
             match std::mem::replace(&mut self.next, Position::End) {
@@ -142,7 +143,7 @@ impl History {
         }
     }
 
-    /// Returns the youngest change of a line and prepares for the one before.
+    /// Returns the youngest change at or before a node-revision, and sets the position for the next call.
     fn report(
         &mut self,
         path: FsPath,
@@ -158,7 +159,7 @@ impl History {
         if let Some(copy) = &copy
             && copy.rev >= created
         {
-            // The node-revision came with the copy, or was changed on the way; both are one change.
+            // The node-revision came with the copy, or was changed together with it: both are one change.
             let rev = copy.rev;
             self.next = match self.source(copy, &path)? {
                 Some((rev, path)) => Position::CopySource(rev, path),
@@ -168,7 +169,7 @@ impl History {
         }
         if let Some(id) = noderev.predecessor {
             let predecessor = self.fs.noderev(&id)?;
-            // Each step must go back, so a cycle of predecessors ends.
+            // Each step must go back, so that a cycle of predecessors ends.
             if id.rev().is_none_or(|rev| rev >= created) {
                 return Err(Error::new(
                     Code::FS_CORRUPT,
@@ -184,7 +185,7 @@ impl History {
         Ok((created, path))
     }
 
-    /// Where the node at `path` was before the copy.
+    /// The location of the node before the copy.
     fn source(&self, copy: &ClosestCopy, path: &FsPath) -> Result<Option<(Revnum, FsPath)>> {
         let destination = self.fs.root(copy.rev)?.node(&copy.destination)?;
         let (Some((rev, source)), Some(below)) = (
@@ -211,7 +212,7 @@ fn closest_copy(node: &Node) -> Result<Option<ClosestCopy>> {
     let (copy_root, rev) = match rev {
         Some(Revnum::ZERO) => return Ok(None),
         Some(rev) => (node.fs().root(rev)?, rev),
-        // Inside a transaction there is no revision to name.
+        // A copy of the transaction itself has no revision.
         None => return Ok(None),
     };
     if !destination.contains(node.path()) {
@@ -221,9 +222,9 @@ fn closest_copy(node: &Node) -> Result<Option<ClosestCopy>> {
     let Some(there) = copy_root.try_node(node.path())? else {
         return Ok(None);
     };
-    let is_line = there.id().is_related(node.id());
+    let is_related = there.id().is_related(node.id());
     let was_added = there.created_rev() == Some(rev) && there.predecessor_id().is_none();
-    Ok((is_line && !was_added).then_some(ClosestCopy { rev, destination }))
+    Ok((is_related && !was_added).then_some(ClosestCopy { rev, destination }))
 }
 
 fn not_a_revision(root: &Root) -> Error {

@@ -1,10 +1,11 @@
-//! User locks: who may change a file, written down in `db/locks`.
+//! User locks, stored in `db/locks`.
 //!
-//! Each locked path has a digest file, and so has each directory above one; a directory's file lists the digests of all locks
-//! anywhere below, so finding the locks of a subtree reads one file and then one for each lock. Readers take no lock of their own:
-//! an index entry whose file is gone is a lock that has just been removed.
+//! Each locked path has a digest file, and so has each directory above one. The file of a directory lists the digests
+//! of all locked paths anywhere below, so the locks of a subtree are found with one file, and one more for each lock.
+//! Readers take no lock between processes: a listed digest whose file is missing belongs to a lock that was just
+//! removed.
 //!
-//! An expired lock counts as absent. It stays on disk until somebody who holds the write lock removes it.
+//! An expired lock counts as absent. It stays on disk until a process that holds the write lock removes it.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -16,7 +17,7 @@ use crate::store::disk::is_missing;
 use crate::tree::Fs;
 
 impl Fs {
-    /// The lock on exactly this path, None if there is none or it has expired.
+    /// The lock on exactly this path; `None` if there is none or it has expired.
     ///
     /// # Errors
     /// `FS_CORRUPT`, `MALFORMED_FILE`, `BAD_DATE`, or the system's number.
@@ -24,10 +25,10 @@ impl Fs {
         self.lock_at(path, now())
     }
 
-    /// The lock on exactly this path at that time.
+    /// The lock on exactly this path at the time `now`.
     pub(crate) fn lock_at(&self, path: &FsPath, now: Date) -> Result<Option<Lock>> {
         let digest = self.lock_digest(&Md5::of(path.as_bytes()), path)?;
-        Ok(live(digest.and_then(|digest| digest.lock), now))
+        Ok(unexpired(digest.and_then(|digest| digest.lock), now))
     }
 
     /// All locks at or below `path` within `depth`, sorted by path.
@@ -39,11 +40,11 @@ impl Fs {
             return Ok(Vec::new());
         };
         let now = now();
-        let mut locks: Vec<Lock> = live(top.lock, now).into_iter().collect();
+        let mut locks: Vec<Lock> = unexpired(top.lock, now).into_iter().collect();
         if depth != Depth::Empty {
             for child in &top.children {
                 let lock = self.lock_digest(child, path)?.and_then(|digest| digest.lock);
-                locks.extend(live(lock, now).filter(|lock| is_within(&lock.path, path, depth)));
+                locks.extend(unexpired(lock, now).filter(|lock| is_within(&lock.path, path, depth)));
             }
         }
         locks.sort_by(|a, b| a.path.cmp(&b.path));
@@ -51,7 +52,7 @@ impl Fs {
         Ok(locks)
     }
 
-    /// The digest file; `None` if there is none. `path` is for the message alone.
+    /// A digest file; `None` if there is none. `path` is for the message only.
     pub(crate) fn lock_digest(&self, digest: &Md5, path: &FsPath) -> Result<Option<LockDigest>> {
         let (folder, name) = file_name(digest);
         let file = self.layout().file("locks").join(folder).join(name);
@@ -79,7 +80,7 @@ impl Fs {
     }
 }
 
-fn live(lock: Option<Lock>, now: Date) -> Option<Lock> {
+fn unexpired(lock: Option<Lock>, now: Date) -> Option<Lock> {
     lock.filter(|lock| lock.expires.is_none_or(|date| date >= now))
 }
 
@@ -88,7 +89,7 @@ fn now() -> Date {
     Date(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }
 
-/// Locks are on files: what is directly inside is within both `files` and `immediates`.
+/// Locks are on files, so children are within both `files` and `immediates`.
 fn is_within(lock: &FsPath, path: &FsPath, depth: Depth) -> bool {
     match (lock.rel_str_below(path), depth) {
         (None, _) => false,

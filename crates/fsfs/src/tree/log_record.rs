@@ -1,9 +1,9 @@
-//! What a long log tells of a revision, changes and properties, as one thing: found at once and cached at once.
+//! [`LogRecord`]s: the changed paths and the properties of a revision as one cached value.
 //!
-//! A log of everything asks for both of thousands of revisions. Finding and keeping them one by one would take the cache twice
-//! the time and more memory. What is out of the ordinary (a packed revision, an old format, damage, a first look) has no
-//! record: then both are asked for one by one, by the ways that also know what to say about what is wrong. What was asked for
-//! in both manners is in the cache twice, within its budget.
+//! A log of all revisions needs both, for thousands of revisions. Looking them up and caching them one by one takes
+//! twice the time in the cache and more memory. Unusual cases (a packed revision, physical addressing, damage, the
+//! first files of a directory) have no record. The caller then reads both by the general functions, which also make
+//! the error messages. A revision that is read both ways is in the cache twice, within the budget.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::store::shard_dirs::ShardKind;
 use crate::tree::Fs;
 use crate::tree::changes_tail;
 
-/// Directories in which a walk goes on.
+/// The open directories of one shard.
 struct Dirs {
     shard: u64,
     revs: Arc<dyn DiskDir>,
@@ -26,7 +26,7 @@ struct Dirs {
 }
 
 impl Fs {
-    /// What a log tells of revisions that exist; `None` for each that is not to be had this way.
+    /// The records of revisions that exist; `None` for each that needs the general functions.
     pub fn log_records(&self, revs: &[Revnum]) -> Vec<Option<LogRecord>> {
         let mut dirs = None;
         revs.iter()
@@ -84,5 +84,5 @@ impl Fs {
     }
 }
 
-/// The most memory that a thread keeps to read lists into, bytes.
+/// The largest buffer that a thread keeps between reads, bytes.
 const MAX_IDLE_BUFFER: usize = 64 << 10;

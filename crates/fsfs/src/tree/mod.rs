@@ -1,11 +1,20 @@
-//! Trees: what revisions and transactions hold, read only.
+//! The trees of revisions and transactions, read only.
 //!
-//! [`Fs`] is an open filesystem. It gives a [`Root`](root::Root), one revision's tree or one transaction's, whose [`Node`](node::Node)s
-//! callers walk. `rep` rebuilds contents from delta chains; `history` follows nodes through revisions; `revprops`, `lock`,
-//! `log_record` and `changes_tail` read what belongs to a revision or a path beside the tree.
+//! | module | subject |
+//! |---|---|
+//! | `fs` | [`Fs`], an open filesystem with the transactions that this process edits |
+//! | [`root`] | [`Root`](root::Root), the tree of a revision or transaction; look-up of paths |
+//! | [`node`] | [`Node`](node::Node), a node-revision at a path |
+//! | [`rep`] | contents out of delta chains |
+//! | [`history`] | earlier locations of a node |
+//! | [`revprops`] | revision properties |
+//! | [`lock`] | user locks |
+//! | [`log_record`], [`changes_tail`] | fast reads for logs |
+//! | [`cached_response`] | responses that are sent again |
+//! | [`open_txns`] | the transactions that this process edits |
 //!
-//! A transaction that this process edits is read from memory, through [`OpenTxns`](open_txns::OpenTxns): the layer above puts its
-//! transactions there. What is absent: every change of a file.
+//! A transaction that this process edits is read from memory, through [`OpenTxns`](open_txns::OpenTxns): the layer
+//! above adds its transactions there. What is absent: every change of a file.
 
 pub(crate) mod cached_response;
 pub(crate) mod changes_tail;

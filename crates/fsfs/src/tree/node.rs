@@ -1,4 +1,4 @@
-//! A node-revision, seen at a path of a root: what callers walk, read and compare.
+//! [`Node`]: a node-revision at a path of a tree. Callers walk, read and compare nodes.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::tree::Fs;
 use crate::tree::rep::TextReader;
 use crate::tree::root::Root;
 
-/// A node-revision, seen at a path of a root.
+/// A node-revision at a path of a tree. Cheap to clone.
 #[derive(Clone)]
 pub struct Node(Arc<NodeInner>);
 
@@ -26,24 +26,24 @@ struct NodeInner {
     noderev: Arc<NodeRev>,
 }
 
-/// How two node-revisions relate.
+/// The relation of two node-revisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     /// The same node-revision.
     Same,
-    /// Different states of one node.
+    /// Different node-revisions of one node.
     Related,
     /// Different nodes.
     Unrelated,
 }
 
-/// Names one stored content: equal keys = the content was set by the same operation.
+/// The identity of a stored content: equal keys mean that one operation set the content.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RepKey {
     place: RepPlace,
     txn: Option<TxnId>,
     uniquifier: Option<Uniquifier>,
-    /// For contents in a transaction's own files, which have no address: whose they are.
+    /// For a content in a file of its own in a transaction: the node-revision that it belongs to.
     owner: Option<NodeRevId>,
 }
 
@@ -51,7 +51,8 @@ pub struct RepKey {
 pub struct Ancestors {
     root: Root,
     path: FsPath,
-    /// From the root down to the next one. The node-revisions of N directories in each other would hold N paths.
+    /// The IDs from the root to the next directory. IDs and not node-revisions, because those of N nested directories
+    /// contain N paths.
     ids: Vec<NodeRevId>,
 }
 
@@ -67,11 +68,10 @@ impl Iterator for Ancestors {
 }
 
 impl Root {
-    /// The node that `entry` names, whose path is `path`: for walks that hold the entries of directories but not the
-    /// directories themselves.
+    /// The node of an entry, at `path`. For walks that hold the entries of directories but not their nodes.
     ///
     /// # Errors
-    /// `FS_CORRUPT` and what reading a file may say.
+    /// `FS_CORRUPT`; the system's.
     pub fn entry_node(&self, entry: &DirEntry, path: FsPath) -> Result<Node> {
         let noderev = self.fs().noderev(&entry.id)?;
         if noderev.kind != entry.kind {
@@ -84,7 +84,7 @@ impl Root {
         Ok(Node::new(self.clone(), path, noderev))
     }
 
-    /// The directories above `path`, from its parent up to the root. The tree is walked once, however deep it is.
+    /// The directories above `path`, from its parent up to the root. The tree is walked once, whatever the depth.
     ///
     /// # Errors
     /// As [`Root::node`] for the parent.
@@ -100,10 +100,10 @@ impl Root {
         })
     }
 
-    /// As [`Root::try_node`], for a path that somebody is likely to have cached ([`Node::cache_at`]).
+    /// As [`Root::try_node`], but first looks for an entry of [`Node::cache_at`] in the cache.
     ///
     /// # Errors
-    /// `FS_CORRUPT` and what reading a file may say.
+    /// `FS_CORRUPT`; the system's.
     pub fn try_node_cached(&self, path: &FsPath) -> Result<Option<Node>> {
         let cached = self.revision().and_then(|rev| {
             let key = NodeRevAtPath::key(self.fs().instance(), rev.0, path.as_str());
@@ -139,7 +139,7 @@ impl Node {
         &self.0.root
     }
 
-    /// The path by which the node was reached.
+    /// The path at which the node was found.
     pub fn path(&self) -> &FsPath {
         &self.0.path
     }
@@ -149,12 +149,12 @@ impl Node {
         &self.noderev().id
     }
 
-    /// Remembers for [`Root::try_node_cached`] that the path of this node names it in revision `rev` as well, as the caller
-    /// knows.
+    /// Caches for [`Root::try_node_cached`] that the path of this node leads to the same node-revision in revision
+    /// `rev`. The caller must know that it does.
     pub fn cache_at(&self, rev: Revnum) {
         let key = NodeRevAtPath::key(self.fs().instance(), rev.0, self.path().as_str());
-        let placed = NodeRevAtPath::new(self.path().as_str(), self.0.noderev.clone());
-        self.fs().cache().insert(key, placed);
+        let value = NodeRevAtPath::new(self.path().as_str(), self.0.noderev.clone());
+        self.fs().cache().insert(key, value);
     }
 
     /// File or directory.
@@ -162,8 +162,8 @@ impl Node {
         self.noderev().kind
     }
 
-    /// Revision in which this node-revision was made; None inside a transaction that made it. The root of a transaction in
-    /// which nothing has happened yet is still the base's.
+    /// The revision that made this node-revision; `None` for one of a transaction. The root of a transaction without
+    /// changes yet has that of the base revision.
     pub fn created_rev(&self) -> Option<Revnum> {
         let fresh = || {
             let base = self.predecessor_id().filter(|_| self.noderev().is_fresh_txn_root);
@@ -172,22 +172,22 @@ impl Node {
         self.id().rev().or_else(fresh)
     }
 
-    /// Path at which it was made (differs from `path` below a lazily copied directory).
+    /// The path at which it was made. It differs from `path` below a lazily copied directory.
     pub fn created_path(&self) -> &FsPath {
         &self.noderev().created_path
     }
 
-    /// The node's state before.
+    /// The ID of the preceding node-revision of the node.
     pub fn predecessor_id(&self) -> Option<&NodeRevId> {
         self.noderev().predecessor.as_ref()
     }
 
-    /// Number of states before.
+    /// The number of predecessors.
     pub fn predecessor_count(&self) -> u64 {
         self.noderev().count
     }
 
-    /// How this node-revision relates to another.
+    /// Returns the relation to another node-revision.
     pub fn relation(&self, other: &Node) -> Relation {
         if self.id() == other.id() {
             Relation::Same
@@ -203,7 +203,7 @@ impl Node {
         match &self.noderev().props {
             None => false,
             Some(rep) if rep.place == RepPlace::Mutable => self.props().is_ok_and(|props| !props.is_empty()),
-            // `END` and a newline is the empty list.
+            // The empty list is stored as `END` and a newline.
             Some(rep) => !matches!(rep.size(), RepSize::Known(0..=4)),
         }
     }
@@ -211,7 +211,7 @@ impl Node {
     /// The property list.
     ///
     /// # Errors
-    /// `FS_CORRUPT` and what reading a file may say.
+    /// `FS_CORRUPT`; the system's.
     pub fn props(&self) -> Result<Arc<Props>> {
         let noderev = self.noderev();
         let Some(rep) = &noderev.props else {
@@ -259,12 +259,12 @@ impl Node {
         Ok(self.props()?.get(name).cloned())
     }
 
-    /// Key of the property list; None if the node never had one.
+    /// The key of the property list; `None` if the node never had one.
     pub fn props_key(&self) -> Option<RepKey> {
         self.key_of(self.noderev().props.as_ref())
     }
 
-    /// True if the property lists differ. Quick (by key) unless `strict`, which compares contents where keys differ.
+    /// True if the property lists differ. Compares keys, and with `strict` the contents where keys differ.
     ///
     /// # Errors
     /// As [`Node::props`].
@@ -275,7 +275,7 @@ impl Node {
         Ok(!strict || self.props()? != other.props()?)
     }
 
-    /// Entries, sorted by name bytes.
+    /// The entries of a directory, sorted by the bytes of the name.
     ///
     /// # Errors
     /// `FS_NOT_DIRECTORY`.
@@ -289,7 +289,7 @@ impl Node {
         self.root().entries(self.noderev())
     }
 
-    /// The child of a name, if there is one.
+    /// The child of this name.
     ///
     /// # Errors
     /// `FS_NOT_DIRECTORY`.
@@ -300,20 +300,20 @@ impl Node {
             .transpose()
     }
 
-    /// The child that `entry` of `entries()` names, without looking the name up again.
+    /// The child of an entry that [`Node::entries`] returned, without looking the name up again.
     ///
     /// # Errors
-    /// `FS_CORRUPT` and what reading a file may say.
+    /// `FS_CORRUPT`; the system's.
     pub fn child_of(&self, entry: &DirEntry) -> Result<Node> {
         self.root().entry_node(entry, self.path().join_str(&entry.name))
     }
 
-    /// The same node-revision at another path of the same tree. The caller vouches for the path.
+    /// The same node-revision at another path of the same tree. The caller must know that it is there.
     pub fn at(&self, path: FsPath) -> Node {
         Node::new(self.root().clone(), path, self.shared_noderev())
     }
 
-    /// Bytes of the text.
+    /// The length of the text, bytes.
     ///
     /// # Errors
     /// `FS_NOT_FILE`.
@@ -329,7 +329,7 @@ impl Node {
         }
     }
 
-    /// MD5 of the text as recorded (digest of nothing if the file never got a text: then `has_text` is false).
+    /// The recorded MD5 of the text. For a file without a text (see [`Node::has_text`]), that of the empty text.
     ///
     /// # Errors
     /// `FS_NOT_FILE`.
@@ -338,7 +338,7 @@ impl Node {
         Ok(self.noderev().text.as_ref().map_or(Md5::EMPTY, |rep| rep.md5))
     }
 
-    /// SHA-1 if recorded.
+    /// The SHA-1 of the text, if it is recorded.
     pub fn sha1(&self) -> Option<Sha1> {
         self.noderev().text.as_ref().and_then(|rep| rep.sha1)
     }
@@ -348,12 +348,12 @@ impl Node {
         self.noderev().text.is_some()
     }
 
-    /// Key of the text; None if the node never got one.
+    /// The key of the text; `None` if the node never got one.
     pub fn text_key(&self) -> Option<RepKey> {
         self.key_of(self.noderev().text.as_ref())
     }
 
-    /// See `props_differ`; compares size and digests, then contents.
+    /// True if the texts differ. Compares keys, and with `strict` sizes, digests and contents where keys differ.
     ///
     /// # Errors
     /// `FS_NOT_FILE`; those of [`Node::reader`].
@@ -400,7 +400,7 @@ impl Node {
         TextReader::new(self.fs(), self.noderev().text.as_ref(), self.id().txn())
     }
 
-    /// The text without the check against its MD5: for callers that check many texts at once
+    /// The text without the check against its MD5, for callers that check many texts at once
     /// (`base::checksum::md5_many` against [`Node::md5`]), which is ten times as fast.
     ///
     /// # Errors
@@ -409,17 +409,17 @@ impl Node {
         Ok(self.reader()?.unchecked())
     }
 
-    /// Set only on the node-revision that the copy itself made.
+    /// The source of the copy, on the node-revision that the copy itself made.
     pub fn copyfrom(&self) -> Option<(Revnum, FsPath)> {
         self.noderev().copyfrom.clone()
     }
 
-    /// Number of nodes at or below with svn:mergeinfo.
+    /// The number of nodes at or below this one with `svn:mergeinfo`.
     pub fn mergeinfo_count(&self) -> u64 {
         self.noderev().mergeinfo_count
     }
 
-    /// True if this very node has svn:mergeinfo.
+    /// True if this node itself has `svn:mergeinfo`.
     pub fn has_mergeinfo(&self) -> bool {
         self.noderev().has_mergeinfo
     }

@@ -1,7 +1,8 @@
 //! The transactions that this process edits, for readers.
 //!
-//! Readers of such a transaction see it in memory; its files may be behind. The layer above implements the two traits and adds
-//! its transactions to the [`OpenTxns`] of the filesystem. Once the last editor of a transaction is gone, readers use its files.
+//! Such a transaction is in memory, and its files may be older. The layer above implements the two traits and adds
+//! its transactions to the [`OpenTxns`] of the filesystem. When the last editor of a transaction has gone, readers
+//! use the files.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -19,7 +20,7 @@ use crate::format::proto_index;
 use crate::store::Store;
 use crate::store::disk::is_missing;
 
-/// What tells the nodes of one transaction apart: node ID and copy ID.
+/// The key of a node within one transaction: node ID and copy ID.
 pub(crate) type NodeKey = (IdPart, IdPart);
 
 /// The tree of a transaction in memory.

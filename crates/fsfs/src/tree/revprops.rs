@@ -1,12 +1,12 @@
-//! Revision properties: the one thing of a committed revision that can still change.
+//! Revision properties: the only part of a committed revision that can change.
 //!
-//! A revision's list is a file of its own, or (format 6 and later, in packed shards) part of a pack file which the shard's
-//! manifest names; revision 0's is never packed. Other processes change them without any signal, so what the cache holds is
-//! cached together with what was known about its files, and every look-up asks the disk whether they are still the same: one or
-//! two `stat` calls instead of reading and parsing.
+//! The list of a revision is a file of its own. In packed shards of format 6 and later it is part of a pack file,
+//! which the manifest of the shard names; the list of revision 0 is never packed. Other processes change lists
+//! without any signal. So a cached list is kept with the metadata of its file, and every look-up compares the
+//! metadata: one or two `stat` calls instead of reading and parsing.
 //!
-//! Packed lists move to other files when they grow, and a shard may be packed while it is read. A missing file therefore means
-//! *look again*: at the manifest, up to ten times, or at where the shard is now.
+//! A packed list moves to another file when it grows, and a shard may be packed while it is read. A missing file
+//! therefore means another attempt: with the manifest read again, up to ten times, or with the packed shard.
 
 use std::io;
 use std::result::Result as StdResult;
@@ -22,19 +22,20 @@ use crate::store::read_mode::check_may_wait;
 use crate::store::shard_dirs::ShardKind;
 use crate::tree::Fs;
 
-/// Name of a pack file: its first revision and how often it was written.
+/// The name of a pack file: its first revision, and the number of times that it was written.
 type PackName = (u64, u64);
 
-/// What a walk over packed lists has looked at: as it was then is good for the whole, short walk.
+/// The manifest and the pack file that a walk over packed lists has read last. They are not compared with the disk
+/// again during the short walk.
 #[derive(Default)]
 struct PackWalk {
-    /// Of a shard.
+    /// A shard and its manifest.
     manifest: Option<(u64, CachedManifest)>,
-    /// Of a shard.
+    /// A shard, the name of a pack file in it, and the file.
     pack: Option<((u64, PackName), CachedRevpropsPack)>,
 }
 
-/// A file's bytes and its state.
+/// The bytes of a file and its metadata.
 type ReadFile = (Vec<u8>, FileMeta);
 
 impl Fs {
@@ -46,7 +47,7 @@ impl Fs {
         self.revprops_on(&mut PackWalk::default(), rev)
     }
 
-    /// The property lists of several revisions, as they are now: a pack file that holds several of them is looked at once.
+    /// The property lists of several revisions, as they are now. A pack file that holds several of them is read once.
     pub fn revprop_lists(&self, revs: &[Revnum]) -> Vec<Result<PropList>> {
         let mut walk = PackWalk::default();
         revs.iter().map(|rev| self.revprops_on(&mut walk, *rev)).collect()
@@ -70,8 +71,8 @@ impl Fs {
         }
     }
 
-    /// The same for a check that began with `first`: what is wrong with a list is said of the pack file only for the first
-    /// list that is read of the file, as by the incumbent.
+    /// As [`Fs::revprops`], for a check that began with revision `first`. An error inside a list names the pack file
+    /// only if the list is the first one that is read of the file, as with the incumbent.
     pub(crate) fn revprops_in_turn(&self, rev: Revnum, first: Revnum) -> Result<PropList> {
         self.revprops(rev).map_err(|e| {
             let is_list = e
@@ -89,7 +90,7 @@ impl Fs {
         })
     }
 
-    /// True if the list of the revision before is in the same pack file.
+    /// True if the list of the preceding revision is in the same pack file.
     fn shares_pack(&self, rev: Revnum) -> bool {
         let shard = self.layout().shard(rev);
         let name = |rev: Revnum| {
@@ -111,7 +112,7 @@ impl Fs {
             Some(dir) => match self.current_in_dir(key, &*dir, &rev.to_string()) {
                 Ok(Ok(cached)) => cached,
                 Ok(Err((bytes, meta))) => self.parse_and_cache(key, &bytes, meta, parse)?,
-                // Perhaps the directory is not the one at this path any more.
+                // Another directory may have taken the place of the open one.
                 Err(_) => {
                     check_may_wait()?;
                     self.forget_shard_dir(ShardKind::Revprops, shard);
@@ -135,17 +136,17 @@ impl Fs {
         }
     }
 
-    /// Name of the pack file in its shard's directory.
+    /// The name of the pack file of a revision in the directory of its shard.
     fn pack_of(&self, walk: &mut PackWalk, rev: Revnum, shard: u64) -> Result<PackName> {
         let size = self.format().shard_size;
-        // Revision 0 is not packed: the first manifest begins with revision 1.
+        // Revision 0 is not packed: the manifest of the first shard starts with revision 1.
         let (first, count) = if shard == 0 {
             (1, size.saturating_sub(1))
         } else {
             (shard * size, size)
         };
         let manifest = match &walk.manifest {
-            Some((known, manifest)) if *known == shard => manifest,
+            Some((of, manifest)) if *of == shard => manifest,
             _ => {
                 let key = Key::new::<CachedManifest>(self.instance(), shard, 0);
                 let path = self.layout().revprops_pack_dir(shard).join("manifest");
@@ -166,7 +167,7 @@ impl Fs {
         let shard = self.layout().shard(rev).unwrap_or_default();
         let name = self.pack_of(walk, rev, shard)?;
         let pack = match &walk.pack {
-            Some((known, pack)) if *known == (shard, name) => pack,
+            Some((of, pack)) if *of == (shard, name) => pack,
             _ => {
                 let key = Key::part::<CachedRevpropsPack>(self.instance(), name.0, name.1, shard);
                 let dir = self.layout().revprops_pack_dir(shard);
@@ -179,7 +180,7 @@ impl Fs {
                 &walk.pack.insert(((shard, name), pack)).1
             }
         };
-        // The known pack may have been checked for another revision.
+        // The pack file of the walk was checked for another revision.
         self.check_range(&pack.value, shard, rev)?;
         let list = pack.value.list(rev).ok_or_else(|| corrupt(rev))?;
         parse(list, rev).map_err(|e| e.wrap(Code::FS_CORRUPT, corrupt(rev).message()))
@@ -203,8 +204,8 @@ impl Fs {
         }
     }
 
-    /// The cached value, if its file is still the same; otherwise a new one. What is known about the file is asked before it is
-    /// read: a replacement in between is seen the next time.
+    /// The cached value, if its file has not changed; otherwise a new one. The metadata is read before the file, so
+    /// that a replacement in between is seen the next time.
     pub(crate) fn current<T>(
         &self,
         key: Key,
@@ -226,8 +227,8 @@ impl Fs {
         self.parse_and_cache(key, &bytes, meta, parse)
     }
 
-    /// The same for a file of an open directory: the cached value, or else the bytes and what is known about the file that
-    /// they were read from.
+    /// As `current`, for a file of an open directory: the cached value, or the bytes and the metadata of the file
+    /// that they were read from.
     fn current_in_dir(
         &self,
         key: Key,
@@ -285,7 +286,7 @@ fn corrupt(rev: Revnum) -> Error {
     )
 }
 
-/// True if a file is not where it was a moment ago.
+/// True if a file was moved or removed.
 fn is_gone(e: &Error) -> bool {
     is_missing(e) || is_stale(e)
 }

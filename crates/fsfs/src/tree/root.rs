@@ -1,7 +1,10 @@
-//! The tree of one revision or of one transaction, and how a path is looked up in it.
+//! [`Root`]: the tree of one revision or of one transaction.
 //!
-//! Directories come parsed and sorted out of the cache, so a look-up is one bisection a component. Callers mostly ask
-//! for one path after the other below one directory: a root remembers the directories it came through last.
+//! Directories come out of the cache parsed and sorted, so a look-up is one binary search for each component of the
+//! path. Callers mostly look up one path after the other below one directory, so a root keeps the directories of the
+//! last look-up (see `path_chain`).
+//!
+//! The module also reads node-revisions, directories and changed-path lists, from the cache or from their files.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::PathBuf;
@@ -36,10 +39,11 @@ pub struct Root(Arc<RootInner>);
 struct RootInner {
     fs: Fs,
     kind: RootKind,
+    /// The node-revision of `/`, for a revision.
     root: OnceLock<Arc<NodeRev>>,
-    /// The directories that the last look-up in a revision came through.
+    /// The directories of the last look-up, for a revision.
     chain: Mutex<PathChain>,
-    /// The same for deep paths: what else looks at the revision shares it.
+    /// The same for deep paths, shared through the cache with other roots of the revision.
     deep_chain: OnceLock<Arc<Mutex<PathChain>>>,
 }
 
@@ -72,7 +76,7 @@ impl Root {
         &self.0.fs
     }
 
-    /// The revision; None for a transaction.
+    /// The revision; `None` for a transaction.
     pub fn revision(&self) -> Option<Revnum> {
         match self.0.kind {
             RootKind::Revision(rev) => Some(rev),
@@ -80,7 +84,7 @@ impl Root {
         }
     }
 
-    /// The transaction; None for a revision.
+    /// The name of the transaction; `None` for a revision.
     pub fn txn_name(&self) -> Option<&str> {
         match &self.0.kind {
             RootKind::Revision(_) => None,
@@ -88,7 +92,7 @@ impl Root {
         }
     }
 
-    /// The revision itself, or the transaction's base.
+    /// The revision, or the base revision of the transaction.
     pub fn base_revision(&self) -> Revnum {
         match self.0.kind {
             RootKind::Revision(rev) => rev,
@@ -99,7 +103,7 @@ impl Root {
     /// The node at `/`.
     ///
     /// # Errors
-    /// `FS_CORRUPT` and what reading a file may say.
+    /// `FS_CORRUPT`; the system's.
     pub fn root_node(&self) -> Result<Node> {
         Ok(Node::new(self.clone(), FsPath::root(), self.root_noderev()?))
     }
@@ -117,10 +121,10 @@ impl Root {
         }
     }
 
-    /// None where `node` says `FS_NOT_FOUND` or `FS_NOT_DIRECTORY`.
+    /// Returns the node at a path; `None` where [`Root::node`] gives `FS_NOT_FOUND` or `FS_NOT_DIRECTORY`.
     ///
     /// # Errors
-    /// `FS_CORRUPT` and what reading a file may say.
+    /// `FS_CORRUPT`; the system's.
     pub fn try_node(&self, path: &FsPath) -> Result<Option<Node>> {
         Ok(match self.look_up(path)? {
             PathLookup::Node(noderev) => Some(Node::new(self.clone(), path.clone(), noderev)),
@@ -128,10 +132,10 @@ impl Root {
         })
     }
 
-    /// `NodeKind::None` if it does not exist.
+    /// The kind of the node at a path; `NodeKind::None` if there is none.
     ///
     /// # Errors
-    /// `FS_CORRUPT` and what reading a file may say.
+    /// `FS_CORRUPT`; the system's.
     pub fn kind(&self, path: &FsPath) -> Result<NodeKind> {
         let Some(parent) = path.parent() else {
             return Ok(NodeKind::Dir);
@@ -145,10 +149,10 @@ impl Root {
         }
     }
 
-    /// The changed-paths list, folded to one entry a path, sorted by path bytes.
+    /// The changed paths, folded to one entry for each path, sorted by the bytes of the path.
     ///
     /// # Errors
-    /// `FS_CORRUPT` and what reading a file may say.
+    /// `FS_CORRUPT`; the system's.
     pub fn changed_paths(&self) -> Result<Arc<[ChangedPath]>> {
         match &self.0.kind {
             RootKind::Revision(rev) => Ok(self.fs().changes(*rev)?.to_vec().into()),
@@ -174,13 +178,13 @@ impl Root {
         }
         let noderev = match self.0.kind {
             RootKind::Revision(rev) => self.fs().root_noderev(rev)?,
-            // Asked for each time: the transaction may be being edited.
+            // Not kept: this process or another may be editing the transaction.
             RootKind::Transaction(txn, _) => return self.fs().txn_noderev(txn, IdPart::ROOT, IdPart::ROOT),
         };
         Ok(self.0.root.get_or_init(|| noderev).clone())
     }
 
-    /// Sorted entries of a directory of this tree.
+    /// The sorted entries of a directory of this tree.
     pub(crate) fn entries(&self, dir: &NodeRev) -> Result<Arc<[DirEntry]>> {
         self.fs().dir_entries(dir)
     }
@@ -234,7 +238,7 @@ impl Fs {
 
     /// The root node-revision of a revision, which must exist.
     pub(crate) fn root_noderev(&self, rev: Revnum) -> Result<Arc<NodeRev>> {
-        // With physical addressing the item is found in the trailer only, so the root has a key of its own.
+        // With physical addressing only the trailer names the item, so the root has a key of its own.
         let key = Key::part::<Arc<NodeRev>>(self.instance(), rev.0, 0, 1);
         if let Some(noderev) = self.cache().get(&key) {
             return Ok(noderev);
@@ -310,7 +314,8 @@ impl Fs {
         }
     }
 
-    /// What a name stands for in a directory. One look-up in a directory that is being changed does not list it whole.
+    /// The entry of a name in a directory. For a directory that this process edits, it is found without making the
+    /// list of all entries.
     pub(crate) fn dir_entry(&self, dir: &NodeRev, name: &str) -> Result<Option<(NodeKind, NodeRevId)>> {
         if let (Some(RepPlace::Mutable), Some(txn)) = (dir.text.map(|rep| rep.place), dir.id.txn())
             && let Some(tree) = self.open_txns().tree(txn)
@@ -321,7 +326,7 @@ impl Fs {
         Ok(dir::find(&entries, name).map(|entry| (entry.kind, entry.id)))
     }
 
-    /// Sorted entries of a directory.
+    /// The sorted entries of a directory.
     pub(crate) fn dir_entries(&self, dir: &NodeRev) -> Result<Arc<[DirEntry]>> {
         let Some(rep) = &dir.text else {
             return Ok(Arc::default());
@@ -333,7 +338,7 @@ impl Fs {
         match (rep.place, dir.id.txn()) {
             (RepPlace::Rev(rev, item), _) => {
                 let key = Key::new::<Arc<[DirEntry]>>(self.instance(), rev.0, item);
-                // Looked up first: a hit is the rule, and costs no closure.
+                // A separate look-up first: a hit is the common case and saves the closure.
                 match self.cache().get(&key) {
                     Some(entries) => Ok(entries),
                     None => self.cache().get_or_load(key, load),
@@ -349,10 +354,11 @@ impl Fs {
         }
     }
 
-    /// What a revision changed: [`Root::changed_paths`] without a root, and in the form that takes least.
+    /// The changed paths of a revision. As [`Root::changed_paths`], but without a root, and in a form that takes less
+    /// memory.
     ///
     /// # Errors
-    /// `FS_NO_SUCH_REVISION`, `FS_CORRUPT` and what reading a file may say.
+    /// `FS_NO_SUCH_REVISION`, `FS_CORRUPT`; the system's.
     pub fn changed_paths(&self, rev: Revnum) -> Result<ChangeList> {
         self.check_rev(rev)?;
         self.changes(rev)
@@ -372,7 +378,8 @@ impl Fs {
         Ok(list)
     }
 
-    /// Entries of a directory that a transaction has changed, parsed anew only when their file is another or has grown.
+    /// The entries of a directory that a transaction has changed. The file is parsed again only if it was replaced or
+    /// has grown.
     fn stored_children(&self, path: PathBuf) -> Result<Arc<[DirEntry]>> {
         let mut hasher = DefaultHasher::new();
         path.hash(&mut hasher);
@@ -386,7 +393,7 @@ impl Fs {
         if cached.value.path == path {
             return Ok(cached.value.entries.clone());
         }
-        // Two paths with one hash: this one is not cached.
+        // Two paths have one hash: this one is not cached.
         let text = self.disk().read_small(&path);
         let text = text.map_err(|e| Error::io("Can't open file", &path, &e))?;
         Ok(dir::parse_children(&text)?.into())
@@ -413,8 +420,8 @@ impl Fs {
     }
 }
 
-/// Bytes of the first read for a node-revision: almost all are shorter.
+/// The first read for a node-revision, bytes: almost all are shorter.
 const NODEREV_READ: usize = 1 << 10;
 
-/// Bytes of the first read for a changed-path list.
+/// The first read for a changed-path list, bytes.
 const CHANGES_READ: usize = 4 << 10;

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn the_budget_holds() {
+    fn the_cache_stays_within_its_budget() {
         let cache = Cache::new(1 << 20);
         for item in 0..1000 {
             cache.insert(key(&cache, item), chunk(10_000));
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_load_leaves_nothing_and_the_next_one_tries_again() {
+    fn a_failed_load_is_not_cached() {
         let cache = Cache::new(1 << 20);
         let failed = cache.get_or_load::<Chunk>(key(&cache, 1), || Err(Error::bare(Code::FS_CORRUPT)));
         assert_eq!(

@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_tells_what_the_path_tells() {
+    fn an_open_directory_reads_the_same_as_the_path() {
         let dir = std::env::temp_dir().join(format!("sven-directory-{}", std::process::id()));
         std::fs::create_dir_all(&dir).expect("a directory");
         for length in [0usize, 1, 31, 32, 5000] {

@@ -403,7 +403,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn network_filesystems_take_one_kind_of_lock() {
+    fn network_file_systems_get_one_kind_of_lock() {
         for network in [0x6969, 0xff53_4d42, 0xfe53_4d42, 0x0102_1997, 0x0bd0_0bd0] {
             assert!(sees_both_kinds(network), "{network:x}");
         }
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn one_kind_leaves_the_other_free() {
+    fn one_kind_of_lock_does_not_exclude_the_other() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("lock");
         let open = || {

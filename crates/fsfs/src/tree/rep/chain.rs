@@ -1,11 +1,11 @@
-//! A content out of its delta chain, one chunk at a time.
+//! The chunks of a content, out of its delta chain.
 //!
-//! Chunk k of a content is what window k of its delta makes. Window k is applied to chunk k of the base (that every
-//! writer keeps to this alignment is what makes FSFS readable in constant memory; the offsets in the windows are
-//! ignored). So for each chunk the chain is walked down to the first window that needs no source, to a chunk that is
-//! cached, or to a PLAIN representation, and then the windows are applied on the way up.
+//! Chunk k of a content is made by window k of its delta, applied to chunk k of the delta base. All writers of FSFS
+//! align windows in this way, so a content is read in constant memory; the source offsets in the windows are ignored.
+//! For each chunk, the chain is followed down to the first window that needs no source, to a cached chunk, or to a
+//! PLAIN representation. Then the windows are applied on the way back up.
 //!
-//! Chains have any length, so nothing here recurses; a chain that bites its own tail is noticed.
+//! Chains have any length, so nothing here is recursive. A cycle in a chain is detected.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -23,36 +23,37 @@ use crate::format::rep_header::RepHeader;
 use crate::store::cache::{Chunk, Key};
 use crate::tree::Fs;
 
-/// A delta chain that is being read. Levels are opened when first needed.
+/// A delta chain that is being read. Its representations are opened when first needed.
 pub(super) struct DeltaChain {
     fs: Fs,
     address: RepAddress,
     body_len: u64,
+    /// The open representations, the content's own first.
     levels: Vec<OpenRep>,
-    /// Brent's cycle check: an address seen on the way down, and at which depth to replace it.
+    /// Brent's cycle detection: an address on the way down, and the depth at which to replace it.
     checkpoint: (Option<RepAddress>, usize),
 }
 
-/// Deeper levels do not keep their bytes between the way down and the way up.
+/// Representations at greater depths release their buffers between the way down and the way up.
 const BUFFERED_LEVELS: usize = 64;
 
 thread_local! {
-    /// What windows of a chain make on the way up.
+    /// Two buffers for the chunks on the way up, used in turn.
     static BUFFERS: RefCell<[Vec<u8>; 2]> = const { RefCell::new([Vec::new(), Vec::new()]) };
 }
 
-/// What a window is applied to.
+/// The source of a window.
 enum BaseChunk {
-    /// Nothing: the base has no such chunk, or the window needs none.
+    /// No source: the base has no such chunk, or the window needs none.
     Empty,
-    /// The base's chunk.
+    /// The chunk of the base, from the cache.
     Chunk(Chunk),
     /// The PLAIN representation at this depth.
     Plain(usize),
 }
 
 impl DeltaChain {
-    /// The chain of the representation at `address` whose body has `body_len` bytes.
+    /// The chain of the representation at `address`, whose body has `body_len` bytes.
     pub(super) fn new(fs: &Fs, address: RepAddress, body_len: u64) -> Self {
         DeltaChain {
             fs: fs.clone(),
@@ -63,7 +64,7 @@ impl DeltaChain {
         }
     }
 
-    /// The representation itself, opened.
+    /// The representation of the content itself.
     pub(super) fn top(&mut self) -> Result<&mut OpenRep> {
         if self.levels.is_empty() {
             self.levels
@@ -72,7 +73,7 @@ impl DeltaChain {
         Ok(&mut self.levels[0])
     }
 
-    /// True if there is no chunk `at`.
+    /// True if the content ends before chunk `at`.
     pub(super) fn ends_before(&mut self, at: u64) -> Result<bool> {
         let top = self.top()?;
         if top.header == RepHeader::Plain {
@@ -81,14 +82,14 @@ impl DeltaChain {
         top.ends_before(at)
     }
 
-    /// Makes chunk `at`, which must exist. Chunks can only be asked for in ascending order.
+    /// Makes chunk `at`, which must exist. Chunks must be read in ascending order.
     pub(super) fn chunk(&mut self, at: u64) -> Result<Vec<u8>> {
         self.top()?;
         let (depth, source) = self.descend(at)?;
         self.ascend(at, depth, source)
     }
 
-    /// Finds the depth of the last window to apply (plus one: how many windows there are), and its source.
+    /// Returns the number of windows to apply, and the source of the deepest one.
     fn descend(&mut self, at: u64) -> Result<(usize, BaseChunk)> {
         let mut depth = 0;
         loop {
@@ -128,7 +129,7 @@ impl DeltaChain {
         }
     }
 
-    /// Applies window `at` of the levels above `depth`, the deepest first.
+    /// Applies window `at` of the first `depth` representations, the deepest first.
     fn ascend(&mut self, at: u64, depth: usize, source: BaseChunk) -> Result<Vec<u8>> {
         let mut plain = Vec::new();
         let base: &[u8] = match &source {
@@ -143,8 +144,8 @@ impl DeltaChain {
         let Some((top, below)) = self.levels[..depth].split_first_mut() else {
             return Ok(plain);
         };
-        // Two buffers of the thread take turns, however long the chain is. What the last window makes stays, and takes no more
-        // room than it must.
+        // Two buffers of the thread are used in turn, however long the chain is. Only the result gets memory of its
+        // own, of its exact size.
         BUFFERS.with_borrow_mut(|[from, to]| {
             let mut is_first = true;
             for level in below.iter_mut().rev() {
@@ -161,7 +162,7 @@ impl DeltaChain {
         })
     }
 
-    /// The base of the level at `depth`, which is a delta.
+    /// The delta base of the representation at `depth`, which must be a delta.
     fn base_of(&self, depth: usize) -> Result<(RepAddress, u64)> {
         match self.levels[depth].header {
             RepHeader::Delta { rev, item, length } => Ok((RepAddress::Rev(rev, item), length)),
@@ -190,25 +191,25 @@ impl DeltaChain {
     }
 }
 
-/// Chunk `at` out of the cache: as it is, or expanded from the window that somebody was sent.
+/// Chunk `at` from the cache: the chunk itself, or made from a cached window of [`EncodedText`](super::EncodedText).
 pub(super) fn cached_chunk(fs: &Fs, address: RepAddress, at: u64) -> Option<Chunk> {
     if let Some(chunk) = fs.cache().get(&chunk_key(fs, address, at)?) {
         return Some(chunk);
     }
-    let kept = [WindowForm::new(2, 0), WindowForm::new(2, 1)]
+    let cached = [WindowForm::new(2, 0), WindowForm::new(2, 1)]
         .into_iter()
         .find_map(|form| {
             fs.cache()
                 .get::<Arc<KeptWindow>>(&window_key(fs, address, at, form)?)
         })?;
-    let window = kept.window().ok()?;
+    let window = cached.window().ok()?;
     let mut text = Vec::with_capacity(window.target_len as usize);
-    // A stored window may be damaged: then whoever reads the chain says so.
+    // A stored window may be damaged. The reader of the chain then gives the error.
     with_codec(|codec| window.apply(&[], &mut text, codec)).ok()?;
     Some(Chunk::new(Arc::new(text)))
 }
 
-/// Key of chunk `at`; none in a transaction, where contents are not cached.
+/// The key of chunk `at`; `None` in a transaction, where contents are not cached.
 pub(super) fn chunk_key(fs: &Fs, address: RepAddress, at: u64) -> Option<Key> {
     match address {
         RepAddress::Rev(rev, item) => Some(Key::part::<Chunk>(fs.instance(), rev.0, item, at)),

@@ -1,8 +1,8 @@
-//! The difference between two contents, as a pull stream of windows.
+//! [`DeltaStream`]: the delta between two contents, as a stream of windows.
 //!
-//! What is stored is a delta already. Where its base is exactly the source that the caller asks for (an empty one
-//! counts), the stored windows are handed out as they are: no inflating, no matching, no hashing. Only where bases
-//! differ both contents are rebuilt and compared anew.
+//! Stored contents are deltas already. If the delta base of the target is exactly the source (an absent source is the
+//! empty text), the stored windows are passed on as they are: without decompressing, matching or hashing. Otherwise
+//! both contents are rebuilt and compared.
 
 use std::cell::RefCell;
 
@@ -20,28 +20,29 @@ use crate::format::rep_header::RepHeader;
 use crate::format::rep_line::Rep;
 use crate::tree::Fs;
 
-/// A text delta, not yet read.
+/// A text delta that is not read yet.
 pub struct DeltaStream {
     windows: DeltaWindows,
-    /// Its cache counts windows.
+    /// The filesystem, whose cache has the counters.
     fs: Fs,
 }
 
+/// Where the windows come from.
 enum DeltaWindows {
-    /// The stored windows.
+    /// The windows of the stored delta.
     Stored(Box<OpenRep>, EncodedVersions),
-    /// Both texts anew.
+    /// New windows from both contents.
     Rebuilt {
         source: Box<TextReader>,
         target: Box<TextReader>,
     },
 }
 
-/// A content and the transaction whose node has it.
+/// A rep line, and the transaction if its node belongs to one.
 pub(crate) type RepOf<'a> = (Option<&'a Rep>, Option<TxnId>);
 
 impl DeltaStream {
-    /// The delta from `source` (empty if `None`) to `target`.
+    /// The delta from `source` (`None` is the empty text) to `target`.
     pub(crate) fn new(
         fs: &Fs,
         source: Option<RepOf<'_>>,
@@ -72,8 +73,8 @@ impl DeltaStream {
         })
     }
 
-    /// Leaves the check of rebuilt texts against their MD5 to the receiver, for peers that get the digests of both texts
-    /// beside the delta and check them, as they must for stored windows anyway.
+    /// Leaves the check of rebuilt contents against their MD5 to the receiver. For clients that get the digests of
+    /// both texts with the delta and check them, as they must for stored windows anyway.
     pub fn unchecked(self) -> Self {
         let windows = match self.windows {
             DeltaWindows::Rebuilt { source, target } => DeltaWindows::Rebuilt {
@@ -85,10 +86,11 @@ impl DeltaStream {
         DeltaStream { windows, ..self }
     }
 
-    /// Calls `sink` for each window in order. Checks the MD5 of texts that are rebuilt, unless [`DeltaStream::unchecked`].
+    /// Calls `sink` for each window in order. Checks the MD5 of rebuilt contents, unless [`DeltaStream::unchecked`]
+    /// was called.
     ///
     /// # Errors
-    /// `FS_CORRUPT`, svndiff's, the system's, and whatever `sink` returns.
+    /// `FS_CORRUPT`, svndiff's, the system's, and those of `sink`.
     pub fn drive(self, sink: &mut dyn FnMut(TextChunk<'_>) -> Result<()>) -> Result<()> {
         let counters = &self.fs.cache().counters;
         match self.windows {
@@ -133,7 +135,7 @@ impl DeltaStream {
     }
 }
 
-/// Lends this thread's block matcher.
+/// Runs `f` with the matcher of this thread.
 fn with_matcher<T>(f: impl FnOnce(&mut Matcher) -> T) -> T {
     thread_local! {
         static MATCHER: RefCell<Matcher> = RefCell::new(Matcher::new());

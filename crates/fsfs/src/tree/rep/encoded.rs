@@ -1,10 +1,11 @@
-//! A content as encoded windows against nothing: what a checkout sends.
+//! [`EncodedText`]: a content as encoded windows against the empty text, as a checkout sends it.
 //!
-//! Where the stored representation is such a delta, its windows are taken as they are; everything else is rebuilt and
-//! encoded. Either way the cache keeps the windows and not the text: they are half as long, and the next checkout
-//! neither rebuilds nor compresses nor opens a file. Who needs the text itself expands it from there (see `chain`).
+//! If the stored representation is a delta against the empty text, its windows are used as they are. Otherwise the
+//! content is rebuilt and encoded. In both cases the cache holds the windows and not the text: they take half of the
+//! memory, and the next checkout need not rebuild, compress, or open a file. Readers of the text expand cached
+//! windows (see `chain`).
 //!
-//! Nothing is checked against the MD5: the receiver gets the digest and checks.
+//! Nothing is checked against the MD5, because the receiver gets the digest and checks.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -21,23 +22,26 @@ use crate::format::rep_line::{Rep, RepSize};
 use crate::store::cache::Key;
 use crate::tree::Fs;
 
-/// A content's windows, one after the other.
+/// The windows of a content, one after the other.
 pub struct EncodedText {
-    /// None for a node that never got a text, and at the end.
+    /// `None` for a node without a text, and at the end.
     content: Option<WindowReader>,
 }
 
+/// Reads, makes and caches windows.
 struct WindowReader {
     fs: Fs,
     address: RepAddress,
     chain: DeltaChain,
     form: WindowForm,
-    /// Bytes that the rep line promises, if it does.
+    /// The length of the content in bytes, if the rep line has it.
     expected: Option<u64>,
-    /// Bytes that the windows so far make.
+    /// The length of the content up to the next window, bytes.
     made: u64,
+    /// The number of the next window.
     next: u64,
-    keep: bool,
+    /// True if the windows go into the cache.
+    is_cached: bool,
 }
 
 impl EncodedText {
@@ -59,7 +63,7 @@ impl EncodedText {
                 expected,
                 made: 0,
                 next: 0,
-                keep: expected.is_some_and(|size| fs.cache().has_room_for(size)),
+                is_cached: expected.is_some_and(|size| fs.cache().has_room_for(size)),
             }),
         })
     }
@@ -67,7 +71,7 @@ impl EncodedText {
     /// The next window; `None` at the end.
     ///
     /// # Errors
-    /// `FS_CORRUPT`, svndiff's, and what reading a file may say.
+    /// `FS_CORRUPT`, svndiff's; the system's.
     pub fn next_window(&mut self) -> Result<Option<Arc<KeptWindow>>> {
         let Some(content) = &mut self.content else {
             return Ok(None);
@@ -83,14 +87,15 @@ impl EncodedText {
 impl WindowReader {
     fn next_window(&mut self) -> Result<Option<Arc<KeptWindow>>> {
         let at = self.next;
-        let key = window_key(&self.fs, self.address, at, self.form).filter(|_| self.keep);
+        let key = window_key(&self.fs, self.address, at, self.form).filter(|_| self.is_cached);
         let cached = key.as_ref().and_then(|key| self.cached(at, key));
         let window = match (cached, key) {
             (Some(window), _) => {
                 self.fs.cache().counters.cached_windows.add();
                 window
             }
-            // Everything promised is there, and whoever loaded the last window saw that none follows.
+            // The content is complete. When the last window was loaded, [`WindowReader::load`] checked that none
+            // follows.
             (None, _) if at > 0 && self.expected == Some(self.made) => return Ok(None),
             (None, _) if self.chain.ends_before(at)? => return Ok(None),
             (None, Some(key)) => {
@@ -104,7 +109,7 @@ impl WindowReader {
         Ok(Some(window))
     }
 
-    /// Window `at`, if somebody was sent it already; one that was compressed for another is as good as one that is not.
+    /// Window `at` from the cache. A compressed window serves a request for windows without compression, too.
     fn cached(&self, at: u64, key: &Key) -> Option<Arc<KeptWindow>> {
         let cache = self.fs.cache();
         cache
@@ -166,7 +171,7 @@ impl WindowReader {
     }
 }
 
-/// Key of a window; none in a transaction, where contents are not cached.
+/// The key of a window; `None` in a transaction, where contents are not cached.
 pub(super) fn window_key(fs: &Fs, address: RepAddress, at: u64, form: WindowForm) -> Option<Key> {
     let form = u64::from(form.version()) << 4 | u64::from(form.level() & 15);
     match address {
@@ -178,7 +183,7 @@ pub(super) fn window_key(fs: &Fs, address: RepAddress, at: u64, form: WindowForm
     }
 }
 
-/// Makes a window in this thread's buffer, so that what is kept has just its length.
+/// Makes a window in the buffer of this thread, so that the cached copy has exactly its length.
 fn encode(version: u8, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<Arc<KeptWindow>> {
     thread_local! {
         static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };

@@ -1,9 +1,16 @@
-//! Representations: stored contents, and how to get them back.
+//! Representations: reading stored contents.
 //!
-//! `open_rep` is one representation of a delta chain on disk, `chain` makes the content out of the chain one window's
-//! worth (a *chunk*) at a time, `text` is the stream that callers read, `delta` the difference between two contents,
-//! `encoded` a content as windows that are ready to be sent.
-//! No buffer here grows with a content: a chunk has at most 102,400 bytes.
+//! A content is read in *chunks*. A chunk is what one window of a delta makes, at most 102,400 bytes; no buffer here
+//! grows with a content.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`open_rep`] | one representation of a delta chain, read window by window |
+//! | [`chain`] | chunks out of a delta chain |
+//! | [`text`] | [`TextReader`], a content as a stream of bytes, checked against its MD5 |
+//! | [`raw`] | chunks without a check, for callers that check many contents at once |
+//! | [`delta`] | [`DeltaStream`], the delta between two contents |
+//! | [`encoded`] | [`EncodedText`], a content as encoded windows for a client |
 
 mod chain;
 mod delta;
@@ -32,7 +39,7 @@ use crate::store::open_file::OpenFile;
 use crate::tree::Fs;
 use crate::tree::node::Node;
 
-/// Lends this thread's codec (decompressor state and scratch buffers).
+/// Runs `f` with the codec of this thread (decompressor state and scratch buffers).
 pub(crate) fn with_codec<T>(f: impl FnOnce(&mut Codec) -> T) -> T {
     thread_local! {
         static CODEC: RefCell<Codec> = RefCell::new(Codec::new());
@@ -41,11 +48,11 @@ pub(crate) fn with_codec<T>(f: impl FnOnce(&mut Codec) -> T) -> T {
 }
 
 impl Fs {
-    /// Delta that turns `source`'s text (empty if None) into `target`'s, as a pull stream of windows. Stored windows pass
-    /// undecoded if their base is exactly `source` and `accepts` has their version.
+    /// The delta from the text of `source` (empty if `None`) to that of `target`, as a stream of windows. Stored
+    /// windows are passed on without decoding if their base is exactly `source` and `accepts` has their version.
     ///
     /// # Errors
-    /// `FS_NOT_FILE`, `FS_CORRUPT`, and what reading a file may say.
+    /// `FS_NOT_FILE`, `FS_CORRUPT`; the system's.
     pub fn text_delta(
         &self,
         source: Option<&Node>,
@@ -70,10 +77,10 @@ impl Fs {
         )
     }
 
-    /// Checks that there is a stored content at this place.
+    /// Checks that an item is a representation.
     ///
     /// # Errors
-    /// `FS_CORRUPT` if there is none; `FS_NO_SUCH_REVISION` and its kin.
+    /// `FS_CORRUPT` if it is not; `FS_NO_SUCH_REVISION` and others of a missing item.
     pub(crate) fn check_rep(&self, rev: Revnum, item: u64) -> Result<()> {
         self.with_rev_file(rev, |file| {
             let offset = file.item_offset(self.cache(), rev, item)?;
@@ -97,8 +104,8 @@ impl Fs {
         })
     }
 
-    /// The text of `target` as windows against the empty text, in a form that is ready to be sent. They are kept for the
-    /// next who asks for the same form.
+    /// The text of `target` as windows against the empty text, encoded for a client. The windows are cached for the
+    /// next request of the same form.
     ///
     /// # Errors
     /// `FS_NOT_FILE`, `FS_CORRUPT`.
@@ -107,7 +114,7 @@ impl Fs {
         EncodedText::new(self, target.noderev().text.as_ref(), target.id().txn(), form)
     }
 
-    /// The header of a stored content.
+    /// The header of a representation.
     pub(crate) fn rep_header(&self, rep: &Rep, txn: Option<TxnId>) -> Result<RepHeader> {
         Ok(open_rep::OpenRep::open(self, RepAddress::of(rep, txn)?, rep.length)?.header)
     }

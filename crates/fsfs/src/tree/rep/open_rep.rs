@@ -1,4 +1,4 @@
-//! One representation on disk: its header, and its body read window by window.
+//! [`OpenRep`]: one representation on disk, with its header parsed and its body read window by window.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use crate::store::open_file::OpenFile;
 use crate::store::rev_file::RevFile;
 use crate::tree::Fs;
 
-/// Where a representation starts.
+/// The address of a representation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum RepAddress {
     /// An item of a revision.
     Rev(Revnum, u64),
     /// An item (or offset) in a transaction's proto-revision file.
     Txn(TxnId, u64),
-    /// What starts at an offset of that file without being an item yet.
+    /// The offset in that file of a representation that is not an item yet.
     Unfinished(TxnId, u64),
 }
 
-/// An open representation with a position in it.
+/// An open representation, with a position among its windows.
 pub(super) struct OpenRep {
     fs: Fs,
     pub(super) address: RepAddress,
@@ -33,15 +33,17 @@ pub(super) struct OpenRep {
     pub(super) body_len: u64,
     /// svndiff version of the body; meaningless for PLAIN.
     pub(super) version: u8,
-    /// Position in the body of the window `next`.
+    /// The position in the body of window number `next`, bytes.
     position: u64,
     next: u64,
-    /// Some bytes of the body, from `buffer_start` on, behind `before` other bytes; not used if the file is in memory.
+    /// Bytes of the body from `buffer_start` on, after `before` bytes of the header. Not used if the file is in
+    /// memory.
     buffer: Vec<u8>,
     before: usize,
     buffer_start: u64,
 }
 
+/// The file with a representation.
 enum RepFile {
     Rev(Arc<RevFile>),
     Proto(Arc<OpenFile>),
@@ -56,7 +58,7 @@ impl RepFile {
     }
 }
 
-/// Bodies up to this length are read at once; of longer ones, at least so much.
+/// A shorter body is read at once; of a longer one, at least this many bytes at a time.
 const READ: u64 = 64 << 10;
 
 impl OpenRep {
@@ -138,7 +140,7 @@ impl OpenRep {
         Ok(self.next < at || self.position >= self.body_len)
     }
 
-    /// Window `at`; those before it are skipped. Windows can only be asked for in ascending order.
+    /// Window `at`; earlier ones are skipped. Windows must be read in ascending order.
     pub(super) fn window(&mut self, at: u64) -> Result<EncodedWindow<'_>> {
         self.skip_to(at)?;
         let header = self.window_header()?;
@@ -153,7 +155,7 @@ impl OpenRep {
         self.bytes(offset, length.min(self.body_len - offset))
     }
 
-    /// Gives the buffered bytes back; they are read again when needed.
+    /// Releases the buffer; the bytes are read again when needed.
     pub(super) fn release(&mut self) {
         self.buffer = Vec::new();
         self.before = 0;
@@ -178,8 +180,8 @@ impl OpenRep {
         }
     }
 
-    /// What is wrong with a window that goes on behind its representation: the incumbent reads it to its end before it sees that, and
-    /// says so only if it makes sense.
+    /// The error of a window that extends beyond its representation. The incumbent reads the window to its end first,
+    /// and reports this only if the window can be decoded.
     fn overlong(&self, header: &WindowHeader) -> Error {
         let length = header.window_len().min(MAX_WINDOW);
         let bytes = match self.file.bytes().read_up_to(self.body + self.position, length) {
@@ -198,7 +200,7 @@ impl OpenRep {
         }
     }
 
-    /// Bytes of the body; the caller keeps to its length.
+    /// `length` bytes of the body at `offset`.
     fn bytes(&mut self, offset: u64, length: u64) -> Result<&[u8]> {
         if offset.checked_add(length).is_none_or(|end| end > self.body_len) {
             return Err(SvndiffError::UnexpectedEnd.into());
@@ -227,19 +229,20 @@ impl OpenRep {
                 return result;
             }
         }
-        // The file was deleted on its server, probably because its shard was packed: find the representation again.
+        // The file was deleted on its server, probably because its shard was packed. Opening the representation again
+        // finds it in the pack file.
         self.buffer.clear();
         if let RepFile::Rev(file) = &self.file {
             self.fs.cache().drop_file(&file.key());
         }
-        let again = OpenRep::open(&self.fs, self.address, self.body_len)?;
-        (self.file, self.body) = (again.file, again.body);
+        let reopened = OpenRep::open(&self.fs, self.address, self.body_len)?;
+        (self.file, self.body) = (reopened.file, reopened.body);
         let at = self.body + offset;
         self.file.bytes().read_into(at, length, &mut self.buffer)
     }
 }
 
-/// Bytes of a stored window that are looked at where its length is wrong.
+/// The most bytes of a window with a wrong length that are decoded.
 const MAX_WINDOW: usize = 256 << 10;
 
 fn malformed_diff() -> Error {

@@ -1,7 +1,8 @@
-//! A content's chunks without a word about their digest.
+//! [`RawContent`]: the chunks of a content, without a check of its digest.
 //!
-//! Whoever checks many contents hashes them side by side, which is many times faster than one after the other, so the
-//! digest comes after the bytes here. Chunks go into the cache unchecked: only for a cache of one's own.
+//! A caller that checks many contents hashes them side by side, which is many times faster than one after the other.
+//! So the digest is computed after the chunks have been returned. Chunks go into the cache unchecked: use only with a
+//! cache that has no other readers.
 
 use std::sync::Arc;
 
@@ -17,26 +18,26 @@ pub(crate) struct RawContent {
     address: RepAddress,
     chain: DeltaChain,
     next: u64,
-    keep: bool,
+    is_cached: bool,
 }
 
 impl RawContent {
-    /// The content of the representation at `address` with `body_len` bytes on disk. Its chunks go
-    /// into the cache if `keep`.
-    pub(crate) fn new(fs: &Fs, address: RepAddress, body_len: u64, keep: bool) -> Self {
+    /// The content of the representation at `address`, whose body has `body_len` bytes. Its chunks go into the cache
+    /// if `is_cached`.
+    pub(crate) fn new(fs: &Fs, address: RepAddress, body_len: u64, is_cached: bool) -> Self {
         RawContent {
             fs: fs.clone(),
             address,
             chain: DeltaChain::new(fs, address, body_len),
             next: 0,
-            keep,
+            is_cached,
         }
     }
 
     /// Reads the header.
     ///
     /// # Errors
-    /// `FS_CORRUPT`, and what reading a file may say.
+    /// `FS_CORRUPT`; the system's.
     pub(crate) fn open(&mut self) -> Result<()> {
         self.chain.top().map(drop)
     }
@@ -44,14 +45,14 @@ impl RawContent {
     /// The next chunk; `None` at the end.
     ///
     /// # Errors
-    /// `FS_CORRUPT`, svndiff's, and what reading a file may say.
+    /// `FS_CORRUPT`, svndiff's; the system's.
     pub(crate) fn next_chunk(&mut self) -> Result<Option<Arc<Vec<u8>>>> {
-        // The chain is asked even where the cache has the chunk: the representation itself must be good.
+        // The chain is read even if the cache has the chunk, because the representation itself must be valid.
         if self.chain.ends_before(self.next)? {
             return Ok(None);
         }
         let chunk = Arc::new(self.chain.chunk(self.next)?);
-        if self.keep
+        if self.is_cached
             && let Some(key) = chunk_key(&self.fs, self.address, self.next)
         {
             self.fs.cache().insert(key, Chunk::new(chunk.clone()));

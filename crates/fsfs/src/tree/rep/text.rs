@@ -1,4 +1,8 @@
-//! A content as a stream of bytes, checked against its MD5 at the end.
+//! [`TextReader`]: a content as a stream of bytes, checked against its MD5.
+//!
+//! A content of one chunk is checked once; the cached chunk records it. For a longer content, each cached chunk
+//! records the MD5 of the whole content after the first complete read. Later reads then skip the hashing while all
+//! chunks have that record. If one is missing, hashing starts again from the first chunk.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -14,23 +18,23 @@ use crate::store::cache::{Chunk, WatchedChunk};
 use crate::store::read_mode::check_may_wait;
 use crate::tree::Fs;
 
-/// Reads a text.
+/// A content that is being read.
 pub struct TextReader {
-    /// None for a node that never got a text.
+    /// `None` for a node without a text.
     content: Option<ChunkReader>,
     chunk: Arc<Vec<u8>>,
     position: usize,
     failed: Option<Error>,
 }
 
-/// The rest of a chunk: a part of a text that is passed on without being copied.
+/// The rest of a chunk, which is passed on without a copy.
 pub struct TextPiece {
     chunk: Arc<Vec<u8>>,
     start: usize,
 }
 
 impl TextPiece {
-    /// Its bytes; empty at the end of a text.
+    /// The bytes; empty at the end of a text.
     pub fn bytes(&self) -> &[u8] {
         &self.chunk[self.start..]
     }
@@ -42,37 +46,38 @@ impl AsRef<[u8]> for TextPiece {
     }
 }
 
-/// A stored content that is being read, chunk by chunk.
+/// The chunks of a stored content, with the state of its check.
 pub(super) struct ChunkReader {
     fs: Fs,
     address: RepAddress,
     chain: DeltaChain,
     md5: Md5,
     body_len: u64,
-    /// Bytes that the rep line promises, if it does.
+    /// The length of the content in bytes, if the rep line has it.
     expected: Option<u64>,
     next: u64,
     check: DigestCheck,
-    keep: bool,
+    /// True if the chunks go into the cache.
+    is_cached: bool,
     done: bool,
-    /// Bytes have passed that nobody here has compared with the digest.
+    /// True if bytes were returned that are not compared with the digest here.
     has_unchecked: bool,
 }
 
-/// What is known of the digest of a content that is being read.
+/// The state of the check against the MD5.
 enum DigestCheck {
-    /// Nothing is to be checked (any more).
+    /// No check, or no longer.
     Off,
-    /// Off, unless the first chunk was read before.
+    /// `Off`, unless the first chunk is in the cache already: then `FromCache`.
     SecondRead,
-    /// All chunks so far are those of an earlier reading, which was right.
+    /// All chunks so far have the record of an earlier, successful check.
     FromCache,
-    /// It is taken on the way; the chunks hear of it if it is right.
+    /// The digest of all chunks so far. If it matches, the chunks get a record of it.
     Running(Md5Stream, Vec<WatchedChunk>),
 }
 
 impl TextReader {
-    /// The content that `rep` names; `txn` is the transaction if its node belongs to one.
+    /// The content of a rep line; `txn` is the transaction if its node belongs to one.
     pub(crate) fn new(fs: &Fs, rep: Option<&Rep>, txn: Option<TxnId>) -> Result<Self> {
         let content = rep.map(|rep| ChunkReader::new(fs, rep, txn)).transpose()?;
         Ok(TextReader {
@@ -91,8 +96,8 @@ impl TextReader {
         self
     }
 
-    /// Leaves the check to the receiver, who has the digest, if nobody has read the text before. Whoever is the second to
-    /// read it takes the digest once for all that come later.
+    /// Leaves the check to the receiver, who has the digest, if the text is not in the cache yet. The second read of
+    /// a text checks it, for all later ones.
     pub fn left_to_receiver(mut self) -> Self {
         if let Some(content) = &mut self.content {
             content.check = DigestCheck::SecondRead;
@@ -100,15 +105,16 @@ impl TextReader {
         self
     }
 
-    /// True if what was read so far was compared with the digest, or will be before the end is told.
+    /// True if all bytes returned so far were compared with the digest, or will be before the end of the text is
+    /// returned.
     pub fn is_checked(&self) -> bool {
         self.content.as_ref().is_none_or(|content| !content.has_unchecked)
     }
 
-    /// Like [`Read::read`], with the house's errors. 0 = end.
+    /// As [`Read::read`], with the errors of the engine. Returns 0 at the end.
     ///
     /// # Errors
-    /// `FS_CORRUPT` and whatever reading a file may say. Once failed, it keeps failing.
+    /// `FS_CORRUPT`; the system's. Once failed, it keeps failing.
     pub fn read_some(&mut self, buf: &mut [u8]) -> Result<usize> {
         if buf.is_empty() {
             return Ok(0);
@@ -120,7 +126,8 @@ impl TextReader {
         Ok(length)
     }
 
-    /// The bytes at hand: not empty unless the text has ended. [`TextReader::consume`] moves on.
+    /// The unread bytes of the current chunk; empty only at the end of the text. [`TextReader::consume`] marks them
+    /// as read.
     ///
     /// # Errors
     /// As [`TextReader::read_some`].
@@ -144,8 +151,8 @@ impl TextReader {
         Ok(&self.chunk[self.position..])
     }
 
-    /// What is left of the chunk at hand, or the next one whole; empty at the end. Chunks follow the windows of what is
-    /// stored, so every one but the last has the length of a window.
+    /// The unread rest of the current chunk, or the whole next one; empty at the end. Every chunk but the last has
+    /// the length of a window.
     ///
     /// # Errors
     /// As [`TextReader::read_some`].
@@ -159,12 +166,12 @@ impl TextReader {
         Ok(piece)
     }
 
-    /// Marks `length` of the bytes that [`TextReader::fill`] returned as used.
+    /// Marks `length` of the bytes that [`TextReader::fill`] returned as read.
     pub fn consume(&mut self, length: usize) {
         self.position = self.position.saturating_add(length).min(self.chunk.len());
     }
 
-    /// The whole rest.
+    /// Reads the rest of the text.
     ///
     /// # Errors
     /// As [`TextReader::read_some`].
@@ -174,7 +181,7 @@ impl TextReader {
             .as_ref()
             .and_then(|content| content.expected)
             .unwrap_or(0);
-        // The promise may be wrong: it bounds nothing but this first allocation.
+        // The length in the rep line may be wrong: it bounds only this first allocation.
         let mut all = Vec::with_capacity(expected.min(16 << 20) as usize);
         loop {
             let rest = self.fill()?;
@@ -187,8 +194,8 @@ impl TextReader {
         }
     }
 
-    /// Like [`TextReader::read_all`] for contents that must fit in memory; one that fits into one window comes without a
-    /// copy.
+    /// As [`TextReader::read_all`], for contents that must fit in memory. A content of one chunk is returned without
+    /// a copy.
     ///
     /// # Errors
     /// As [`TextReader::read_some`]; `FS_CORRUPT` beyond 1 GiB.
@@ -217,7 +224,7 @@ impl TextReader {
     }
 }
 
-/// Longer directories, property lists and texts to be held whole are taken for damage.
+/// Longer directories, property lists and texts that must fit in memory are treated as damaged, bytes.
 const MAX_IN_MEMORY: usize = 1 << 30;
 
 impl Read for TextReader {
@@ -233,7 +240,7 @@ impl ChunkReader {
             RepSize::Known(size) => Some(size),
             RepSize::AskHeader => None,
         };
-        let keep = expected.is_some_and(|size| fs.cache().has_room_for(size));
+        let is_cached = expected.is_some_and(|size| fs.cache().has_room_for(size));
         Ok(ChunkReader {
             fs: fs.clone(),
             address,
@@ -243,7 +250,7 @@ impl ChunkReader {
             expected,
             next: 0,
             check: DigestCheck::FromCache,
-            keep,
+            is_cached,
             done: false,
             has_unchecked: false,
         })
@@ -255,7 +262,7 @@ impl ChunkReader {
             return Ok(None);
         }
         let at = self.next;
-        let key = chunk_key(&self.fs, self.address, at).filter(|_| self.keep);
+        let key = chunk_key(&self.fs, self.address, at).filter(|_| self.is_cached);
         let cached = key.as_ref().and_then(|key| self.fs.cache().get::<Chunk>(key));
         if matches!(self.check, DigestCheck::SecondRead) {
             self.has_unchecked = cached.is_none();
@@ -280,13 +287,13 @@ impl ChunkReader {
         };
         self.next += 1;
         if self.is_short() {
-            // The only chunk: whoever checked it, did so for all.
+            // This is the only chunk, so its record is that of the whole content.
             self.done = true;
-            let is_wanted = !matches!(
+            let needs_check = !matches!(
                 std::mem::replace(&mut self.check, DigestCheck::Off),
                 DigestCheck::Off
             );
-            if is_wanted && !chunk.is_checked() {
+            if needs_check && !chunk.is_checked() {
                 if !self.md5.is_unknown() {
                     check_md5(&self.md5, &Md5::of(chunk.bytes()))?;
                 }
@@ -298,41 +305,41 @@ impl ChunkReader {
         Ok(Some(chunk.bytes().clone()))
     }
 
-    /// Takes chunk `at` of several into the digest, unless all so far are known to be right.
+    /// Adds chunk `at` of several to the digest, unless all chunks so far have the record of a check.
     fn digest_chunk(&mut self, chunk: &Chunk, at: u64) -> Result<()> {
         if matches!(self.check, DigestCheck::FromCache) {
             match chunk.part_of(&self.md5) {
-                // Where it ends is known as well.
+                // The record says whether the chunk is the last one.
                 Some(is_last) => self.done = is_last,
                 None => self.check = self.check_from_start(at)?,
             }
         }
         if let DigestCheck::Running(digest, chunks) = &mut self.check {
             digest.update(chunk.bytes());
-            if self.keep {
+            if self.is_cached {
                 chunks.push(chunk.watch());
             }
         }
         Ok(())
     }
 
-    /// The digest of the chunks before `end`, which were thought not to need one.
+    /// Starts the digest with the chunks before `end`, which had a record of a check.
     fn check_from_start(&self, end: u64) -> Result<DigestCheck> {
         let (mut digest, mut chunks) = (Md5Stream::new(), Vec::new());
-        let mut again = ChunkReader {
+        let mut reader = ChunkReader {
             fs: self.fs.clone(),
             chain: DeltaChain::new(&self.fs, self.address, self.body_len),
             check: DigestCheck::Off,
             ..*self
         };
-        again.next = 0;
+        reader.next = 0;
         for at in 0..end {
             check_may_wait()?;
             let key = chunk_key(&self.fs, self.address, at);
             let cached = key.and_then(|key| self.fs.cache().get::<Chunk>(&key));
             let chunk = match cached {
                 Some(chunk) => chunk,
-                None => again.load(at)?,
+                None => reader.load(at)?,
             };
             digest.update(chunk.bytes());
             chunks.push(chunk.watch());
@@ -354,7 +361,7 @@ impl ChunkReader {
         Ok(chunk)
     }
 
-    /// True if the rep line promises at most one chunk.
+    /// True if the rep line says that there is at most one chunk.
     fn is_short(&self) -> bool {
         self.expected.is_some_and(|size| size <= WINDOW_SIZE as u64)
     }
@@ -373,7 +380,7 @@ impl ChunkReader {
 }
 
 impl RepAddress {
-    /// Where the content of `rep` is; `txn` is the transaction if its node belongs to one.
+    /// The address of the content of a rep line; `txn` is the transaction if its node belongs to one.
     pub(crate) fn of(rep: &Rep, txn: Option<TxnId>) -> Result<Self> {
         match (rep.place, txn) {
             (RepPlace::Rev(rev, item), _) => Ok(RepAddress::Rev(rev, item)),

@@ -1,4 +1,4 @@
-//! How a path is looked up in a tree, and what is found on the way.
+//! The look-up of a path in a tree.
 
 use std::sync::Arc;
 
@@ -10,19 +10,21 @@ use crate::format::noderev::NodeRev;
 use crate::store::cache::Key;
 use crate::store::path_chain::{Link, PathChain, prefix, youngest};
 
-/// What a path leads to.
+/// The result of a look-up.
 pub(crate) enum PathLookup {
+    /// The node-revision at the path.
     Node(Arc<NodeRev>),
+    /// There is no node at the path.
     Nothing,
-    /// A component on the way is this file.
+    /// A component of the path is below this file.
     BelowFile(FsPath),
 }
 
 impl Root {
-    /// Looks a path up from the nearest directory that the last look-up came through.
+    /// Looks a path up, starting at the deepest directory that it shares with the last look-up.
     ///
     /// # Errors
-    /// Those of reading.
+    /// `FS_CORRUPT`; the system's.
     pub(super) fn look_up(&self, path: &FsPath) -> Result<PathLookup> {
         if let RootKind::Transaction(txn, _) = self.0.kind
             && let Some(tree) = self.fs().open_txns().tree(txn)
@@ -73,8 +75,8 @@ impl Root {
         Ok(PathLookup::Node(found))
     }
 
-    /// The chain that a look-up of a path begins at. A walk through several revisions of a deep tree comes to each of them many times,
-    /// with another root each time.
+    /// The chain for a look-up of a path. Chains of deep paths are in the cache: a walk through several revisions of
+    /// a deep tree visits each revision many times, with a new root each time.
     fn chain_for(&self, path: &FsPath) -> &Mutex<PathChain> {
         match self.revision() {
             Some(rev) if path.len() >= DEEP => self.0.deep_chain.get_or_init(|| {
@@ -89,13 +91,13 @@ impl Root {
         }
     }
 
-    /// Of the copies that a path and the directories above it came with the youngest, and what it is a copy of; `None` for the revision
-    /// where that is a transaction.
+    /// The youngest copy that a path or one of its ancestors belongs to: its revision (`None` for the transaction of
+    /// this root) and its destination.
     pub(crate) fn youngest_copy(&self, path: &FsPath) -> Result<Option<(Option<Revnum>, FsPath)>> {
         if self.revision().is_some() && path.len() >= DEEP {
             let node = self.node(path)?;
             let start = self.chain_for(path).lock().start(path);
-            // Another thread may have led the chain elsewhere.
+            // Another thread may have changed the chain.
             if let Some(link) = start.link
                 && path.len() - link.end <= 1 + path.basename().len()
                 && let Some((rev, id)) = youngest(link.copy, node.noderev())
@@ -107,9 +109,9 @@ impl Root {
         let mut found: Option<(Option<Revnum>, FsPath)> = None;
         self.each_along(path, &mut |noderev| {
             let (rev, path) = noderev.copyroot();
-            // No revision: copied in this very transaction, younger than all.
+            // Without a revision the copy is of this transaction, and so the youngest.
             let is_younger = match &found {
-                // Most directories are of the same copy as the one above them.
+                // Most directories belong to the same copy as their parent.
                 Some((best, of)) if *best == rev && of == path => false,
                 None => true,
                 Some((best, _)) => rev.is_none_or(|rev| best.is_some_and(|best| rev >= best)),
@@ -121,7 +123,7 @@ impl Root {
         Ok(found)
     }
 
-    /// Shows `each` the node-revisions on the way to a path that exists, the root first and the path's own last.
+    /// Calls `each` with the node-revisions on the way to a path that exists, from the root to the path itself.
     pub(crate) fn each_along(&self, path: &FsPath, each: &mut dyn FnMut(&NodeRev)) -> Result<()> {
         let mut dir = self.root_noderev()?;
         each(&dir);
@@ -141,8 +143,8 @@ impl Root {
     }
 }
 
-/// Directories of the longest chain of a revision, which takes about 10 MB. What is below is looked up from its end.
+/// The length of the longest chain of a revision, which takes about 10 MB. A look-up below it starts at its end.
 const LONGEST_CHAIN: usize = 1 << 16;
 
-/// Bytes of a path that is taken for a deep one.
+/// The length from which a path is a deep one, bytes.
 const DEEP: usize = 1024;
