@@ -84,16 +84,19 @@ pub fn create(db: &Path, options: &CreateOptions, now: Date, disk: Arc<dyn Disk>
     if format.has_protorevs_dir() {
         new.directory(&layout.file("txn-protorevs"))?;
     }
-    let current: &[u8] = if format.number < 3 { b"0 1 1\n" } else { b"0\n" };
+    let current: &[u8] = match format.has_ids_in_current() {
+        true => b"0 1 1\n",
+        false => b"0\n",
+    };
     new.file(&layout.file("current"), current)?;
     new.file(&layout.file("write-lock"), b"")?;
     let uuid = options.uuid.clone().unwrap_or_else(new_uuid);
-    let ids = match format.number {
-        0..7 => format!("{uuid}\n"),
-        _ => format!("{uuid}\n{}\n", new_uuid()),
+    let ids = match format.has_instance_id() {
+        true => format!("{uuid}\n{}\n", new_uuid()),
+        false => format!("{uuid}\n"),
     };
     new.file(&layout.file("uuid"), ids.as_bytes())?;
-    if format.number >= 4 {
+    if format.has_conf() {
         let text = options.conf.as_deref().unwrap_or(EXPLAINED_CONF.as_bytes());
         new.file(&layout.file("fsfs.conf"), text)?;
     }
@@ -137,24 +140,25 @@ fn resolve(options: &CreateOptions) -> Result<FsFormat> {
         let message = format!("Filesystems of format {number} have no {what}");
         Err(Error::new(Code::UNSUPPORTED_FEATURE, message))
     };
-    let shard_size = match options.shard_size {
-        Some(1..) if number < 3 => return lacks("sharded layout"),
+    let mut format = FsFormat {
+        number,
+        shard_size: 0,
+        logical: false,
+    };
+    format.shard_size = match options.shard_size {
+        Some(1..) if !format.supports_shards() => return lacks("sharded layout"),
         Some(size) if size > i32::MAX as u64 => return lacks("shards of that size"),
         Some(size) => size,
-        None if number < 3 => 0,
+        None if !format.supports_shards() => 0,
         None => DEFAULT_SHARD_SIZE,
     };
-    let logical = match options.log_addressing {
-        Some(true) if number < 7 => return lacks("logical addressing"),
-        Some(true) if shard_size == 0 => return lacks("logical addressing in a linear layout"),
+    format.logical = match options.log_addressing {
+        Some(true) if !format.supports_logical_addressing() => return lacks("logical addressing"),
+        Some(true) if format.shard_size == 0 => return lacks("logical addressing in a linear layout"),
         Some(logical) => logical,
-        None => number >= 7 && shard_size > 0,
+        None => format.supports_logical_addressing() && format.shard_size > 0,
     };
-    Ok(FsFormat {
-        number,
-        shard_size,
-        logical,
-    })
+    Ok(format)
 }
 
 /// The file of revision 0: an empty root.

@@ -42,9 +42,9 @@ pub fn run_on(db: &Path, disk: Arc<dyn Disk>, cancel: &Cancel) -> Result<Revnum>
         let message = format!("Expected current rev to be <= {youngest} but found {named}");
         return Err(Error::new(Code::FS_CORRUPT, message));
     }
-    let text = match fs.format().has_protorevs_dir() {
-        true => format!("{youngest}\n"),
-        false => NextIds::next(&fs, youngest, cancel)?.current(youngest),
+    let text = match fs.format().has_ids_in_current() {
+        true => NextIds::next(&fs, youngest, cancel)?.current(youngest),
+        false => format!("{youngest}\n"),
     };
     check_revprops(&fs, youngest)?;
     // Rows that are younger than any revision would make commits fail.

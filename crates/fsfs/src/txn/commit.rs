@@ -309,7 +309,7 @@ impl Txn {
         rev: Revnum,
         mode: CommitMode<'_>,
     ) -> Result<(Option<NextIds>, String)> {
-        if self.fs.format().has_mergeinfo() {
+        if !self.fs.format().has_ids_in_current() {
             return Ok((None, format!("{rev}\n")));
         }
         let path = self.fs.layout().file("current");

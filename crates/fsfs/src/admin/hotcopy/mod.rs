@@ -169,9 +169,9 @@ impl Hotcopy<'_> {
         if self.src.format().has_protorevs_dir() {
             files.push(("txn-current-lock", Vec::new()));
         }
-        let uuid = match self.src.format().number {
-            0..7 => format!("{}\n", self.src.uuid()),
-            _ => format!("{}\n{}\n", self.src.uuid(), new_uuid()),
+        let uuid = match self.src.format().has_instance_id() {
+            true => format!("{}\n{}\n", self.src.uuid(), new_uuid()),
+            false => format!("{}\n", self.src.uuid()),
         };
         files.push(("uuid", uuid.into_bytes()));
         if self.src.format().has_packing() {
@@ -235,10 +235,10 @@ impl Hotcopy<'_> {
         if self.src.format().has_packing() {
             self.switch_to_packs(packed)?;
         }
-        let text = match self.src.format().has_protorevs_dir() {
-            true => format!("{youngest}\n").into_bytes(),
-            // With the counters that belong to this revision.
-            false => current,
+        let text = match self.src.format().has_ids_in_current() {
+            // With the IDs that belong to this revision.
+            true => current,
+            false => format!("{youngest}\n").into_bytes(),
         };
         let path = self.dst.file("current");
         let like = match self.copier.metadata(&path)? {

@@ -1,15 +1,15 @@
-//! Checking stored contents against their recorded digests, many side by side.
+//! Checking stored contents against their recorded digests, many at a time.
 //!
-//! One MD5 stream is the slowest thing in a verification, sixteen of them at once are not; so contents are read first and
-//! wait in [`ContentHasher`] until there are enough. A mismatch is therefore found late: it is put down to the *place* that asked for
-//! the content, and the caller sorts out whose error comes first.
+//! A single MD5 stream is the slowest part of a verification, sixteen streams together are not. So contents are read first and
+//! are queued in a [`ContentHasher`] until there are enough. A mismatch is therefore found late: it is reported with the
+//! [`CheckOrigin`] at which the walk has reached the content, and the caller sorts the errors.
 //!
-//! File texts, which are most of the bytes, are not even read by the walk that comes across them. They are noted, and a full
-//! list goes to whichever worker is free: so one large revision, an import say, keeps all of them busy. ([`ContentBatch`] is the walk's
-//! side, [`ContentHasher`] what is done to a list.)
+//! Texts of files, which are most of the bytes, are not read by the walk that reaches them. It collects them in a
+//! [`ContentList`], and any free worker takes a full list: so one large revision, for example an import, keeps all workers busy.
+//! ([`ContentBatch`] is the side of the walk, [`ContentHasher`] checks a list.)
 //!
-//! A content that was found good is not read again: [`VerifiedContents`] remembers by what it was named (place, lengths, digests), so
-//! that two nodes that share a content and disagree about it are both looked at.
+//! A content that was found good is not read again. [`VerifiedContents`] has its key: address, lengths and digests. So two nodes
+//! that share a content and disagree about it are both checked.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -25,20 +25,20 @@ use crate::format::rep_line::{Rep, RepPlace, RepSize};
 use crate::tree::Fs;
 use crate::tree::rep::{RawContent, RepAddress};
 
-/// Who asked for a content: the revision at hand (by its position in the batch of revisions) and when.
+/// The point in the walk at which a content was reached: the index of the revision in its group, and a sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct CheckOrigin {
     pub(super) revision: usize,
     pub(super) sequence: u32,
 }
 
-/// Contents that were found good, over the whole run.
+/// Keys of the contents that were found good, for the whole run.
 #[derive(Debug, Default)]
 pub(super) struct VerifiedContents([Mutex<HashSet<u128>>; SHARDS]);
 
 const SHARDS: usize = 16;
 
-/// Contents remembered in each shard; then it starts anew. In all some 60 MB.
+/// Most keys in each shard; then the shard is emptied. All shards take about 60 MB.
 const MAX_REMEMBERED: usize = 100_000;
 
 impl VerifiedContents {
@@ -59,18 +59,18 @@ impl VerifiedContents {
     }
 }
 
-/// What all workers of a run share.
+/// The data that all workers of a run share.
 pub(super) struct VerifyShared<'a> {
     pub(super) fs: &'a Fs,
     pub(super) cancel: &'a Cancel,
-    /// Bytes of contents that may wait before they are hashed or handed on.
+    /// Bytes of contents that are queued before they are hashed or dispatched.
     pub(super) batch_bytes: usize,
     verified: VerifiedContents,
     lists: Counter<ContentList>,
 }
 
 impl<'a> VerifyShared<'a> {
-    /// For a run with so many workers.
+    /// For a run with `workers` workers.
     pub(super) fn new(fs: &'a Fs, cancel: &'a Cancel, batch_bytes: usize, workers: usize) -> Self {
         VerifyShared {
             fs,
@@ -81,12 +81,12 @@ impl<'a> VerifyShared<'a> {
         }
     }
 
-    /// Lists of contents that wait for a worker.
+    /// Returns the lists that wait for a worker.
     pub(super) fn lists(&self) -> &Receiver<ContentList> {
         self.lists.parts()
     }
 
-    /// Checks the contents of a list and reports to the walk that made it.
+    /// Checks the contents of a list and reports to the walk that has made it.
     pub(super) fn check(&self, mut list: ContentList) {
         let mut texts = ContentHasher::new(self);
         for PendingContent { rep, origins } in std::mem::take(&mut list.pending) {
@@ -106,7 +106,7 @@ impl<'a> VerifyShared<'a> {
     }
 }
 
-/// Contents that a walk came across and that anybody may check.
+/// Contents that a walk has reached and that any worker may check.
 pub(super) struct ContentList {
     pending: Vec<PendingContent>,
     failures: Vec<(CheckOrigin, Error)>,
@@ -118,7 +118,7 @@ struct PendingContent {
     origins: Vec<CheckOrigin>,
 }
 
-/// However a list ends, the walk must hear of it: it waits.
+/// Reports also if a worker panics: the walk waits for the report.
 impl Drop for ContentList {
     fn drop(&mut self) {
         drop(self.report.send(std::mem::take(&mut self.failures)));
@@ -135,7 +135,7 @@ pub(super) struct ContentBatch<'s, 'a> {
     pending_bytes: u64,
     report: Sender<Vec<(CheckOrigin, Error)>>,
     reports: Receiver<Vec<(CheckOrigin, Error)>>,
-    /// Lists whose reports are not in.
+    /// Number of lists without a report so far.
     unreported_lists: usize,
 }
 
@@ -154,7 +154,7 @@ impl<'s, 'a> ContentBatch<'s, 'a> {
         }
     }
 
-    /// True if this content need not be read: it was found good, or it waits and will be found out for this asker too.
+    /// True if this content need not be read: it was found good, or it is queued and is checked for this origin too.
     pub(super) fn is_covered(&mut self, rep: &Rep, origin: CheckOrigin) -> bool {
         if let Some(at) = content_key(rep).and_then(|key| self.pending_keys.get(&key)) {
             self.pending[*at].origins.push(origin);
@@ -166,12 +166,12 @@ impl<'s, 'a> ContentBatch<'s, 'a> {
     /// Reads a content that must fit in memory; its digest is checked later.
     ///
     /// # Errors
-    /// Whatever reading says; a wrong digest is told by [`ContentBatch::failures`].
+    /// Those of reading; [`ContentBatch::failures`] returns wrong digests.
     pub(super) fn read(&mut self, rep: &Rep, origin: CheckOrigin) -> Result<Arc<Vec<u8>>> {
         self.texts.read(rep, origin)
     }
 
-    /// Sees to it that a content of any length is checked; what is wrong with it is told by [`ContentBatch::failures`].
+    /// Schedules a check of a content of any length; [`ContentBatch::failures`] returns what is wrong.
     pub(super) fn check(&mut self, rep: &Rep, origin: CheckOrigin) {
         if let Some(key) = content_key(rep) {
             self.pending_keys.insert(key, self.pending.len());
@@ -188,7 +188,7 @@ impl<'s, 'a> ContentBatch<'s, 'a> {
         });
     }
 
-    /// Hashes or hands on what waits if that is much.
+    /// Hashes or dispatches the queued contents if they are many.
     ///
     /// # Errors
     /// `CANCELLED`.
@@ -201,12 +201,12 @@ impl<'s, 'a> ContentBatch<'s, 'a> {
         Ok(())
     }
 
-    /// Sees to the end of all that waits, and returns all failures since the last call.
+    /// Finishes all queued checks, and returns all failures since the last call.
     pub(super) fn failures(&mut self) -> Vec<(CheckOrigin, Error)> {
         let mut failures = self.texts.failures();
         self.dispatch();
         while self.unreported_lists > 0 {
-            // What nobody has taken up is done here, be it our own or another walk's.
+            // Lists that no worker has taken are checked here, those of other walks too.
             select! {
                 recv(self.reports) -> report => {
                     self.unreported_lists -= 1;
@@ -237,7 +237,7 @@ impl<'s, 'a> ContentBatch<'s, 'a> {
     }
 }
 
-/// Contents that were read and wait to be hashed.
+/// Contents that were read and are queued for hashing.
 struct ContentHasher<'s, 'a> {
     shared: &'s VerifyShared<'a>,
     texts: Vec<LoadedContent>,
@@ -246,7 +246,7 @@ struct ContentHasher<'s, 'a> {
     failures: Vec<(CheckOrigin, Error)>,
 }
 
-/// A content that waits.
+/// A content in the queue.
 struct LoadedContent {
     bytes: Arc<Vec<u8>>,
     key: u128,
@@ -266,7 +266,7 @@ impl<'s, 'a> ContentHasher<'s, 'a> {
         }
     }
 
-    /// True if this content need not be read: it was found good, or it waits and will be found out for this asker too.
+    /// True if this content need not be read: it was found good, or it is queued and is checked for this origin too.
     fn is_covered(&mut self, rep: &Rep, origin: CheckOrigin) -> bool {
         let Some(key) = content_key(rep) else { return false };
         if let Some(at) = self.queued.get(&key) {
@@ -276,10 +276,10 @@ impl<'s, 'a> ContentHasher<'s, 'a> {
         self.shared.verified.contains(key)
     }
 
-    /// Reads a content that must fit in memory and lets it wait.
+    /// Reads a content that must fit in memory, and queues it.
     ///
     /// # Errors
-    /// Whatever reading says; a wrong digest is told by [`ContentHasher::failures`].
+    /// Those of reading; [`ContentHasher::failures`] returns wrong digests.
     fn read(&mut self, rep: &Rep, origin: CheckOrigin) -> Result<Arc<Vec<u8>>> {
         let mut content = self.open(rep)?;
         let bytes = match content.next_chunk()? {
@@ -305,7 +305,7 @@ impl<'s, 'a> ContentHasher<'s, 'a> {
         Ok(bytes)
     }
 
-    /// Checks a content of any length: a short one waits, a long one is hashed as it comes.
+    /// Checks a content of any length: a short one is queued, a long one is hashed while it is read.
     ///
     /// # Errors
     /// As [`ContentHasher::read`]; for a long content also the wrong digest.
@@ -331,14 +331,14 @@ impl<'s, 'a> ContentHasher<'s, 'a> {
         Ok(())
     }
 
-    /// Hashes what waits if that is much.
+    /// Hashes the queue if it is long.
     fn flush_if_full(&mut self) {
         if self.bytes >= self.shared.batch_bytes {
             self.flush();
         }
     }
 
-    /// Hashes what waits, and returns all failures since the last call.
+    /// Hashes the queue, and returns all failures since the last call.
     fn failures(&mut self) -> Vec<(CheckOrigin, Error)> {
         self.flush();
         std::mem::take(&mut self.failures)
@@ -348,7 +348,7 @@ impl<'s, 'a> ContentHasher<'s, 'a> {
         let mut texts = std::mem::take(&mut self.texts);
         self.queued.clear();
         self.bytes = 0;
-        // Texts of like length make the best use of the lanes.
+        // Hashing many contents together is fastest if their lengths are similar.
         texts.sort_by_key(|text| text.bytes.len());
         let slices: Vec<&[u8]> = texts.iter().map(|text| text.bytes.as_slice()).collect();
         let digests = md5_many(&slices);
@@ -365,7 +365,7 @@ impl<'s, 'a> ContentHasher<'s, 'a> {
 
     fn open(&self, rep: &Rep) -> Result<RawContent> {
         let address = RepAddress::of(rep, None)?;
-        // A base that will be asked for again, but never one that fills the cache alone.
+        // Keeps a delta base in the cache, which is likely to be used again, unless it would fill the cache alone.
         let keep = matches!(rep.size(), RepSize::Known(size) if self.shared.fs.cache().has_room_for(size));
         let mut content = RawContent::new(self.shared.fs, address, rep.length, keep);
         content.open().map_err(|e| corrupt_rep(self.shared.fs, rep, e))?;
@@ -390,7 +390,7 @@ impl<'s, 'a> ContentHasher<'s, 'a> {
     }
 }
 
-/// What a content is called: all that its rep line says of it. None in transactions.
+/// Returns the key of a content: a digest of all that its rep line says. `None` in transactions.
 fn content_key(rep: &Rep) -> Option<u128> {
     let RepPlace::Rev(rev, item) = rep.place else {
         return None;
@@ -407,13 +407,13 @@ fn content_key(rep: &Rep) -> Option<u128> {
     Some(u128::from_le_bytes(Md5::of(&bytes).0))
 }
 
-/// Names the representation whose beginning is damaged.
+/// Adds the representation to an error about its beginning.
 pub(super) fn corrupt_rep(fs: &Fs, rep: &Rep, error: Error) -> Error {
     if error.code() != Code::FS_CORRUPT {
         return error;
     }
     let mut line = String::new();
-    rep.encode(&mut line, fs.format().number >= 8);
+    rep.encode(&mut line, fs.format().has_placeholders());
     error.context(format!("Corrupt representation '{line}'"))
 }
 
@@ -451,11 +451,11 @@ fn mismatch(expected: &dyn std::fmt::Display, actual: &dyn std::fmt::Display) ->
     Error::new(Code::CHECKSUM_MISMATCH, message).wrap_bare(Code::FS_CORRUPT)
 }
 
-/// Longer contents are hashed as they come, alone.
+/// Longer contents are hashed by themselves while they are read, bytes.
 const MAX_QUEUED_CONTENT: u64 = 512 << 10;
 
-/// Bytes that may wait with each worker.
+/// Default of [`super::VerifyOptions::batch_bytes`].
 pub(super) const BATCH_BYTES: usize = 1 << 20;
 
-/// Longer directories and property lists are taken for damage.
+/// Longer directories and property lists count as damage, bytes.
 const MAX_SMALL_CONTENT: usize = 1 << 30;
