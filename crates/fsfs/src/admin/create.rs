@@ -1,8 +1,8 @@
 //! Creating an empty filesystem of any format: revision 0 and the small files around it, byte for byte as `svnadmin create`
-//! writes them (the comments of `fsfs.conf` are our own).
+//! writes them (except the comments of `fsfs.conf`).
 //!
-//! `format` is written last, when everything else is durable: a directory without it is no filesystem, and creating one there
-//! may be tried again after the rest has been removed.
+//! `format` is written last, when everything else is durable: a directory without it is no filesystem, and creating one there can
+//! be tried again after the rest was removed.
 
 use std::io;
 use std::path::Path;
@@ -25,18 +25,18 @@ use crate::store::disk::{Create, Disk, write_atomic};
 use crate::store::layout::Layout;
 use crate::store::uuid::new_uuid;
 
-/// What filesystem to create.
+/// Options of a new filesystem.
 #[derive(Clone, Debug)]
 pub struct CreateOptions {
-    /// 1 to 8, never 5.
+    /// Format number: 1 to 8, but not 5.
     pub format: u32,
-    /// Revisions a shard, 0 for the linear layout; `None` is the format's default.
+    /// Revisions per shard, 0 for the linear layout; `None` is the format's default.
     pub shard_size: Option<u64>,
-    /// `None` makes one up.
+    /// UUID; `None` generates one.
     pub uuid: Option<String>,
-    /// Whether items are found by number and index; `None` is the format's default.
+    /// True for logical addressing; `None` is the format's default.
     pub log_addressing: Option<bool>,
-    /// Text of `fsfs.conf`; `None` is a file that explains the options and sets none.
+    /// Contents of `fsfs.conf`; `None` is a file that explains the options and sets none.
     pub conf: Option<Vec<u8>>,
 }
 
@@ -53,11 +53,11 @@ impl Default for CreateOptions {
     }
 }
 
-/// Creates `db`, in which there must not be a filesystem; `now` becomes the date of revision 0.
+/// Creates a filesystem in `db`, which must not contain one; `now` becomes the date of revision 0.
 ///
 /// # Errors
-/// `FS_UNSUPPORTED_FORMAT`, `UNSUPPORTED_FEATURE` if the format lacks what is asked for, those of a bad `fsfs.conf`; the
-/// system's (`EEXIST` if there is a filesystem, or part of one).
+/// `FS_UNSUPPORTED_FORMAT`, `UNSUPPORTED_FEATURE` if the format lacks an option, those of a bad `fsfs.conf`; the system's
+/// (`EEXIST` if there is a filesystem, or part of one).
 pub fn create(db: &Path, options: &CreateOptions, now: Date, disk: Arc<dyn Disk>) -> Result<()> {
     let format = resolve(options)?;
     let conf = match &options.conf {
@@ -67,7 +67,7 @@ pub fn create(db: &Path, options: &CreateOptions, now: Date, disk: Arc<dyn Disk>
     let layout = Layout::new(db, format);
     let new = FilesystemWriter { disk: &*disk };
     new.directory(db)?;
-    // What is made in it belongs to its group, so that several users can work on one repository.
+    // New files in it belong to its group, so that several users can work on one repository.
     new.disk
         .share_group(db)
         .map_err(|e| Error::io("Can't set permissions on", db, &e))?;
@@ -127,7 +127,7 @@ pub fn create(db: &Path, options: &CreateOptions, now: Date, disk: Arc<dyn Disk>
     new.sync(db)
 }
 
-/// What the file `format` will say.
+/// Returns the contents of `format` for the options.
 fn resolve(options: &CreateOptions) -> Result<FsFormat> {
     let number = options.format;
     if !matches!(number, 1..=4 | 6..=FsFormat::NEWEST) {
@@ -161,7 +161,7 @@ fn resolve(options: &CreateOptions) -> Result<FsFormat> {
     Ok(format)
 }
 
-/// The file of revision 0: an empty root.
+/// Encodes the file of revision 0: an empty root.
 fn first_revision(format: FsFormat, conf: &FsConf) -> Vec<u8> {
     let list = b"END\n";
     let mut out = b"PLAIN\nEND\nENDREP\n".to_vec();
@@ -192,7 +192,7 @@ fn first_revision(format: FsFormat, conf: &FsConf) -> Vec<u8> {
         mergeinfo_count: 0,
         has_mergeinfo: false,
     };
-    // Not even format 8 has placeholders in this one.
+    // Format 8 has no placeholders in this revision.
     root.encode(&mut out, false, false);
     let changes_offset = out.len() as u64;
     out.push(b'\n');
@@ -247,13 +247,13 @@ fn first_revision(format: FsFormat, conf: &FsConf) -> Vec<u8> {
     out
 }
 
-/// Makes files that are not there yet.
+/// Creates files that do not exist yet.
 struct FilesystemWriter<'a> {
     disk: &'a dyn Disk,
 }
 
 impl FilesystemWriter<'_> {
-    /// Makes a directory, unless it is there.
+    /// Creates a directory if it does not exist.
     fn directory(&self, path: &Path) -> Result<()> {
         match self.disk.create_dir(path) {
             Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
@@ -284,8 +284,8 @@ impl FilesystemWriter<'_> {
     }
 }
 
-/// Revisions a shard where nobody says anything else.
+/// Revisions per shard by default.
 const DEFAULT_SHARD_SIZE: u64 = 1000;
 
-/// What a new `fsfs.conf` says.
+/// The default contents of `fsfs.conf`.
 pub(crate) const EXPLAINED_CONF: &str = include_str!("create/fsfs.conf");
