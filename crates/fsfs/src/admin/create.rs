@@ -64,6 +64,7 @@ pub fn create(db: &Path, options: &CreateOptions, now: Date, disk: Arc<dyn Disk>
         Some(text) => FsConf::parse(text, format.number)?,
         None => FsConf::for_format(format.number),
     };
+    // All in one function, in the order in which the files are created.
     let layout = Layout::new(db, format);
     let new = FilesystemWriter { disk: &*disk };
     new.directory(db)?;
@@ -113,12 +114,7 @@ pub fn create(db: &Path, options: &CreateOptions, now: Date, disk: Arc<dyn Disk>
         new.file(&layout.file("txn-current"), b"0\n")?;
         new.file(&layout.file("txn-current-lock"), b"")?;
     }
-    for file in [&revision, &revprops] {
-        for directory in file.ancestors().skip(1).take_while(|dir| *dir != db) {
-            new.sync(directory)?;
-        }
-    }
-    new.sync(db)?;
+    new.sync_above(db, &[&revision, &revprops])?;
     let path = layout.file("format");
     let mut text = Vec::new();
     format.encode(&mut text);
@@ -204,6 +200,12 @@ fn first_revision(format: FsFormat, conf: &FsConf) -> Vec<u8> {
         trailer.encode(&mut out);
         return out;
     }
+    append_indexes(&mut out, root_offset, changes_offset, conf);
+    out
+}
+
+/// Appends the indexes and the footer of revision 0 to its three items.
+fn append_indexes(out: &mut Vec<u8>, root_offset: u64, changes_offset: u64, conf: &FsConf) {
     let items = [
         (0, root_offset, ItemKind::DirText, 3),
         (root_offset, changes_offset, ItemKind::NodeRev, 2),
@@ -243,8 +245,7 @@ fn first_revision(format: FsFormat, conf: &FsConf) -> Vec<u8> {
     };
     out.extend_from_slice(&l2p_index);
     out.extend_from_slice(&p2l_index);
-    footer.encode(&mut out);
-    out
+    footer.encode(out);
 }
 
 /// Creates files that do not exist yet.
@@ -275,6 +276,16 @@ impl FilesystemWriter<'_> {
         self.disk
             .set_read_only(path)
             .map_err(|e| Error::io("Can't set permissions on file", path, &e))
+    }
+
+    /// Makes the names of all directories from `db` down to these files durable.
+    fn sync_above(&self, db: &Path, files: &[&Path]) -> Result<()> {
+        for file in files {
+            for directory in file.ancestors().skip(1).take_while(|dir| *dir != db) {
+                self.sync(directory)?;
+            }
+        }
+        self.sync(db)
     }
 
     fn sync(&self, directory: &Path) -> Result<()> {

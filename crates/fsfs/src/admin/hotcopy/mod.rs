@@ -218,7 +218,7 @@ impl Hotcopy<'_> {
             let packed = self.src.min_unpacked_rev();
             match self.copy_all(copier, youngest, packed, notify) {
                 Ok(()) => break packed,
-                // Packed away while we looked.
+                // A shard was packed meanwhile.
                 Err(e) if is_missing(&e) && attempt < ATTEMPTS => {
                     self.src.refresh_min_unpacked_rev()?;
                     if self.src.min_unpacked_rev() == packed {

@@ -10,6 +10,7 @@
 
 mod changed_paths;
 mod content;
+mod hasher;
 mod index;
 mod names;
 mod rep_cache;

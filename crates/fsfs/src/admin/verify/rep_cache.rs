@@ -3,7 +3,7 @@
 use base::checksum::Md5;
 use base::{Result, Revnum};
 
-use super::content::corrupt_rep;
+use super::hasher::corrupt_rep;
 use crate::format::id::TxnId;
 use crate::format::rep_line::{Rep, RepPlace, Uniquifier};
 use crate::store::rep_cache::{RepCache, RepCacheRow};

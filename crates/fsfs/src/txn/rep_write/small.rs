@@ -38,14 +38,7 @@ pub(crate) fn write_small_rep(
     rev: Revnum,
     sharing: &mut RepSharing,
 ) -> Result<Rep> {
-    let mut rep = Rep {
-        place: RepPlace::Mutable,
-        length: 0,
-        expanded: content.len() as u64,
-        md5: Md5::of(content),
-        sha1: None,
-        uniquifier: None,
-    };
+    let mut rep = unstored_rep(content);
     let (content_kind, kind, is_delta) = match what {
         SmallRep::Dir => (ContentKind::Text, ItemKind::DirText, fs.conf().dir_deltification),
         SmallRep::Props(uniquifier) => {
@@ -69,14 +62,7 @@ pub(crate) fn write_small_rep(
         proto,
     )?;
     let mut rep = match shared {
-        Some(shared) => Rep {
-            place: match shared.place {
-                // A file's text of this transaction that equals this property list.
-                RepPlace::Txn(item) => RepPlace::Rev(rev, item),
-                place => place,
-            },
-            ..shared
-        },
+        Some(shared) => committed_rep(shared, rev),
         None => {
             let base = match is_delta {
                 true => delta_base(fs, node, content_kind, rev.prev().unwrap_or(rev))?,
@@ -99,6 +85,27 @@ pub(crate) fn write_small_rep(
         rep.sha1 = None;
     }
     Ok(rep)
+}
+
+/// Returns the rep line of a content that is not stored yet, without SHA-1.
+fn unstored_rep(content: &[u8]) -> Rep {
+    Rep {
+        place: RepPlace::Mutable,
+        length: 0,
+        expanded: content.len() as u64,
+        md5: Md5::of(content),
+        sha1: None,
+        uniquifier: None,
+    }
+}
+
+/// Returns a shared rep line as it is after the commit of `rev`: the shared content may be a file's text of this transaction.
+fn committed_rep(shared: Rep, rev: Revnum) -> Rep {
+    let place = match shared.place {
+        RepPlace::Txn(item) => RepPlace::Rev(rev, item),
+        place => place,
+    };
+    Rep { place, ..shared }
 }
 
 fn append_delta(fs: &Fs, proto: &mut ProtoWriter, base: Option<Rep>, content: &[u8]) -> Result<u64> {
