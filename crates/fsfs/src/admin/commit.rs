@@ -1,4 +1,4 @@
-//! Commits as `fsfs.conf` asks for them: with verification before, and packing after.
+//! Commits with the options of `fsfs.conf`: verification before the commit, and packing after it.
 
 use base::{Cancel, Date, Error, Result, Revnum};
 
@@ -9,11 +9,11 @@ use crate::txn::{Batch, Committed, Txn};
 impl Txn {
     /// Merges with what was committed since the transaction began, and makes it the next revision.
     ///
-    /// With `verify-before-commit`, a revision that is damaged is not committed. With `pack-after-commit`, a shard that the
-    /// revision completes is packed; a failure of that is a `post_commit_error`.
+    /// With `verify-before-commit`, a damaged revision is not committed. With `pack-after-commit`, a shard that the revision
+    /// completes is packed; an error of that is a `post_commit_error`.
     ///
     /// # Errors
-    /// `FS_CONFLICT` with the path; those of locks; the system's. The transaction is then still there.
+    /// `FS_CONFLICT` with the path; those of locks; the system's. The transaction still exists then.
     pub fn commit(&mut self, now: &dyn Fn() -> Date) -> Result<Committed> {
         let mut committed = self.commit_if(now, &verify_if_configured)?;
         let fs = &self.fs;
@@ -30,16 +30,16 @@ impl Txn {
 }
 
 impl Batch {
-    /// Makes a transaction the next revision of the group. With `verify-before-commit`, a revision that is damaged is not committed.
+    /// Makes a transaction the next revision of the group. With `verify-before-commit`, a damaged revision is not committed.
     ///
     /// # Errors
-    /// As [`Txn::commit`]. After any, the group takes no more commits; those before it are flushed as usual.
+    /// As [`Txn::commit`]. After any error the group accepts no more commits; those before it can still be flushed.
     pub fn commit(&mut self, txn: Txn, now: &dyn Fn() -> Date) -> Result<Committed> {
         self.commit_if(txn, now, &verify_if_configured)
     }
 }
 
-/// Verifies a revision that is not current yet, with `verify-before-commit`.
+/// Verifies a revision that `current` does not name yet, if `verify-before-commit` is set.
 fn verify_if_configured(fs: &Fs, rev: Revnum) -> Result<()> {
     if !fs.conf().verify_before_commit {
         return Ok(());

@@ -1,8 +1,8 @@
 //! Creating an empty filesystem of any format: revision 0 and the small files around it, byte for byte as `svnadmin create`
-//! writes them (the comments of `fsfs.conf` are our own).
+//! writes them (except the comments of `fsfs.conf`).
 //!
-//! `format` is written last, when everything else is durable: a directory without it is no filesystem, and creating one there
-//! may be tried again after the rest has been removed.
+//! `format` is written last, when everything else is durable: a directory without it is no filesystem, and creating one there can
+//! be tried again after the rest was removed.
 
 use std::io;
 use std::path::Path;
@@ -25,18 +25,18 @@ use crate::store::disk::{Create, Disk, write_atomic};
 use crate::store::layout::Layout;
 use crate::store::uuid::new_uuid;
 
-/// What filesystem to create.
+/// Options of a new filesystem.
 #[derive(Clone, Debug)]
 pub struct CreateOptions {
-    /// 1 to 8, never 5.
+    /// Format number: 1 to 8, but not 5.
     pub format: u32,
-    /// Revisions a shard, 0 for the linear layout; `None` is the format's default.
+    /// Revisions per shard, 0 for the linear layout; `None` is the format's default.
     pub shard_size: Option<u64>,
-    /// `None` makes one up.
+    /// UUID; `None` generates one.
     pub uuid: Option<String>,
-    /// Whether items are found by number and index; `None` is the format's default.
+    /// True for logical addressing; `None` is the format's default.
     pub log_addressing: Option<bool>,
-    /// Text of `fsfs.conf`; `None` is a file that explains the options and sets none.
+    /// Contents of `fsfs.conf`; `None` is a file that explains the options and sets none.
     pub conf: Option<Vec<u8>>,
 }
 
@@ -53,21 +53,22 @@ impl Default for CreateOptions {
     }
 }
 
-/// Creates `db`, in which there must not be a filesystem; `now` becomes the date of revision 0.
+/// Creates a filesystem in `db`, which must not contain one; `now` becomes the date of revision 0.
 ///
 /// # Errors
-/// `FS_UNSUPPORTED_FORMAT`, `UNSUPPORTED_FEATURE` if the format lacks what is asked for, those of a bad `fsfs.conf`; the
-/// system's (`EEXIST` if there is a filesystem, or part of one).
+/// `FS_UNSUPPORTED_FORMAT`, `UNSUPPORTED_FEATURE` if the format lacks an option, those of a bad `fsfs.conf`; the system's
+/// (`EEXIST` if there is a filesystem, or part of one).
 pub fn create(db: &Path, options: &CreateOptions, now: Date, disk: Arc<dyn Disk>) -> Result<()> {
     let format = resolve(options)?;
     let conf = match &options.conf {
         Some(text) => FsConf::parse(text, &format)?,
         None => FsConf::for_format(&format),
     };
+    // All in one function, in the order in which the files are created.
     let layout = Layout::new(db, format);
     let new = FilesystemWriter { disk: &*disk };
     new.directory(db)?;
-    // What is made in it belongs to its group, so that several users can work on one repository.
+    // New files in it belong to its group, so that several users can work on one repository.
     new.disk
         .share_group(db)
         .map_err(|e| Error::io("Can't set permissions on", db, &e))?;
@@ -84,16 +85,19 @@ pub fn create(db: &Path, options: &CreateOptions, now: Date, disk: Arc<dyn Disk>
     if format.has_protorevs_dir() {
         new.directory(&layout.file("txn-protorevs"))?;
     }
-    let current: &[u8] = if format.number < 3 { b"0 1 1\n" } else { b"0\n" };
+    let current: &[u8] = match format.has_ids_in_current() {
+        true => b"0 1 1\n",
+        false => b"0\n",
+    };
     new.file(&layout.file("current"), current)?;
     new.file(&layout.file("write-lock"), b"")?;
     let uuid = options.uuid.clone().unwrap_or_else(new_uuid);
-    let ids = match format.number {
-        0..7 => format!("{uuid}\n"),
-        _ => format!("{uuid}\n{}\n", new_uuid()),
+    let ids = match format.has_instance_id() {
+        true => format!("{uuid}\n{}\n", new_uuid()),
+        false => format!("{uuid}\n"),
     };
     new.file(&layout.file("uuid"), ids.as_bytes())?;
-    if format.number >= 4 {
+    if format.has_conf() {
         let text = options.conf.as_deref().unwrap_or(EXPLAINED_CONF.as_bytes());
         new.file(&layout.file("fsfs.conf"), text)?;
     }
@@ -110,12 +114,7 @@ pub fn create(db: &Path, options: &CreateOptions, now: Date, disk: Arc<dyn Disk>
         new.file(&layout.file("txn-current"), b"0\n")?;
         new.file(&layout.file("txn-current-lock"), b"")?;
     }
-    for file in [&revision, &revprops] {
-        for directory in file.ancestors().skip(1).take_while(|dir| *dir != db) {
-            new.sync(directory)?;
-        }
-    }
-    new.sync(db)?;
+    new.sync_above(db, &[&revision, &revprops])?;
     let path = layout.file("format");
     let mut text = Vec::new();
     format.encode(&mut text);
@@ -124,7 +123,7 @@ pub fn create(db: &Path, options: &CreateOptions, now: Date, disk: Arc<dyn Disk>
     new.sync(db)
 }
 
-/// What the file `format` will say.
+/// Returns the contents of `format` for the options.
 fn resolve(options: &CreateOptions) -> Result<FsFormat> {
     let number = options.format;
     if !matches!(number, 1..=4 | 6..=FsFormat::NEWEST) {
@@ -137,27 +136,28 @@ fn resolve(options: &CreateOptions) -> Result<FsFormat> {
         let message = format!("Filesystems of format {number} have no {what}");
         Err(Error::new(Code::UNSUPPORTED_FEATURE, message))
     };
-    let shard_size = match options.shard_size {
-        Some(1..) if number < 3 => return lacks("sharded layout"),
+    let mut format = FsFormat {
+        number,
+        shard_size: 0,
+        logical: false,
+    };
+    format.shard_size = match options.shard_size {
+        Some(1..) if !format.supports_shards() => return lacks("sharded layout"),
         Some(size) if size > i32::MAX as u64 => return lacks("shards of that size"),
         Some(size) => size,
-        None if number < 3 => 0,
+        None if !format.supports_shards() => 0,
         None => DEFAULT_SHARD_SIZE,
     };
-    let logical = match options.log_addressing {
-        Some(true) if number < 7 => return lacks("logical addressing"),
-        Some(true) if shard_size == 0 => return lacks("logical addressing in a linear layout"),
+    format.logical = match options.log_addressing {
+        Some(true) if !format.supports_logical_addressing() => return lacks("logical addressing"),
+        Some(true) if format.shard_size == 0 => return lacks("logical addressing in a linear layout"),
         Some(logical) => logical,
-        None => number >= 7 && shard_size > 0,
+        None => format.supports_logical_addressing() && format.shard_size > 0,
     };
-    Ok(FsFormat {
-        number,
-        shard_size,
-        logical,
-    })
+    Ok(format)
 }
 
-/// The file of revision 0: an empty root.
+/// Encodes the file of revision 0: an empty root.
 fn first_revision(format: FsFormat, conf: &FsConf) -> Vec<u8> {
     let list = b"END\n";
     let mut out = b"PLAIN\nEND\nENDREP\n".to_vec();
@@ -188,7 +188,7 @@ fn first_revision(format: FsFormat, conf: &FsConf) -> Vec<u8> {
         mergeinfo_count: 0,
         has_mergeinfo: false,
     };
-    // Not even format 8 has placeholders in this one.
+    // Format 8 has no placeholders in this revision.
     root.encode(&mut out, false, false);
     let changes_offset = out.len() as u64;
     out.push(b'\n');
@@ -200,6 +200,12 @@ fn first_revision(format: FsFormat, conf: &FsConf) -> Vec<u8> {
         trailer.encode(&mut out);
         return out;
     }
+    append_indexes(&mut out, root_offset, changes_offset, conf);
+    out
+}
+
+/// Appends the indexes and the footer of revision 0 to its three items.
+fn append_indexes(out: &mut Vec<u8>, root_offset: u64, changes_offset: u64, conf: &FsConf) {
     let items = [
         (0, root_offset, ItemKind::DirText, 3),
         (root_offset, changes_offset, ItemKind::NodeRev, 2),
@@ -239,17 +245,16 @@ fn first_revision(format: FsFormat, conf: &FsConf) -> Vec<u8> {
     };
     out.extend_from_slice(&l2p_index);
     out.extend_from_slice(&p2l_index);
-    footer.encode(&mut out);
-    out
+    footer.encode(out);
 }
 
-/// Makes files that are not there yet.
+/// Creates files that do not exist yet.
 struct FilesystemWriter<'a> {
     disk: &'a dyn Disk,
 }
 
 impl FilesystemWriter<'_> {
-    /// Makes a directory, unless it is there.
+    /// Creates a directory if it does not exist.
     fn directory(&self, path: &Path) -> Result<()> {
         match self.disk.create_dir(path) {
             Err(e) if e.kind() != io::ErrorKind::AlreadyExists => {
@@ -273,6 +278,16 @@ impl FilesystemWriter<'_> {
             .map_err(|e| Error::io("Can't set permissions on file", path, &e))
     }
 
+    /// Makes the names of all directories from `db` down to these files durable.
+    fn sync_above(&self, db: &Path, files: &[&Path]) -> Result<()> {
+        for file in files {
+            for directory in file.ancestors().skip(1).take_while(|dir| *dir != db) {
+                self.sync(directory)?;
+            }
+        }
+        self.sync(db)
+    }
+
     fn sync(&self, directory: &Path) -> Result<()> {
         self.disk
             .sync_dir(directory)
@@ -280,8 +295,8 @@ impl FilesystemWriter<'_> {
     }
 }
 
-/// Revisions a shard where nobody says anything else.
+/// Revisions per shard by default.
 const DEFAULT_SHARD_SIZE: u64 = 1000;
 
-/// What a new `fsfs.conf` says.
+/// The default contents of `fsfs.conf`.
 pub(crate) const EXPLAINED_CONF: &str = include_str!("create/fsfs.conf");

@@ -1,4 +1,4 @@
-//! Holding a filesystem still, so that anything may copy its files: `svnadmin freeze`.
+//! Keeping a filesystem unchanged while another program copies its files: `svnadmin freeze`.
 
 use base::Result;
 
@@ -6,11 +6,11 @@ use crate::store::rep_cache::RepCache;
 use crate::tree::Fs;
 
 impl Fs {
-    /// Runs `f` while nobody can change the filesystem: commits, revision properties, user locks and packing wait, and so do those
-    /// who would enter rows into the rep-cache after their commit.
+    /// Runs `f` while the filesystem cannot change: commits, changes of revision properties, users' locks and packing wait, and
+    /// so do processes that add rows to the rep-cache after their commit.
     ///
     /// # Errors
-    /// What `f` says; the system's; SQLite's.
+    /// Those of `f`; the system's; SQLite's.
     pub fn freeze<T>(&self, f: impl FnOnce() -> Result<T>) -> Result<T> {
         // A pack writes most of its files before it takes the write lock.
         let pack = self.pack_lock()?;

@@ -1,6 +1,6 @@
-//! The indexes of a file as a list, and back: `svnfsfs dump-index` and `load-index`.
+//! Printing the indexes of a file as a list, and making them from a list: `svnfsfs dump-index` and `load-index`.
 //!
-//! For whoever repairs a repository by hand. The list is that of the P2L index, entry by entry; both indexes can be made from it.
+//! For repairing a repository by hand. The list has the entries of the P2L index; both indexes can be made from it.
 
 use base::checksum::{FnvStream, Md5};
 use base::{Code, Error, Result, Revnum};
@@ -12,18 +12,18 @@ use crate::store::disk::create_unique;
 use crate::store::open_file::OpenFile;
 use crate::tree::Fs;
 
-/// What a range of bytes of a revision or pack file holds.
+/// An entry of the P2L index: a range of bytes in a revision or pack file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexEntry {
-    /// First byte.
+    /// Offset of the first byte.
     pub offset: u64,
-    /// Bytes.
+    /// Length, bytes.
     pub size: u64,
-    /// Which of [`IndexEntry::KINDS`].
+    /// Index into [`IndexEntry::KINDS`].
     pub kind: u8,
-    /// The revision that it belongs to.
+    /// The revision of the item.
     pub rev: Revnum,
-    /// Its number there.
+    /// The number of the item in its revision.
     pub item: u64,
     /// Checksum of the bytes.
     pub checksum: u32,
@@ -34,20 +34,20 @@ impl IndexEntry {
     pub const KINDS: [&'static str; 7] = ["none", "frep", "drep", "fprop", "dprop", "node", "chgs"];
 }
 
-/// Calls `each` for what the file that holds `rev` contains, in order of place.
+/// Calls `each` for the entries of the file that contains `rev`, in the order of their offsets.
 ///
 /// # Errors
-/// `FS_NO_SUCH_REVISION`, `FS_UNSUPPORTED_FORMAT` without logical addressing; what reading indexes may say; what `each` says.
+/// `FS_NO_SUCH_REVISION`, `FS_UNSUPPORTED_FORMAT` without logical addressing; those of reading indexes; those of `each`.
 pub fn dump(fs: &Fs, rev: Revnum, each: &mut dyn FnMut(IndexEntry) -> Result<()>) -> Result<()> {
     check_logical(fs)?;
     fs.check_rev(rev)?;
-    // What is on disk, not what is remembered: indexes may just have been written anew.
+    // From disk and not from the cache: the indexes may just have been written anew.
     let fs = &fs.reopen(SMALL_CACHE)?;
     let file = fs.rev_file(rev)?;
     let header = file.p2l_header()?;
     for page in 0..header.page_count() {
         for entry in file.p2l_page(fs.cache(), page)?.iter() {
-            // Behind the last item one more entry fills the page.
+            // After the last item, one more entry fills the page.
             if entry.offset < header.file_size {
                 each(IndexEntry {
                     offset: entry.offset,
@@ -63,8 +63,8 @@ pub fn dump(fs: &Fs, rev: Revnum, each: &mut dyn FnMut(IndexEntry) -> Result<()>
     Ok(())
 }
 
-/// Gives the entries the checksums of what stands in the file that holds `rev`, for a list that came without them. Entries of what is
-/// not in the file stay as they are: [`load`] refuses them.
+/// Computes the checksums of entries from the file that contains `rev`, for a list without checksums. Entries beyond the end of
+/// the file stay as they are: [`load`] refuses them.
 ///
 /// # Errors
 /// As [`dump`].
@@ -96,11 +96,11 @@ pub fn fill_checksums(fs: &Fs, rev: Revnum, entries: &mut [IndexEntry]) -> Resul
     Ok(())
 }
 
-/// Writes the indexes of the file that holds `rev` anew, from these entries (in any order). The items stay as they are; indexes that
-/// are there are cut off, damaged or not.
+/// Writes the indexes of the file that contains `rev` anew from `entries` (in any order). The items stay as they are; existing
+/// indexes are cut off, damaged or not.
 ///
 /// # Errors
-/// As [`dump`]; `FS_CORRUPT`, `FS_INDEX_CORRUPTION` if the entries can be no index of the file; the system's.
+/// As [`dump`]; `FS_CORRUPT` or `FS_INDEX_CORRUPTION` if the entries cannot be an index of the file; the system's.
 pub fn load(fs: &Fs, rev: Revnum, entries: &[IndexEntry]) -> Result<()> {
     check_logical(fs)?;
     fs.check_rev(rev)?;
@@ -120,7 +120,7 @@ pub fn load(fs: &Fs, rev: Revnum, entries: &[IndexEntry]) -> Result<()> {
     let source = OpenFile::open(disk, path.clone(), MAX_FOOTER as u64)?;
     let end = check_contiguous(&items, &source)?;
     let tail = tail(fs, Revnum(first), count, end, &items);
-    // Into a copy: whoever reads the file goes on with what they have open.
+    // Into a copy: readers keep the file that they have open.
     let directory = path.parent().unwrap_or(std::path::Path::new("."));
     let (temporary, mut file) = create_unique(disk, directory)?;
     let mut write = || -> Result<()> {
@@ -150,7 +150,7 @@ pub fn load(fs: &Fs, rev: Revnum, entries: &[IndexEntry]) -> Result<()> {
         .map_err(|e| Error::io("Can't flush directory", directory, &e))
 }
 
-/// For a handle that reads one file.
+/// Cache budget of a handle that reads one file, bytes.
 const SMALL_CACHE: u64 = 4 << 20;
 
 const BUFFER: usize = 64 << 10;
@@ -192,7 +192,7 @@ fn item(entry: &IndexEntry, revs: std::ops::Range<u64>) -> Result<P2lEntry> {
     })
 }
 
-/// The entries must cover the file's items without a gap; returns where they end.
+/// Checks that the entries cover the items of the file without a gap; returns the end of the items.
 fn check_contiguous(items: &[P2lEntry], file: &OpenFile) -> Result<u64> {
     let refuse = |message: String| Err(Error::new(Code::INVALID_INPUT, message));
     let mut end = 0;
@@ -205,7 +205,7 @@ fn check_contiguous(items: &[P2lEntry], file: &OpenFile) -> Result<u64> {
         }
         end = item.end();
     }
-    // Without a footer nobody knows better.
+    // Without a readable footer there is nothing to compare with.
     match Footer::parse(file.tail(), file.len()).map(|footer| footer.l2p_offset) {
         Ok(old) if old != end => refuse(format!(
             "New index data ends at {end:x}, old index ended at {old:x}"
@@ -214,7 +214,7 @@ fn check_contiguous(items: &[P2lEntry], file: &OpenFile) -> Result<u64> {
             let message = format!("New index data ends at {end:x}, the file at {:x}", file.len());
             refuse(message)
         }
-        // An index has a byte for each number at least.
+        // An index has at least one byte for each number.
         _ => match items.iter().find(|item| item.item > file.len()) {
             Some(item) => refuse(format!("Item number {} is impossible", item.item)),
             None => Ok(end),
@@ -222,7 +222,7 @@ fn check_contiguous(items: &[P2lEntry], file: &OpenFile) -> Result<u64> {
     }
 }
 
-/// Both indexes and the footer.
+/// Encodes both indexes and the footer.
 fn tail(fs: &Fs, first: Revnum, count: u64, end: u64, items: &[P2lEntry]) -> Vec<u8> {
     let mut revs: Vec<Vec<(u64, u64)>> = vec![Vec::new(); count as usize];
     let mut p2l = P2lWriter::new(first, fs.conf().p2l_page_size);
@@ -253,7 +253,7 @@ fn tail(fs: &Fs, first: Revnum, count: u64, end: u64, items: &[P2lEntry]) -> Vec
     tail
 }
 
-/// Offsets by item number.
+/// Returns offsets by item number.
 fn table(items: &[(u64, u64)]) -> Vec<Option<u64>> {
     let length = items.iter().map(|(item, _)| item + 1).max().unwrap_or(1);
     let mut offsets = vec![None; length as usize];

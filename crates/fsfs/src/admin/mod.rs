@@ -1,4 +1,5 @@
-//! What an administrator asks of a filesystem: is it whole, how large is a revision, pack it, copy it, upgrade it.
+//! Operations for administrators: create, verify, pack, copy, recover, upgrade, measure. Also commits with the options of
+//! `fsfs.conf` that use these operations.
 
 mod commit;
 pub(crate) mod create;

@@ -1,8 +1,8 @@
-//! Making `current` agree with the revisions that are there: `svnadmin recover`.
+//! Making `current` agree with the existing revisions: `svnadmin recover`.
 //!
-//! Nothing is repaired or cut off: the youngest revision is looked for, and `current` written anew. In formats 1 and 2 that file also
-//! says which IDs come next; they are found by reading every directory. The instance ID changes, so that no long-lived process
-//! takes its cache for this filesystem's.
+//! Nothing is repaired or truncated: this finds the youngest revision and writes `current` anew. In formats 1 and 2 that file
+//! also has the next IDs, which are found by reading every directory. The instance ID changes, so that no running process uses
+//! its cache for this filesystem.
 
 use std::io;
 use std::path::Path;
@@ -18,11 +18,11 @@ use crate::tree::Fs;
 use crate::tree::node::Node;
 use crate::txn::strays;
 
-/// Finds the youngest revision of the filesystem in REPOS/db and writes `current` anew; returns it. `current` may be damaged or
-/// missing.
+/// Finds the youngest revision of the filesystem in `db`, writes `current` anew, and returns the revision. `current` may be
+/// damaged or missing.
 ///
 /// # Errors
-/// `FS_CORRUPT` if `current` names a revision that is not there, or the youngest has no properties; what reading may say; the
+/// `FS_CORRUPT` if `current` names a revision that does not exist, or if the youngest has no properties; those of reading; the
 /// system's.
 pub fn run(db: &Path, cancel: &Cancel) -> Result<Revnum> {
     run_on(db, Arc::new(RealDisk), cancel)
@@ -42,25 +42,25 @@ pub fn run_on(db: &Path, disk: Arc<dyn Disk>, cancel: &Cancel) -> Result<Revnum>
         let message = format!("Expected current rev to be <= {youngest} but found {named}");
         return Err(Error::new(Code::FS_CORRUPT, message));
     }
-    let text = match fs.format().has_protorevs_dir() {
-        true => format!("{youngest}\n"),
-        false => NextIds::next(&fs, youngest, cancel)?.current(youngest),
+    let text = match fs.format().has_ids_in_current() {
+        true => NextIds::next(&fs, youngest, cancel)?.current(youngest),
+        false => format!("{youngest}\n"),
     };
     check_revprops(&fs, youngest)?;
-    // Rows that are younger than any revision would make commits fail.
+    // Rows of revisions that do not exist would make commits fail.
     if let Some(mut rep_cache) = RepCache::open(&fs.layout().file("rep-cache.db"))? {
         rep_cache.delete_younger(youngest)?;
     }
     let path = fs.layout().file("current");
     write_atomic(fs.disk(), &path, text.as_bytes(), &path)?;
-    // What was unfinished is finished by that.
+    // An unfinished commit is finished by that.
     strays::remove_marker(&fs, named, &fs.layout().rev(named.next()));
-    // Leftovers of crashes, in nobody's way if they stay.
+    // Leftovers of crashes are harmless.
     _ = fs.remove_unnamed_txns();
     Ok(youngest)
 }
 
-/// Opens the filesystem, even where `current` is no use.
+/// Opens the filesystem, also if `current` is damaged.
 fn open(db: &Path, disk: Arc<dyn Disk>, cancel: &Cancel) -> Result<Fs> {
     let cache = Cache::new(CACHE);
     let error = match Fs::open_on(db, &cache, disk.clone()) {
@@ -70,21 +70,21 @@ fn open(db: &Path, disk: Arc<dyn Disk>, cancel: &Cancel) -> Result<Fs> {
     let path = db.join("current");
     let is_damaged = match read_replaced(&*disk, &path) {
         Ok(text) => !text.first().is_some_and(u8::is_ascii_digit),
-        // What may not be read can be replaced all the same.
+        // An unreadable file can be replaced nevertheless.
         Err(e) => is_missing(&e) || is_forbidden(&e),
     };
     if !is_damaged {
         return Err(error);
     }
-    // The truth, but for the counters of formats 1 and 2, which follow under the locks. Never less: a commit that waits for the
-    // write lock would take it for the truth.
+    // The youngest revision is right; the IDs of formats 1 and 2 follow under the locks. A lower number would be wrong: a commit
+    // that waits for the write lock would use it.
     let fs = Fs::open_without_current(db, &cache, disk)?;
     let text = format!("{} 1 1\n", find_youngest(&fs, cancel)?);
     write_atomic(fs.disk(), &path, text.as_bytes(), &fs.layout().file("uuid"))?;
     Ok(fs)
 }
 
-/// The youngest revision with a file; there must be no gaps.
+/// Returns the youngest revision that has a file. There must be no gaps.
 fn find_youngest(fs: &Fs, cancel: &Cancel) -> Result<Revnum> {
     fs.refresh_min_unpacked_rev()?;
     let exists = |rev: u64| -> Result<bool> {
@@ -99,7 +99,7 @@ fn find_youngest(fs: &Fs, cancel: &Cancel) -> Result<Revnum> {
             .map_err(|e| Error::io("Can't stat", &path, &e))
         {
             Ok(meta) if meta.is_dir => Ok(false),
-            // What cannot be opened is not taken for whole.
+            // A file that cannot be opened is an error, not a revision.
             Ok(_) => match fs.disk().open(&path) {
                 Ok(_) => Ok(true),
                 Err(e) => Err(Error::io("Can't open file", &path, &e)),
@@ -112,7 +112,7 @@ fn find_youngest(fs: &Fs, cancel: &Cancel) -> Result<Revnum> {
     while above < Revnum::MAX.0 && exists(above)? {
         above = above.saturating_mul(2).min(Revnum::MAX.0);
     }
-    // Revision 0 is always there.
+    // Revision 0 always exists.
     let mut below = above / 2;
     while below + 1 < above {
         let middle = below + (above - below) / 2;
@@ -125,7 +125,7 @@ fn find_youngest(fs: &Fs, cancel: &Cancel) -> Result<Revnum> {
     Ok(Revnum(below))
 }
 
-/// What a crash between the two files of a revision leaves is no revision.
+/// Checks that the youngest revision has properties: a revision file without them was left by a crash.
 fn check_revprops(fs: &Fs, youngest: Revnum) -> Result<()> {
     fs.assume_youngest(youngest);
     let path = fs.layout().revprops(youngest);
@@ -144,12 +144,12 @@ fn check_revprops(fs: &Fs, youngest: Revnum) -> Result<()> {
             let message = format!("Revision {youngest} has a revs file but no revprops file");
             Err(Error::new(Code::FS_CORRUPT, message))
         }
-        // Damaged properties can be set anew once the filesystem is in order again.
+        // Damaged properties can be replaced once the filesystem can be opened.
         _ => Ok(()),
     }
 }
 
-/// The IDs that come next in formats 1 and 2.
+/// The next node ID and the next copy ID (formats 1 and 2).
 struct NextIds {
     node: u64,
     copy: u64,
@@ -171,7 +171,7 @@ impl NextIds {
         })
     }
 
-    /// Looks through the directories that a revision made.
+    /// Visits the directories that a revision made.
     fn visit(&mut self, top: Node, rev: Revnum) -> Result<()> {
         let mut directories = vec![top];
         while let Some(directory) = directories.pop() {
@@ -196,5 +196,5 @@ impl NextIds {
     }
 }
 
-/// Enough for the directories of one revision.
+/// Cache budget, bytes: enough for the directories of one revision.
 const CACHE: u64 = 16 << 20;

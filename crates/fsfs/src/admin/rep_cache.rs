@@ -1,8 +1,8 @@
-//! Filling the rep-cache for revisions that exist: `svnadmin build-repcache`.
+//! Filling the rep-cache for existing revisions: `svnadmin build-repcache`.
 //!
-//! Each revision's own texts and property lists get a row: those that its tree refers to and that it stored itself. Where the
-//! node-revision does not record a SHA-1 (formats 1 to 3, and every property list of format 8), it is computed from the content. All
-//! cores look through revisions; rows are entered in the order of revisions, so the first to store a content keeps it.
+//! Each text and property list that a revision stored itself, and to which its tree refers, gets a row. If the node-revision does
+//! not record its SHA-1 (formats 1 to 3, and property lists of format 8), it is computed from the content. All cores read
+//! revisions; rows are added in the order of revisions, so the first revision that stored a content keeps it.
 
 use std::collections::HashSet;
 
@@ -16,11 +16,11 @@ use crate::tree::Fs;
 use crate::tree::node::Node;
 use crate::tree::rep::TextReader;
 
-/// Enters the contents that the revisions `start` to `end` stored. `progress` is told each revision once its rows are in.
+/// Adds the contents that the revisions `start` to `end` stored. `progress` is called for each revision once its rows are added.
 ///
 /// # Errors
-/// `FS_REP_SHARING_NOT_SUPPORTED` below format 4, `FS_REP_SHARING_NOT_ALLOWED` if it is switched off, `FS_NO_SUCH_REVISION`,
-/// `CANCELLED`; what reading may say; SQLite's.
+/// `FS_REP_SHARING_NOT_SUPPORTED` below format 4, `FS_REP_SHARING_NOT_ALLOWED` if rep sharing is switched off,
+/// `FS_NO_SUCH_REVISION`, `CANCELLED`; those of reading; SQLite's.
 pub fn build(
     fs: &Fs,
     start: Revnum,
@@ -47,7 +47,7 @@ pub fn build(
         bytes: usize::MAX,
     };
     let mut rows: Vec<RepCacheRow> = Vec::new();
-    // Revisions that are looked through and wait for their rows to be entered together.
+    // Revisions that were read and whose rows will be added together.
     let mut waiting: Vec<Revnum> = Vec::new();
     let mut enter = |rows: &mut Vec<RepCacheRow>, waiting: &mut Vec<Revnum>| -> Result<()> {
         if !rows.is_empty() {
@@ -73,11 +73,11 @@ pub fn build(
     result.and(last)
 }
 
-/// Rows and revisions entered in one transaction.
+/// Rows and revisions of one SQLite transaction.
 const ROWS_AT_ONCE: usize = 1000;
 const REVS_AT_ONCE: usize = 50;
 
-/// The rows of what a revision stored.
+/// Returns the rows of the contents that a revision stored.
 fn rows_of(fs: &Fs, rev: Revnum, cancel: &Cancel) -> Result<Vec<RepCacheRow>> {
     let (mut rows, mut seen) = (Vec::new(), HashSet::new());
     let mut left = vec![fs.root(rev)?.node(&FsPath::root())?];
@@ -85,7 +85,7 @@ fn rows_of(fs: &Fs, rev: Revnum, cancel: &Cancel) -> Result<Vec<RepCacheRow>> {
         cancel.check()?;
         if node.kind() == NodeKind::Dir {
             let entries = node.entries()?;
-            // Taken from the end: in the order of names.
+            // Reversed, because nodes are taken from the end.
             for entry in entries.iter().rev().filter(|entry| entry.id.rev() == Some(rev)) {
                 left.push(node.child_of(entry)?);
             }
@@ -118,7 +118,7 @@ fn row(fs: &Fs, node: &Node, rep: &Rep, item: u64) -> Result<RepCacheRow> {
     })
 }
 
-/// SHA-1 and length of a content.
+/// Returns the SHA-1 and the length of a content.
 fn sha1_of(fs: &Fs, rep: &Rep) -> Result<(Sha1, u64)> {
     let mut reader = TextReader::new(fs, Some(rep), None)?;
     let (mut sha1, mut length) = (Sha1Stream::new(), 0);

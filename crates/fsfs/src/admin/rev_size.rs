@@ -1,4 +1,4 @@
-//! `svnadmin rev-size`: bytes that one revision takes on disk.
+//! The size of one revision on disk: `svnadmin rev-size`.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use crate::store::rev_file::RevFile;
 use crate::tree::Fs;
 
 impl Fs {
-    /// Bytes that the revision takes on disk: its data (without indexes, with padding that counts as its) and its property
-    /// list as a text of its own.
+    /// Returns the bytes that a revision takes on disk: its data (without indexes, with padding that belongs to it) and its
+    /// property list in plain form.
     ///
     /// # Errors
-    /// `FS_NO_SUCH_REVISION`, `FS_INDEX_CORRUPTION`, what reading files may say.
+    /// `FS_NO_SUCH_REVISION`, `FS_INDEX_CORRUPTION`; those of reading files.
     pub fn rev_size(&self, rev: Revnum) -> Result<u64> {
         self.check_rev(rev)?;
         let data = self.with_rev_file(rev, |file| self.data_size(file, rev))?;
@@ -31,7 +31,7 @@ impl Fs {
         let mut size = 0u64;
         for page in 0..header.page_count() {
             let entries = file.p2l_page(self.cache(), page)?;
-            // Behind the last item one more entry fills the page.
+            // After the last item, one more entry fills the page.
             let entries = entries
                 .iter()
                 .filter(|entry| entry.rev == rev && entry.offset < header.file_size);

@@ -1,8 +1,8 @@
-//! Giving a filesystem the newest format.
+//! Upgrading a filesystem to the newest format: `svnadmin upgrade`.
 //!
-//! Revisions are not rewritten; layout and addressing stay. What the newer format expects is made first, then `format` is replaced,
-//! and what only the older one needed is removed last: a crash leaves a filesystem of one format or the other, and the next run
-//! finishes what was left. Open transactions of formats 1 and 2 cannot be gone on with afterwards.
+//! Revisions are not rewritten; layout and addressing stay. Files that the newer format needs are created first, then `format` is
+//! replaced, and files that only the older format needs are removed last. So a crash leaves a filesystem of one format or the
+//! other, and the next run finishes the upgrade. Open transactions of formats 1 and 2 cannot be continued afterwards.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use crate::store::guard::WriteLock;
 use crate::tree::Fs;
 use crate::txn::revprops_write::write_new;
 
-/// What an upgrade did, in order.
+/// The progress of an upgrade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UpgradeEvent {
     /// The revision properties of this shard are packed.
     PackedRevprops(u64),
     /// The filesystem has this format now.
     Format(u32),
-    /// What was left unpacked of this shard's revision properties is gone.
+    /// The unpacked revision properties of this shard are removed.
     RemovedRevprops(u64),
 }
 
-/// Gives the filesystem in REPOS/db the newest format; one that has it already gets its configuration file back, if that is missing.
+/// Upgrades the filesystem in `db`. One with the newest format gets its `fsfs.conf` back, if that is missing.
 ///
 /// # Errors
 /// As [`Fs::open`]; the system's.
@@ -86,7 +86,7 @@ impl Upgrade<'_> {
             self.create("min-unpacked-rev", b"0\n")?;
         }
         for shard in self.shards() {
-            // Nobody reads these before the format says so; what an earlier run has left is made anew.
+            // These have no reader before `format` is replaced. Files of an interrupted run are written anew.
             pack_revprops(self.fs, shard, PACK_SIZE, false, self.lock)?;
             notify(UpgradeEvent::PackedRevprops(shard));
         }
@@ -98,7 +98,7 @@ impl Upgrade<'_> {
         let mut text = Vec::new();
         newest.encode(&mut text);
         let path = layout.file("format");
-        // Before there was a format file, `current` was the newest of its kind.
+        // The oldest filesystems have no `format` file: then the permissions are those of `current`.
         let like = match disk.metadata(&path) {
             Ok(_) => path.clone(),
             Err(_) => layout.file("current"),
@@ -114,7 +114,7 @@ impl Upgrade<'_> {
         Ok(())
     }
 
-    /// Packed shards whose revision properties are not packed yet.
+    /// Returns the packed shards whose revision properties are not packed yet.
     fn shards(&self) -> std::ops::Range<u64> {
         if self.format.has_packed_revprops() || self.format.shard_size == 0 {
             return 0..0;
@@ -122,7 +122,7 @@ impl Upgrade<'_> {
         0..self.lock.min_unpacked_rev().0 / self.format.shard_size
     }
 
-    /// Creates a file in `db/` unless it is there. Whole or not at all: the incumbent stumbles over an empty one.
+    /// Creates a file in `db/` unless it exists. It is written under a temporary name first: the incumbent fails on an empty one.
     fn create(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let disk = self.fs.disk();
         let path: PathBuf = self.fs.layout().file(name);
@@ -137,8 +137,8 @@ impl Upgrade<'_> {
     }
 }
 
-/// For a handle that reads small files only.
+/// Cache budget of a handle that reads small files only, bytes.
 const SMALL_CACHE: u64 = 1 << 20;
 
-/// Aimed-at size of the packed revision properties of formats that have no option for it, bytes.
+/// Size limit of pack files with revision properties, for formats that have no option for it, bytes.
 const PACK_SIZE: u64 = 64 << 10;

@@ -227,6 +227,26 @@ impl FsFormat {
     pub(crate) fn has_protorevs_dir(&self) -> bool {
         self.number >= 3
     }
+
+    /// `current` has the next node ID and the next copy ID.
+    pub(crate) fn has_ids_in_current(&self) -> bool {
+        self.number < 3
+    }
+
+    /// There is a file `fsfs.conf`.
+    pub(crate) fn has_conf(&self) -> bool {
+        self.number >= 4
+    }
+
+    /// Revision files can be in shards.
+    pub(crate) fn supports_shards(&self) -> bool {
+        self.number >= 3
+    }
+
+    /// Items can be addressed by number.
+    pub(crate) fn supports_logical_addressing(&self) -> bool {
+        self.number >= 7
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Beginning a transaction, and opening one that is on disk.
 //!
-//! A new transaction has its directory, its root and its prototype revision from the start, so whatever happens to this process,
-//! `lstxns` lists it and `rmtxns` removes it. The rest of its files is written by `write_to_disk`, if somebody else is to read them.
+//! A new transaction has its directory, its root and its proto-revision file from the start: `lstxns` lists it and `rmtxns`
+//! removes it after a crash too. Its other files are written by `write_files`, for other processes.
 //!
-//! The directory gets its name when the root is in it: one without a root is listed by the incumbent's tools, and cannot be
-//! removed by them. (In formats 1 and 2 the name is taken by making the directory, so that moment stays.)
+//! The directory gets its name when the root is in it: the incumbent's tools list a directory without a root, but cannot remove
+//! it. (In formats 1 and 2 creating the directory reserves the name, so that moment remains.)
 
 use std::collections::HashSet;
 use std::io;
@@ -29,7 +29,7 @@ use crate::store::disk::write_atomic;
 use crate::tree::Fs;
 use crate::txn::rep_write::RepSharing;
 
-/// Users' locks are enforced.
+/// Present if users' locks are enforced.
 pub(super) const CHECK_LOCKS: &str = "svn:check-locks";
 /// Subversion's flag for enforcing that nothing is out of date; read, never set.
 pub(super) const CHECK_OOD: &str = "svn:check-ood";
@@ -53,7 +53,7 @@ impl Fs {
         self.begin_named(&name, base, options, now)
     }
 
-    /// Makes the directory of a new transaction, where its name has not been taken by that, and what is in it.
+    /// Begins a transaction with this name. Formats 1 and 2 have created its directory already, to reserve the name.
     pub(crate) fn begin_named(
         &self,
         name: &str,
@@ -88,19 +88,19 @@ impl Fs {
             self.register_txn(state, proto, false)
         };
         begin().inspect_err(|_| {
-            // It never began. What cannot be removed now can be later, by its name.
+            // The transaction has not begun. What cannot be removed now can be removed later, by its name.
             _ = self.purge_txn(name);
         })
     }
 
-    /// Makes the directory of a transaction with its root, under another name first. A crash leaves a directory of that other
+    /// Creates the directory of a transaction with its root, under a temporary name first. A crash leaves a directory with that
     /// name, which is no transaction; `recover` removes it.
     fn make_txn_dir(&self, name: &str, state: &mut TxnState) -> Result<()> {
         let new = self.layout().transactions().join(format!("{name}{NEW_SUFFIX}"));
         let path = self.layout().txn(name);
         let mut make = || -> Result<()> {
             match self.disk().create_dir(&new) {
-                // A crash left it, and the number was given out again.
+                // Left by a crash; the number was given out again.
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
                 made => made.map_err(|e| Error::io("Can't create directory", &new, &e))?,
             }
@@ -113,7 +113,7 @@ impl Fs {
         })
     }
 
-    /// The root of a transaction in which nothing has happened yet.
+    /// Returns the root of a transaction without changes.
     fn initial_root(&self, txn: TxnId, base: Revnum) -> Result<NodeRev> {
         let root = self.root_noderev(base)?;
         Ok(NodeRev {
@@ -131,7 +131,7 @@ impl Fs {
         })
     }
 
-    /// Takes numbers for transactions and returns the first. A crash leaves numbers that are never used.
+    /// Reserves numbers for transactions and returns the first. A crash loses numbers, which is harmless.
     pub(crate) fn take_txn_numbers(&self, count: u64) -> Result<u64> {
         let _lock = self.txn_current_lock()?;
         let number = self.read_txn_current()?;
@@ -139,7 +139,7 @@ impl Fs {
         Ok(number)
     }
 
-    /// Gives numbers back that were not used, unless others have been taken since.
+    /// Gives back unused numbers, unless other numbers were reserved since.
     pub(crate) fn give_back_txn_numbers(&self, numbers: Range<u64>) -> Result<()> {
         if numbers.is_empty() {
             return Ok(());
@@ -169,7 +169,7 @@ impl Fs {
         write_atomic(self.disk(), &path, line.as_bytes(), &path)
     }
 
-    /// Formats 1 and 2 have no counter: the first number that is free.
+    /// Creates the directory of a transaction in formats 1 and 2, which have no counter: the first free number is taken.
     fn make_numbered_txn_dir(&self, base: Revnum) -> Result<String> {
         for number in 1..=99_999 {
             let name = format!("{base}-{number}");
@@ -211,7 +211,7 @@ impl Fs {
         })
     }
 
-    /// What a transaction may share.
+    /// Makes the rep sharing of a transaction.
     pub(super) fn sharing(&self, txn: TxnId, reads_disk: bool) -> RepSharing {
         let sharing = RepSharing::new(self, txn, reads_disk);
         match self.unshared_rows() {
@@ -220,7 +220,7 @@ impl Fs {
         }
     }
 
-    /// Opens a transaction that exists, to go on editing it.
+    /// Opens a transaction that is on disk, to continue editing it.
     ///
     /// # Errors
     /// `FS_MALFORMED_TXN_ID`, `FS_NO_SUCH_TRANSACTION`; the system's.
@@ -256,7 +256,7 @@ impl Fs {
 
     fn read_next_ids(&self, txn: &str) -> Result<(u64, u64)> {
         let text = self.read_txn_file(txn, "next-ids")?;
-        // Subversion 1.14 writes a zero byte behind the line.
+        // Subversion 1.14 writes a zero byte after the line.
         let line = text.split(|&b| b == b'\n').next().unwrap_or_default();
         let mut fields = line.split(|&b| b == b' ').map(parse_base36);
         match (fields.next().flatten(), fields.next().flatten()) {
@@ -268,14 +268,14 @@ impl Fs {
         }
     }
 
-    /// The node-revisions that a transaction has on disk.
+    /// Returns the keys of the node-revisions that a transaction has on disk.
     fn txn_node_keys(&self, txn: &str) -> Result<HashSet<NodeKey>> {
         let dir = self.layout().txn(txn);
         let names = self.disk().list(&dir);
         let names = names.map_err(|e| Error::io("Can't open directory", &dir, &e))?;
         let keys = names.iter().filter_map(|name| {
             let rest = name.to_str()?.strip_prefix("node.")?;
-            // `node.<node-id>.<copy-id>`; further dots are children and properties.
+            // `node.<node-id>.<copy-id>`; a further dot marks children or properties.
             let (node, copy) = rest.split_once('.')?;
             Some((IdPart::parse(node.as_bytes())?, IdPart::parse(copy.as_bytes())?))
         });
@@ -309,11 +309,11 @@ impl Fs {
 }
 
 impl TxnState {
-    /// True if users' locks are to be enforced.
+    /// True if users' locks are enforced.
     pub(super) fn checks_locks(&self) -> bool {
         self.props.contains_key(CHECK_LOCKS)
     }
 }
 
-/// Ends the name of a directory that is to become a transaction's.
+/// The suffix of a directory that is about to become a transaction's.
 pub(super) const NEW_SUFFIX: &str = ".new";

@@ -1,4 +1,4 @@
-//! A directory that a transaction has changed: the committed list with an overlay.
+//! The entries of a directory that a transaction has changed: the committed list with an overlay.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -8,16 +8,16 @@ use base::NodeKind;
 use crate::format::dir::{self, DirEntry};
 use crate::format::id::NodeRevId;
 
-/// A changed directory.
+/// The entries of a changed directory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Children {
-    /// What it was before.
+    /// The entries before the change.
     pub(crate) base: Arc<[DirEntry]>,
-    /// What was set or (`None`) deleted since.
+    /// Entries that were set or (`None`) deleted since.
     pub(crate) overlay: BTreeMap<Box<str>, Option<(NodeKind, NodeRevId)>>,
-    /// Both together, if somebody asked for it since the last change.
+    /// Both together, made on demand and dropped at each change.
     merged: OnceLock<Arc<[DirEntry]>>,
-    /// The file: names that it lacks; none if there is no file yet.
+    /// Names that changed since the file was written; `None` if there is no file yet.
     pub(crate) unwritten: Option<Vec<Box<str>>>,
 }
 
@@ -29,7 +29,7 @@ impl Children {
         }
     }
 
-    /// What a name stands for.
+    /// Returns the entry with this name.
     pub(crate) fn find(&self, name: &str) -> Option<(NodeKind, NodeRevId)> {
         match self.overlay.get(name) {
             Some(change) => *change,
@@ -37,7 +37,7 @@ impl Children {
         }
     }
 
-    /// Sets or deletes a name.
+    /// Sets or deletes an entry.
     pub(super) fn set(&mut self, name: &str, value: Option<(NodeKind, NodeRevId)>) {
         self.merged = OnceLock::new();
         if let Some(names) = &mut self.unwritten {
@@ -46,7 +46,7 @@ impl Children {
         self.overlay.insert(name.into(), value);
     }
 
-    /// All entries in the order of their names.
+    /// Iterates over all entries in the order of their names.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, NodeKind, NodeRevId)> {
         let mut base = self.base.iter().peekable();
         let mut overlay = self.overlay.iter().peekable();
@@ -75,7 +75,7 @@ impl Children {
         })
     }
 
-    /// Appends all entries in the form of a whole directory.
+    /// Appends all entries in the form of a complete directory.
     pub(super) fn encode(&self, out: &mut Vec<u8>) {
         for (name, kind, id) in self.iter() {
             let name = name.into();
@@ -84,7 +84,7 @@ impl Children {
         dir::encode(out, &[]);
     }
 
-    /// All entries, as readers want them.
+    /// Returns all entries.
     pub(crate) fn entries(&self) -> Arc<[DirEntry]> {
         let list = || {
             let entries = self.iter().map(|(name, kind, id)| DirEntry {

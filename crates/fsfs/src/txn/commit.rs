@@ -34,16 +34,15 @@
 //! more and can only be removed.
 //!
 //! In a group ([`CommitMode::Grouped`]) the caller holds the write lock; steps 5, 9 and 12, and the renaming in step 7, are done
-//! for the whole group by `batch`.
+//! for the whole group by `batch`. Step 13 comes before step 12 then: a crash before the flush loses the transactions of the
+//! group too.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-use base::hashdump::{self, Terminator};
-use base::{Code, Date, Error, FsPath, NodeKind, Props, Result, Revnum, props};
+use base::{Code, Date, Error, FsPath, NodeKind, Props, Result, Revnum};
 
-use super::begin::{CHECK_LOCKS, CHECK_OOD, CLIENT_DATE};
+use super::commit_files::{file_of, make_shard, revprops, write_revprops};
 use super::edit::{Committed, Txn, TxnStatus};
 use super::folded_log::FoldedLog;
 use super::proto_rev::ProtoWriter;
@@ -51,7 +50,7 @@ use super::state::{ROOT, TxnState};
 use super::tree::{NextIds, TreeWriter, WrittenTree};
 use crate::format::changes::{ChangeKind, RawChange};
 use crate::format::number::{parse_base36, push_base36};
-use crate::store::disk::{Create, read_replaced, write_atomic};
+use crate::store::disk::{read_replaced, write_atomic};
 use crate::store::guard::WriteLock;
 use crate::store::rep_cache::RepCacheRow;
 use crate::tree::Fs;
@@ -177,7 +176,7 @@ impl Txn {
         })
     }
 
-    /// Makes the prepared revision the next one (steps 7 to 13).
+    /// Makes the prepared revision the next one (steps 7 to 13). One function, so that the order of the steps is easy to see.
     pub(crate) fn publish(
         &mut self,
         lock: &WriteLock,
@@ -214,18 +213,16 @@ impl Txn {
         make_shard(&fs, rev, mode == CommitMode::Single)?;
         // Steps 9 to 11.
         let list = revprops(&state, now);
-        if let Err(e) = self
-            .name_files(proto, rev, previous, &list, mode == CommitMode::Single)
+        self.name_files(proto, rev, previous, &list, mode == CommitMode::Single)
             .and_then(|()| verify(&fs, rev))
-        {
-            if mode == CommitMode::Single && self.status == TxnStatus::Broken {
-                // The files are this commit's: the write lock is held, and nothing was at their place before. Files that stay
-                // have their marker.
-                _ = fs.disk().remove_file(&fs.layout().revprops(rev));
-                _ = fs.disk().remove_file(&fs.layout().rev(rev));
-            }
-            return Err(e);
-        }
+            .inspect_err(|_| {
+                if mode == CommitMode::Single && self.status == TxnStatus::Broken {
+                    // The files are this commit's: the write lock is held, and nothing was at their place before. Files that
+                    // stay have their marker.
+                    _ = fs.disk().remove_file(&fs.layout().revprops(rev));
+                    _ = fs.disk().remove_file(&fs.layout().rev(rev));
+                }
+            })?;
         if mode == CommitMode::Single {
             // Step 12.
             let path = fs.layout().file("current");
@@ -235,11 +232,7 @@ impl Txn {
         fs.set_youngest(rev);
         self.status = TxnStatus::Ended;
         drop(state);
-        // Step 13. The revision exists: a failure to remove the transaction is no failure of the commit.
-        if fs.format().has_protorevs_dir() {
-            _ = fs.disk().remove_file(&fs.layout().proto_rev_lock(self.id));
-        }
-        _ = fs.remove_txn_dir(&self.name);
+        self.remove_committed();
         let sharing = std::mem::replace(&mut self.sharing, fs.sharing(self.id, false));
         Ok(PublishedRevision {
             rev,
@@ -248,6 +241,15 @@ impl Txn {
             current,
             set_aside,
         })
+    }
+
+    /// Removes the transaction (step 13). The revision exists: a failure to remove the transaction is no failure of the commit.
+    fn remove_committed(&self) {
+        if self.fs.format().has_protorevs_dir() {
+            let lock = self.fs.layout().proto_rev_lock(self.id);
+            _ = self.fs.disk().remove_file(&lock);
+        }
+        _ = self.fs.remove_txn_dir(&self.name);
     }
 
     /// Writes the marker, gives the revision file its name, and writes the properties (steps 9 to 11).
@@ -264,6 +266,7 @@ impl Txn {
         if sync {
             strays::write_marker(fs, previous, rev, &fs.layout().rev(rev))?;
         }
+        // Step 10.
         if let Err(e) = proto.publish(&fs.rev_path(rev), &file_of(fs, previous), sync) {
             if is_taken(&e) {
                 strays::remove_marker(fs, previous, &fs.layout().rev(rev));
@@ -313,7 +316,7 @@ impl Txn {
         rev: Revnum,
         mode: CommitMode<'_>,
     ) -> Result<(Option<NextIds>, String)> {
-        if self.fs.format().has_mergeinfo() {
+        if !self.fs.format().has_ids_in_current() {
             return Ok((None, format!("{rev}\n")));
         }
         let path = self.fs.layout().file("current");
@@ -393,88 +396,4 @@ fn check_root(fs: &Fs, state: &TxnState, previous: Revnum) -> Result<()> {
             previous.next()
         ),
     ))
-}
-
-/// Returns the revision or pack file of a revision: new files get its permissions.
-fn file_of(fs: &Fs, rev: Revnum) -> PathBuf {
-    match (fs.is_packed(rev), fs.layout().shard(rev)) {
-        (true, Some(shard)) => fs.layout().pack(shard),
-        _ => fs.rev_path(rev),
-    }
-}
-
-/// Makes the directories of a shard, if `rev` is its first revision.
-pub(super) fn make_shard(fs: &Fs, rev: Revnum, sync: bool) -> Result<()> {
-    if fs.layout().shard(rev).is_none() || !rev.0.is_multiple_of(fs.format().shard_size) {
-        return Ok(());
-    }
-    for file in [fs.layout().rev(rev), fs.layout().revprops(rev)] {
-        let Some((dir, above)) = file.parent().and_then(|dir| Some((dir, dir.parent()?))) else {
-            continue;
-        };
-        let is_new = match fs.disk().create_dir(dir) {
-            // Left by a commit that failed.
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => false,
-            made => made
-                .map(|()| true)
-                .map_err(|e| Error::io("Can't create directory", dir, &e))?,
-        };
-        match fs.disk().copy_permissions(above, dir) {
-            // The directory may belong to another user and be writable nevertheless.
-            Err(e) if !is_new && e.kind() == io::ErrorKind::PermissionDenied => {}
-            copied => copied.map_err(|e| Error::io("Can't set permissions on", dir, &e))?,
-        }
-        if sync {
-            sync_dir(fs, above)?;
-        }
-    }
-    Ok(())
-}
-
-fn sync_dir(fs: &Fs, dir: &Path) -> Result<()> {
-    let synced = fs.disk().sync_dir(dir);
-    synced.map_err(|e| Error::io("Can't flush directory", dir, &e))
-}
-
-/// Returns the properties of the new revision.
-fn revprops(state: &TxnState, now: &dyn Fn() -> Date) -> Props {
-    let mut list = Props::clone(&state.props);
-    let keeps_date = list.get(CLIENT_DATE).is_some_and(|flag| flag == b"1");
-    for flag in [CHECK_LOCKS, CHECK_OOD, CLIENT_DATE] {
-        list.remove(flag);
-    }
-    if !keeps_date {
-        list.insert(props::DATE.to_owned(), now().to_string().into_bytes());
-    }
-    list
-}
-
-fn write_revprops(fs: &Fs, rev: Revnum, list: &Props, sync: bool) -> Result<()> {
-    let path = fs.layout().revprops(rev);
-    let mut text = Vec::new();
-    hashdump::write_props(&mut text, list, Terminator::End);
-    let disk = fs.disk();
-    let mut file = match disk.write(&path, Create::Replace) {
-        // Left by a commit that failed, and read-only.
-        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
-            _ = disk.remove_file(&path);
-            disk.write(&path, Create::Replace)
-        }
-        opened => opened,
-    }
-    .map_err(|e| Error::io("Can't open file", &path, &e))?;
-    let wrote = file.append(&text);
-    wrote.map_err(|e| Error::io("Can't write to file", &path, &e))?;
-    if sync {
-        file.sync()
-            .map_err(|e| Error::io("Can't flush file", &path, &e))?;
-    }
-    drop(file);
-    let copied = disk.copy_permissions(&fs.rev_path(rev), &path);
-    copied.map_err(|e| Error::io("Can't set permissions on", &path, &e))?;
-    match path.parent() {
-        // Subversion does not flush this directory: most file systems make the name of a new file durable with the file.
-        Some(dir) if sync => sync_dir(fs, dir),
-        _ => Ok(()),
-    }
 }

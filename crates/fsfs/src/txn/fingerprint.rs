@@ -1,8 +1,8 @@
 //! Transactions that several processes edit in turn.
 //!
-//! A transaction that stays open between the requests of a client is kept in memory, and its files say what it was like
-//! when it was laid down. Another server may go on with it from there, or an administrator may remove it. Whoever keeps one
-//! asks before each use whether the files are still as they were left, and opens it anew if not.
+//! A transaction that stays open between the requests of a client is kept in memory, and its files are as of the last
+//! [`Txn::write_to_disk`]. Another server may continue it from there, or an administrator may remove it. So before each use its
+//! holder compares the [`TxnFingerprint`] of the files, and opens the transaction anew if they have changed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,19 +14,18 @@ use super::open_tree::weak_tree;
 use crate::store::disk::{FileMeta, is_missing};
 use crate::tree::Fs;
 
-/// What the files of a transaction looked like: enough to see that another process has changed them.
+/// The metadata of the files that every change of a transaction changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TxnFingerprint([Option<FileMeta>; 3]);
 
 impl Txn {
-    /// What its files look like now. They change whenever anybody changes the transaction; so does what they
-    /// look like after [`Txn::write_to_disk`].
+    /// Returns the fingerprint of the files. It differs after any change by another process, and after [`Txn::write_to_disk`].
     ///
     /// # Errors
     /// The system's.
     pub fn fingerprint(&self) -> Result<TxnFingerprint> {
         let dir = self.fs.layout().txn(&self.name);
-        // Each change of the tree adds to the log; numbers and properties are replaced.
+        // Each change of the tree adds to the log; counters and properties are replaced.
         Ok(TxnFingerprint([
             file_meta(&self.fs, &dir.join("changes"))?,
             file_meta(&self.fs, &dir.join("next-ids"))?,
@@ -34,8 +33,8 @@ impl Txn {
         ]))
     }
 
-    /// Reads again what other processes, such as hooks, may have changed since the files looked like `before`, which is what
-    /// they looked like after [`Txn::write_to_disk`].
+    /// Reads again what other processes, such as hooks, may have changed. `before` is the fingerprint after the last
+    /// [`Txn::write_to_disk`].
     ///
     /// # Errors
     /// `FS_NO_SUCH_TRANSACTION` if it is gone; those of [`Fs::open_txn`].
@@ -47,14 +46,14 @@ impl Txn {
         }
         let now = self.fingerprint()?;
         if now.0[..2] == before.0[..2] {
-            // The file is small, and its time may be the same although it was written again.
+            // The file is small, and its time may be the same although it was written again: it is always read.
             let list = self.fs.stored_txn_props(&self.name)?;
             let mut state = self.state.write();
             state.props = Arc::new(list);
             state.on_disk.props = true;
             return Ok(());
         }
-        // From here on the files are the truth, for readers of this process too.
+        // From here on the files are valid and not this value, for readers of this process too.
         self.fs.open_txns().remove(self.id);
         let mut read = match self.fs.open_txn(&self.name) {
             Ok(read) => read,
@@ -66,20 +65,20 @@ impl Txn {
         read.access = std::mem::take(&mut self.access);
         std::mem::swap(self, &mut read);
         read.close_unwritten();
-        // The one that has left was known by the same name.
+        // The old value was registered under the same ID, and its drop has removed that.
         self.fs.open_txns().add(self.id, weak_tree(&self.state));
         Ok(())
     }
 
-    /// True if its log, as it looked then, holds nothing but what this process has read and written: whoever changed the
-    /// transaction while it was read or laid down shows there.
+    /// True if the log with this fingerprint contains nothing but what this process has read and written. False means that
+    /// another process has changed the transaction while it was read or written to disk.
     pub fn has_read_log_of(&self, fingerprint: &TxnFingerprint) -> bool {
         let [log, ..] = &fingerprint.0;
         log.as_ref().map_or(0, |meta| meta.len) == self.state.read().on_disk.log_bytes
     }
 
-    /// Keeps other processes from writing to it or committing it, or lets them again: while the files say less than
-    /// this process knows, what they would do would be wrong.
+    /// Keeps other processes from writing to the transaction or committing it, or ends that. Needed while the files lack changes
+    /// of this process.
     ///
     /// # Errors
     /// `FS_REP_BEING_WRITTEN` if another process writes; the system's.
@@ -87,12 +86,12 @@ impl Txn {
         self.proto.hold_lock(hold)
     }
 
-    /// Node-revisions that it has made: what it takes in memory grows with them.
+    /// Returns the number of its own node-revisions: its memory grows with them.
     pub fn node_count(&self) -> usize {
         self.state.read().nodes.len()
     }
 
-    /// Lets go of it without writing anything: the files are the truth.
+    /// Drops the value without writing anything. The transaction stays as its files have it.
     pub fn close_unwritten(mut self) {
         self.status = TxnStatus::Ended;
     }

@@ -1,7 +1,7 @@
-//! Which transactions are open, and their properties.
+//! The open transactions and their properties.
 //!
-//! Each open transaction is a directory below `db/transactions`. One may end at any moment, committed or aborted by another
-//! process: then it is simply not there.
+//! Each open transaction is a directory in `db/transactions`. Another process may commit or abort it at any moment: then it does
+//! not exist any more.
 
 use std::io;
 
@@ -11,7 +11,7 @@ use crate::format::id::TxnId;
 use crate::tree::Fs;
 
 impl Fs {
-    /// Names of the open transactions, oldest base first.
+    /// Returns the names of the open transactions, oldest base first.
     ///
     /// # Errors
     /// The system's, if `db/transactions` cannot be read.
@@ -23,7 +23,7 @@ impl Fs {
             .map_err(|e| Error::io("Can't open directory", &dir, &e))?;
         let mut txns: Vec<(Option<TxnId>, String)> = Vec::new();
         for name in names {
-            // What no tool of the family has named is no transaction.
+            // Other names are no transactions.
             if let Some(name) = name.to_str().and_then(|name| name.strip_suffix(TXN_SUFFIX)) {
                 txns.push((TxnId::parse(name.as_bytes()).ok(), name.to_owned()));
             }
@@ -32,7 +32,7 @@ impl Fs {
         Ok(txns.into_iter().map(|(_, name)| name).collect())
     }
 
-    /// The transaction's property list, with what Subversion keeps there for itself.
+    /// Returns the properties of a transaction, with those that Subversion uses as flags.
     ///
     /// # Errors
     /// `FS_MALFORMED_TXN_ID`, `FS_NO_SUCH_TRANSACTION`, `MALFORMED_FILE`, the system's.
@@ -43,7 +43,7 @@ impl Fs {
         self.stored_txn_props(txn)
     }
 
-    /// Parses a transaction's name and makes sure that it exists.
+    /// Parses the name of a transaction and checks that it exists.
     pub(crate) fn check_txn(&self, name: &str) -> Result<TxnId> {
         let txn = TxnId::parse(name.as_bytes())
             .map_err(|e| Error::new(e.code(), format!("malformed txn id '{name}'")))?;
@@ -60,7 +60,7 @@ impl Fs {
         }
     }
 
-    /// A transaction's own properties as its file has them.
+    /// Reads the properties of a transaction from its file.
     pub(super) fn stored_txn_props(&self, txn: &str) -> Result<Props> {
         let path = self.layout().txn(txn).join("props");
         let text = self

@@ -1,52 +1,50 @@
-//! Making and breaking user locks.
+//! Creating and removing users' locks.
 //!
-//! All of it happens under the write lock. A lock is one file for the locked path and one entry in the file of every directory
-//! above it. Locking enters the path in the directories first and writes its own file last, unlocking goes the other way round: what
-//! a crash leaves is at worst an entry without a lock, which counts as none. Files are made durable before they get their names.
+//! All of it happens under the write lock. A lock is one file for the locked path, and one entry in the file of every directory
+//! above it. Locking writes the entries first and the lock's own file last; unlocking works in the opposite order. So a crash
+//! leaves at worst an entry without a lock, which counts as none. Files are made durable before they get their names.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
 
 use base::checksum::Md5;
 use base::{Code, Date, Error, FsPath, Lock, NodeKind, Result, Revnum};
 
-use crate::format::lock_digest::{LockDigest, file_name};
-use crate::store::disk::{DiskWriter, create_unique, is_missing};
+use super::lock_files::LockDigestChanges;
 use crate::store::guard::WriteLock;
 use crate::tree::Fs;
 use crate::tree::root::Root;
 use crate::txn::LockAccess;
 
-/// A path that is to be locked.
+/// A path to lock.
 #[derive(Clone, Debug)]
 pub struct LockTarget {
     /// The file.
     pub path: FsPath,
-    /// The token that it is to have; `None` makes one.
+    /// The token of the new lock; `None` generates one.
     pub token: Option<String>,
-    /// The revision of the file that the user has, to be refused if a newer one exists.
+    /// The revision of the file that the user has. The lock is refused if a newer version exists.
     pub rev: Option<Revnum>,
 }
 
-/// What all locks of one call have in common.
+/// The data that all locks of one call have in common.
 #[derive(Clone, Copy, Debug)]
 pub struct LockRequest<'a> {
-    /// Who locks.
+    /// The user who locks.
     pub owner: &'a str,
-    /// What they say about it.
+    /// The user's comment.
     pub comment: Option<&'a str>,
     /// True if the comment is an XML fragment of a WebDAV client.
     pub is_dav_comment: bool,
-    /// When the locks end; `None` is never.
+    /// The time at which the locks expire; `None` is never.
     pub expires: Option<Date>,
-    /// Locks of others are taken over.
+    /// True if other users' locks are taken over.
     pub steal: bool,
-    /// The time that goes into the locks, and by which others' have expired.
+    /// The current time: the creation time of the locks, and the time by which other locks have expired.
     pub now: Date,
 }
 
 impl Fs {
-    /// Locks files; each succeeds or fails alone. The results come in the order of the targets.
+    /// Locks files; each path succeeds or fails by itself. The results are in the order of the targets.
     ///
     /// # Errors
     /// Of the whole call: the system's. Of a path: `FS_NOT_FOUND`, `FS_OUT_OF_DATE`, `FS_NOT_FILE`, `FS_PATH_ALREADY_LOCKED`,
@@ -76,7 +74,7 @@ impl Fs {
         Ok(results)
     }
 
-    /// Takes locks away; each path succeeds or fails alone. Without `break_lock` the token and the user must be the lock's.
+    /// Removes locks; each path succeeds or fails by itself. Without `break_lock`, token and user must be those of the lock.
     ///
     /// # Errors
     /// Of the whole call: the system's. Of a path: `FS_NO_SUCH_LOCK`, `FS_LOCK_OWNER_MISMATCH`, `FS_NO_USER`.
@@ -110,7 +108,7 @@ impl Fs {
         Ok(results)
     }
 
-    /// May this path be changed by who presents `access`; with `recursive`, and everything below it?
+    /// Checks that a user with these tokens may change a path and, with `recursive`, everything below it.
     ///
     /// # Errors
     /// `FS_NO_USER`, `FS_LOCK_OWNER_MISMATCH`, `FS_BAD_LOCK_TOKEN`; what reading locks may say.
@@ -124,12 +122,12 @@ impl Fs {
         }
     }
 
-    /// A new lock token: `opaquelocktoken:` and a UUID.
+    /// Returns a new lock token: `opaquelocktoken:` and a UUID.
     pub fn generate_lock_token() -> String {
         format!("opaquelocktoken:{}", crate::store::uuid::new_uuid())
     }
 
-    /// The lock that `target` would get; an error if it may not have one.
+    /// Returns the lock that `target` gets; an error if it cannot be locked.
     fn new_lock(
         &self,
         target: &LockTarget,
@@ -215,7 +213,7 @@ impl Fs {
         Err(Error::new(Code::FS_LOCK_OWNER_MISMATCH, message))
     }
 
-    /// True if there is a lock that counts as none: it may go, now that we hold the write lock.
+    /// True if there is a lock that has expired. It may be removed, as the write lock is held.
     fn has_expired_lock(&self, path: &FsPath) -> Result<bool> {
         let digest = self.lock_digest(&Md5::of(path.as_str().as_bytes()), path)?;
         Ok(digest.is_some_and(|digest| digest.lock.is_some()) && self.lock(path)?.is_none())
@@ -227,7 +225,7 @@ impl Fs {
     }
 }
 
-/// May who presents `access` change what is locked by `lock`?
+/// Checks that a user with these tokens may change what `lock` locks.
 fn check_access(lock: &Lock, access: &LockAccess) -> Result<()> {
     let path = &lock.path;
     let Some(user) = access.user.as_deref().filter(|user| !user.is_empty()) else {
@@ -246,185 +244,4 @@ fn check_access(lock: &Lock, access: &LockAccess) -> Result<()> {
     }
     let message = format!("Cannot verify lock on path '{path}'; no matching lock-token available");
     Err(Error::new(Code::FS_BAD_LOCK_TOKEN, message))
-}
-
-/// Digest files that are about to change, each read once.
-struct LockDigestChanges<'a> {
-    fs: &'a Fs,
-    /// Directories above locks: entered before locks are written, left after they are removed.
-    above: BTreeMap<Md5, DigestChange>,
-    locked: BTreeMap<Md5, DigestChange>,
-    is_removing: bool,
-}
-
-/// A digest file as it was and as it is to be.
-#[derive(Clone)]
-struct DigestChange {
-    before: LockDigest,
-    after: LockDigest,
-}
-
-impl<'a> LockDigestChanges<'a> {
-    fn new(fs: &'a Fs) -> Self {
-        LockDigestChanges {
-            fs,
-            above: BTreeMap::new(),
-            locked: BTreeMap::new(),
-            is_removing: false,
-        }
-    }
-
-    fn add(&mut self, lock: &Lock) -> Result<()> {
-        let digest = Md5::of(lock.path.as_str().as_bytes());
-        self.for_each_parent(&lock.path, |above| {
-            if !above.children.contains(&digest) {
-                above.children.push(digest);
-            }
-        })?;
-        Self::change_of(self.fs, &mut self.locked, &lock.path)?.lock = Some(lock.clone());
-        Ok(())
-    }
-
-    fn remove(&mut self, path: &FsPath) -> Result<()> {
-        self.is_removing = true;
-        let digest = Md5::of(path.as_str().as_bytes());
-        self.for_each_parent(path, |above| above.children.retain(|child| *child != digest))?;
-        Self::change_of(self.fs, &mut self.locked, path)?.lock = None;
-        Ok(())
-    }
-
-    fn for_each_parent(&mut self, path: &FsPath, mut change: impl FnMut(&mut LockDigest)) -> Result<()> {
-        let mut above = path.parent();
-        while let Some(path) = above {
-            change(Self::change_of(self.fs, &mut self.above, &path)?);
-            above = path.parent();
-        }
-        Ok(())
-    }
-
-    fn change_of<'d>(
-        fs: &Fs,
-        digests: &'d mut BTreeMap<Md5, DigestChange>,
-        path: &FsPath,
-    ) -> Result<&'d mut LockDigest> {
-        use std::collections::btree_map::Entry;
-        let change_of = match digests.entry(Md5::of(path.as_str().as_bytes())) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(new) => {
-                let before = fs.lock_digest(new.key(), path)?.unwrap_or_default();
-                let after = before.clone();
-                new.insert(DigestChange { before, after })
-            }
-        };
-        Ok(&mut change_of.after)
-    }
-
-    /// Writes what changed.
-    fn write(mut self, lock: &WriteLock) -> Result<()> {
-        let (mut above, mut locked) = (std::mem::take(&mut self.above), std::mem::take(&mut self.locked));
-        // A path that has a lock and (from when it was a directory) locks below it is one file: written once, with both.
-        for (digest, own) in &mut locked {
-            if let Some(other) = above.remove(digest) {
-                own.after.children = other.after.children;
-            }
-        }
-        let steps = if self.is_removing {
-            [locked, above]
-        } else {
-            [above, locked]
-        };
-        steps.into_iter().try_for_each(|step| self.write_step(step, lock))
-    }
-
-    /// All files of a step are written and durable before the first gets its name: they need not be in order among themselves.
-    fn write_step(&self, step: BTreeMap<Md5, DigestChange>, lock: &WriteLock) -> Result<()> {
-        let mut temporaries: Vec<(PathBuf, PathBuf)> = Vec::new();
-        let result = self.write_files(step, lock, &mut temporaries);
-        if result.is_err() {
-            for (temporary, _) in &temporaries {
-                _ = self.fs.disk().remove_file(temporary);
-            }
-        }
-        result
-    }
-
-    fn write_files(
-        &self,
-        step: BTreeMap<Md5, DigestChange>,
-        lock: &WriteLock,
-        temporaries: &mut Vec<(PathBuf, PathBuf)>,
-    ) -> Result<()> {
-        let disk = self.fs.disk();
-        let permissions = self.fs.data_file(Revnum::ZERO, lock);
-        let mut directories: BTreeSet<PathBuf> = BTreeSet::new();
-        let locks = self.fs.layout().file("locks");
-        for (digest, DigestChange { before, after }) in step {
-            if before == after {
-                continue;
-            }
-            let (folder, name) = file_name(&digest);
-            let folder = locks.join(folder);
-            let path = folder.join(name);
-            if after == LockDigest::default() {
-                let removed = disk.remove_file(&path);
-                match removed.map_err(|e| Error::io("Can't remove file", &path, &e)) {
-                    Err(e) if !is_missing(&e) => return Err(e),
-                    _ => {}
-                }
-            } else {
-                for directory in [&locks, &folder] {
-                    if self.create_dir(directory)? {
-                        directories.extend(directory.parent().map(PathBuf::from));
-                    }
-                }
-                let (temporary, file) = create_unique(disk, &folder)?;
-                temporaries.push((temporary.clone(), path));
-                self.write_digest(&temporary, file, &after, &permissions)?;
-            }
-            directories.insert(folder);
-        }
-        for (temporary, path) in &*temporaries {
-            disk.rename(temporary, path)
-                .map_err(|e| Error::io("Can't move a file to", path, &e))?;
-        }
-        for directory in &directories {
-            disk.sync_dir(directory)
-                .map_err(|e| Error::io("Can't flush directory", directory, &e))?;
-        }
-        Ok(())
-    }
-
-    fn write_digest(
-        &self,
-        path: &Path,
-        mut file: Box<dyn DiskWriter>,
-        digest: &LockDigest,
-        permissions: &Path,
-    ) -> Result<()> {
-        let mut bytes = Vec::new();
-        digest.encode(&mut bytes);
-        file.append(&bytes)
-            .map_err(|e| Error::io("Can't write to file", path, &e))?;
-        file.sync().map_err(|e| Error::io("Can't flush file", path, &e))?;
-        drop(file);
-        self.fs
-            .disk()
-            .copy_permissions(permissions, path)
-            .map_err(|e| Error::io("Can't set permissions on file", path, &e))
-    }
-
-    /// Creates a directory with the permissions of the one above, so that everybody who may lock may also lock and unlock there.
-    /// True if it was not there.
-    fn create_dir(&self, path: &Path) -> Result<bool> {
-        match self.fs.disk().create_dir(path) {
-            Ok(()) => {
-                let above = path.parent().unwrap_or(Path::new("."));
-                let copied = self.fs.disk().copy_permissions(above, path);
-                copied.map_err(|e| Error::io("Can't set permissions on", path, &e))?;
-                Ok(true)
-            }
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
-            Err(e) => Err(Error::io("Can't create directory", path, &e)),
-        }
-    }
 }

@@ -1,8 +1,9 @@
-//! How a path is looked up in a transaction.
+//! Looking up paths in a transaction.
 //!
-//! Its chain is valid because every change of a directory goes through [`TxnState::find_for_change`], which cuts the chain above the path that
-//! is changed, and [`TxnState::make_parents_mutable`], which replaces the IDs of the directories that it makes the transaction's own. What changes
-//! a tree in other ways (a merge) empties the chain first; what reads a tree from files has a new [`TxnState`].
+//! The path chain stays valid because every change of a directory goes through [`TxnState::find_for_change`], which cuts the
+//! chain above the changed path, and [`TxnState::make_parents_mutable`], which replaces the IDs of the directories that become
+//! the transaction's own. Other changes of the tree (a merge) empty the chain first. A transaction that is read from files has a
+//! new [`TxnState`].
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::tree::Fs;
 use crate::tree::root::PathLookup;
 
 impl TxnState {
-    /// Looks a path up.
+    /// Looks up a path.
     ///
     /// # Errors
     /// Those of reading.
@@ -56,8 +57,7 @@ impl TxnState {
         Ok(found)
     }
 
-    /// Walks to a path that is about to be changed, and returns what is there. Its parent must exist. The chain ends at the
-    /// parent then.
+    /// Looks up a path for a change. Its parent must exist. Afterwards the chain ends at the parent.
     ///
     /// # Errors
     /// `FS_NOT_FOUND`, `FS_NOT_DIRECTORY`; those of reading.
@@ -67,7 +67,7 @@ impl TxnState {
         for at in known..self.path_chain.get_mut().links().len() {
             let id = self.path_chain.get_mut().links()[at].id;
             if let Some(key) = self.key_of(&id) {
-                // Other steps in this directory follow: it stays in memory.
+                // More lookups in this directory follow: it stays in memory.
                 self.node_mut(key)?;
             }
         }
@@ -80,7 +80,7 @@ impl TxnState {
         }
     }
 
-    /// Walks to a path that must exist and is about to be changed.
+    /// Looks up a path that must exist, for a change.
     ///
     /// # Errors
     /// As [`TxnState::find_for_change`].
@@ -89,7 +89,8 @@ impl TxnState {
         node.ok_or_else(|| self.as_root(fs).not_found(path))
     }
 
-    /// Makes the directories above a path, to which [`TxnState::find_for_change`] has just walked, the transaction's own. Returns the key of the last.
+    /// Makes the directories above a path the transaction's own, and returns the key of the last. [`TxnState::find_for_change`]
+    /// has just looked up that path.
     ///
     /// # Errors
     /// Those of reading.
@@ -113,7 +114,8 @@ impl TxnState {
         Ok(parent)
     }
 
-    /// Makes a node, to whose path [`TxnState::find_existing_for_change`] has just walked, the transaction's own, and all above it. Returns its key.
+    /// Makes a node and the directories above it the transaction's own, and returns its key.
+    /// [`TxnState::find_existing_for_change`] has just looked up its path.
     ///
     /// # Errors
     /// Those of reading.
@@ -125,7 +127,7 @@ impl TxnState {
         }
     }
 
-    /// Puts a copy of a committed node, which is the transaction's own, in its place.
+    /// Replaces a committed node by a successor that is the transaction's own.
     fn make_mutable(&mut self, fs: &Fs, old: &NodeRev, parent: NodeKey, path: FsPath) -> Result<NodeKey> {
         let name = path.basename().to_owned();
         let clone = self.successor_of(fs, old, parent, path)?;
@@ -136,8 +138,8 @@ impl TxnState {
         Ok(key)
     }
 
-    /// Calls `change` for the directories above the path to which [`TxnState::find_for_change`] has just walked, the root first. They are the
-    /// transaction's own.
+    /// Calls `change` for the directories above a path, the root first. [`TxnState::find_for_change`] has just looked up that
+    /// path, and the directories are the transaction's own.
     ///
     /// # Errors
     /// Those of `change`.

@@ -48,7 +48,7 @@ struct DirComparison {
     path_len: usize,
     ancestor_entries: Arc<[DirEntry]>,
     source_entries: Arc<[DirEntry]>,
-    /// The entry of `old` that comes next.
+    /// Index of the next entry of `ancestor_entries`.
     next: usize,
 }
 

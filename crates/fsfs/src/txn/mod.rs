@@ -9,11 +9,11 @@
 //!   `rep_write` stores it. `open_tree` shows the tree to readers of this process.
 //! - `write_files` writes the tree to disk for other processes; `fingerprint` detects that another process has changed the files.
 //! - `merge` brings in what was committed since the transaction began, `folded_log` makes one changed-path entry per path, `tree`
-//!   writes the items of the revision, `commit` makes the revision and `batch` many of them together. `strays` deals with
+//!   writes the items of the revision, `commit` makes the revision (with `commit_files`) and `batch` many of them together. `strays` deals with
 //!   revision files beyond `current`.
 //! - `proto_rev` and `proto_writer` are the file that becomes the revision file.
 //!
-//! `lock_write` and `revprops_write` change users' locks and revision properties.
+//! `lock_write` (with `lock_files`) and `revprops_write` change users' locks and revision properties.
 
 mod batch;
 mod begin;
@@ -21,10 +21,12 @@ mod change;
 mod change_log;
 mod children;
 mod commit;
+mod commit_files;
 mod edit;
 mod fingerprint;
 mod folded_log;
 mod list;
+mod lock_files;
 mod lock_write;
 mod look_up;
 mod merge;
@@ -36,9 +38,8 @@ mod remove;
 mod rep_write;
 pub(crate) mod revprops_write;
 mod spill;
-pub(crate) mod strays;
-
 mod state;
+pub(crate) mod strays;
 mod text;
 mod tree;
 mod write_files;

@@ -127,7 +127,7 @@ impl Nodes {
         if let Slot::Spilled(spilled_node) = slot.get() {
             let spill_file = self.spill_file.as_ref();
             let node = read(
-                spill_file.expect("because what is away is in the file"),
+                spill_file.expect("because spilled node-revisions are in the file"),
                 *spilled_node,
             )?;
             self.new_bytes += node.noderev.created_path.len();
@@ -265,7 +265,7 @@ impl Nodes {
     fn read(&self, spilled_node: SpilledNode) -> Result<TxnNode> {
         let spill_file = self.spill_file.as_ref();
         read(
-            spill_file.expect("because what is away is in the file"),
+            spill_file.expect("because spilled node-revisions are in the file"),
             spilled_node,
         )
     }

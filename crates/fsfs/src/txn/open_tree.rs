@@ -1,6 +1,6 @@
 //! The tree of a transaction as readers of this process see it, see [`OpenTxns`](crate::tree::open_txns::OpenTxns).
 //!
-//! The reading side of the lock is taken recursively: a commit holds it while it reads.
+//! The lock is taken for reading recursively: a commit holds it while it reads.
 
 use std::sync::{Arc, Weak};
 
@@ -16,7 +16,7 @@ use crate::tree::Fs;
 use crate::tree::open_txns::OpenTree;
 use crate::tree::root::PathLookup;
 
-/// A weak reference to the tree of a transaction.
+/// Returns a weak reference to the tree of a transaction.
 pub(super) fn weak_tree(state: &Arc<RwLock<TxnState>>) -> Weak<dyn OpenTree> {
     let weak: Weak<RwLock<TxnState>> = Arc::downgrade(state);
     weak
@@ -69,7 +69,7 @@ impl OpenTree for RwLock<TxnState> {
     }
 }
 
-/// The caller asked about a node-revision of before a change.
+/// The caller has looked up the node-revision before it was changed.
 fn has_changed(state: &TxnState) -> Error {
     Error::new(
         Code::FS_CORRUPT,

@@ -1,8 +1,8 @@
-//! Removing transactions, and what crashes have left of some.
+//! Removing transactions and what crashes have left of them.
 //!
-//! A transaction that is being removed has the root and the directory that make it one until the last moment, so as long as any
-//! of its other files is left everybody can see it and remove it. Then the directory gets a name that is no transaction's,
-//! and only after that what is in it goes: the incumbent's tools list a directory without a root, but cannot remove it.
+//! While a transaction is removed, its root and its directory stay until the end, so that it can be listed and removed again
+//! after a failure. Then the directory gets a name that is no transaction's, and its files are removed after that: the
+//! incumbent's tools list a directory without a root, but cannot remove it.
 
 use std::io;
 use std::path::Path;
@@ -24,13 +24,13 @@ impl Fs {
         self.open_txns().remove(id);
         ProtoRev::remove(self, id)?;
         self.remove_txn_dir(name)?;
-        // What is left of others is in nobody's way.
+        // Leftovers of other transactions are harmless.
         _ = self.sweep_transactions(&[GONE_SUFFIX]);
         Ok(())
     }
 
-    /// Removes a transaction's directory with all files in it. A crash leaves a directory that is no transaction; the next one
-    /// that is removed takes it along, and so do `recover` and a `load`.
+    /// Removes the directory of a transaction. A crash leaves a directory that is no transaction; it is removed together with the
+    /// next transaction, or by `recover` or a `load`.
     pub(crate) fn remove_txn_dir(&self, name: &str) -> Result<()> {
         let path = self.layout().txn(name);
         let gone = self.layout().transactions().join(format!("{name}{GONE_SUFFIX}"));
@@ -39,25 +39,25 @@ impl Fs {
             .as_ref()
             .is_err_and(|e| e.kind() != io::ErrorKind::NotFound)
         {
-            // A crash has left one of that name, and the number was given out again.
+            // Left by a crash; the number was given out again.
             self.remove_files_and_dir(&gone)?;
             renamed = self.disk().rename(&path, &gone);
         }
         match renamed {
             Ok(()) => self.remove_files_and_dir(&gone),
-            // Somebody else was faster.
+            // Another process has removed it.
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(e) => Err(Error::io("Can't remove directory", &path, &e)),
         }
     }
 
-    /// Removes all that crashes have left in the transactions' directory. Nobody else may work on the filesystem: a transaction
-    /// that is being begun would lose its directory.
+    /// Removes everything that crashes have left in `db/transactions`. No other process may work on the filesystem: a transaction
+    /// that is just beginning would lose its directory.
     pub(crate) fn remove_unnamed_txns(&self) -> Result<()> {
         self.sweep_transactions(&[NEW_SUFFIX, GONE_SUFFIX])
     }
 
-    /// Removes what is left of transactions that were being removed.
+    /// Removes what is left of removed transactions.
     pub(crate) fn remove_gone_txns(&self) -> Result<()> {
         self.sweep_transactions(&[GONE_SUFFIX])
     }
@@ -92,5 +92,5 @@ impl Fs {
     }
 }
 
-/// Ends the name of a directory that is no transaction's any more.
+/// The suffix of a directory that is no transaction's any more.
 const GONE_SUFFIX: &str = ".gone";

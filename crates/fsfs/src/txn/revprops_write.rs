@@ -1,9 +1,9 @@
 //! Changing revision properties.
 //!
-//! All of it happens under the write lock, on what the disk says at that moment. A list that has a file of its own is replaced by
-//! rename. A list in a pack file takes its neighbours along: as long as they stay within the aimed-at size together, the pack file
-//! is replaced under its name; when they grow beyond it, they move to two or three new files, and the manifest, replaced last,
-//! says so. Readers see the old list or the new one; after a crash a new pack file may be left that no manifest names.
+//! All of it happens under the write lock, on the lists that are on disk at that moment. A list that has its own file is replaced
+//! by rename. A list in a pack file is written together with its neighbours: as long as they fit into the configured size, the
+//! pack file is replaced under its name; otherwise they move to two or three new files, and the manifest is replaced last.
+//! Readers see the old list or the new one. A crash may leave a new pack file that no manifest names.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -57,14 +57,14 @@ impl Fs {
         self.check_rev(rev)?;
         let lock = self.write_lock()?;
         let location = RevpropsLocation::find(self, rev, &lock)?;
-        // A list that cannot be read may be replaced: that is how it is repaired.
+        // An unreadable list may be replaced: that is how it is repaired.
         if location.props(rev).is_ok_and(|old| old == *props) {
             return Ok(());
         }
         location.write(self, rev, props, &lock)
     }
 
-    /// The file with a revision's data: what is written about the revision later gets its permissions.
+    /// Returns the file with the data of a revision: new files about the revision get its permissions.
     pub(crate) fn data_file(&self, rev: Revnum, lock: &WriteLock) -> PathBuf {
         match self.layout().shard(rev) {
             Some(shard) if rev < lock.min_unpacked_rev() => self.layout().pack(shard),
@@ -73,11 +73,11 @@ impl Fs {
     }
 }
 
-/// Where a revision's list is, and what is there.
+/// The location of a revision's list, and its bytes.
 enum RevpropsLocation {
-    /// In a file of its own.
+    /// In its own file.
     OwnFile { path: PathBuf, list: Vec<u8> },
-    /// With others.
+    /// In a pack file.
     Packed(RevpropsPackFile),
 }
 
@@ -111,10 +111,10 @@ impl RevpropsLocation {
     }
 }
 
-/// The pack file that holds a revision's list, and the manifest that names it.
+/// The pack file that has a revision's list, and the manifest that names it.
 struct RevpropsPackFile {
     dir: PathBuf,
-    /// Revision of the manifest's first line.
+    /// Revision of the first line of the manifest.
     first: u64,
     manifest: RevpropsManifest,
     name: (u64, u64),
@@ -143,7 +143,7 @@ impl RevpropsPackFile {
             .map_err(|e| Error::from(e).wrap(Code::FS_CORRUPT, corrupt().message()))?;
         let held = pack.revisions();
         let is_named = |rev: u64| manifest.name(rev.wrapping_sub(first)) == Some(name);
-        // The file's revisions are written back as they are, so all of them must be those that the manifest sends here.
+        // All lists of the file are written back, so the manifest must name this file for all of them.
         if !held.contains(&rev.0) || !is_named(held.start) || !is_named(held.end - 1) {
             return Err(corrupt());
         }
@@ -180,7 +180,8 @@ impl RevpropsPackFile {
         for part in parts {
             let first = held.start + part.start as u64;
             let name = (first, self.name.1 + 1);
-            // Until the manifest is there, a crash leaves files that nothing names; the next change of this kind replaces them.
+            // Until the manifest is replaced, a crash leaves files that no manifest names; the next change of this kind replaces
+            // them.
             write_new(
                 fs.disk(),
                 &self.dir.join(pack_file_name(name)),
@@ -196,16 +197,17 @@ impl RevpropsPackFile {
         let mut text = Vec::new();
         manifest.encode(&mut text);
         write_atomic(fs.disk(), &self.dir.join("manifest"), &text, permissions)?;
-        // From here on nobody looks for the old file; if it cannot be removed it is in nobody's way.
+        // From here on no reader looks for the old file. One that stays is harmless.
         _ = fs.disk().remove_file(&self.dir.join(pack_file_name(self.name)));
         Ok(())
     }
 }
 
-/// Writes a file whose name nobody looks for yet, durably but for the name; it gets the permissions that new files have.
+/// Writes a file that no reader looks for yet. The content is durable, the name is not; the file gets the permissions of new
+/// files.
 pub(crate) fn write_new(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> Result<()> {
     let directory = path.parent().unwrap_or(Path::new("."));
-    // Under another name first: a crash may have left one like it that cannot be written to.
+    // Under a temporary name first: a crash may have left an unwritable file of this name.
     let (temporary, mut file) = create_unique(disk, directory)?;
     let mut write = || -> Result<()> {
         file.append(bytes)
@@ -226,8 +228,8 @@ pub(crate) fn pack_file_name((first, counter): (u64, u64)) -> String {
     format!("{first}.{counter}")
 }
 
-/// Into which parts a pack file falls after a change of one of its lists; `None` if all stay together. Lists come with their
-/// new sizes; `aim` is the size that a pack file should keep to, bytes.
+/// Splits the lists of a pack file after a change of one of them; `None` if all stay together. `sizes` are the new lengths, `aim`
+/// is the size limit of a pack file, bytes.
 fn split(sizes: &[u64], changed: usize, aim: u64) -> Option<Vec<Range<usize>>> {
     let count = sizes.len();
     let total = sizes.iter().sum::<u64>() + (count as u64 + 2) * OVERHEAD_PER_LIST;
@@ -255,7 +257,7 @@ fn split(sizes: &[u64], changed: usize, aim: u64) -> Option<Vec<Range<usize>>> {
     Some(parts.into_iter().filter(|part| !part.is_empty()).collect())
 }
 
-/// What a list costs in a pack file besides its bytes; the file itself costs two of them.
+/// Assumed overhead of a list in a pack file, bytes; the file itself has twice as much.
 pub(crate) const OVERHEAD_PER_LIST: u64 = 21;
 
 #[cfg(test)]

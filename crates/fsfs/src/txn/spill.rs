@@ -1,7 +1,7 @@
-//! A file for what a large transaction need not hold in memory.
+//! A file for parts of a large transaction that need not be in memory.
 //!
-//! It is in the transaction's directory and goes with it. Only this process reads it, and only while it edits the transaction:
-//! it is never made durable, and nobody finds anything out from it after a crash.
+//! It is in the directory of the transaction and is removed with it. Only this process reads it, while it edits the transaction:
+//! it is never made durable, and nothing reads it after a crash.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -12,21 +12,21 @@ use super::write_files::remove_if_there;
 use crate::store::disk::{Create, DiskWriter};
 use crate::tree::Fs;
 
-/// The file, which grows only.
+/// The file. It only grows.
 pub(super) struct SpillFile {
     path: PathBuf,
     file: Box<dyn DiskWriter>,
-    /// Where the next bytes come; `None` once some could not be written, for then nobody knows.
+    /// Length of the file, bytes; `None` after a failed write, because it is unknown then.
     end: Option<u64>,
 }
 
 impl SpillFile {
-    /// Makes the file, in place of one that is there.
+    /// Creates the file, in place of an existing one.
     ///
     /// # Errors
     /// The system's.
     pub(super) fn create(fs: &Fs, path: &Path) -> Result<SpillFile> {
-        // Another process that was here before may still have one open: it keeps its own.
+        // Another process that has edited the transaction may have it open: the file is replaced, not truncated.
         remove_if_there(fs, path)?;
         let file = fs.disk().write(path, Create::New);
         let file = file.map_err(|e| Error::io("Can't open file", path, &e))?;
@@ -37,10 +37,10 @@ impl SpillFile {
         })
     }
 
-    /// Appends bytes; returns where they start.
+    /// Appends bytes; returns their offset.
     ///
     /// # Errors
-    /// The system's: then nothing is appended any more. What was before can still be read.
+    /// The system's. Afterwards nothing can be appended any more; earlier bytes can still be read.
     pub(super) fn append(&mut self, bytes: &[u8]) -> Result<u64> {
         let start = self.end.take().ok_or_else(|| self.is_damaged())?;
         let appended = self.file.append(bytes);
@@ -49,10 +49,10 @@ impl SpillFile {
         Ok(start)
     }
 
-    /// Reads `length` bytes that were appended.
+    /// Reads `length` bytes.
     ///
     /// # Errors
-    /// `FS_CORRUPT` if somebody has cut the file; the system's.
+    /// `FS_CORRUPT` if another process has truncated the file; the system's.
     pub(super) fn read(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(length);
         while bytes.len() < length {
@@ -65,7 +65,7 @@ impl SpillFile {
         Ok(bytes)
     }
 
-    /// For whoever cannot make sense of what was read.
+    /// Returns the error for contents that cannot be decoded.
     pub(super) fn is_damaged(&self) -> Error {
         let message = format!("File '{}' has been changed by others", self.path.display());
         Error::new(Code::FS_CORRUPT, message)

@@ -1,7 +1,7 @@
-//! A file's new text, on its way into a transaction.
+//! Writing the new text of a file.
 //!
-//! The bytes go into the prototype revision as they come; the tree learns of the text when it is complete and has the digest
-//! that was announced. A writer that is dropped before leaves nothing behind.
+//! The bytes go to the proto-revision file as they arrive. The tree gets the text when it is complete and has the announced
+//! digest. A writer that is dropped before that leaves nothing behind.
 
 use base::checksum::Md5;
 use base::{Code, Error, FsPath, Result};
@@ -15,33 +15,33 @@ use crate::format::rep_line::Uniquifier;
 use crate::tree::rep::{TextReader, with_codec};
 use crate::txn::rep_write::RepWriter;
 
-/// A text that is being written. Owns its file until it is finished or dropped; independent of the [`Txn`] value, so that an
-/// editor may keep it beside it.
+/// Writes one text. It has its file for itself until it is finished or dropped, and is independent of the [`Txn`] value, so that
+/// an editor can hold both.
 pub struct TextWriter {
     pub(super) rep: RepWriter,
-    /// The prototype revision that the text is written to.
+    /// The proto-revision file that the text is written to.
     pub(super) proto: ProtoRev,
     pub(super) key: NodeKey,
     pub(super) path: FsPath,
     pub(super) expected: Option<Md5>,
-    /// The text that the windows start from; none where the text comes as it is.
+    /// The delta base; `None` if the text arrives as plain bytes.
     pub(super) source: Option<Source>,
-    /// The bytes that the last window made.
+    /// The result of the last window.
     pub(super) produced: Vec<u8>,
-    /// What went wrong: after that nothing can be right.
+    /// The first error: every later call returns it.
     pub(super) failed: Option<Error>,
 }
 
-/// The text that a delta starts from, looked at through the views of its windows.
+/// The delta base, read through the source views of the windows.
 pub(super) type Source = SourceView<Box<dyn FnMut(&mut [u8]) -> Result<usize> + Send>>;
 
-/// Reads a text forward.
+/// Reads a text from front to back.
 pub(super) fn source_of(mut reader: TextReader) -> Source {
     SourceView::new(Box::new(move |buffer: &mut [u8]| reader.read_some(buffer)))
 }
 
 impl TextWriter {
-    /// The next window of the delta ([`Txn::apply_textdelta`] only).
+    /// Applies the next window of the delta ([`Txn::apply_textdelta`] only).
     ///
     /// # Errors
     /// `SVNDIFF_…`, `FS_CORRUPT`; the system's.
@@ -64,7 +64,7 @@ impl TextWriter {
         })
     }
 
-    /// The next bytes of the text ([`Txn::apply_text`] only).
+    /// Appends bytes of the text ([`Txn::apply_text`] only).
     ///
     /// # Errors
     /// The system's.
@@ -75,17 +75,19 @@ impl TextWriter {
         })
     }
 
-    /// Ends the text and hands it to its transaction; returns its MD5.
+    /// Ends the text and sets it in the transaction; returns its MD5.
     ///
     /// # Errors
-    /// `CHECKSUM_MISMATCH`; `FS_TRANSACTION_DEAD` if `txn` is not the value that has begun the text, because it was opened anew
-    /// in between; `FS_ID_NOT_FOUND` if the node was deleted in between; the system's. The node then keeps its old text.
+    /// `CHECKSUM_MISMATCH`; `FS_TRANSACTION_DEAD` if `txn` is not the value that has begun the text, because the transaction was
+    /// opened anew in between; `FS_ID_NOT_FOUND` if the node was deleted in between; the system's. The node then keeps its old
+    /// text.
     pub fn finish(mut self, txn: &mut Txn) -> Result<Md5> {
         if let Some(e) = self.failed {
             return Err(e);
         }
         txn.check_open()?;
-        // The index of the prototype revision belongs to the value that has begun the text: another one would not know the item.
+        // The index of the proto-revision file belongs to the value that has begun the text: the item would be missing in another
+        // one's.
         if !self.proto.is(&txn.proto) {
             return Err(txn.dead());
         }

@@ -11,6 +11,7 @@ use base::hashdump::{self, Terminator};
 use base::{Code, Error, NodeKind, Props, Result, Revnum};
 use delta::window::WINDOW_SIZE;
 
+use super::children::Children;
 use super::folded_log::FoldedLog;
 use super::proto_rev::ProtoWriter;
 use super::state::{NodeKey, ROOT, TxnState};
@@ -20,7 +21,7 @@ use crate::format::dir::{self, DirEntry};
 use crate::format::id::{IdPart, NodeRevId, Tail};
 use crate::format::noderev::{CopyRoot, NodeRev};
 use crate::format::p2l::ItemKind;
-use crate::format::rep_line::{RepPlace, Uniquifier};
+use crate::format::rep_line::{Rep, RepPlace, Uniquifier};
 use crate::store::cache::{Chunk, Key};
 use crate::tree::Fs;
 use crate::txn::rep_write::{RepSharing, SmallRep, write_small_rep};
@@ -163,27 +164,7 @@ impl TreeWriter<'_> {
         let node = self.state.node(key)?;
         let mut noderev = NodeRev::clone(&node.noderev);
         if let Some(children) = &node.children {
-            let entries = children.iter().map(|(name, kind, id)| {
-                let id = match self.state.key_of(&id) {
-                    Some(key) => ids.remove(&key).ok_or_else(|| in_tree_twice(&id))?,
-                    None => id,
-                };
-                Ok(DirEntry {
-                    name: name.into(),
-                    kind,
-                    id,
-                })
-            });
-            let entries = entries.collect::<Result<Arc<[DirEntry]>>>()?;
-            let mut content = Vec::new();
-            dir::encode(&mut content, &entries);
-            let rep = self.write_small(SmallRep::Dir, &content, &noderev)?;
-            if let RepPlace::Rev(rev, item) = rep.place
-                && rev == self.rev
-            {
-                push_limited(&mut written.dirs, (item, entries, content));
-            }
-            noderev.text = Some(rep);
+            noderev.text = Some(self.write_entries(children, &noderev, ids, written)?);
         } else if noderev.kind == NodeKind::File {
             noderev.text = noderev.text.map(|rep| self.sharing.commit_text(rep, self.rev));
         }
@@ -222,12 +203,38 @@ impl TreeWriter<'_> {
         Ok(id)
     }
 
-    fn write_small(
+    /// Writes the entries of a directory, with the permanent IDs of its children.
+    fn write_entries(
         &mut self,
-        what: SmallRep,
-        content: &[u8],
-        node: &NodeRev,
-    ) -> Result<crate::format::rep_line::Rep> {
+        children: &Children,
+        noderev: &NodeRev,
+        ids: &mut HashMap<NodeKey, NodeRevId>,
+        written: &mut WrittenTree,
+    ) -> Result<Rep> {
+        let entries = children.iter().map(|(name, kind, id)| {
+            let id = match self.state.key_of(&id) {
+                Some(key) => ids.remove(&key).ok_or_else(|| in_tree_twice(&id))?,
+                None => id,
+            };
+            Ok(DirEntry {
+                name: name.into(),
+                kind,
+                id,
+            })
+        });
+        let entries = entries.collect::<Result<Arc<[DirEntry]>>>()?;
+        let mut content = Vec::new();
+        dir::encode(&mut content, &entries);
+        let rep = self.write_small(SmallRep::Dir, &content, noderev)?;
+        if let RepPlace::Rev(rev, item) = rep.place
+            && rev == self.rev
+        {
+            push_limited(&mut written.dirs, (item, entries, content));
+        }
+        Ok(rep)
+    }
+
+    fn write_small(&mut self, what: SmallRep, content: &[u8], node: &NodeRev) -> Result<Rep> {
         write_small_rep(self.fs, self.proto, what, content, node, self.rev, self.sharing)
     }
 
@@ -265,9 +272,7 @@ impl TreeWriter<'_> {
         {
             rep.sha1 = None;
         }
-        let is_mutable = |rep: &Option<crate::format::rep_line::Rep>| {
-            rep.is_some_and(|rep| !matches!(rep.place, RepPlace::Rev(..)))
-        };
+        let is_mutable = |rep: &Option<Rep>| rep.is_some_and(|rep| !matches!(rep.place, RepPlace::Rev(..)));
         if is_mutable(&noderev.text) || is_mutable(&noderev.props) {
             return Err(unfinished(noderev));
         }

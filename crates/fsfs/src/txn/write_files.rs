@@ -1,7 +1,7 @@
-//! Writing a transaction's files, in the forms that the incumbent's tools and its commit read.
+//! Writing the files of a transaction, in the forms that the incumbent's tools and its commit read.
 //!
-//! Nothing here is made durable: a transaction does not outlive the machine. What is written already and has not changed is
-//! not written again; directories and the log only grow, like the incumbent's.
+//! Nothing here is made durable: a transaction need not survive a crash of the machine. Unchanged parts are not written again;
+//! directories and the log are appended to, as the incumbent does.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ use crate::store::disk::{Create, is_missing};
 use crate::tree::Fs;
 
 impl TxnState {
-    /// Writes the root's node-revision into `dir`: enough for the incumbent to open the transaction, and to remove it.
+    /// Writes the root's node-revision into `dir`: enough for the incumbent to open and to remove the transaction.
     pub(super) fn write_root(&mut self, fs: &Fs, dir: &Path) -> Result<()> {
         let [path, ..] = node_files(fs, self.id, ROOT);
         let name = path.file_name().unwrap_or_default();
@@ -30,7 +30,7 @@ impl TxnState {
         let txn = self.id;
         let dir = fs.layout().txn(&self.name);
         for key in std::mem::take(&mut self.removed) {
-            // It may be there again: a node-revision may be linked back and cloned anew.
+            // The node-revision may exist again: one may be linked back and cloned anew.
             if let Some(node) = self.nodes.get_mut(key)? {
                 node.is_on_disk = false;
                 node.props_on_disk = false;
@@ -92,7 +92,7 @@ fn write_noderev(fs: &Fs, path: &Path, node: &mut TxnNode) -> Result<()> {
     Ok(())
 }
 
-/// Writes a directory's file whole, or adds records for the names that changed since.
+/// Writes the file of a directory, or appends records for the names that have changed since.
 fn write_children(fs: &Fs, path: &Path, children: &mut Children) -> Result<()> {
     let mut text = Vec::new();
     let mut record = |name: &str| match children.find(name) {
@@ -121,7 +121,7 @@ fn write_children(fs: &Fs, path: &Path, children: &mut Children) -> Result<()> {
             Create::Replace
         }
     };
-    // Half a record may be there if this fails: then the file is written whole the next time.
+    // A failure may leave half a record: then the file is written anew the next time.
     children.unwritten = None;
     write_file(fs, path, how, &text)?;
     children.unwritten = Some(Vec::new());

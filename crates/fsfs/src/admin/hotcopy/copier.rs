@@ -1,6 +1,6 @@
-//! Copying files from one filesystem to another, sparing those that are there already.
+//! Copying files from one filesystem to another, except those that the destination has already.
 //!
-//! A file with the size of its source that is not older counts as a copy of it: copies get the time at which they are made.
+//! A file with the size of its source that is not older counts as a copy of it: a copy's time is that of the copying.
 
 use std::path::{Path, PathBuf};
 
@@ -9,10 +9,10 @@ use base::{Error, Result};
 use crate::store::disk::{Disk, DiskFile, FileMeta, is_missing, remove_file_in};
 use crate::txn::strays::set_aside;
 
-/// Copies between two places on one disk.
+/// Copies files.
 pub(super) struct FileCopier<'a> {
     pub(super) disk: &'a dyn Disk,
-    /// Nothing is at the destination yet: then nothing need be asked.
+    /// True if the destination is new: then no file needs a check.
     pub(super) is_fresh: bool,
 }
 
@@ -20,7 +20,7 @@ impl FileCopier<'_> {
     /// Copies a file with its permissions; false if the destination has it already.
     ///
     /// # Errors
-    /// The system's; its "no such file" if the source is missing.
+    /// The system's; "no such file" if the source is missing.
     pub(super) fn file(&self, from: &Path, to: &Path) -> Result<bool> {
         let failed = |e| Error::io("Can't copy file", from, &e);
         if self.is_fresh {
@@ -30,7 +30,7 @@ impl FileCopier<'_> {
         let source = self.metadata(from)?.ok_or_else(|| missing(from))?;
         match self.metadata(to)? {
             Some(copy) if is_copy(&source, &copy) => return Ok(false),
-            // In the way: it may be in use, or read-only.
+            // The existing file may be open or read-only: it is replaced by rename.
             Some(_) => {
                 let mut name = std::ffi::OsString::from(format!("svn-{:x}-", std::process::id()));
                 name.push(to.file_name().unwrap_or_default());
@@ -50,7 +50,7 @@ impl FileCopier<'_> {
         Ok(true)
     }
 
-    /// As [`Copier::file`]; a missing source is nothing to copy.
+    /// As [`FileCopier::file`]; a missing source is ignored.
     pub(super) fn file_if_there(&self, from: &Path, to: &Path) -> Result<bool> {
         match self.file(from, to) {
             Err(e) if is_missing(&e) && self.metadata(from)?.is_none() => Ok(false),
@@ -58,8 +58,8 @@ impl FileCopier<'_> {
         }
     }
 
-    /// As [`Copier::file`], for a file of revisions. What is there and is no part of a copy may be the only copy of something
-    /// that was acknowledged: it is renamed to a name in `db`. True for such a file, too.
+    /// As [`FileCopier::file`], for a revision or pack file. If the destination has a file that is no part of a copy, it may be
+    /// the only copy of acknowledged revisions: it is renamed to a name in `db`, and the second result is true.
     pub(super) fn revisions(&self, from: &Path, to: &Path, db: &Path, name: &str) -> Result<(bool, bool)> {
         let is_other = !self.is_fresh && self.is_other(from, to)?;
         if is_other {
@@ -68,7 +68,7 @@ impl FileCopier<'_> {
         Ok((self.file(from, to)?, is_other))
     }
 
-    /// True if there is a file at `to` that holds anything but the beginning of `from`.
+    /// True if the file `to` exists and is not a beginning of the file `from`.
     fn is_other(&self, from: &Path, to: &Path) -> Result<bool> {
         let (Some(source), Some(copy)) = (self.metadata(from)?, self.metadata(to)?) else {
             return Ok(false);
@@ -104,8 +104,8 @@ impl FileCopier<'_> {
         }
     }
 
-    /// Makes a directory, unless it is there. It gets the permissions that the umask leaves, as the incumbent's: the source's
-    /// may be without the right to write, or another group's.
+    /// Creates a directory if it does not exist. It gets the permissions that the umask gives, as the incumbent's: the source's
+    /// may be read-only, or for another group.
     pub(super) fn directory(&self, path: &Path) -> Result<()> {
         match self.disk.create_dir(path) {
             Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => {
@@ -115,7 +115,7 @@ impl FileCopier<'_> {
         }
     }
 
-    /// Copies a directory of directories of files, if it is there. What vanishes meanwhile was not to be copied.
+    /// Copies a directory tree, if it exists. Files that vanish meanwhile are ignored.
     pub(super) fn tree(&self, from: &Path, to: &Path) -> Result<()> {
         let mut left: Vec<(PathBuf, PathBuf)> = vec![(from.to_owned(), to.to_owned())];
         while let Some((from, to)) = left.pop() {
@@ -127,7 +127,7 @@ impl FileCopier<'_> {
                 let (from, to) = (from.join(&name), to.join(&name));
                 match self.metadata(&from)? {
                     Some(meta) if meta.is_dir => left.push((from, to)),
-                    // Somebody's file that is not yet what it is to be.
+                    // A temporary file of another process.
                     _ if name.to_string_lossy().starts_with("svn-") => {}
                     _ => drop(self.file_if_there(&from, &to)?),
                 }
@@ -136,9 +136,9 @@ impl FileCopier<'_> {
         Ok(())
     }
 
-    /// Removes a directory and all in it, if it is there.
+    /// Removes a directory tree, if it exists.
     pub(super) fn remove_tree(&self, path: &Path) -> Result<()> {
-        // Directories after what is in them.
+        // A directory is removed after its contents.
         let (mut found, mut at) = (vec![path.to_owned()], 0);
         while let Some(directory) = found.get(at).cloned() {
             at += 1;
@@ -162,7 +162,7 @@ impl FileCopier<'_> {
         Ok(())
     }
 
-    /// Names in a directory; `None` if it is not there.
+    /// Returns the names in a directory; `None` if it does not exist.
     pub(super) fn names(&self, path: &Path) -> Result<Option<Vec<std::ffi::OsString>>> {
         match self
             .disk
@@ -175,7 +175,7 @@ impl FileCopier<'_> {
         }
     }
 
-    /// What is known about a file; `None` if it is not there.
+    /// Returns the metadata of a file; `None` if it does not exist.
     pub(super) fn metadata(&self, path: &Path) -> Result<Option<FileMeta>> {
         match self
             .disk
@@ -198,5 +198,5 @@ fn missing(path: &Path) -> Error {
     Error::io("Can't copy file", path, &e)
 }
 
-/// Bytes compared at once.
+/// Bytes that are compared at once.
 const COMPARE_SIZE: usize = 64 << 10;

@@ -1,9 +1,10 @@
 //! Copying a filesystem that is in use: `svnadmin hotcopy`.
 //!
-//! The source is only read, and nobody is kept from it: revisions do not change, and what does is replaced by rename. If it is
-//! packed meanwhile, files that are missed are looked for in the pack. The destination of an incremental copy is held by all its
-//! locks. Revisions are copied on all cores, and made durable before `current` names them; `format`, without which there is no
-//! filesystem, comes last. So a copy that breaks off is none yet, or is the one that it was, and the next goes on with it.
+//! The source is only read and never locked: revisions do not change, and everything else is replaced by rename. If a shard is
+//! packed meanwhile, missing files are read from the pack. The destination of an incremental copy is held by all its locks.
+//! Revisions are copied on all cores, and made durable before `current` names them. `format`, without which a directory is no
+//! filesystem, is written last. So an interrupted copy is no filesystem yet, or the one that it was, and the next copy continues
+//! it.
 
 mod copier;
 mod shard;
@@ -24,27 +25,27 @@ use crate::store::uuid::new_uuid;
 use crate::tree::Fs;
 use crate::txn::strays::set_aside;
 
-/// How to copy.
+/// Options of a copy.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HotcopyOptions {
-    /// Only what the destination lacks. A destination without a filesystem lacks everything.
+    /// True to copy only what the destination lacks: everything, if it has no filesystem.
     pub incremental: bool,
 }
 
-/// Revisions that were copied, the last one included.
+/// A range of revisions that were copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopiedRevisions {
-    /// First.
+    /// The first.
     pub start: Revnum,
-    /// Last; another than the first if they came as a pack.
+    /// The last, included; different from the first if they were copied as a pack.
     pub end: Revnum,
 }
 
-/// Copies the filesystem to the `db` folder `dst`, whose parent exists.
+/// Copies the filesystem to the `db` directory `dst`, whose parent exists.
 ///
 /// # Errors
-/// Those of reading the source; `UNSUPPORTED_FEATURE`, `RA_UUID_MISMATCH` where an incremental copy does not fit; `CANCELLED`; the
-/// system's.
+/// Those of reading the source; `UNSUPPORTED_FEATURE` or `RA_UUID_MISMATCH` if the destination of an incremental copy does not
+/// fit; `CANCELLED`; the system's.
 pub fn run(
     src: &Fs,
     dst: &Path,
@@ -70,7 +71,7 @@ pub fn run(
     };
     if options.incremental && is_there {
         let old = Fs::open_on(dst, &Cache::new(SMALL_CACHE), src.disk_handle())?;
-        // Before the locks, to be quick to say no, and below them, to be right.
+        // Before the locks, to refuse quickly, and under the locks, to be right.
         check_compatible(src, &old)?;
         let _locks = old.all_locks()?;
         check_compatible(src, &old)?;
@@ -88,7 +89,7 @@ pub fn run(
     copy(false).format()
 }
 
-/// Can what `src` has more than `old` be added to that?
+/// Checks that `old` can be brought up to date from `src`.
 fn check_compatible(src: &Fs, old: &Fs) -> Result<()> {
     let refuse = |message: String| Err(Error::new(Code::UNSUPPORTED_FEATURE, message));
     if src.format().number != old.format().number {
@@ -119,8 +120,7 @@ fn check_compatible(src: &Fs, old: &Fs) -> Result<()> {
     }
     src.refresh_min_unpacked_rev()?;
     old.refresh_min_unpacked_rev()?;
-    // Each root names the one before: where these are equal all before are.
-    // Damage is found by reading, not here.
+    // Each root names the one before: if these are equal, all before are. Damage is not reported here but by the copy.
     if let (Ok(here), Ok(there)) = (src.root_noderev(old_youngest), old.root_noderev(old_youngest))
         && *here != *there
     {
@@ -140,7 +140,7 @@ fn check_compatible(src: &Fs, old: &Fs) -> Result<()> {
     Ok(())
 }
 
-/// One copy.
+/// One copy operation.
 struct Hotcopy<'a> {
     src: &'a Fs,
     dst: &'a Layout,
@@ -149,7 +149,7 @@ struct Hotcopy<'a> {
 }
 
 impl Hotcopy<'_> {
-    /// Makes the directories and those small files that are not copies. They do not make a filesystem yet.
+    /// Creates the directories and the small files that are not copied. They make no filesystem yet.
     fn create_skeleton(&self) -> Result<()> {
         let from = self.src.layout();
         self.copier.directory(self.dst.db())?;
@@ -168,9 +168,9 @@ impl Hotcopy<'_> {
         if self.src.format().has_protorevs_dir() {
             files.push(("txn-current-lock", Vec::new()));
         }
-        let uuid = match self.src.format().number {
-            0..7 => format!("{}\n", self.src.uuid()),
-            _ => format!("{}\n{}\n", self.src.uuid(), new_uuid()),
+        let uuid = match self.src.format().has_instance_id() {
+            true => format!("{}\n{}\n", self.src.uuid(), new_uuid()),
+            false => format!("{}\n", self.src.uuid()),
         };
         files.push(("uuid", uuid.into_bytes()));
         if self.src.format().has_packing() {
@@ -193,17 +193,17 @@ impl Hotcopy<'_> {
                 .copy_permissions(&like, &path)
                 .map_err(|e| Error::io("Can't set permissions on file", &path, &e))?;
         }
-        // Never empty: the incumbent's hotcopy goes on where there is none, but not where it says nothing.
+        // Never empty: the incumbent's hotcopy continues without this file, but not with an empty one.
         let like = self.dst.file("write-lock");
         write_atomic(self.copier.disk, &self.dst.file("fs-type"), b"fsfs\n", &like)
     }
 
-    /// Copies revisions with their properties and makes them current.
+    /// Copies revisions with their properties, and makes them visible.
     fn revisions(&self, notify: &mut dyn FnMut(CopiedRevisions)) -> Result<()> {
         let disk = self.copier.disk;
         self.copier
             .file_if_there(&self.src.layout().file("fsfs.conf"), &self.dst.file("fsfs.conf"))?;
-        // Revisions that are added from here on wait for the next copy.
+        // Revisions that are committed from here on belong to the next copy.
         let current = read_replaced(disk, &self.src.layout().file("current"))?;
         let youngest = leading_revision(&current)?;
         let mut attempt = 1;
@@ -217,7 +217,7 @@ impl Hotcopy<'_> {
             let packed = self.src.min_unpacked_rev();
             match self.copy_all(copier, youngest, packed, notify) {
                 Ok(()) => break packed,
-                // Packed away while we looked.
+                // A shard was packed meanwhile.
                 Err(e) if is_missing(&e) && attempt < ATTEMPTS => {
                     self.src.refresh_min_unpacked_rev()?;
                     if self.src.min_unpacked_rev() == packed {
@@ -234,15 +234,15 @@ impl Hotcopy<'_> {
         if self.src.format().has_packing() {
             self.switch_to_packs(packed)?;
         }
-        let text = match self.src.format().has_protorevs_dir() {
-            true => format!("{youngest}\n").into_bytes(),
-            // With the counters that belong to this revision.
-            false => current,
+        let text = match self.src.format().has_ids_in_current() {
+            // With the IDs that belong to this revision.
+            true => current,
+            false => format!("{youngest}\n").into_bytes(),
         };
         let path = self.dst.file("current");
         let like = match self.copier.metadata(&path)? {
             Some(_) => path.clone(),
-            // As the umask leaves it.
+            // With the permissions that the umask gives.
             None => self.dst.file("write-lock"),
         };
         write_atomic(disk, &path, &text, &like)
@@ -280,7 +280,7 @@ impl Hotcopy<'_> {
         )
     }
 
-    /// Lets the packs at the destination count, and removes what they replace.
+    /// Makes the packs at the destination valid, and removes the unpacked files.
     fn switch_to_packs(&self, packed: Revnum) -> Result<()> {
         let path = self.dst.file("min-unpacked-rev");
         let disk = self.copier.disk;
@@ -294,7 +294,7 @@ impl Hotcopy<'_> {
         let youngest = self.old_youngest();
         for shard in old.0 / size..packed.0 / size {
             let unpacked = self.dst.file("revs").join(shard.to_string());
-            // Files beyond the youngest revision are nothing that was copied.
+            // Files beyond the youngest revision were not copied.
             let is_stray = |rev| self.copier.metadata(&self.dst.rev(Revnum(rev)));
             let mut beyond = (youngest.0 + 1).max(shard * size)..(shard + 1) * size;
             let has_strays = beyond.try_fold(false, |found, rev| {
@@ -331,14 +331,14 @@ impl Hotcopy<'_> {
         Ok(())
     }
 
-    /// The youngest revision of the destination before this copy.
+    /// Returns the youngest revision of the destination before this copy.
     fn old_youngest(&self) -> Revnum {
         let text = read_replaced(self.copier.disk, &self.dst.file("current"));
         let rev = text.ok().and_then(|text| leading_revision(&text).ok());
         rev.unwrap_or(Revnum::ZERO)
     }
 
-    /// Copies what is not revisions.
+    /// Copies what belongs to no revision.
     fn other_files(&self) -> Result<()> {
         let from = self.src.layout();
         self.copier.remove_tree(&self.dst.file("locks"))?;
@@ -370,7 +370,7 @@ impl Hotcopy<'_> {
             .copy_permissions(&from, &to)
             .and_then(|()| self.copier.disk.set_writable(&to))
             .map_err(|e| Error::io("Can't set permissions on file", &to, &e))?;
-        // Rows of revisions that came after the copied ones would make commits to the copy fail.
+        // Rows of revisions that are not in the copy would make commits to it fail.
         let current = read_replaced(self.copier.disk, &self.dst.file("current"))?;
         match RepCache::open(&to)? {
             Some(mut rows) => rows.delete_younger(leading_revision(&current)?),
@@ -378,7 +378,7 @@ impl Hotcopy<'_> {
         }
     }
 
-    /// Makes it a filesystem.
+    /// Writes `format`, which makes the copy a filesystem.
     fn format(&self) -> Result<()> {
         let mut text = Vec::new();
         self.src.format().encode(&mut text);
@@ -397,8 +397,8 @@ impl Hotcopy<'_> {
     }
 }
 
-/// For a handle that reads small files only.
+/// Cache budget of a handle that reads small files only, bytes.
 const SMALL_CACHE: u64 = 1 << 20;
 
-/// More at once only make a disk seek.
+/// More threads only make a disk seek.
 const MAX_WORKERS: usize = 8;

@@ -1,4 +1,4 @@
-//! Copying revisions: a packed shard, or some unpacked revisions, at a time.
+//! Copying revisions: a packed shard, or a number of unpacked revisions, at a time.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -16,7 +16,7 @@ use crate::tree::Fs;
 use crate::txn::revprops_write::pack_file_name;
 use crate::txn::strays::set_aside;
 
-/// What one thread copies before it asks for more.
+/// The unit of work of one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CopyJob {
     /// A packed shard.
@@ -26,7 +26,7 @@ pub(super) enum CopyJob {
 }
 
 impl CopyJob {
-    /// The jobs that copy all revisions up to `youngest`, of which those below `packed` are packed.
+    /// Returns the jobs that copy all revisions up to `youngest`; those below `packed` are packed.
     pub(super) fn all(shard_size: u64, packed: Revnum, youngest: Revnum) -> impl Iterator<Item = CopyJob> {
         let shards = 0..packed.0.checked_div(shard_size).unwrap_or(0);
         let end = youngest.0 + 1;
@@ -47,10 +47,10 @@ impl CopyJob {
     }
 }
 
-/// Revisions copied by one job: enough that the hand-over does not count.
+/// Revisions per job: enough to make the overhead of a job negligible.
 const REVISIONS_PER_JOB: u64 = 50;
 
-/// The revisions of two filesystems.
+/// Copies revisions from one filesystem to another.
 pub(super) struct RevisionCopier<'a> {
     pub(super) src: &'a Fs,
     pub(super) dst: &'a Layout,
@@ -59,7 +59,7 @@ pub(super) struct RevisionCopier<'a> {
 }
 
 impl RevisionCopier<'_> {
-    /// Does a job; returns what was really copied.
+    /// Does a job; returns the revisions that the destination did not have.
     pub(super) fn copy(&self, job: CopyJob) -> Result<Vec<CopiedRevisions>> {
         self.cancel.check()?;
         match job {
@@ -102,7 +102,7 @@ impl RevisionCopier<'_> {
             if is_other {
                 self.set_revprops_aside(rev)?;
             }
-            // Both, even if the first is new.
+            // Both are copied: no short circuit.
             let is_copied = is_copied | self.revprops(rev)?;
             copied.extend(is_copied.then_some(CopiedRevisions { start: rev, end: rev }));
         }
@@ -128,7 +128,7 @@ impl RevisionCopier<'_> {
         }
     }
 
-    /// Copies the directory of a pack file, which never changes.
+    /// Copies a pack file and its manifest, which never change.
     fn pack_dir(&self, pack: &Path, to: &Path) -> Result<bool> {
         self.directory_of(to)?;
         let mut is_copied = false;
@@ -143,8 +143,8 @@ impl RevisionCopier<'_> {
         Ok(is_copied | self.copier.revisions(pack, to, self.dst.db(), &name)?.0)
     }
 
-    /// Copies a shard's packed properties: the files that a manifest names, and then that manifest. One that is gone by then has
-    /// been replaced by others, which the new manifest names.
+    /// Copies the packed properties of a shard: the files that the manifest names, and then that manifest. If a file is gone, it
+    /// was replaced by others, which the new manifest names: then everything is tried again.
     fn packed_revprops(&self, shard: u64) -> Result<bool> {
         let (from, to) = (
             self.src.layout().revprops_pack_dir(shard),
@@ -181,7 +181,7 @@ impl RevisionCopier<'_> {
             write_atomic(self.copier.disk, &list, &text, &from.join("manifest"))?;
             is_copied = true;
         }
-        // What no manifest names any more is in the way of nobody, but also of no use.
+        // Files that no manifest names any more are useless.
         if !self.copier.is_fresh {
             for name in self.copier.names(to)?.unwrap_or_default() {
                 if name
@@ -195,7 +195,7 @@ impl RevisionCopier<'_> {
         Ok(is_copied)
     }
 
-    /// Makes the directory of a file.
+    /// Creates the directory of a file.
     fn directory_of(&self, to: &Path) -> Result<()> {
         match to.parent() {
             Some(to) => self.copier.directory(to),

@@ -1,7 +1,7 @@
-//! One pack file for a shard with logical addressing: items in their new order, one pair of indexes.
+//! Writing the pack file of a shard with logical addressing: items in a new order, and one pair of indexes.
 //!
-//! Items are copied as they are, with their checksums. A shard with very many items is placed in ranges of revisions, one after the
-//! other, so that what must be remembered of each item keeps to a limit.
+//! Items are copied as they are, with their checksums. A shard with very many items is split into ranges of revisions, so that
+//! the memory for items is bounded.
 
 use std::path::Path;
 
@@ -19,14 +19,14 @@ use crate::format::rep_line::RepPlace;
 use crate::store::disk::{Create, DiskWriter};
 use crate::tree::Fs;
 
-/// Bytes of revision files kept in memory while a range is placed.
+/// Most bytes of revision files in memory while a range is placed.
 const MAX_KEPT_BYTES: u64 = 64 << 20;
 
-/// Bytes gathered before they are written.
+/// Bytes that are collected before they are written.
 const BUFFER: usize = 256 << 10;
 
-/// Writes the pack file of the shard that starts with `first`; it is not synced. A range has no more than `max_items` items, unless a
-/// single revision has.
+/// Writes the pack file of the shard that begins with `first`; it is not made durable. A range has at most `max_items` items,
+/// unless a single revision has more.
 pub(super) fn write(
     fs: &Fs,
     first: Revnum,
@@ -55,7 +55,7 @@ pub(super) fn write(
     pack.finish(fs.conf().l2p_page_size)
 }
 
-/// Places the items of as many revisions from `start` on as make a range; returns the first that is left.
+/// Places the items of one range, which begins with revision `start`; returns the first revision after it.
 fn pack_range(
     fs: &Fs,
     pack: &mut PackWriter<'_>,
@@ -86,7 +86,7 @@ fn pack_range(
         start,
     };
     if range.items.len() > pack.max_items {
-        // A single enormous revision: its order is as good as any.
+        // A single very large revision keeps its order.
         for item in &range.items {
             range.copy(item, pack)?;
         }
@@ -110,7 +110,7 @@ fn pack_range(
     Ok(rev)
 }
 
-/// Revisions whose items are placed together.
+/// The revisions of one range, whose items are placed together.
 struct RevisionRange<'a> {
     sources: Vec<SourceRevision>,
     items: Vec<P2lEntry>,
@@ -155,7 +155,7 @@ impl RevisionRange<'_> {
         Ok(nodes)
     }
 
-    /// What a text is a delta against, if that is in the range.
+    /// Returns the base of a text, if that is in the range.
     fn base_of(&self, item: &P2lEntry) -> Result<Option<(u64, u64)>> {
         let start = self.reader.start(self.source(item), item, MAX_HEADER as u64)?;
         match RepHeader::parse(&start)? {
@@ -171,14 +171,14 @@ impl RevisionRange<'_> {
     }
 }
 
-/// A pack file that is being written.
+/// Writes a pack file.
 struct PackWriter<'a> {
     path: &'a Path,
     file: Box<dyn DiskWriter>,
     buffer: Vec<u8>,
-    /// Bytes handed to the file.
+    /// Bytes that are written to the file.
     written: u64,
-    /// Items of one range: beyond that a new range begins.
+    /// Most items of one range.
     max_items: usize,
     block: u64,
     first: Revnum,
@@ -191,7 +191,7 @@ impl PackWriter<'_> {
         self.written + self.buffer.len() as u64
     }
 
-    /// Makes room for an item and enters it in the indexes.
+    /// Adds padding before an item, and the item to the indexes.
     fn begin(&mut self, item: &P2lEntry) -> Result<()> {
         self.pad(item)?;
         let offset = self.position();
@@ -201,7 +201,7 @@ impl PackWriter<'_> {
             .l2p
             .get_mut(offsets)
             .ok_or_else(|| corrupt(item, "is of another shard"))?;
-        // The source has checked that the number is below its file's length.
+        // The source has checked that the number is below the length of its file.
         let number = item.item as usize;
         if offsets.len() <= number {
             offsets.resize(number + 1, None);
@@ -210,7 +210,7 @@ impl PackWriter<'_> {
         Ok(())
     }
 
-    /// An item that would cross the end of a block starts with the next one, if little is lost.
+    /// Adds padding: an item that would cross the end of a block starts with the next block, if the padding is short.
     fn pad(&mut self, item: &P2lEntry) -> Result<()> {
         let rest = self.position().next_multiple_of(self.block) - self.position();
         let needed = item.size
@@ -277,7 +277,7 @@ impl PackWriter<'_> {
     }
 }
 
-/// Room that a node-revision wants behind it in its block.
+/// Bytes that must be free after a node-revision in its block, as in the incumbent.
 const NODE_REV_MARGIN: u64 = 80;
 
 fn corrupt(item: &P2lEntry, what: &str) -> Error {

@@ -1,11 +1,11 @@
-//! Packing: the files of a complete shard become one, and its revision properties a few.
+//! Packing: the files of a complete shard become one pack file, and its revision properties a few. `svnadmin pack`.
 //!
-//! Each shard is packed in two steps. First the pack file is written beside the shard's directory and made durable; readers and
-//! committers don't notice, and a crash leaves a directory that the next run removes. Then, under the write lock: revision
-//! properties are packed too, `min-unpacked-rev` says that the pack counts from now on, and what it replaces is removed. Readers
-//! that miss a file look at `min-unpacked-rev` again.
+//! Each shard is packed in two steps. First the pack file is written next to the directory of the shard and made durable; readers
+//! and commits are not affected, and a crash leaves a directory that the next run removes. Then, under the write lock: the
+//! revision properties are packed, `min-unpacked-rev` is replaced, which makes the pack valid, and the unpacked files are
+//! removed. Readers that miss a file read `min-unpacked-rev` again.
 //!
-//! While one shard is made durable and switched over, the next is being written on another thread.
+//! While one shard is made durable and valid, the next is being written on another thread.
 
 mod logical;
 mod order;
@@ -23,28 +23,27 @@ use crate::store::guard::{PackLock, WriteLock};
 use crate::tree::Fs;
 use crate::txn::strays::set_aside;
 
-/// How a run goes on.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PackEvent {
-    /// This shard is being packed.
+    /// The packing of this shard begins.
     Start(u64),
     /// This shard is packed.
     End(u64),
-    /// A pack of this shard with other revisions was there, and has a name now that begins with `svn-stray-`.
+    /// A pack of this shard with other revisions existed. It has a name now that begins with `svn-stray-`.
     SetAside(u64),
 }
 
-/// Packs every complete shard. Without shards (linear layout) or without a complete one, nothing happens.
+/// Packs every complete shard. Does nothing in a linear layout or without a complete shard.
 ///
 /// # Errors
-/// `UNSUPPORTED_FEATURE` below format 4; `CANCELLED`; what reading may say; the system's. Shards packed before the error stay
-/// packed.
+/// `UNSUPPORTED_FEATURE` below format 4; `CANCELLED`; those of reading; the system's. Shards packed before the error stay packed.
 pub fn run(fs: &Fs, notify: &mut dyn FnMut(PackEvent), cancel: &Cancel) -> Result<()> {
     run_with_max_items(fs, MAX_ITEMS, notify, cancel)
 }
 
-/// As [`run`], remembering no more than so many items at once: where a shard has more, they are placed in several ranges. What counts
-/// against memory is some 200 bytes an item.
+/// As [`run`], with at most `max_items` items in memory: a shard with more is placed in several ranges. An item takes about 200
+/// bytes.
 ///
 /// # Errors
 /// As [`run`].
@@ -62,19 +61,20 @@ pub fn run_with_max_items(
     if fs.format().shard_size == 0 {
         return Ok(());
     }
-    // Who may only read can ask: without a whole shard there is nothing to lock.
+    // No lock without a complete shard: this must work for a user who can only read.
     if shards(fs)?.is_empty() {
         return Ok(());
     }
     let lock = fs.pack_lock()?;
     if fs.read_format()? != *fs.format() {
-        // Upgraded since it was opened: there may be another lock to take.
+        // Upgraded since it was opened: the new format may have another lock.
         drop(lock);
         return run_with_max_items(&fs.reopen(SMALL_CACHE)?, max_items, notify, cancel);
     }
     let std::ops::Range { start: first, end } = shards(fs)?;
     std::thread::scope(|scope| {
-        // With room for one, a third shard would be begun before the first is done: twice the disk for nothing.
+        // A rendezvous channel: with room for one, a third shard would be begun before the first is done, for twice the disk
+        // space and no gain.
         let (give, take) = crossbeam_channel::bounded(0);
         scope.spawn(move || {
             for shard in first..end {
@@ -89,7 +89,7 @@ pub fn run_with_max_items(
                 }
             }
         });
-        // Owned in here: leaving early tells the other thread to stop.
+        // Moved into this closure: an early return drops it, which stops the other thread.
         let take = take;
         for shard in first..end {
             notify(PackEvent::Start(shard));
@@ -104,7 +104,7 @@ pub fn run_with_max_items(
     })
 }
 
-/// The shards that are whole and not packed.
+/// Returns the complete shards that are not packed.
 fn shards(fs: &Fs) -> Result<std::ops::Range<u64>> {
     fs.refresh_min_unpacked_rev()?;
     let size = fs.format().shard_size.max(1);
@@ -113,18 +113,18 @@ fn shards(fs: &Fs) -> Result<std::ops::Range<u64>> {
     Ok(first..end)
 }
 
-/// Items of a shard remembered at once.
+/// Default limit for items in memory.
 const MAX_ITEMS: usize = 300_000;
 
-/// For a handle that reads small files only.
+/// Cache budget of a handle that reads small files only, bytes.
 const SMALL_CACHE: u64 = 1 << 20;
 
-/// A pack that is written, but neither durable nor current.
+/// A pack that is written, but neither durable nor valid.
 struct PreparedPack {
     shard: u64,
     dir: PathBuf,
     files: Vec<(PathBuf, Box<dyn DiskWriter>)>,
-    /// Another pack was in the way.
+    /// True if another pack was renamed.
     set_aside: bool,
 }
 
@@ -149,7 +149,7 @@ impl PreparedPack {
         })
     }
 
-    /// Makes the pack durable and then current.
+    /// Makes the pack durable and then valid.
     fn switch_over(self, fs: &Fs, lock: &PackLock, cancel: &Cancel) -> Result<()> {
         let disk = fs.disk();
         let shard_dir = fs.layout().file("revs").join(self.shard.to_string());
@@ -165,18 +165,18 @@ impl PreparedPack {
         sync_dir(disk, &self.dir)?;
         sync_dir(disk, &fs.layout().file("revs"))?;
         cancel.check()?;
-        // A crash up to here leaves a directory that nobody reads.
+        // A crash up to here leaves a directory that has no reader.
         let write_lock = lock.write_lock()?;
         if fs.format().has_packed_revprops() {
             let (aim, compress) = (fs.conf().revprop_pack_size, fs.conf().compress_packed_revprops);
             revprops::pack(fs, self.shard, aim, compress, &write_lock)?;
         }
         set_min_unpacked_rev(fs, Revnum((self.shard + 1) * fs.format().shard_size), &write_lock)?;
-        // From here on the pack counts; a crash leaves files that nobody reads any more.
+        // From here on the pack is valid; a crash leaves unpacked files that have no reader.
         remove_dir(disk, &shard_dir)?;
         if fs.format().has_packed_revprops() {
             revprops::remove_unpacked(fs, self.shard, &write_lock)?;
-            // Left by runs that did not come to their end.
+            // Left by interrupted runs.
             for shard in (1..self.shard).rev() {
                 if !revprops::is_packed(fs, shard) || !revprops::remove_unpacked(fs, shard, &write_lock)? {
                     break;
@@ -186,14 +186,14 @@ impl PreparedPack {
         Ok(())
     }
 
-    /// Removes what was written for nothing; whatever cannot be removed the next run will.
+    /// Removes the files. The next run removes those that cannot be removed now.
     fn discard(self, fs: &Fs) {
         drop(self.files);
         _ = remove_dir(fs.disk(), &self.dir);
     }
 }
 
-/// Nothing of a shard is removed before all of it can be packed.
+/// Checks that all files of a shard exist, before anything is removed.
 fn check_sources(fs: &Fs, first: Revnum) -> Result<()> {
     for rev in (first.0..first.0 + fs.format().shard_size).map(Revnum) {
         let mut paths = vec![fs.layout().rev(rev)];
@@ -208,8 +208,8 @@ fn check_sources(fs: &Fs, first: Revnum) -> Result<()> {
     Ok(())
 }
 
-/// Removes what a run has left that did not come to its end. A pack that is whole and holds other revisions than those that
-/// are to be packed is renamed: then the answer is true.
+/// Removes what an interrupted run has left. A complete pack with other revisions than those to be packed is renamed: then the
+/// result is true.
 fn clear_pack_dir(fs: &Fs, first: Revnum, dir: &Path) -> Result<bool> {
     if !holds_other_revisions(fs, first) {
         return remove_dir(fs.disk(), dir).map(|_| false);
@@ -218,7 +218,7 @@ fn clear_pack_dir(fs: &Fs, first: Revnum, dir: &Path) -> Result<bool> {
     set_aside(fs.disk(), fs.path(), dir, &name).map(|_| true)
 }
 
-/// True if the pack of the shard that begins with `first` can be read, and is not a pack of the revision files that are there.
+/// True if the pack of the shard that begins with `first` can be read, and is not a pack of the existing revision files.
 fn holds_other_revisions(fs: &Fs, first: Revnum) -> bool {
     let size = fs.format().shard_size;
     if fs.disk().metadata(&fs.layout().pack(first.0 / size)).is_err() {

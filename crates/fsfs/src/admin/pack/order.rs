@@ -1,36 +1,36 @@
 //! The order of items in a pack with logical addressing.
 //!
-//! Any order is valid; this is the incumbent's, so that its packs and ours are the same to the byte, and a good one: what is read
-//! together lies together. First all changed-path lists, then all property lists, newest first. Then the trees: node-revisions
-//! sorted by path with the newest of each path ("heads") before its text, and the texts of a path in the order in which a delta
-//! chain is read. The older node-revisions come last: only history asks for them.
+//! Any order is valid. This one is the incumbent's, so that packs are the same byte for byte, and it places items together that
+//! are read together. First all changed-path lists, then all property lists, newest first. Then the trees: node-revisions sorted
+//! by path, the newest of each path (its *head*) before its text, and the texts of a path in the order in which a delta chain is
+//! read. The older node-revisions come last: only histories need them.
 //!
-//! Pure: what a delta is based on is asked of the caller, and only where it decides something.
+//! This module does no I/O: a callback finds the base of a delta, and is called only where the base matters.
 
 use base::Result;
 
 use crate::format::id::IdPart;
 use crate::format::p2l::{ItemKind, P2lEntry};
 
-/// Address of an item: revision and item number.
+/// The address of an item: revision and item number.
 pub(super) type Address = (u64, u64);
 
-/// What the order takes from a node-revision.
+/// The fields of a node-revision that determine the order.
 #[derive(Clone, Debug)]
 pub(super) struct NodeRecord {
-    /// The path at which it was made, as [`sort_path`] has it.
+    /// The path at which it was created, as [`sort_path`] returns it.
     pub(super) sort_path: Box<[u8]>,
     pub(super) node: IdPart,
     pub(super) rev: u64,
     /// Number of predecessors.
     pub(super) count: u64,
-    /// Its text, if that lies in the range that is being ordered.
+    /// The address of its text, if that is in the range that is being ordered.
     pub(super) text: Option<Address>,
-    /// Which of the items it is.
+    /// Its index among the items of the range.
     pub(super) item: u32,
 }
 
-/// A path with `trunk` and `branch` moved in front of everything else.
+/// Returns a path that sorts paths with `trunk` and `branch` before all others.
 pub(super) fn sort_path(path: &[u8]) -> Box<[u8]> {
     let mut sorted: Box<[u8]> = path.into();
     for (word, first) in [(&b"trunk"[..], 1), (b"branch", 2)] {
@@ -40,7 +40,7 @@ pub(super) fn sort_path(path: &[u8]) -> Box<[u8]> {
     sorted
 }
 
-/// Places of items in `items`, by address.
+/// Indexes of items, by address.
 pub(super) struct ItemPositions(Vec<(Address, u32)>);
 
 impl ItemPositions {
@@ -62,8 +62,8 @@ impl ItemPositions {
     }
 }
 
-/// Orders the items of a range of revisions: numbers of `items`, each once. `base_of` says on which item of the range a text is a
-/// delta, if it is one.
+/// Returns the order of the items of a range of revisions: indexes into `items`, each once. `base_of` returns the item of the
+/// range that is the base of a text, if there is one.
 pub(super) fn order(
     items: &[P2lEntry],
     positions: &ItemPositions,
@@ -92,12 +92,13 @@ pub(super) fn order(
         }
     }
     nodes.iter().for_each(|(node, _)| out.push_once(node.item));
-    // What nobody refers to: texts of files that were deleted in the transaction that added them.
+    // Items without a reference: texts of files that were deleted in the transaction that added them.
     (0u32..).zip(items).for_each(|(at, _)| out.push_once(at));
     Ok(out.order)
 }
 
-/// Puts the node-revisions (sorted by path) in the order in which their texts are to lie; marks the first of each path.
+/// Sorts the node-revisions (which are sorted by path) in the order in which their texts are to be placed; true marks the first
+/// of each path.
 fn sort_by_delta_chain(
     nodes: Vec<NodeRecord>,
     max_linear: u64,
@@ -123,7 +124,7 @@ fn sort_by_delta_chain(
             rest.push(Some((node, is_head, path)));
         }
     }
-    // One walk along each path's chain; records of a path are adjacent.
+    // Follows the delta chain of each path once; records of one path are adjacent.
     let mut wanted: Option<(u32, Option<Address>)> = None;
     for slot in &mut rest {
         let Some((node, is_head, path)) = slot.take_if(|(node, _, path)| match &mut wanted {
@@ -151,7 +152,7 @@ fn sort_by_delta_chain(
     Ok(ordered)
 }
 
-/// Items in their order, each once.
+/// A list of items that takes each item once.
 struct OrderedItems {
     order: Vec<u32>,
     done: Vec<bool>,

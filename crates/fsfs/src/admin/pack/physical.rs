@@ -1,4 +1,4 @@
-//! One pack file for a shard with physical addressing: the revision files one behind the other, and where each begins.
+//! Writing the pack file of a shard with physical addressing: the revision files one after the other, and a manifest.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::format::manifest;
 use crate::store::disk::{Create, Disk, DiskWriter};
 use crate::tree::Fs;
 
-/// Writes pack file and manifest of the shard that starts with `first`; neither is synced.
+/// Writes pack file and manifest of the shard that begins with `first`; neither is made durable.
 pub(super) fn write(
     fs: &Fs,
     first: Revnum,
@@ -21,7 +21,7 @@ pub(super) fn write(
     let failed = |e| Error::io("Can't write to file", pack, &e);
     let mut starts = Vec::new();
     let mut position = 0;
-    // Small revisions are gathered.
+    // Small revisions are written together.
     let mut buffer: Vec<u8> = Vec::new();
     for rev in first.0..first.0 + fs.format().shard_size {
         cancel.check()?;

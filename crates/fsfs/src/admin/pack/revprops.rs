@@ -1,4 +1,4 @@
-//! The revision properties of a shard that is being packed.
+//! Packing the revision properties of a shard.
 
 use std::ops::Range;
 
@@ -11,13 +11,13 @@ use crate::store::guard::WriteLock;
 use crate::tree::Fs;
 use crate::txn::revprops_write::{OVERHEAD_PER_LIST, pack_file_name};
 
-/// Packs the property lists of a shard, which stay where they are besides, in files of `aim` bytes or less if that can be. When it
-/// returns, the packs are durable.
+/// Packs the property lists of a shard, in files of at most `aim` bytes where possible. The unpacked lists stay. On return the
+/// pack files are durable.
 pub(in crate::admin) fn pack(fs: &Fs, shard: u64, aim: u64, compress: bool, _: &WriteLock) -> Result<()> {
     let disk = fs.disk();
     let dir = fs.layout().revprops_pack_dir(shard);
     let size = fs.format().shard_size;
-    // Revision 0's list is never packed.
+    // The list of revision 0 is never packed.
     let first = (shard * size).max(1);
     let lists = (first..(shard + 1) * size).map(|rev| {
         let path = fs.layout().revprops(Revnum(rev));
@@ -25,7 +25,7 @@ pub(in crate::admin) fn pack(fs: &Fs, shard: u64, aim: u64, compress: bool, _: &
             .map_err(|e| Error::io("Can't open file", &path, &e))
     });
     let lists = lists.collect::<Result<Vec<_>>>()?;
-    // Left by a run that did not come to its end, and of no use as the lists are here.
+    // Left by an interrupted run, and useless as the unpacked lists exist.
     remove_dir(disk, &dir)?;
     create_dir(disk, &dir)?;
     let sizes: Vec<u64> = lists.iter().map(|list| list.len() as u64).collect();
@@ -38,7 +38,7 @@ pub(in crate::admin) fn pack(fs: &Fs, shard: u64, aim: u64, compress: bool, _: &
         let part: Vec<&[u8]> = lists[part].iter().map(Vec::as_slice).collect();
         RevpropsPack::encode(&mut bytes, Revnum(name.0), &part, compress);
         unsynced.push(write(fs, &dir.join(pack_file_name(name)), &bytes)?);
-        // Files that are made durable together take the disk one turn, but only so many can be open.
+        // Flushing files together saves time, but the number of open files is limited.
         if unsynced.len() == FILES_PER_SYNC {
             sync(&mut unsynced)?;
         }
@@ -60,7 +60,7 @@ pub(super) fn is_packed(fs: &Fs, shard: u64) -> bool {
     fs.disk().metadata(&manifest).is_ok_and(|meta| meta.len > 0)
 }
 
-/// Removes the property lists of a packed shard that have files of their own; false if there are none. Revision 0's stays.
+/// Removes the unpacked property lists of a packed shard; false if there are none. The one of revision 0 stays.
 pub(in crate::admin) fn remove_unpacked(fs: &Fs, shard: u64, _: &WriteLock) -> Result<bool> {
     if shard > 0 {
         let dir = fs.layout().file("revprops").join(shard.to_string());
@@ -80,7 +80,7 @@ pub(in crate::admin) fn remove_unpacked(fs: &Fs, shard: u64, _: &WriteLock) -> R
     Ok(true)
 }
 
-/// Which lists go into which file. `aim` is the size that a file should keep to, bytes.
+/// Divides the lists into files. `aim` is the size limit of a file, bytes.
 fn parts(sizes: &[u64], aim: u64) -> Vec<Range<usize>> {
     let most = (aim.saturating_mul(9) / 10).max(1);
     let mut parts: Vec<Range<usize>> = Vec::new();
@@ -98,7 +98,7 @@ fn parts(sizes: &[u64], aim: u64) -> Vec<Range<usize>> {
     parts
 }
 
-/// A written file and its name.
+/// A file that is written and not flushed, and its path.
 type UnsyncedFile = (std::path::PathBuf, Box<dyn DiskWriter>);
 
 fn write(fs: &Fs, path: &std::path::Path, bytes: &[u8]) -> Result<UnsyncedFile> {
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn files_keep_to_nine_tenths_of_the_aim() {
-        // As the real tool packs lists of 97 bytes.
+        // As the incumbent packs lists of 97 bytes.
         assert_eq!(parts(&[97; 15], 1024), [0..7, 7..14, 14..15]);
         assert_eq!(parts(&[], 1024), []);
         assert_eq!(parts(&[5000, 10, 10, 5000, 5000], 1024), [0..1, 1..3, 3..4, 4..5]);

@@ -1,7 +1,7 @@
-//! The revision files of a shard that is being packed: what they hold, and their bytes once more when they are written.
+//! Reading the revision files of a shard that is being packed.
 //!
-//! Each file is read from front to back once. Its bytes stay in memory as long as all together keep to a budget; those of longer
-//! ones are read again, item by item, when their place in the pack comes.
+//! Each file is read once from front to back. Its bytes stay in memory as long as all files together are within a budget; the
+//! items of other files are read again when they are written to the pack.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,18 +17,18 @@ use crate::store::disk::{Disk, DiskFile};
 pub(super) struct SourceRevision {
     rev: Revnum,
     path: PathBuf,
-    /// All items, if the file was short enough to keep.
+    /// The bytes of all items, if the file was short enough.
     bytes: Option<Vec<u8>>,
-    /// What it holds, in order of place.
+    /// The items, in the order of their offsets.
     pub(super) entries: Vec<P2lEntry>,
 }
 
-/// Files longer than this are never kept.
+/// Longer files are never kept in memory, bytes.
 const MAX_KEPT: u64 = 4 << 20;
 
 impl SourceRevision {
-    /// Opens a revision's file and reads what it holds. `budget` is what may be kept in memory; what this file takes is
-    /// subtracted.
+    /// Opens a revision file and reads its P2L index. `budget` is the number of bytes that may stay in memory; what this file
+    /// takes is subtracted.
     pub(super) fn read(
         disk: &dyn Disk,
         path: PathBuf,
@@ -42,7 +42,7 @@ impl SourceRevision {
         };
         let part = |start: u64, end: u64| -> Result<Vec<u8>> {
             match &whole {
-                // The footer's offsets lie inside of the file: parsing it has checked that.
+                // The offsets of the footer are inside of the file: the parser has checked that.
                 Some(bytes) => Ok(bytes[start as usize..end as usize].to_vec()),
                 None => file.read(start, end - start),
             }
@@ -51,7 +51,7 @@ impl SourceRevision {
         let footer = Footer::parse(&tail, file.len).map_err(|e| file.fault(e))?;
         let index = part(footer.p2l_offset, footer.footer_offset)?;
         let entries = items(&index, rev, footer.l2p_offset).map_err(|e| file.fault(e))?;
-        // The L2P index has a byte for each number at least.
+        // The L2P index has at least one byte for each number.
         if let Some(entry) = entries.iter().find(|entry| entry.item >= file.len) {
             let message = format!("Item number {} is impossible", entry.item);
             return Err(file.fault(Error::new(Code::FS_INDEX_CORRUPTION, message)));
@@ -70,19 +70,19 @@ impl SourceRevision {
         })
     }
 
-    /// The revision.
+    /// Returns the revision.
     pub(super) fn rev(&self) -> Revnum {
         self.rev
     }
 }
 
-/// Reads items of sources, keeping some of their files open.
+/// Reads items of revision files, and keeps some of the files open.
 pub(super) struct SourceReader<'a> {
     disk: &'a dyn Disk,
     open: Mutex<Vec<(u64, Arc<SourceFile>)>>,
 }
 
-/// Files kept open: those that are not in memory are few in most shards.
+/// Most files that are kept open: in most shards, few files are not in memory.
 const OPEN_FILES: usize = 64;
 
 impl<'a> SourceReader<'a> {
@@ -93,7 +93,7 @@ impl<'a> SourceReader<'a> {
         }
     }
 
-    /// Hands the bytes of an item to `take`, in pieces of at most [`PIECE`] bytes.
+    /// Calls `take` for the bytes of an item, in pieces of at most [`PIECE`] bytes.
     pub(super) fn each_piece(
         &self,
         source: &SourceRevision,
@@ -114,7 +114,7 @@ impl<'a> SourceReader<'a> {
         Ok(())
     }
 
-    /// The first bytes of an item, at most `most` of them.
+    /// Returns the first bytes of an item, at most `most`.
     pub(super) fn start(&self, source: &SourceRevision, item: &P2lEntry, most: u64) -> Result<Vec<u8>> {
         let short = P2lEntry {
             size: item.size.min(most),
@@ -141,10 +141,10 @@ impl<'a> SourceReader<'a> {
     }
 }
 
-/// Most bytes read at once.
+/// Most bytes that are read with one call.
 pub(super) const PIECE: u64 = 1 << 20;
 
-/// An open file and its name.
+/// An open file with its path and length.
 pub(super) struct SourceFile {
     path: PathBuf,
     file: Arc<dyn DiskFile>,
@@ -162,7 +162,7 @@ impl SourceFile {
         Ok(SourceFile { path, file, len })
     }
 
-    /// Bytes that must be there: the file's length bounds what is allocated.
+    /// Reads bytes that must exist: the length of the file bounds the allocation.
     pub(super) fn read(&self, offset: u64, length: u64) -> Result<Vec<u8>> {
         if offset.checked_add(length).is_none_or(|end| end > self.len) {
             return Err(misplaced(&self.path));
@@ -186,7 +186,7 @@ impl SourceFile {
     }
 }
 
-/// All items of a P2L index, which must cover the item area without gaps; padding is left out.
+/// Returns all items of a P2L index, which must cover the item area without gaps. Padding is left out.
 fn items(index: &[u8], rev: Revnum, file_size: u64) -> Result<Vec<P2lEntry>> {
     let expect = p2l::ExpectedP2l {
         first_rev: rev,

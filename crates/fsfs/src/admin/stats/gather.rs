@@ -1,9 +1,9 @@
-//! Reading what is to be counted: a file of one revision or of a packed shard with logical addressing, or one revision's part of
-//! one with physical addressing.
+//! Reading the figures of one unit: a file of one revision or of a packed shard (logical addressing), or one revision (physical
+//! addressing).
 //!
-//! With logical addressing the index says what there is, in the order of place; the bytes between items count too. With physical
-//! addressing the tree is walked, each directory before what is in it. The incumbent reads changed-path lists a hundred at a time
-//! there, and reports how many the last time brought.
+//! With logical addressing the index lists the items, in the order of their offsets; bytes between items count too. With physical
+//! addressing the tree is walked, each directory before its entries. The incumbent reads changed-path lists in blocks of a
+//! hundred there, and reports the number of the last block.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -21,16 +21,16 @@ use crate::store::rev_file::RevFile;
 use crate::tree::Fs;
 use crate::tree::node::Node;
 
-/// What was found in one file, or for one revision.
+/// The figures of one file, or of one revision.
 #[derive(Default)]
 pub(super) struct FileFigures {
-    /// Bytes of it all.
+    /// Bytes in all.
     pub(super) total: u64,
     /// Changed-path lists.
     pub(super) changes: Total,
-    /// Node-revisions, in their order.
+    /// Node-revisions, in the order in which they were read.
     pub(super) nodes: Vec<NodeFigures>,
-    /// First lines of the representations that are stored here.
+    /// Headers of the representations that are stored here.
     pub(super) headers: HashMap<(u64, u64), RepHeader>,
 }
 
@@ -38,15 +38,15 @@ pub(super) struct FileFigures {
 pub(super) struct NodeFigures {
     pub(super) kind: NodeKind,
     pub(super) path: String,
-    /// It has no predecessor.
+    /// True if it has no predecessor.
     pub(super) is_added: bool,
-    /// Bytes.
+    /// Length of the node-revision, bytes.
     pub(super) bytes: u64,
-    /// Its text and its properties, with their places.
+    /// Its text and its properties, with their addresses.
     pub(super) reps: [Option<((u64, u64), Rep)>; 2],
 }
 
-/// The revisions that are read together: those of a file.
+/// Returns the ranges of revisions that are read together: those of one file.
 pub(super) fn jobs(fs: &Fs, youngest: Revnum) -> impl Iterator<Item = Range<u64>> {
     let (size, packed) = (fs.format().shard_size, fs.min_unpacked_rev().0);
     let by_file = fs.format().logical;
@@ -61,7 +61,7 @@ pub(super) fn jobs(fs: &Fs, youngest: Revnum) -> impl Iterator<Item = Range<u64>
     })
 }
 
-/// Reads the revisions of one file. If it was packed away meanwhile, the pack has the same items.
+/// Reads the revisions of one file. If they are packed meanwhile, the pack has the same items.
 pub(super) fn read(fs: &Fs, revs: Range<u64>, cancel: &Cancel) -> Result<FileFigures> {
     let first = Revnum(revs.start);
     fs.with_rev_file(first, |file| {
@@ -112,7 +112,7 @@ impl FileFigures {
     fn by_tree(&mut self, fs: &Fs, file: &Arc<RevFile>, rev: Revnum, cancel: &Cancel) -> Result<()> {
         let (start, end) = file.rev_range(rev)?;
         self.total = end - start;
-        // Taken from the end, in the order of names.
+        // Taken from the end, names ascending.
         let mut left: Vec<Node> = vec![fs.root(rev)?.node(&FsPath::root())?];
         while let Some(node) = left.pop() {
             cancel.check()?;
@@ -137,7 +137,7 @@ impl FileFigures {
         }
         let offset = file.item_offset(fs.cache(), rev, file.changes_item(rev)?)?;
         let bytes = file.bytes().read_vec(offset, end.saturating_sub(offset))?;
-        // Up to and with the empty line; the trailer is behind it.
+        // Up to the empty line, included; the trailer follows.
         let length = match bytes.starts_with(b"\n") {
             true => 1,
             false => {
@@ -183,7 +183,7 @@ impl FileFigures {
     }
 }
 
-/// Bytes of a representation's content.
+/// Returns the length of a content, bytes.
 pub(super) fn expanded(rep: &Rep, header: RepHeader) -> u64 {
     match (rep.size(), header) {
         (RepSize::Known(size), _) => size,
@@ -192,7 +192,7 @@ pub(super) fn expanded(rep: &Rep, header: RepHeader) -> u64 {
     }
 }
 
-/// Most node-revisions are not longer.
+/// Most node-revisions are not longer, bytes.
 const USUAL_NODEREV_LEN: usize = 512;
 
 const CHANGES_AT_ONCE: u64 = 100;

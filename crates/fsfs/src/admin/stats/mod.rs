@@ -1,9 +1,9 @@
-//! What takes how much room: `svnfsfs stats`.
+//! Statistics about the use of disk space: `svnfsfs stats`.
 //!
-//! Every revision is read once: its node-revisions, its changed-path list and the first line of each representation that it stored;
-//! no content. All cores read, one thread adds up, in the order of the files. That order is part of the result: who used a
-//! representation first decides what it counts as. The oddities are the incumbent's (see [`gather`]), so that figures of different
-//! years can be compared.
+//! Every revision is read once: its node-revisions, its changed-path list and the header of each representation that it stored,
+//! but no content. All cores read; one thread adds up, in the order of the files. The order matters: the first use of a
+//! representation determines its kind. The oddities are the incumbent's (see [`gather`]), so that figures of different years can
+//! be compared.
 
 mod gather;
 mod report;
@@ -18,7 +18,7 @@ use self::gather::{FileFigures, NodeFigures};
 use crate::format::rep_header::RepHeader;
 use crate::tree::Fs;
 
-/// All figures of `svnfsfs stats`; `Display` prints them as the incumbent does (without the progress lines above).
+/// All figures of `svnfsfs stats`. `Display` prints them as the incumbent does, without the progress lines.
 #[derive(Clone, Debug, Default)]
 pub struct Stats {
     /// Bytes of all revisions.
@@ -31,11 +31,11 @@ pub struct Stats {
     pub dir_nodes: Total,
     /// Node-revisions of files.
     pub file_nodes: Total,
-    /// Representations by what used them first, in the order of [`RepKind`].
+    /// Representations by the kind of their first use, in the order of [`RepKind`].
     pub reps: [RepStats; 4],
     /// Representations that were stored for nodes without a predecessor.
     pub added: Total,
-    /// Bytes around the bodies of representations.
+    /// Bytes of headers and end lines of representations.
     pub overhead: u64,
     /// Sizes of contents, and of what is stored of them.
     pub sizes: Histograms,
@@ -45,12 +45,12 @@ pub struct Stats {
     pub extensions: Vec<(Option<String>, Histograms)>,
 }
 
-/// A number of things and the bytes that they take.
+/// A number of items and their size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Total {
-    /// How many.
+    /// Number of items.
     pub count: u64,
-    /// Bytes of all.
+    /// Bytes of all items.
     pub bytes: u64,
 }
 
@@ -61,7 +61,7 @@ impl Total {
     }
 }
 
-/// What a representation holds.
+/// The kind of a content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RepKind {
     /// A directory's entries.
@@ -79,7 +79,7 @@ pub enum RepKind {
 pub struct RepStats {
     /// All of them.
     pub all: Total,
-    /// Those that several node-revisions set.
+    /// Those that several node-revisions use.
     pub shared: Total,
     /// Bytes of their contents.
     pub expanded: u64,
@@ -89,7 +89,7 @@ pub struct RepStats {
     pub unshared: u64,
     /// Uses of shared ones beyond the first.
     pub references: u64,
-    /// Lengths of all delta chains together.
+    /// Sum of the lengths of all delta chains.
     pub chain_lengths: u64,
     /// Sizes of their contents, and of what is stored of them.
     pub sizes: Histograms,
@@ -111,12 +111,12 @@ impl Histograms {
     }
 }
 
-/// How many things have which size.
+/// Numbers of items by size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Histogram {
     /// All.
     pub total: Total,
-    /// Those of 2^(n-1) bytes to 2^n - 1; the first are those of 0 bytes.
+    /// Items of 2^(n-1) to 2^n - 1 bytes; the first line is for 0 bytes.
     pub lines: [Total; 65],
 }
 
@@ -139,18 +139,18 @@ impl Histogram {
 /// One of the largest representations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LargeRep {
-    /// Bytes stored.
+    /// Stored bytes.
     pub size: u64,
-    /// Where it is stored.
+    /// The revision that stored it.
     pub rev: Revnum,
-    /// Whose it is.
+    /// The path of the node that used it first.
     pub path: String,
 }
 
-/// Reads everything and counts. `progress` is told the first revision of each shard as it is reached.
+/// Reads everything and counts. `progress` is called for the first revision of each shard as it is reached.
 ///
 /// # Errors
-/// `CANCELLED`; what reading may say.
+/// `CANCELLED`; those of reading.
 pub fn run(fs: &Fs, progress: &mut dyn FnMut(Revnum), cancel: &Cancel) -> Result<Stats> {
     let youngest = fs.youngest()?;
     fs.refresh_min_unpacked_rev()?;
@@ -180,17 +180,17 @@ pub fn run(fs: &Fs, progress: &mut dyn FnMut(Revnum), cancel: &Cancel) -> Result
     Ok(builder.finish())
 }
 
-/// Revisions between two words of progress where there are no shards.
+/// Revisions between two calls of `progress` in a linear layout.
 const LINEAR_STEP: u64 = 1000;
 
-/// What is known of a representation.
+/// A representation and its uses.
 struct RepUsage {
     kind: RepKind,
     size: u64,
     expanded: u64,
     uses: u64,
     base: Option<(u64, u64)>,
-    /// Length of its delta chain; 0 if nobody asked yet.
+    /// Length of its delta chain; 0 if it is not computed yet.
     chain: u64,
 }
 
@@ -276,7 +276,7 @@ impl StatsBuilder {
         Ok(())
     }
 
-    /// Of equal ones the last to come is the first to go, and a new one takes its place.
+    /// Among equal sizes, a new one replaces the last.
     fn add_large(&mut self, size: u64, rev: Revnum, path: &str) {
         let largest = &mut self.stats.largest;
         if largest.len() == MAX_LARGEST {
@@ -315,7 +315,7 @@ impl StatsBuilder {
         self.stats
     }
 
-    /// Length of a delta chain; remembers it for those on the way.
+    /// Returns the length of a delta chain, and stores it for all of its members.
     fn chain(&mut self, place: (u64, u64)) -> u64 {
         let (mut passed, mut at, mut length) = (Vec::new(), Some(place), 0);
         while let Some(here) = at {
@@ -324,9 +324,9 @@ impl StatsBuilder {
                     length = rep.chain;
                     break;
                 }
-                // A damaged chain may lead in a circle; nobody's is that long.
+                // A damaged chain may be circular; no other is as long as this.
                 Some(rep) if passed.len() <= self.reps.len() => at = rep.base,
-                // Stored, but used by nobody.
+                // Stored, but not used.
                 _ => at = None,
             }
             passed.push(here);
@@ -341,14 +341,14 @@ impl StatsBuilder {
     }
 }
 
-/// How many of the largest representations are kept.
+/// Number of the largest representations that are kept.
 const MAX_LARGEST: usize = 64;
 
-/// Bytes of `PLAIN_HEADER_LEN\n` and `DELTA\n`, and of what is behind each body.
+/// Length of `PLAIN\n` and `DELTA\n`, and of `ENDREP\n`, bytes.
 const PLAIN_HEADER_LEN: u64 = 6;
 const TRAILER_LEN: u64 = 7;
 
-/// From the last dot of the name on, unless that is the first character.
+/// Returns the extension of a file's name: from the last dot on, unless that is the first character.
 fn extension(path: &str) -> Option<&str> {
     let name = &path[path.rfind('/').map_or(0, |at| at + 1)..];
     name.rfind('.').filter(|&at| at > 0).map(|at| &name[at..])

@@ -1,4 +1,4 @@
-//! The figures as the incumbent prints them.
+//! Printing the figures as the incumbent does.
 
 use std::fmt;
 
@@ -115,7 +115,7 @@ impl Stats {
         Ok(())
     }
 
-    /// The extensions with the largest figures.
+    /// Returns the extensions with the largest figures.
     fn top(&self, figure: impl Fn(&Histograms) -> u64) -> Vec<(String, &Histograms)> {
         let mut all: Vec<_> = self.extensions.iter().collect();
         all.sort_by_key(|(_, sizes)| std::cmp::Reverse(figure(sizes)));
@@ -156,7 +156,7 @@ impl Stats {
     }
 }
 
-/// Extensions in each list.
+/// Number of extensions in each list.
 const EXTENSIONS: usize = 16;
 
 fn of_kind(f: &mut fmt::Formatter<'_>, title: &str, reps: &RepStats) -> fmt::Result {
@@ -184,7 +184,7 @@ fn bytes_in(f: &mut fmt::Formatter<'_>, sum: Total, what: &str) -> fmt::Result {
 }
 
 fn extension(f: &mut fmt::Formatter<'_>, name: &str, value: u64, total: u64, unit: &str) -> fmt::Result {
-    // The incumbent counts bytes of the name where we would count characters.
+    // The incumbent pads by bytes, not characters.
     let pad = 11usize.saturating_sub(name.len());
     let percent = percent(value, total);
     writeln!(
@@ -240,7 +240,7 @@ fn plus(a: Total, b: Total) -> Total {
     }
 }
 
-/// With a comma after each thousand.
+/// Formats a number with commas as thousands separators.
 fn number(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

@@ -1,8 +1,8 @@
-//! The changed-path list of a revision against the trees before and after it.
+//! Checking the changed-path list of a revision against the trees before and after it.
 //!
-//! What is added must not have been there, what is changed or deleted must; a copy's source must exist in an older revision.
-//! "Before" is not simply the previous revision: below a directory that the same revision copied, it is the copy's source, and
-//! below one that it newly made there was nothing.
+//! An added path must not exist before; a changed or deleted path must; the source of a copy must exist in an older revision.
+//! "Before" is not always the previous revision: below a directory that the revision has copied it is the source of the copy, and
+//! below one that it has added there was nothing.
 
 use std::cell::RefCell;
 
@@ -12,15 +12,15 @@ use crate::format::changes::{ChangeKind, ChangedPath};
 use crate::tree::Fs;
 use crate::tree::root::Root;
 
-/// A changed-path list with its trees.
+/// The check of one changed-path list.
 pub(super) struct ChangedPathsCheck<'a> {
     fs: &'a Fs,
     root: &'a Root,
     before: Root,
     changes: &'a [ChangedPath],
-    /// For each change the nearest one above it that adds or replaces: there "before" is something else for all below.
+    /// For each change, the nearest change above it that adds or replaces: below that, "before" is another tree.
     added_above: Vec<Option<usize>>,
-    /// The source of the copy in which something was looked up last, which is that change's.
+    /// The change whose copy source was used last, and the root of that source.
     source: RefCell<Option<(usize, Root)>>,
 }
 
@@ -28,7 +28,7 @@ impl<'a> ChangedPathsCheck<'a> {
     /// Checks the changes of a tree whose predecessor is revision `before`.
     ///
     /// # Errors
-    /// `FS_CORRUPT`, `FS_NOT_FOUND`, `FS_ALREADY_EXISTS`, and whatever reading says.
+    /// `FS_CORRUPT`, `FS_NOT_FOUND`, `FS_ALREADY_EXISTS`; those of reading.
     pub(super) fn check(
         fs: &'a Fs,
         root: &'a Root,
@@ -55,7 +55,7 @@ impl<'a> ChangedPathsCheck<'a> {
                 format!("Invalid control character in '{path}'"),
             ));
         }
-        // What must have been there is looked for under a name of the step, which scripts read.
+        // The error names the step in the words of the incumbent, which scripts read.
         let step = match change.change {
             ChangeKind::Add => return self.added(at),
             ChangeKind::Delete => "Deleting invalid path",
@@ -91,7 +91,8 @@ impl<'a> ChangedPathsCheck<'a> {
         }
     }
 
-    /// The node is gone, the directory that it was in is not: its own deletion would have swallowed this one.
+    /// Checks that the node does not exist any more and that its parent does: the deletion of the parent would have replaced this
+    /// entry.
     fn deleted(&self, path: &FsPath) -> Result<()> {
         if self.root.kind(path)? != NodeKind::None {
             let message = format!("Path '{path}' is deleted but still exists");
@@ -113,7 +114,7 @@ impl<'a> ChangedPathsCheck<'a> {
             );
             return Err(Error::new(Code::FS_NOT_FOUND, message));
         }
-        // Opening the node says "not found" in the words of the tree.
+        // The error for a missing node is the one of the tree.
         let node = self.root.node(path)?;
         if recorded == NodeKind::Dir && node.kind() == NodeKind::File {
             let message = "Can't get entries of non-directory";
@@ -160,7 +161,7 @@ impl<'a> ChangedPathsCheck<'a> {
         ))
     }
 
-    /// What was at the path of a change when the revision's changes reached it.
+    /// Returns the kind of the node that was at the path of a change before it.
     fn kind_before(&self, at: usize) -> Result<NodeKind> {
         let path = &self.changes[at].path;
         let Some(above) = self.added_above[at] else {
@@ -188,7 +189,7 @@ fn added_above(changes: &[ChangedPath]) -> Vec<Option<usize>> {
     if !changes.iter().any(is_addition) {
         return above;
     }
-    // Each directly behind those above it.
+    // Each path follows the paths above it.
     let mut order: Vec<usize> = (0..changes.len()).collect();
     order.sort_by(|a, b| changes[*a].path.cmp_tree(&changes[*b].path));
     let mut open: Vec<usize> = Vec::new();

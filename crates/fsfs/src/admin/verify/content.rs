@@ -1,51 +1,50 @@
-//! Checking stored contents against their recorded digests, many side by side.
+//! Checking stored contents against their recorded digests, many at a time.
 //!
-//! One MD5 stream is the slowest thing in a verification, sixteen of them at once are not; so contents are read first and
-//! wait in [`ContentHasher`] until there are enough. A mismatch is therefore found late: it is put down to the *place* that asked for
-//! the content, and the caller sorts out whose error comes first.
+//! A single MD5 stream is the slowest part of a verification, sixteen streams together are not. So contents are read first and
+//! are queued in a [`ContentHasher`] until there are enough. A mismatch is therefore found late: it is reported with the
+//! [`CheckOrigin`] at which the walk has reached the content, and the caller sorts the errors.
 //!
 //! File texts, which are most of the bytes, are not even read by the walk that comes across them. They are noted, and a full
 //! list becomes a task of the pool: so one large revision, an import say, keeps all threads busy. ([`ContentBatch`] is the walk's
 //! side, [`ContentHasher`] what is done to a list.)
 //!
-//! A content that was found good is not read again: [`VerifiedContents`] remembers by what it was named (place, lengths, digests), so
-//! that two nodes that share a content and disagree about it are both looked at.
+//! A content that was found good is not read again. [`VerifiedContents`] has its key: address, lengths and digests. So two nodes
+//! that share a content and disagree about it are both checked.
 
 use std::collections::{HashMap, HashSet};
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
-use base::checksum::{Md5, Sha1, TextDigests, md5_many};
 use base::ordered::{Limits, OrderedQueue, ThreadPool};
-use base::{Cancel, Code, Error, Result};
+use base::{Cancel, Error, Result};
 use parking_lot::Mutex;
 
-use crate::format::rep_line::{Rep, RepPlace, RepSize};
+use super::hasher::{ContentHasher, content_key};
+use crate::format::rep_line::{Rep, RepSize};
 use crate::tree::Fs;
-use crate::tree::rep::{RawContent, RepAddress};
 
-/// Who asked for a content: the revision at hand (by its position in the batch of revisions) and when.
+/// The point in the walk at which a content was reached: the index of the revision in its group, and a sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct CheckOrigin {
     pub(super) revision: usize,
     pub(super) sequence: u32,
 }
 
-/// Contents that were found good, over the whole run.
+/// Keys of the contents that were found good, for the whole run.
 #[derive(Debug, Default)]
 pub(super) struct VerifiedContents([Mutex<HashSet<u128>>; SHARDS]);
 
 const SHARDS: usize = 16;
 
-/// Contents remembered in each shard; then it starts anew. In all some 60 MB.
+/// Most keys in each shard; then the shard is emptied. All shards take about 60 MB.
 const MAX_REMEMBERED: usize = 100_000;
 
 impl VerifiedContents {
-    fn contains(&self, key: u128) -> bool {
+    pub(super) fn contains(&self, key: u128) -> bool {
         self.shard(key).lock().contains(&key)
     }
 
-    fn insert(&self, key: u128) {
+    pub(super) fn insert(&self, key: u128) {
         let mut shard = self.shard(key).lock();
         if shard.len() >= MAX_REMEMBERED {
             shard.clear();
@@ -58,13 +57,13 @@ impl VerifiedContents {
     }
 }
 
-/// What all workers of a run share.
+/// The data that all workers of a run share.
 pub(super) struct VerifyShared<'a> {
     pub(super) fs: &'a Fs,
     pub(super) cancel: &'a Cancel,
-    /// Bytes of contents that may wait before they are hashed or handed on.
+    /// Bytes of contents that are queued before they are hashed or dispatched.
     pub(super) batch_bytes: usize,
-    verified: VerifiedContents,
+    pub(super) verified: VerifiedContents,
 }
 
 impl<'a> VerifyShared<'a> {
@@ -130,7 +129,7 @@ impl<'s, 'a> ContentBatch<'s, 'a> {
         }
     }
 
-    /// True if this content need not be read: it was found good, or it waits and will be found out for this asker too.
+    /// True if this content need not be read: it was found good, or it is queued and is checked for this origin too.
     pub(super) fn is_covered(&mut self, rep: &Rep, origin: CheckOrigin) -> bool {
         if let Some(at) = content_key(rep).and_then(|key| self.pending_keys.get(&key)) {
             self.pending[*at].origins.push(origin);
@@ -142,12 +141,12 @@ impl<'s, 'a> ContentBatch<'s, 'a> {
     /// Reads a content that must fit in memory; its digest is checked later.
     ///
     /// # Errors
-    /// Whatever reading says; a wrong digest is told by [`ContentBatch::failures`].
+    /// Those of reading; [`ContentBatch::failures`] returns wrong digests.
     pub(super) fn read(&mut self, rep: &Rep, origin: CheckOrigin) -> Result<Arc<Vec<u8>>> {
         self.texts.read(rep, origin)
     }
 
-    /// Sees to it that a content of any length is checked; what is wrong with it is told by [`ContentBatch::failures`].
+    /// Schedules a check of a content of any length; [`ContentBatch::failures`] returns what is wrong.
     pub(super) fn check(&mut self, rep: &Rep, origin: CheckOrigin) {
         if let Some(key) = content_key(rep) {
             self.pending_keys.insert(key, self.pending.len());
@@ -164,7 +163,7 @@ impl<'s, 'a> ContentBatch<'s, 'a> {
         });
     }
 
-    /// Hashes or hands on what waits if that is much.
+    /// Hashes or dispatches the queued contents if they are many.
     ///
     /// # Errors
     /// `CANCELLED`.
@@ -177,7 +176,7 @@ impl<'s, 'a> ContentBatch<'s, 'a> {
         Ok(())
     }
 
-    /// Sees to the end of all that waits, and returns all failures since the last call.
+    /// Finishes all queued checks, and returns all failures since the last call.
     pub(super) fn failures(&mut self) -> Vec<(CheckOrigin, Error)> {
         self.dispatch();
         while self.take_failures() {}
@@ -436,6 +435,3 @@ const LISTS: Limits = Limits {
 
 /// Bytes that may wait with each worker.
 pub(super) const BATCH_BYTES: usize = 1 << 20;
-
-/// Longer directories and property lists are taken for damage.
-const MAX_SMALL_CONTENT: usize = 1 << 30;

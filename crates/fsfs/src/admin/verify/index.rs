@@ -1,7 +1,7 @@
-//! The indexes of one revision or pack file, and every byte that they describe.
+//! Checking the indexes of a revision or pack file, and every byte that they describe.
 //!
-//! The two indexes must say the same of every item, cover the file without gap or overlap, and each item must have the checksum
-//! that is recorded for it. The file is read once, from front to back.
+//! The two indexes must agree about every item and cover the file without gap or overlap, and each item must have its recorded
+//! checksum. The file is read once, from front to back.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::format::p2l::{ItemKind, P2lEntry};
 use crate::store::rev_file::RevFile;
 use crate::tree::Fs;
 
-/// Checks the indexes of the file that holds `rev` and the revision properties of all its revisions.
+/// Checks the indexes of the file that contains `rev`, and the revision properties of all its revisions.
 ///
 /// # Errors
-/// `FS_CORRUPT`, `FS_INDEX_CORRUPTION` and its kin, `BAD_DATE`, and whatever reading says.
+/// `FS_CORRUPT`, `FS_INDEX_CORRUPTION` and related codes, `BAD_DATE`; those of reading.
 pub(super) fn check(fs: &Fs, rev: Revnum) -> Result<()> {
     fs.with_rev_file(rev, |file| {
         let buffer = RefCell::new(ReadBuffer::default());
@@ -53,7 +53,7 @@ impl IndexCheck<'_> {
         let first = self.file.first_rev().0;
         let revs = first..first.saturating_add(self.file.rev_count());
         let cache = self.fs.cache();
-        // The index's own length has bounded the number of revisions and entries.
+        // The length of the index has bounded the number of revisions and entries.
         let l2p: Vec<Vec<Option<u64>>> = revs
             .map(|rev| self.file.l2p_entries(cache, Revnum(rev)))
             .collect::<Result<_>>()?;
@@ -82,7 +82,7 @@ impl IndexCheck<'_> {
         Err(Error::new(Code::CHECKSUM_MISMATCH, message))
     }
 
-    /// Checks all items in their order and returns how many there are.
+    /// Checks all items in their order and returns their number.
     fn items(&self, l2p: &[Vec<Option<u64>>]) -> Result<usize> {
         let header = self.file.p2l_header()?;
         let (mut offset, mut items) = (0, 0);
@@ -98,7 +98,7 @@ impl IndexCheck<'_> {
                 }
                 offset = entry.end();
                 if entry.offset >= header.file_size {
-                    // The rest of the last page.
+                    // The entry that fills the last page.
                     if entry.kind != ItemKind::Unused {
                         return Err(self.beyond(entry));
                     }
@@ -161,7 +161,7 @@ impl IndexCheck<'_> {
         Err(Error::new(Code::FS_CORRUPT, message))
     }
 
-    /// Names an L2P entry without a P2L entry; there is one.
+    /// Returns the error for an L2P entry without a P2L entry. There is such an entry.
     fn missing(&self, l2p: &[Vec<Option<u64>>]) -> Error {
         let mut unknown = None;
         for (rev, offsets) in (self.file.first_rev().0..).zip(l2p) {
@@ -192,7 +192,7 @@ impl IndexCheck<'_> {
         Error::new(Code::FS_INDEX_CORRUPTION, message)
     }
 
-    /// Hands out the bytes from `start` to `end` in pieces; meant for going forward.
+    /// Calls `each` for the bytes from `start` to `end` in pieces. Efficient for reading forward.
     fn read(&self, start: u64, end: u64, mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let mut buffer = self.buffer.borrow_mut();
         let mut at = start;
@@ -210,7 +210,7 @@ impl IndexCheck<'_> {
                     let left = self.file.bytes().len().saturating_sub(at);
                     let length = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
                     if length == 0 {
-                        // The indexes were checked to lie within the file; it has shrunk.
+                        // The indexes were checked to lie within the file: it has shrunk since.
                         let message = format!("Unexpected end of file {}", self.name());
                         return Err(Error::new(Code::FS_CORRUPT, message));
                     }
@@ -239,5 +239,5 @@ fn revprops(fs: &Fs, rev: Revnum) -> Result<()> {
     }
 }
 
-/// Bytes read at once.
+/// Bytes that are read with one call.
 const PIECE: usize = 128 << 10;

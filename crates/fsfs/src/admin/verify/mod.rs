@@ -1,15 +1,16 @@
-//! Is the filesystem whole? `svnadmin verify`.
+//! Checking a filesystem for damage: `svnadmin verify`.
 //!
-//! Three steps, as the incumbent's. First the files: indexes and the checksum of every stored item (logical addressing alone
-//! has them), and revision properties. Then the rep-cache database. Then revision by revision: the tree, the text and properties
-//! of every node that the revision made, and the changed-path list. The first two end with their first error; the third goes on
-//! with the next revision if the [`VerifyObserver`] wishes.
+//! The three steps are the incumbent's. First the files: indexes and the checksum of every item (logical addressing only), and
+//! revision properties. Then the rep-cache database. Then each revision: its tree, the text and properties of every node that it
+//! made, and its changed-path list. The first two steps end at their first error; the third continues with the next revision if
+//! the [`VerifyObserver`] says so.
 //!
-//! All three use all cores and tell what they find in order, as if one thread had done it. Nothing is taken from the cache of
-//! the filesystem that is given: a run opens the files anew, with a cache of its own, so that it sees the disk.
+//! All steps use all cores and report in order, as a single thread would. A run opens the files anew, with a cache of its own, so
+//! that it checks what is on disk and not the cache of the given filesystem.
 
 mod changed_paths;
 mod content;
+mod hasher;
 mod index;
 mod names;
 mod rep_cache;
@@ -33,29 +34,29 @@ use crate::tree::Fs;
 
 pub use self::names::VerifyWarning;
 
-/// What to check and how.
+/// Options of a run.
 #[derive(Clone, Debug)]
 pub struct VerifyOptions {
     /// First revision.
     pub start: Revnum,
     /// Last revision.
     pub end: Revnum,
-    /// Only the first two steps.
+    /// True for the first two steps only.
     pub metadata_only: bool,
-    /// Warn of names that differ in their Unicode composition alone.
+    /// True to warn of names that differ in their Unicode composition only.
     pub check_normalization: bool,
-    /// Bytes for the run's own cache.
+    /// Budget of the run's own cache, bytes.
     pub cache_budget: u64,
-    /// Threads; 0 = as many as there are cores.
+    /// Number of threads; 0 is the number of cores.
     pub jobs: usize,
-    /// Bytes of contents that may wait with each thread; a revision with more is shared among the threads.
+    /// Bytes of contents that one thread queues before it hashes them. A revision with more is shared among the threads.
     pub batch_bytes: usize,
-    /// Asks the run to stop.
+    /// Stops the run.
     pub cancel: Cancel,
 }
 
 impl VerifyOptions {
-    /// Everything, for the revisions `start` to `end`.
+    /// Options that check everything, for the revisions `start` to `end`.
     pub fn range(start: Revnum, end: Revnum) -> Self {
         VerifyOptions {
             start,
@@ -74,33 +75,33 @@ impl VerifyOptions {
     }
 }
 
-/// Hears what a run does and finds.
+/// Receives the progress and the findings of a run.
 pub trait VerifyObserver {
-    /// Called at each step that went well.
+    /// Called at each successful step.
     fn progress(&mut self, progress: VerifyProgress);
 
-    /// Called for each failure; `None` stands for the first two steps. The answer says whether to go on.
+    /// Called for each failure; `None` stands for the first two steps. The result says whether to continue.
     fn failed(&mut self, at: Option<Revnum>, error: &Error) -> ControlFlow<()>;
 
-    /// Called before the revision's [`VerifyProgress::VerifiedContents`].
+    /// Called before the revision's [`VerifyProgress::Revision`].
     fn warn(&mut self, revision: Revnum, warning: &VerifyWarning);
 }
 
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VerifyProgress {
-    /// The first step is about to check the shard that begins with this revision.
+    /// The first step begins to check the shard that begins with this revision.
     Metadata(Revnum),
     /// The second step begins.
     RepositoryMetadata,
-    /// A revision was found good.
+    /// A revision has no damage.
     Revision(Revnum),
 }
 
-/// Checks a filesystem. What is found goes to the observer.
+/// Checks a filesystem and reports to the observer.
 ///
 /// # Errors
-/// Those that keep the run from beginning (`FS_NO_SUCH_REVISION`, the system's), and `CANCELLED`.
+/// Those before the first step (`FS_NO_SUCH_REVISION`, the system's), and `CANCELLED`.
 pub fn run(fs: &Fs, options: &VerifyOptions, observer: &mut dyn VerifyObserver) -> Result<()> {
     let fs = fs.reopen(options.cache_budget)?;
     fs.check_rev(options.end)?;
@@ -121,9 +122,9 @@ pub fn run(fs: &Fs, options: &VerifyOptions, observer: &mut dyn VerifyObserver) 
     options.cancel.check()
 }
 
-/// Formats 1 and 2 keep the next IDs in `current`: no reader needs them, the next commit does.
+/// Checks the next IDs in `current` (formats 1 and 2): no reader needs them, but the next commit does.
 fn check_counters(fs: &Fs) -> Result<()> {
-    if fs.format().number >= 3 {
+    if !fs.format().has_ids_in_current() {
         return Ok(());
     }
     let text = read_replaced(fs.disk(), &fs.layout().file("current"))?;
@@ -136,10 +137,10 @@ fn check_counters(fs: &Fs) -> Result<()> {
     Err(Error::new(Code::FS_CORRUPT, "Corrupt 'current' file"))
 }
 
-/// Checks an open transaction: the tree as far as the transaction made it, and its changes.
+/// Checks an open transaction: the part of the tree that it has made, and its changed paths.
 ///
 /// # Errors
-/// `FS_NO_SUCH_TRANSACTION`, `FS_CORRUPT`, and whatever reading says.
+/// `FS_NO_SUCH_TRANSACTION`, `FS_CORRUPT`; those of reading.
 pub fn transaction(fs: &Fs, txn: &str) -> Result<()> {
     let fs = fs.reopen(VerifyOptions::range(Revnum::ZERO, Revnum::ZERO).cache_budget)?;
     let id = fs.check_txn(txn)?;
@@ -170,7 +171,7 @@ struct VerifyRun<'a> {
     shared: VerifyShared<'a>,
 }
 
-/// What became of one revision.
+/// The result for one revision.
 struct RevisionOutcome {
     rev: Revnum,
     warnings: Vec<VerifyWarning>,
@@ -182,7 +183,7 @@ impl VerifyRun<'_> {
         if self.fs.format().logical {
             self.indexes(observer)?;
         }
-        if self.fs.format().number >= 4
+        if self.fs.format().has_rep_sharing()
             && let Some(cache) = RepCache::open(&self.fs.layout().file("rep-cache.db"))?
         {
             observer.progress(VerifyProgress::RepositoryMetadata);
@@ -226,7 +227,7 @@ impl VerifyRun<'_> {
         )
     }
 
-    /// The first revisions of the files that hold the range, in groups.
+    /// Returns the first revisions of the files that have the range, in groups.
     fn files(&self) -> impl Iterator<Item = Vec<Revnum>> {
         let shard_size = self.fs.format().shard_size.max(1);
         let mut next = Some(self.options.start.0);
@@ -308,7 +309,8 @@ impl VerifyRun<'_> {
             }
             outcomes.push(outcome);
         }
-        // Contents are checked late: whoever asked first has the word, and a walk fails after its last question.
+        // Contents are checked late, so errors are sorted by their origin: a revision fails with the first error in the order of
+        // its walk. An error of the walk itself comes after all contents that it has reached.
         let mut failures = batch.failures();
         failures.append(&mut errors);
         failures.sort_by_key(|(origin, _)| *origin);
@@ -318,7 +320,7 @@ impl VerifyRun<'_> {
         outcomes
     }
 
-    /// What is to check of a revision beside its tree.
+    /// Checks the parts of a revision besides its tree.
     fn revision(&self, outcome: &mut RevisionOutcome) -> Result<()> {
         let root = self.fs.root(outcome.rev)?;
         let changes = self.fs.stored_changes(outcome.rev)?;
@@ -327,7 +329,7 @@ impl VerifyRun<'_> {
         if let Some(before) = outcome.rev.prev() {
             ChangedPathsCheck::check(self.fs, &root, before, &changes)?;
         }
-        // With indexes, all lists of the file were read before.
+        // With logical addressing, the first step has read all lists of the file.
         let first = match self.fs.format().logical {
             true => Revnum::ZERO,
             false => self.options.start,
@@ -340,7 +342,7 @@ impl VerifyRun<'_> {
     }
 }
 
-/// Old lists may name a path several times, but what was added cannot be added again before it was deleted.
+/// Checks that no path is added again before it was deleted. (Lists of old revisions may name a path several times.)
 fn check_added_once(changes: &[RawChange]) -> Result<()> {
     if changes
         .windows(2)

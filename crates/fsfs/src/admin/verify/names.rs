@@ -1,7 +1,7 @@
-//! Names that look alike: the same characters, composed differently.
+//! Names that look alike: the same characters in different Unicode compositions.
 //!
-//! Unicode can write `é` as one character or as two. Both may be in one directory, and both may be in mergeinfo; most people
-//! and many file systems cannot tell them apart. That is no damage, so it is a warning.
+//! Unicode can write `é` as one character or as two. Both forms may be in one directory or in one mergeinfo, and most users and
+//! many file systems cannot tell them apart. That is no damage, so it is a warning.
 
 use std::collections::HashSet;
 
@@ -11,29 +11,29 @@ use unicode_normalization::{UnicodeNormalization as _, is_nfc_quick};
 use crate::format::changes::{ChangeKind, ChangedPath};
 use crate::tree::root::Root;
 
-/// What a run may warn of.
+/// A warning of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VerifyWarning {
-    /// A directory has several entries whose names have this normal form; the path is relative to the root.
+    /// A directory has several entries with this normal form; the path is relative to the root.
     NameCollision(String),
     /// `svn:mergeinfo` has several sources with this normal form.
     MergeinfoCollision {
-        /// The source.
+        /// The normal form of the source path.
         source: String,
         /// The node with the property, relative to the root.
         node: String,
     },
 }
 
-/// Looks at the directories in which something was added, and at changed mergeinfo.
+/// Checks the directories in which something was added, and changed mergeinfo.
 ///
 /// # Errors
-/// What reading the tree may say.
+/// Those of reading the tree.
 pub(super) fn check(root: &Root, changes: &[ChangedPath]) -> Result<Vec<VerifyWarning>> {
     let mut warnings = Vec::new();
     let mut order: Vec<&ChangedPath> = changes.iter().collect();
     order.sort_by(|a, b| a.path.cmp_tree(&b.path));
-    // Directories are looked at when they are left, as an editor closes them.
+    // A directory is checked when the walk leaves it, as an editor closes it: this is the order of the warnings.
     let mut open: Vec<FsPath> = Vec::new();
     for change in order {
         while open.last().is_some_and(|dir| !dir.contains(&change.path)) {
@@ -94,9 +94,9 @@ fn mergeinfo(root: &Root, path: &FsPath, warnings: &mut Vec<VerifyWarning>) -> R
     Ok(())
 }
 
-/// Normal forms that more than one of the names have, each once, in order.
+/// Returns the normal forms that more than one name has, each once, in order.
 fn collisions<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Vec<String> {
-    // Plain names cannot collide with each other: nothing to do is the rule.
+    // Names that are all normalized cannot collide: this is the usual case.
     if names
         .clone()
         .all(|name| is_nfc_quick(name.chars()) == unicode_normalization::IsNormalized::Yes)

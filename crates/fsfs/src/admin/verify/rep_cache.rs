@@ -1,19 +1,19 @@
-//! The rep-cache database against the revisions that it names.
+//! Checking the rep-cache database against the revisions that it names.
 
 use base::checksum::Md5;
 use base::{Result, Revnum};
 
-use super::content::corrupt_rep;
+use super::hasher::corrupt_rep;
 use crate::format::id::TxnId;
 use crate::format::rep_line::{Rep, RepPlace, Uniquifier};
 use crate::store::rep_cache::{RepCache, RepCacheRow};
 use crate::tree::Fs;
 
-/// Checks that no row is younger than the filesystem (if the run begins at revision 0) and that each row of the revisions `first`
-/// to `last` names a stored content.
+/// Checks that no row names a missing revision (if the run begins at revision 0), and that each row of the revisions `first` to
+/// `last` names a stored content.
 ///
 /// # Errors
-/// `FS_NO_SUCH_REVISION`, `FS_CORRUPT`, SQLite's, and whatever reading says.
+/// `FS_NO_SUCH_REVISION`, `FS_CORRUPT`, SQLite's; those of reading.
 pub(super) fn check(fs: &Fs, cache: &RepCache, first: Revnum, last: Revnum) -> Result<()> {
     if first == Revnum::ZERO
         && let Some(max) = cache.max_revision()?
@@ -29,7 +29,7 @@ pub(super) fn check(fs: &Fs, cache: &RepCache, first: Revnum, last: Revnum) -> R
     })
 }
 
-/// The row as a representation: what it does not hold is zero.
+/// Returns the representation of a row; fields that a row lacks are zero.
 fn rep(row: &RepCacheRow) -> Rep {
     Rep {
         place: RepPlace::Rev(row.rev, row.item),

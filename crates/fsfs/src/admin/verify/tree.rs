@@ -1,11 +1,11 @@
-//! The tree of one revision: every node-revision that it made, every content that they hold.
+//! Checking the tree of one revision: every node-revision that it made, and every content of these.
 //!
-//! What a revision did not make was checked with the revision that made it. So only node-revisions of the revision itself are
-//! walked, and of a directory's entries only those that its predecessor does not have in just the same form, as long as the
-//! predecessor belongs to the run (a run over a range looks at all entries where it does not). Counts of mergeinfo are checked
-//! the same way: by the difference to the predecessor's.
+//! Other node-revisions are checked with the revision that made them. So only node-revisions of the revision itself are walked,
+//! and of a directory only those entries that differ from its predecessor, provided that the predecessor belongs to the run. (A
+//! run over a range checks all entries of other directories.) Mergeinfo counts are checked by the difference to the
+//! predecessor's, too.
 //!
-//! The walk keeps its own stack, and remembers where it has been: no tree is too deep, and a directory inside itself is found.
+//! The walk has an explicit stack and a set of visited nodes: no tree is too deep, and a directory inside itself is found.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::store::cache::Key;
 use crate::tree::Fs;
 use crate::tree::rep::TextReader;
 
-/// Whose tree is checked.
+/// The revision or transaction that is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TreeOwner {
     Revision(Revnum),
@@ -59,7 +59,7 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
         }
     }
 
-    /// Who would ask for the next content: an error now comes behind those of the contents asked for before.
+    /// Returns the current point of the walk: errors at it come after those of the contents that were reached before.
     pub(super) fn origin(&self) -> CheckOrigin {
         self.origin
     }
@@ -67,7 +67,7 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
     /// Walks the tree.
     ///
     /// # Errors
-    /// `FS_CORRUPT`, and whatever reading says. Wrong digests come from the batch.
+    /// `FS_CORRUPT`; those of reading. The batch returns wrong digests.
     pub(super) fn run(&mut self) -> Result<()> {
         let root = self.root()?;
         let mut seen = HashSet::from([root.id]);
@@ -98,7 +98,7 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
         match (&root.predecessor, rev.prev()) {
             (None, None) => Ok(root),
             (Some(predecessor), Some(before)) => {
-                // The incumbent reads the predecessor by its ID, and says so where it is damaged.
+                // The incumbent reads the predecessor by its ID, and reports damage there.
                 let expected = self.fs.root_noderev(before);
                 let expected = expected.map_err(|e| self.fs.noderev(predecessor).err().unwrap_or(e))?;
                 if *predecessor != expected.id {
@@ -117,7 +117,7 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
         }
     }
 
-    /// Checks a node-revision and its contents; returns the children that the owner made.
+    /// Checks a node-revision and its contents; returns the children that the owner has made.
     fn node(&mut self, node: &NodeRev) -> Result<Vec<Arc<NodeRev>>> {
         let predecessor = self.predecessor(node)?;
         let children = match node.kind {
@@ -308,7 +308,7 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
         Ok(())
     }
 
-    /// A committed node's contents are in its own revision or an older one.
+    /// Checks that the contents of a committed node are in its own revision or an older one.
     fn check_place(&self, node: &NodeRev, rep: &Rep) -> Result<()> {
         let is_good = match (rep.place, self.owner) {
             (RepPlace::Rev(of, _), TreeOwner::Revision(rev)) => of <= rev,
@@ -337,11 +337,11 @@ impl<'a, 'b, 's> TreeCheck<'a, 'b, 's> {
     }
 
     fn counts_mergeinfo(&self) -> bool {
-        self.fs.format().number >= 3
+        self.fs.format().has_mergeinfo()
     }
 }
 
-/// Pairs of what differs between two sorted directories: the old entry, the new one, or both.
+/// Returns the differences between two sorted directories: the old entry, the new one, or both.
 fn differences<'e>(
     before: &'e [DirEntry],
     after: &'e [DirEntry],

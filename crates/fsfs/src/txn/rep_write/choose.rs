@@ -1,8 +1,8 @@
-//! What a new content is stored as a delta against.
+//! The choice of the delta base of a new content.
 //!
-//! Mostly the node's direct predecessor, so that deltas are small; for every power of two in the number of predecessors one
-//! further back (*skip deltas*), so that chains stay short. Where a shard has to be opened for every few deltas, chains are
-//! kept shorter still. Contents come out as Subversion 1.14 stores them, delta for delta.
+//! Mostly it is the direct predecessor, so that deltas are small. For every power of two in the number of predecessors it is one
+//! further back (*skip deltas*), so that chains stay short. Chains across many shards are kept shorter still. The choice is the
+//! one of Subversion 1.14, delta for delta.
 
 use base::{Result, Revnum};
 
@@ -13,7 +13,7 @@ use crate::store::cache::Key;
 use crate::store::cache::values::DeltaChainLength;
 use crate::tree::Fs;
 
-/// Which content of a node is to be written.
+/// The content of a node that is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContentKind {
     /// The text of a file, the entries of a directory.
@@ -22,7 +22,8 @@ pub(crate) enum ContentKind {
     Props,
 }
 
-/// Chooses the base for a new content of `node`, which has its final `count` and `predecessor`; `None`: store it by itself.
+/// Returns the delta base for a new content of `node`, whose `count` and `predecessor` are final; `None` stores the content by
+/// itself.
 ///
 /// # Errors
 /// Those of reading the predecessors.
@@ -34,7 +35,7 @@ pub(crate) fn delta_base(
 ) -> Result<Option<Rep>> {
     let conf = fs.conf();
     let count = node.count;
-    // The lowest bit set, cleared.
+    // Clears the lowest set bit.
     let Some(skip) = count.checked_sub(1).map(|less| count & less) else {
         return Ok(None);
     };
@@ -76,7 +77,7 @@ pub(crate) fn delta_base(
     Ok((!is_scattered).then_some(rep))
 }
 
-/// True if the `walk` last states are in so few shards that a chain through all of them is cheap.
+/// True if the last `walk` versions are in so few shards that a chain through all of them is cheap.
 fn is_near(fs: &Fs, node: &NodeRev, walk: u64, youngest: Revnum) -> Result<bool> {
     let mut shard = shard_of(fs, youngest);
     let mut shards = 1u32;
@@ -95,7 +96,7 @@ fn is_near(fs: &Fs, node: &NodeRev, walk: u64, youngest: Revnum) -> Result<bool>
     Ok(1u64.checked_shl(shards - 1).is_some_and(|least| least <= walk))
 }
 
-/// The state `steps` before; `None` if the node does not go back so far.
+/// Returns the version `steps` before; `None` if there are not so many.
 fn ancestor(fs: &Fs, node: &NodeRev, steps: u64) -> Result<Option<NodeRev>> {
     let mut at = node.predecessor;
     for step in 1..=steps {
@@ -109,7 +110,7 @@ fn ancestor(fs: &Fs, node: &NodeRev, steps: u64) -> Result<Option<NodeRev>> {
     Ok(None)
 }
 
-/// Where a committed content is.
+/// The address of a committed representation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct RevItem {
     rev: Revnum,
@@ -138,11 +139,11 @@ impl RevItem {
     }
 }
 
-/// Follows the chain of deltas down; `None` if it has `most` representations or more. A base in revision 0 does not count.
+/// Returns the length of a delta chain; `None` if it has `most` representations or more. A base in revision 0 does not count.
 fn chain_length(fs: &Fs, top: RevItem, most: u64) -> Result<Option<DeltaChainLength>> {
     let mut passed = Vec::new();
     let mut place = top;
-    // What is below `place`, and where it begins.
+    // The part of the chain below `place`, and its first representation.
     let (mut chain, mut below) = loop {
         if let Some(known) = fs.cache().get::<DeltaChainLength>(&place.key(fs)) {
             break (known, Some(place));
@@ -169,12 +170,12 @@ fn chain_length(fs: &Fs, top: RevItem, most: u64) -> Result<Option<DeltaChainLen
     Ok((u64::from(chain.reps) < most).then_some(chain))
 }
 
-/// The shard of a revision; in the linear layout each revision is one.
+/// Returns the shard of a revision; in the linear layout each revision counts as one.
 fn shard_of(fs: &Fs, rev: Revnum) -> u64 {
     fs.layout().shard(rev).unwrap_or(rev.0)
 }
 
-/// Contents shorter than this (bytes) are no base.
+/// Shorter contents are no base, bytes.
 const MIN_BASE: u64 = 64;
 
 /// Longer chains are damage, whatever the configuration allows.

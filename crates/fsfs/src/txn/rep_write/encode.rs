@@ -1,4 +1,4 @@
-//! Making the body of a representation: windows of the content against those of its base, compressed.
+//! Encoding the body of a representation: windows of the content as deltas against the base, compressed.
 
 use ::delta::svndiff::{Codec, write_header, write_insertion, write_window};
 use ::delta::window::{WINDOW_SIZE, Window};
@@ -12,18 +12,18 @@ use crate::store::conf::Compression;
 use crate::tree::Fs;
 use crate::tree::rep::TextReader;
 
-/// Makes a delta, one window's worth of the content at a time.
+/// Encodes a delta, window by window.
 pub(super) struct Encoder {
-    /// The base, read in step; `None` for a self-delta.
+    /// The base, read one window at a time; `None` for a self-delta.
     source: Option<TextReader>,
     source_offset: u64,
     version: u8,
     level: u8,
-    /// Taken only by the drop.
+    /// Always present; the drop takes them.
     buffers: Option<EncoderBuffers>,
 }
 
-/// What windows are made with.
+/// Reusable buffers for encoding windows.
 #[derive(Default)]
 struct EncoderBuffers {
     matcher: Matcher,
@@ -32,14 +32,14 @@ struct EncoderBuffers {
     out: Vec<u8>,
 }
 
-/// Tools that nobody uses at the moment. A connection has none while it idles.
+/// Buffers that no encoder uses. An idle connection holds none.
 static SPARE_BUFFERS: Mutex<Vec<EncoderBuffers>> = Mutex::new(Vec::new());
 
-/// Spare tools kept.
+/// Most spare buffers.
 const MAX_SPARE: usize = 16;
 
 impl Encoder {
-    /// Starts a delta against `base`, and says what its header line is.
+    /// Starts a delta against `base`. Returns the header line too.
     ///
     /// # Errors
     /// `FS_CORRUPT` if the base is not a committed content; those of opening it.
@@ -58,7 +58,7 @@ impl Encoder {
                 ));
             }
         };
-        // Nobody relies on the base's digest: the delta makes the new content out of the base as it is.
+        // The digest of the base is not checked: the delta is made against the content as it is.
         let source = base
             .map(|base| TextReader::new(fs, Some(base), None).map(TextReader::unchecked))
             .transpose()?;
@@ -77,12 +77,12 @@ impl Encoder {
         Ok((encoder, header))
     }
 
-    /// True if windows of version 2 that insert compressed text are what is made here.
+    /// True if this encoder writes svndiff version 2 without a base. Such windows of a client can be stored as they came.
     pub(super) fn makes_lz4_insertions(&self) -> bool {
         self.source.is_none() && self.version == 2
     }
 
-    /// What the delta starts with.
+    /// Returns the svndiff header.
     pub(super) fn start(&mut self) -> &[u8] {
         let out = &mut self.buffers.get_or_insert_default().out;
         out.clear();
@@ -90,7 +90,7 @@ impl Encoder {
         out
     }
 
-    /// The next window: of [`WINDOW_SIZE`] bytes except for the last.
+    /// Encodes the next window: [`WINDOW_SIZE`] bytes except for the last.
     ///
     /// # Errors
     /// Those of reading the base.

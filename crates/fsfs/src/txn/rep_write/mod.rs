@@ -1,8 +1,8 @@
-//! Writing contents: what to store them as a delta against, the text of a file, short contents, and sharing.
+//! Writing contents: the choice of the delta base, texts of files, short contents, and rep sharing.
 //!
-//! A file's text streams through [`RepWriter`] into the proto-revision file while the transaction is edited; directories and
-//! property lists are short, in memory, and written at the commit by [`write_small_rep`]. Both ask [`delta_base`] what to
-//! be a delta of, and [`RepSharing`] whether the content is stored already.
+//! The text of a file streams through [`RepWriter`] into the proto-revision file while the transaction is edited. Directories and
+//! property lists are in memory, and are written at the commit by [`write_small_rep`]. Both call [`delta_base`] for the base of
+//! the delta, and [`RepSharing`] to find equal contents that are stored already.
 
 mod choose;
 mod encode;

@@ -1,8 +1,8 @@
-//! Sharing: a content that is stored already is not stored again.
+//! Rep sharing: a content that is stored already is not stored again.
 //!
-//! Contents are found by their SHA-1, among those of this commit, in `rep-cache.db`, and among those of this transaction.
-//! What is found is then compared byte by byte: two contents that have the same SHA-1 and differ stop the commit. So does
-//! a row that names a revision which does not exist yet, for then the database belongs to another history.
+//! Contents are found by SHA-1: among those of this commit, in `rep-cache.db`, and among those of this transaction. A hit is
+//! compared byte by byte. Two different contents with one SHA-1 stop the commit, and so does a row of a revision that does not
+//! exist, because then the database belongs to another history.
 
 use std::collections::HashMap;
 use std::num::NonZeroU64;
@@ -20,31 +20,31 @@ use crate::tree::Fs;
 use crate::tree::rep::{RawContent, RepAddress, TextReader};
 use crate::txn::proto_rev::ProtoWriter;
 
-/// What a transaction knows about contents that its new ones may share, and which new ones others may share later.
-/// Where sharing is off (by configuration or format) it finds nothing and collects nothing.
+/// The contents that new contents of a transaction may share, and the rows of its new contents for the rep-cache. If rep sharing
+/// is off (by configuration or format), both stay empty.
 pub(crate) struct RepSharing {
     fs: Fs,
     txn: TxnId,
-    /// File texts of the transaction.
+    /// Texts of files of the transaction.
     texts: HashMap<Sha1, TxnText>,
-    /// Those of them that have no file in the transaction's directory yet.
+    /// SHA-1s of texts that have no file in the transaction's directory yet.
     unwritten: Vec<Sha1>,
-    /// Other processes wrote to the transaction: what they wrote is found in its directory.
+    /// True if other processes may have written to the transaction: their texts are found in its directory.
     reads_disk: bool,
-    /// Property lists of the commit that is going on, and at which offset they start.
+    /// Property lists of the current commit, with the offsets of their items.
     props: HashMap<Sha1, (Rep, u64)>,
     rows: Vec<RepCacheRow>,
     unshared: Option<(UnsharedRows, Revnum)>,
 }
 
-/// A file text of the transaction: its rep line but for what all of them have. A large import has as many as files.
+/// A text of a file of the transaction, without the fields that all of them have in common: a large import has one for each file.
 #[derive(Clone, Copy)]
 struct TxnText {
     item: u64,
     length: u64,
     expanded: u64,
     md5: Md5,
-    /// Of its uniquifier; none in formats that have none.
+    /// The number in its uniquifier plus one; `None` in formats without uniquifiers.
     number: Option<NonZeroU64>,
 }
 
@@ -81,18 +81,19 @@ impl TxnText {
     }
 }
 
-/// A content that was written just now.
+/// A new content.
 pub(super) struct NewContent<'a> {
-    /// Its rep line, as it would be.
+    /// Its rep line if it is not shared.
     pub(super) rep: Rep,
-    /// Where its item starts, if it has been written at all.
+    /// Offset of its item in the proto-revision file, if it is written already.
     pub(super) offset: u64,
-    /// The bytes, if they are at hand.
+    /// The bytes, if they are in memory.
     pub(super) bytes: Option<&'a [u8]>,
 }
 
 impl RepSharing {
-    /// For a new transaction, or one found on disk (`reads_disk`: then `<sha1>` files in its directory count too).
+    /// For a new transaction, or for one that was opened from disk (`reads_disk`: then the `<sha1>` files in its directory count
+    /// too).
     pub(crate) fn new(fs: &Fs, txn: TxnId, reads_disk: bool) -> RepSharing {
         RepSharing {
             fs: fs.clone(),
@@ -106,16 +107,16 @@ impl RepSharing {
         }
     }
 
-    /// Looks in `rows` too, which belong to revisions up to `youngest`; for grouped commits.
+    /// Searches `rows` too, which belong to revisions up to `youngest`; for grouped commits.
     pub(crate) fn with_unshared(mut self, rows: UnsharedRows, youngest: Revnum) -> RepSharing {
         self.unshared = Some((rows, youngest));
         self
     }
 
-    /// Finds a stored content that is equal to a new one; returns the new one's rep line with the place of the old one.
+    /// Finds a stored content that equals a new one; returns the rep line of the new one with the address of the stored one.
     ///
     /// # Errors
-    /// `FS_CORRUPT` for rows that name what is not there, `FS_AMBIGUOUS_CHECKSUM_REP`; the system's.
+    /// `FS_CORRUPT` for rows that name missing contents, `FS_AMBIGUOUS_CHECKSUM_REP`; the system's.
     pub(super) fn find(&self, new: &NewContent<'_>, proto: &mut ProtoWriter) -> Result<Option<Rep>> {
         let Some(sha1) = new.rep.sha1.filter(|_| self.fs.conf().rep_sharing) else {
             return Ok(None);
@@ -155,7 +156,7 @@ impl RepSharing {
         }
     }
 
-    /// Notes a new file text of the transaction.
+    /// Adds a new text of a file.
     pub(super) fn add_text(&mut self, rep: Rep) {
         if let Some(sha1) = rep.sha1.filter(|_| self.fs.conf().rep_sharing)
             && let Some(text) = TxnText::of(&rep)
@@ -165,10 +166,10 @@ impl RepSharing {
         }
     }
 
-    /// Writes a file for each new text, by which others who go on with the transaction find it.
+    /// Writes a file for each new text, by which other processes that continue the transaction find it.
     ///
     /// # Errors
-    /// The system's; the files that are missing then are written the next time.
+    /// The system's; the next call writes the files that are missing.
     pub(crate) fn write_to_disk(&mut self) -> Result<()> {
         let dir = self.fs.layout().txn(&self.txn.to_string());
         while let Some(sha1) = self.unwritten.last() {
@@ -187,12 +188,12 @@ impl RepSharing {
         Ok(())
     }
 
-    /// True if others may have written to the transaction.
+    /// True if other processes may have written to the transaction.
     pub(crate) fn reads_disk(&self) -> bool {
         self.reads_disk
     }
 
-    /// Notes a new property list of the commit, whose item starts at `offset`.
+    /// Adds a new property list of the commit, whose item starts at `offset`.
     pub(super) fn add_props(&mut self, rep: Rep, offset: u64) {
         if let Some(sha1) = rep.sha1.filter(|_| self.fs.conf().rep_sharing) {
             self.props.insert(sha1, (rep, offset));
@@ -200,8 +201,8 @@ impl RepSharing {
         }
     }
 
-    /// At the commit of `rev`, for each file text that a new node-revision refers to: what its rep line says from then on.
-    /// A text of this transaction is noted for [`RepSharing::into_rows`].
+    /// Returns the rep line that the text of a file has from the commit of `rev` on. A text of this transaction is added to the
+    /// rows of [`RepSharing::into_rows`].
     pub(crate) fn commit_text(&mut self, rep: Rep, rev: Revnum) -> Rep {
         let RepPlace::Txn(item) = rep.place else {
             return rep;
@@ -216,18 +217,18 @@ impl RepSharing {
         rep
     }
 
-    /// Forgets what a commit that failed had noted.
+    /// Discards what a failed commit has added.
     pub(crate) fn restart_commit(&mut self) {
         self.props.clear();
         self.rows.clear();
     }
 
-    /// After the commit: the rows for [`Fs::add_to_rep_cache`].
+    /// Returns the rows for [`Fs::add_to_rep_cache`], after the commit.
     pub(crate) fn into_rows(self) -> Vec<RepCacheRow> {
         self.rows
     }
 
-    /// Looks in `rep-cache.db`, and among rows on their way there.
+    /// Searches `rep-cache.db`, and the rows that the group will add to it.
     fn stored(&self, sha1: &Sha1) -> Result<Option<Rep>> {
         let pending_row = |(rows, _): &(UnsharedRows, Revnum)| rows.lock().get(sha1).copied();
         let row = match self.unshared.as_ref().and_then(pending_row) {
@@ -237,7 +238,7 @@ impl RepSharing {
                     Some(cache) => cache.lookup(sha1),
                     None => Ok(None),
                 };
-                // A database that cannot be read is none: it saves space, no more.
+                // An unreadable database counts as empty: it only saves space.
                 self.fs.with_rep_cache(false, look).unwrap_or(None)
             }
         };
@@ -312,21 +313,21 @@ impl RepSharing {
     }
 }
 
-/// A content, one piece after the other.
+/// A content that is read piece by piece.
 enum ContentSource<'a> {
     Text(TextReader),
     Raw(RawContent),
     Memory(&'a [u8]),
 }
 
-/// What is left of a piece.
+/// The unread rest of a piece.
 enum ContentPart<'a> {
     Owned(Arc<Vec<u8>>, usize),
     Borrowed(&'a [u8]),
 }
 
 impl<'a> ContentSource<'a> {
-    /// The next piece; an empty one at the end.
+    /// Returns the next piece; an empty one at the end.
     fn next(&mut self) -> Result<ContentPart<'a>> {
         Ok(match self {
             ContentSource::Text(reader) => {
@@ -355,7 +356,7 @@ impl ContentPart<'_> {
         self.rest().is_empty()
     }
 
-    /// The next `length` bytes, which must be there.
+    /// Takes `length` bytes, which must be there.
     fn take(&mut self, length: usize) -> &[u8] {
         match self {
             ContentPart::Owned(bytes, start) => {
@@ -377,7 +378,7 @@ impl Default for ContentPart<'_> {
     }
 }
 
-/// The row by which others find a content.
+/// Returns the rep-cache row of a content.
 fn row_of(rep: &Rep) -> Option<RepCacheRow> {
     match (rep.place, rep.sha1) {
         (RepPlace::Rev(rev, item), Some(sha1)) => Some(RepCacheRow {
@@ -392,8 +393,8 @@ fn row_of(rep: &Rep) -> Option<RepCacheRow> {
 }
 
 impl Fs {
-    /// Adds rows to `rep-cache.db`, in one SQLite transaction; those whose content is there already change nothing. To be
-    /// called without the write lock, after the revisions have become current.
+    /// Adds rows to `rep-cache.db`, in one SQLite transaction; contents that have a row already keep it. To be called without the
+    /// write lock, once `current` names the revisions.
     ///
     /// # Errors
     /// `SQLITE_…`; the commit stands all the same.

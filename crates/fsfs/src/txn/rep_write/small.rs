@@ -1,4 +1,4 @@
-//! Short contents: directories and property lists, which are in memory and written at the commit.
+//! Short contents: directories and property lists, written at the commit.
 
 use ::delta::window::WINDOW_SIZE;
 use base::checksum::{Md5, Sha1};
@@ -14,21 +14,21 @@ use crate::format::rep_line::{Rep, RepPlace, Uniquifier};
 use crate::tree::Fs;
 use crate::txn::proto_rev::ProtoWriter;
 
-/// What short content is written.
+/// The kind of a short content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SmallRep {
-    /// A directory's entries: never shared, without uniquifier.
+    /// The entries of a directory: never shared, without uniquifier.
     Dir,
-    /// A property list of a file or a directory (the node says of which).
+    /// A property list, of a file or a directory according to the node, with its uniquifier.
     Props(Option<Uniquifier>),
 }
 
-/// Writes the dump `content` as the new directory or property list of `node` in revision `rev`, as a delta or as it is (by
-/// configuration), or finds it stored already. Returns the rep line as the committed node-revision has it: for revision
-/// `rev` or an earlier one, and with those digests that the format records.
+/// Writes `content` (in hash dump form) as the new directory or property list of `node` in revision `rev`, as a delta or plain
+/// (by configuration), unless it is stored already. Returns the rep line for the committed node-revision: the address is in
+/// revision `rev` or an earlier one, and the digests are those that the format records.
 ///
 /// # Errors
-/// `FS_CORRUPT` for what sharing meets, `FS_AMBIGUOUS_CHECKSUM_REP`; those of reading the base; the system's.
+/// `FS_CORRUPT` for wrong rep-cache rows, `FS_AMBIGUOUS_CHECKSUM_REP`; those of reading the base; the system's.
 pub(crate) fn write_small_rep(
     fs: &Fs,
     proto: &mut ProtoWriter,
@@ -38,14 +38,7 @@ pub(crate) fn write_small_rep(
     rev: Revnum,
     sharing: &mut RepSharing,
 ) -> Result<Rep> {
-    let mut rep = Rep {
-        place: RepPlace::Mutable,
-        length: 0,
-        expanded: content.len() as u64,
-        md5: Md5::of(content),
-        sha1: None,
-        uniquifier: None,
-    };
+    let mut rep = unstored_rep(content);
     let (content_kind, kind, is_delta) = match what {
         SmallRep::Dir => (ContentKind::Text, ItemKind::DirText, fs.conf().dir_deltification),
         SmallRep::Props(uniquifier) => {
@@ -69,14 +62,7 @@ pub(crate) fn write_small_rep(
         proto,
     )?;
     let mut rep = match shared {
-        Some(shared) => Rep {
-            place: match shared.place {
-                // The text of a file of this transaction, which happens to be a property list.
-                RepPlace::Txn(item) => RepPlace::Rev(rev, item),
-                place => place,
-            },
-            ..shared
-        },
+        Some(shared) => committed_rep(shared, rev),
         None => {
             let base = match is_delta {
                 true => delta_base(fs, node, content_kind, rev.prev().unwrap_or(rev))?,
@@ -99,6 +85,27 @@ pub(crate) fn write_small_rep(
         rep.sha1 = None;
     }
     Ok(rep)
+}
+
+/// Returns the rep line of a content that is not stored yet, without SHA-1.
+fn unstored_rep(content: &[u8]) -> Rep {
+    Rep {
+        place: RepPlace::Mutable,
+        length: 0,
+        expanded: content.len() as u64,
+        md5: Md5::of(content),
+        sha1: None,
+        uniquifier: None,
+    }
+}
+
+/// Returns a shared rep line as it is after the commit of `rev`: the shared content may be a file's text of this transaction.
+fn committed_rep(shared: Rep, rev: Revnum) -> Rep {
+    let place = match shared.place {
+        RepPlace::Txn(item) => RepPlace::Rev(rev, item),
+        place => place,
+    };
+    Rep { place, ..shared }
 }
 
 fn append_delta(fs: &Fs, proto: &mut ProtoWriter, base: Option<Rep>, content: &[u8]) -> Result<u64> {
@@ -127,5 +134,5 @@ pub(super) fn append_header(proto: &mut ProtoWriter, header: RepHeader) -> Resul
     proto.append(&line)
 }
 
-/// What follows the body of every representation.
+/// The line after the body of every representation.
 pub(super) const END: &[u8] = b"ENDREP\n";

@@ -1,11 +1,10 @@
-//! The text of a file, written while it comes in.
+//! Writing the text of a file while it arrives.
 //!
-//! Bytes are collected to windows. Of each window the digests are taken here; matching it against the base, compressing and
-//! writing it is a second thread's work once a text is long ([`DeltaOutput::Beside`]): the two halves take about equally long.
-//! Between them are a few windows and no more, so whoever is slower holds the other up, and memory does not grow
-//! with the text.
+//! Bytes are collected into windows. This thread computes the digests; a second thread makes the delta, compresses and writes it
+//! once a text is long ([`DeltaOutput::Threaded`]), because the two halves take about equally long. The queue between them holds
+//! a few windows, so the slower side limits the faster one, and memory does not grow with the text.
 //!
-//! A window that a client has encoded just as we would is stored as it came; only its digests are taken here.
+//! A window that a client has encoded as this module would is stored as it came; only its digests are computed.
 
 use std::thread::JoinHandle;
 
@@ -24,61 +23,61 @@ use crate::tree::Fs;
 use crate::tree::rep::with_codec;
 use crate::txn::proto_rev::{ProtoRev, ProtoWriter};
 
-/// A text on its way into a proto-revision file, whose lock it holds. Dropping it takes the text back.
+/// Writes a text to the proto-revision file and holds the lock of that file. Dropping it takes the text back.
 pub(crate) struct RepWriter {
     output: DeltaOutput,
-    /// The window that is being filled; after the end, the text if it is that short.
+    /// The current window; after the end, the whole text if it is not longer than that.
     window: Vec<u8>,
-    /// How the window is stored, if it came so; else empty.
+    /// The encoded form of the current window as the client sent it; empty if there is none.
     encoded: Vec<u8>,
-    /// Windows may be stored as they come.
+    /// True if windows of clients may be stored as they came.
     accepts_encoded: bool,
     windows: u64,
-    /// Without SHA-1 in formats that do not record it.
+    /// Digests so far, without SHA-1 in formats that do not record it.
     digests: TextDigests,
     expanded: u64,
     /// The digests of the whole text, after its end.
     final_digests: Option<(Md5, Option<Sha1>)>,
 }
 
-/// Who makes the delta.
+/// Where the delta is made.
 enum DeltaOutput {
-    /// This thread.
+    /// On this thread.
     Inline(Box<DeltaWriter>),
-    /// Another one.
+    /// On a second thread.
     Threaded(Box<WriterThread>),
-    /// Nobody any more: it failed.
+    /// Nowhere: an error has occurred.
     Failed,
 }
 
-/// A thread that writes a delta.
+/// A second thread that makes and writes a delta.
 struct WriterThread {
     full: Option<Sender<QueuedWindow>>,
     empty: Receiver<Vec<u8>>,
     handle: Option<JoinHandle<Result<Box<DeltaWriter>>>>,
 }
 
-/// Writes windows as a delta into the proto-revision file.
+/// Makes the delta and writes it to the proto-revision file.
 struct DeltaWriter {
     proto: ProtoWriter,
     encoder: Encoder,
     offset: u64,
-    /// Bytes of the body.
+    /// Length of the body so far, bytes.
     length: u64,
 }
 
-/// A window on its way to the file.
+/// A window in the queue.
 enum QueuedWindow {
-    /// The text.
+    /// The bytes of the text.
     Text(Vec<u8>),
-    /// As it is stored.
+    /// The encoded window.
     Encoded(Vec<u8>),
 }
 
-/// Texts with more windows than this get a second thread.
+/// Texts with more windows than this use a second thread.
 const MAX_INLINE_WINDOWS: u64 = 8;
 
-/// Windows between two threads.
+/// Most windows in the queue.
 const QUEUE_LEN: usize = 4;
 
 impl RepWriter {
@@ -112,10 +111,10 @@ impl RepWriter {
         })
     }
 
-    /// The next bytes of the text, any number.
+    /// Appends bytes of the text, any number.
     ///
     /// # Errors
-    /// Those of reading the base; the system's. After an error nothing more is taken.
+    /// Those of reading the base; the system's. After an error the text cannot be finished.
     pub(crate) fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
             if self.window.len() == WINDOW_SIZE {
@@ -130,7 +129,7 @@ impl RepWriter {
         Ok(())
     }
 
-    /// The next bytes of the text, which `window` made.
+    /// Appends bytes of the text that are the result of `window`, a window of the client.
     ///
     /// # Errors
     /// As [`RepWriter::write`].
@@ -140,14 +139,14 @@ impl RepWriter {
         }
         let is_new = self.accepts_encoded && self.window.is_empty();
         self.write(made)?;
-        // Whatever is written behind it fills the window up, and then it is not what came.
+        // More bytes would be added to this window: then the client's form is dropped.
         if is_new && self.window.len() == made.len() {
             with_codec(|codec| window.write_packed_insertion(codec, &mut self.encoded));
         }
         Ok(())
     }
 
-    /// Ends the text; returns its digest. It is not stored yet: the caller may compare and drop it.
+    /// Ends the text; returns its MD5. The text is not stored yet: the caller may compare the digest and drop the writer.
     ///
     /// # Errors
     /// As [`RepWriter::write`].
@@ -155,7 +154,7 @@ impl RepWriter {
         if let Some((md5, _)) = self.final_digests {
             return Ok(md5);
         }
-        // A short text stays at hand, for comparisons.
+        // A short text stays in memory, for comparisons.
         let is_only = self.windows == 0;
         if is_only {
             self.digest();
@@ -181,11 +180,11 @@ impl RepWriter {
         Ok(final_digests.0)
     }
 
-    /// After [`RepWriter::end`]: stores the text, or finds it stored already, and gives the lock back. The rep is either of
-    /// this transaction (`RepPlace::Txn`) or of a revision. `uniquifier` in formats that have one (4 and later).
+    /// After [`RepWriter::end`]: stores the text, unless it is stored already, and gives the lock back. The address in the result
+    /// is in this transaction (`RepPlace::Txn`) or in a revision. `uniquifier` is for formats that have one (4 and later).
     ///
     /// # Errors
-    /// `FS_CORRUPT` for what sharing meets, `FS_AMBIGUOUS_CHECKSUM_REP`; the system's.
+    /// `FS_CORRUPT` for wrong rep-cache rows, `FS_AMBIGUOUS_CHECKSUM_REP`; the system's.
     pub(crate) fn store(mut self, uniquifier: Option<Uniquifier>, sharing: &mut RepSharing) -> Result<Rep> {
         self.end()?;
         let (Some((md5, sha1)), DeltaOutput::Inline(mut writer)) = (self.final_digests, self.output) else {
@@ -223,7 +222,7 @@ impl RepWriter {
         self.expanded += self.window.len() as u64;
     }
 
-    /// Hands the window on.
+    /// Passes the full window to the delta writer.
     fn finish_window(&mut self) -> Result<()> {
         if self.windows == MAX_INLINE_WINDOWS
             && let DeltaOutput::Inline(writer) = std::mem::replace(&mut self.output, DeltaOutput::Failed)
@@ -243,7 +242,7 @@ impl RepWriter {
                 };
                 match thread.send(queued) {
                     Ok(()) => Ok(()),
-                    // It ended before its time: it says why.
+                    // The thread has ended early: its result is the reason.
                     Err(()) => thread.join().and_then(|_| Err(failed_before())),
                 }
             }
@@ -272,11 +271,11 @@ impl DeltaWriter {
 }
 
 impl WriterThread {
-    /// Lets another thread go on; this one, if there cannot be another.
+    /// Continues on a second thread; on this one if no thread can be started.
     fn start(writer: Box<DeltaWriter>) -> DeltaOutput {
         let (full, windows) = bounded::<QueuedWindow>(QUEUE_LEN);
         let (used, empty) = bounded(QUEUE_LEN + 1);
-        // The thread gets the writer when it is there: one that cannot be started would take it along.
+        // The writer is sent to the running thread: if it were moved into the closure, a failed start would drop it.
         let (hand_over, handed) = bounded::<Box<DeltaWriter>>(1);
         let run = move || -> Result<Box<DeltaWriter>> {
             let mut writer = handed.recv().map_err(|_| failed_before())?;
@@ -316,7 +315,7 @@ impl WriterThread {
         }
     }
 
-    /// Waits for the end of the thread.
+    /// Waits for the end of the thread and returns the writer.
     fn join(&mut self) -> Result<Box<DeltaWriter>> {
         self.full = None;
         match self.handle.take().map(JoinHandle::join) {
@@ -328,7 +327,7 @@ impl WriterThread {
 
 impl Drop for WriterThread {
     fn drop(&mut self) {
-        // The lock is given back when this returns.
+        // Joined, so that the lock is free when the drop returns.
         drop(self.join());
     }
 }
