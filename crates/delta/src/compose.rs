@@ -108,11 +108,11 @@ impl Composer<'_> {
         }
         for (what, skip, len) in emit {
             match what {
-                What::Base(offset) => self.push(Op::Source {
+                SegmentSource::Base(offset) => self.push(Op::Source {
                     offset: offset + skip,
                     len,
                 }),
-                What::New(place) => {
+                SegmentSource::New(place) => {
                     let place = (place + skip) as usize;
                     let window = self.first.window;
                     self.insert(&window.new_data[place..place + len as usize]);
@@ -153,22 +153,22 @@ struct Layout<'a> {
 #[derive(Clone, Copy)]
 struct Root {
     start: u32,
-    what: What,
+    what: SegmentSource,
 }
 
 #[derive(Clone, Copy)]
-enum What {
+enum SegmentSource {
     /// The source view, from this offset on.
     Base(u32),
     /// The new data, from this offset on.
     New(u32),
 }
 
-impl What {
+impl SegmentSource {
     fn skip(self, bytes: u32) -> Self {
         match self {
-            What::Base(offset) => What::Base(offset + bytes),
-            What::New(offset) => What::New(offset + bytes),
+            SegmentSource::Base(offset) => SegmentSource::Base(offset + bytes),
+            SegmentSource::New(offset) => SegmentSource::New(offset + bytes),
         }
     }
 }
@@ -218,11 +218,11 @@ impl<'a> Layout<'a> {
             match *op {
                 Op::Source { offset, .. } => roots.push(Root {
                     start,
-                    what: What::Base(offset),
+                    what: SegmentSource::Base(offset),
                 }),
                 Op::New { .. } => roots.push(Root {
                     start,
-                    what: What::New(self.new_data[number]),
+                    what: SegmentSource::New(self.new_data[number]),
                 }),
                 Op::Target { offset, len } => {
                     let mut from = roots.partition_point(|root| root.start <= offset) - 1;

@@ -22,7 +22,7 @@ pub mod varint;
 
 pub use codec::Codec;
 pub use encode::{write_header, write_insertion, write_window};
-pub use encoded::{EncodedWindow, KeptWindow, Parsed, WindowHeader};
+pub use encoded::{EncodedWindow, OwnedWindow, Parsed, WindowHeader};
 pub use fault::SvndiffError;
 pub use stream::Decoder;
 

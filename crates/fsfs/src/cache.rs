@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use base::checksum::Md5;
 use base::{Props, Result};
-use delta::svndiff::KeptWindow;
+use delta::svndiff::OwnedWindow;
 use parking_lot::Mutex;
 use quick_cache::sync::{Cache as QuickCache, DefaultLifecycle};
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
@@ -162,7 +162,7 @@ cached! {
     /// Length of a delta chain by (revision, item) of its rep.
     ChainLength(ChainLength) = |_| size_of::<ChainLength>();
     /// One window of a content against nothing as it goes over a wire, by (revision, item) of its rep, number and form.
-    Window(Arc<KeptWindow>) = |value| 64 + value.len();
+    Window(Arc<OwnedWindow>) = |value| 64 + value.len();
     /// Page of an L2P index by first revision, page number.
     L2pPage(Arc<[Option<u64>]>) = |value| 16 * value.len();
     /// Description of a P2L index by first revision, page number.

@@ -268,15 +268,15 @@ impl<'a> EncodedWindow<'a> {
 
 /// A window as stored that owns its bytes: for caches, and for threads that make windows ahead of their use.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptWindow {
+pub struct OwnedWindow {
     version: u8,
     raw: Box<[u8]>,
 }
 
-impl KeptWindow {
+impl OwnedWindow {
     /// Keeps `raw`, the whole window in the form of `version`.
     pub fn new(version: u8, raw: &[u8]) -> Self {
-        KeptWindow {
+        OwnedWindow {
             version,
             raw: raw.into(),
         }

@@ -93,7 +93,7 @@ impl Element {
     /// # Errors
     /// If it is not well-formed, has a document type or unknown entities, or exceeds `limits`.
     pub fn parse(document: &[u8], limits: Limits) -> Result<Element, Malformed> {
-        Builder::new(utf8(document)?, limits).run()
+        ElementBuilder::new(utf8(document)?, limits).run()
     }
 
     /// The first child of this name.
@@ -115,14 +115,14 @@ impl Element {
     }
 }
 
-/// Declarations in force: prefix and URI, innermost last.
+/// The namespace declarations that apply: prefix and URI, innermost last.
 #[derive(Default)]
-pub(crate) struct Scopes {
+pub(crate) struct NamespaceScopes {
     declared: Vec<(String, String)>,
     marks: Vec<usize>,
 }
 
-impl Scopes {
+impl NamespaceScopes {
     /// Enters an element: takes its declarations in, answers its other attributes by local name.
     pub(crate) fn enter(&mut self, start: &BytesStart<'_>) -> Result<Vec<(String, String)>, Malformed> {
         self.marks.push(self.declared.len());
@@ -185,20 +185,20 @@ impl Scopes {
 /// Most attributes of one element.
 const MAX_ATTRIBUTES: usize = 64;
 
-struct Builder<'a> {
+struct ElementBuilder<'a> {
     reader: Reader<&'a [u8]>,
     document: &'a str,
-    tree: Tree,
+    tree: OpenElements,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> ElementBuilder<'a> {
     fn new(document: &'a str, limits: Limits) -> Self {
         let mut reader = Reader::from_str(document);
         reader.config_mut().check_end_names = true;
-        Builder {
+        ElementBuilder {
             reader,
             document,
-            tree: Tree::new(limits),
+            tree: OpenElements::new(limits),
         }
     }
 
@@ -228,9 +228,9 @@ pub(crate) fn has_control(bytes: &[u8]) -> bool {
 }
 
 /// The elements of a document in the making.
-pub(crate) struct Tree {
+pub(crate) struct OpenElements {
     limits: Limits,
-    scopes: Scopes,
+    scopes: NamespaceScopes,
     /// Elements that have not ended, outermost first.
     pub(crate) open: Vec<Element>,
     /// Bytes of memory that may still be used.
@@ -238,12 +238,12 @@ pub(crate) struct Tree {
     root: Option<Element>,
 }
 
-impl Tree {
+impl OpenElements {
     pub(crate) fn new(limits: Limits) -> Self {
-        Tree {
+        OpenElements {
             left: limits.memory,
             limits,
-            scopes: Scopes::default(),
+            scopes: NamespaceScopes::default(),
             open: Vec::new(),
             root: None,
         }
