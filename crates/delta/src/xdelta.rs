@@ -16,16 +16,16 @@ const BLOCK: usize = 64;
 /// Shorter common prefixes and suffixes are not worth an instruction.
 const MIN_EDGE: usize = 5;
 
-/// How far a look-up goes. Texts do not get there; it bounds what a text made for the purpose costs.
+/// Maximum number of slots that a look-up visits. Normal texts do not reach it; it bounds the cost of malicious ones.
 const MAX_PROBES: usize = 64;
 
-/// Slot without a block.
+/// Value of a slot without a block.
 const FREE: u32 = u32::MAX;
 
 /// Words of the bitmap: 160 bits for each block of a full view.
 const FILTER_WORDS: usize = 1 << 12;
 
-/// Makes windows; keeps its tables for the next one.
+/// Makes windows; reuses its tables.
 pub struct Matcher {
     /// Open addressing, a power of two of slots, at most half full.
     slots: Vec<HashSlot>,

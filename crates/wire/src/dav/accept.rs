@@ -27,7 +27,7 @@ pub fn svndiff_version(accept_encoding: &str, level: u8) -> u8 {
     best.map_or(0, |(version, _)| version)
 }
 
-/// How gladly a client takes `coding`, 0 to 1000, as `Accept-Encoding` says it; `*` counts if it is not named.
+/// Returns the weight of `coding` in `Accept-Encoding`, 0 to 1000; `*` applies if it is not named.
 pub fn quality(header: &str, coding: &str) -> u16 {
     let mut any = 0;
     for (name, quality) in weighted(header) {

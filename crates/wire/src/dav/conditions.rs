@@ -4,7 +4,7 @@ use base::Date;
 
 use super::http_date;
 
-/// What a client makes its request depend on: header lines, if there are any.
+/// The preconditions of a request: header lines, where present.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Conditions<'a> {
     /// `If-Match`.
@@ -75,7 +75,7 @@ impl Conditions<'_> {
         let is_this = |list: &str| etag.is_some_and(|etag| matches(list, etag, true));
         let is_wanted = match (self.if_match, self.if_unmodified_since) {
             (Some(list), _) => is_this(list),
-            // What is not there was there, for somebody who knows a date of it.
+            // The resource does not exist, but the client has a date of it.
             (None, Some(since)) => {
                 let modified = http_date::whole_seconds(modified.unwrap_or(now));
                 http_date::parse(since).is_none_or(|since| modified <= since)

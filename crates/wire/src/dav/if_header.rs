@@ -15,11 +15,11 @@ pub struct If {
 pub struct ConditionList {
     /// The resource that it is about, as it was sent; the request's own if there is none.
     pub resource: Option<String>,
-    /// What must hold.
+    /// The conditions of the list, all of which must hold.
     pub conditions: Vec<Condition>,
 }
 
-/// What a client believes.
+/// One condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// The opposite must hold.
@@ -49,7 +49,7 @@ impl If {
         while let Some(first) = rest.bytes().next() {
             match first {
                 b'<' => {
-                    // Untagged lists do not mix with tagged ones. (A resource without any list says nothing.)
+                    // Untagged lists do not mix with tagged ones. (A resource without a list has no condition.)
                     if resource.is_none() && !lists.is_empty() {
                         return None;
                     }
@@ -72,7 +72,7 @@ impl If {
         Some(If { lists })
     }
 
-    /// All tokens that the client says it holds, whatever they are for.
+    /// Returns all tokens that the client claims to hold, for any resource.
     pub fn tokens(&self) -> impl Iterator<Item = &str> {
         let conditions = self.lists.iter().flat_map(|list| &list.conditions);
         conditions.filter_map(|condition| match &condition.what {

@@ -73,7 +73,7 @@ impl<'a, O: MessageSink> EditDriver<'a, O> {
         }
     }
 
-    /// Drives a replay: the end has another name and no answer.
+    /// Drives a replay: its end has another name and no response.
     pub fn replay(mut self) -> Self {
         self.replay = true;
         self
@@ -87,7 +87,7 @@ impl<'a, O: MessageSink> EditDriver<'a, O> {
     /// Gives the edit up unless it has ended already.
     ///
     /// # Errors
-    /// If the connection is gone. What the peer answers makes no difference.
+    /// If the connection is closed. The peer's response makes no difference.
     pub fn give_up(&mut self) -> Result<()> {
         if self.ended {
             return Ok(());
@@ -112,7 +112,7 @@ impl<'a, O: MessageSink> EditDriver<'a, O> {
         if !self.outlet.checkpoint()? {
             return Ok(());
         }
-        // The peer has failed and discards everything until it is told that we know.
+        // The peer has failed and discards everything until the driver acknowledges that.
         self.ended = true;
         EditCommand::AbortEdit.write(self.outlet.buffer());
         match self.outlet.answer()? {
@@ -155,7 +155,7 @@ impl<'a, O: MessageSink> EditDriver<'a, O> {
     }
 
     fn encode(&mut self, file: FileToken, chunk: TextChunk<'_>, version: u8) -> Result<()> {
-        // A string's length stands before its bytes but is known after them, hence the buffer between.
+        // A string's length precedes its bytes but is known after them, hence the buffer between.
         let level = self.level();
         let window = &mut self.window;
         window.clear();
@@ -359,7 +359,7 @@ impl<O: MessageSink> Editor for EditDriver<'_, O> {
         let answer = self.outlet.answer()?;
         self.ended = true;
         if answer.is_err() {
-            // The consumer is still discarding: it must hear that we know.
+            // The consumer is still discarding: it must get the acknowledgement.
             EditCommand::AbortEdit.write(self.outlet.buffer());
         }
         answer

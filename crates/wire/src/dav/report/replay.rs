@@ -18,7 +18,7 @@ pub struct ReplayReport {
     pub rev: Revnum,
     /// Only what concerns this path, from the root of the repository.
     pub include: Option<RelPath>,
-    /// Copies from older revisions are told as additions.
+    /// Copies from older revisions are sent as additions.
     pub low_water_mark: Revnum,
     /// Contents are wanted, not only the fact that they changed.
     pub send_deltas: bool,
@@ -65,7 +65,7 @@ impl ReplayReport {
     }
 }
 
-/// An Editor that writes the answer.
+/// An editor that writes the response.
 pub struct ReplayEditor<'a, O> {
     outlet: &'a mut O,
     text: Text,

@@ -57,7 +57,7 @@ impl<O: ResponseSink> Editor for ResourceWalk<'_, O> {
         Out(self.outlet.buffer()).raw("<S:resource-walk>\n");
         match self.target.is_empty() {
             true => Ok(()),
-            // The directory of the entry, of which nothing is told.
+            // The directory of the entry, without content of its own.
             false => self.write("", None),
         }
     }

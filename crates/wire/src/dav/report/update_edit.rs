@@ -57,7 +57,7 @@ impl Hrefs {
         location
     }
 
-    /// The element that says where a node can be fetched.
+    /// The element with the URL of a node.
     pub(super) fn write_checked_in(&self, location: &[u8], out: &mut Vec<u8>) {
         Out(out).raw("<D:checked-in><D:href>").raw(&self.node);
         out.extend_from_slice(location);
@@ -348,7 +348,7 @@ impl<O: ResponseSink> Editor for UpdateEditor<'_, O> {
     fn change_file_prop(&mut self, _file: FileToken, name: &str, value: Option<&[u8]>) -> Result<()> {
         if self.file.added && !self.form.send_all {
             match value {
-                // What is gone counts where the client begins with a copy, and comes last.
+                // Removed properties matter where the client begins with a copy; they come last.
                 None => {
                     if self.file.copied {
                         self.file.removed.push(name.to_owned());
@@ -397,7 +397,7 @@ impl<O: ResponseSink> Editor for UpdateEditor<'_, O> {
         self.outlet.checkpoint()
     }
 
-    /// The end tag is the caller's: something may stand before it.
+    /// The caller writes the end tag: other elements may precede it.
     fn close_edit(&mut self) -> Result<()> {
         Ok(())
     }
