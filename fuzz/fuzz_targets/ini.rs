@@ -1,7 +1,7 @@
 #![no_main]
 //! Configuration files: every value can be read, within bounds, and the two ways of reading agree on what there is.
 
-use base::ini::{Case, Ini, Listener, parse};
+use base::ini::{Case, Ini, IniVisitor, parse};
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Default)]
@@ -10,7 +10,7 @@ struct Count {
     options: usize,
 }
 
-impl Listener for Count {
+impl IniVisitor for Count {
     fn section(&mut self, name: &[u8]) -> base::Result<()> {
         assert!(!name.contains(&b']') && !name.contains(&b'\n'));
         self.sections += 1;

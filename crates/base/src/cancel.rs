@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::error::{Error, Result};
 use crate::error_codes::Code;
 
-/// Shared flag; cheap to clone and to ask.
+/// A shared flag; cheap to clone and to read.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// A flag that nobody has raised yet.
+    /// Returns a flag that is not raised.
     pub fn new() -> Self {
         Self::default()
     }

@@ -1,7 +1,7 @@
 //! Digests: MD5 and SHA-1 of texts, Subversion's FNV-1a variant of stored items.
 //!
-//! MD5 is what caps every job that reads whole texts: one stream runs at a twentieth of memcpy. Callers with
-//! many independent texts hand them over together ([`md5_many`], [`Md5Stream::update_many`]).
+//! MD5 limits the speed of every job that reads whole texts: one stream runs at a twentieth of memcpy. Callers with
+//! many independent texts pass them together ([`md5_many`], [`Md5Stream::update_many`]).
 
 mod fnv;
 mod md5;
@@ -29,7 +29,7 @@ pub struct Md5(pub [u8; 16]);
 pub struct Sha1(pub [u8; 20]);
 
 impl Md5 {
-    /// The digest of nothing.
+    /// The digest of the empty text.
     pub const EMPTY: Md5 = Md5([
         0xd4, 0x1d, 0x8c, 0xd9, 0x8f, 0x00, 0xb2, 0x04, 0xe9, 0x80, 0x09, 0x98, 0xec, 0xf8, 0x42, 0x7e,
     ]);
@@ -62,7 +62,7 @@ impl Sha1 {
     }
 }
 
-/// A SHA-1 digest in the making.
+/// A SHA-1 digest that is being computed.
 #[derive(Clone, Default)]
 pub struct Sha1Stream(sha1::Sha1);
 
@@ -98,7 +98,7 @@ fn parse_hex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     Some(out)
 }
 
-/// The value of each byte as a hexadecimal digit; above 15 for those that are none.
+/// The value of each byte as a hexadecimal digit; above 15 for other bytes.
 const DIGITS: [u8; 256] = {
     let mut values = [u8::MAX; 256];
     let mut digit = 0;

@@ -1,9 +1,9 @@
-//! The one error type: a chain of (number, message), outermost link first.
+//! The error type: a chain of (number, message), outermost link first.
 //!
-//! It is the same chain that the wire sends and that programs print, so no layer translates. A link may have
-//! no message of its own; the reader then shows the number's default text. Two ways to add a link on top:
-//! [`Error::context`] keeps the number, [`Error::wrap`] replaces it. There is deliberately no
-//! `From<std::io::Error>`: each place that does I/O must name its path ([`Error::io`]).
+//! It is the chain that the wire sends and that programs print, so no layer translates. A link without a message
+//! shows the number's default text. [`Error::context`] adds a link with the same number, [`Error::wrap`] one with
+//! another number. There is deliberately no `From<std::io::Error>`: each place that does I/O must name its path
+//! ([`Error::io`]).
 //!
 //! Compare numbers ([`Error::code`], [`Error::has`]), never texts.
 
@@ -13,7 +13,7 @@ use std::path::Path;
 
 use crate::error_codes::{Code, os_text};
 
-/// Result of everything in the house that can fail.
+/// The result of every function of the project that can fail.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// A chain of errors, outermost first. One pointer wide, so `Result<T>` stays small.

@@ -1,17 +1,17 @@
-//! What a node is, and how deep an operation goes.
+//! The kind of a node, and the depth of an operation.
 
 /// Kind of a node, with the words that the protocols use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum NodeKind {
-    /// Nothing there.
+    /// No node.
     None,
     /// A file.
     File,
     /// A directory.
     Dir,
-    /// A symbolic link: only clients know it, a repository stores a file with `svn:special`.
+    /// A symbolic link: only clients use it, a repository stores a file with `svn:special`.
     Symlink,
-    /// There is something, but it was not looked at.
+    /// The node exists, but its kind was not looked up.
     Unknown,
 }
 
@@ -43,7 +43,7 @@ impl NodeKind {
 /// How far an operation descends. The order is Subversion's: each value includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Depth {
-    /// Not said: use what is there already.
+    /// Unspecified: the present depth applies.
     Unknown,
     /// The entry is deliberately absent.
     Exclude,

@@ -10,9 +10,9 @@ pub struct Lock {
     pub path: FsPath,
     /// `opaquelocktoken:` and a UUID.
     pub token: String,
-    /// Who holds it.
+    /// The user who holds it.
     pub owner: String,
-    /// What the owner said; may be several lines.
+    /// The owner's comment; may be several lines.
     pub comment: Option<String>,
     /// True if a WebDAV client made it, whose comment is an XML fragment.
     pub is_dav_comment: bool,

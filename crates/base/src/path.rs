@@ -1,10 +1,9 @@
 //! Paths inside a repository, canonical by construction.
 //!
-//! Two kinds: [`FsPath`] is absolute in the repository (`/trunk/a`, root is `/`), [`RelPath`] is relative to
-//! something (`trunk/a`, the thing itself is the empty path). Neither has a trailing slash, an empty
-//! component, `.` or `..`. Untrusted text is checked ([`FsPath::parse`]) or made canonical
-//! ([`FsPath::canonicalize`]) at the border and trusted inside. Paths of the local disk are
-//! [`std::path::Path`]; URLs are `base::Url`.
+//! There are two kinds: [`FsPath`] is absolute in the repository (`/trunk/a`, the root is `/`), [`RelPath`] is
+//! relative to a directory (`trunk/a`; the directory itself is the empty path). Neither has a trailing slash, an
+//! empty component, `.` or `..`. Untrusted text is checked ([`FsPath::parse`]) or made canonical
+//! ([`FsPath::canonicalize`]) once and trusted then. Paths of the local disk are [`std::path::Path`]; URLs are text.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;

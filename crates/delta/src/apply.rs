@@ -1,10 +1,10 @@
-//! Runs instructions into a target buffer: the inner loop that decoded and encoded windows share.
+//! Runs instructions into a target buffer: the inner loop of decoded and encoded windows.
 
 use crate::svndiff::SvndiffError;
 use crate::window::{Op, WINDOW_SIZE};
 
-/// Makes one window's target at the end of a buffer. Every instruction is checked before it writes; after an
-/// error the buffer holds what was made so far, and the owner truncates it.
+/// Makes one window's target at the end of a buffer. Every instruction is checked before it writes. After an error
+/// the buffer holds the bytes made before, and the owner truncates it.
 pub(crate) struct Applier<'a> {
     source: &'a [u8],
     new_data: &'a [u8],
@@ -75,7 +75,7 @@ impl<'a> Applier<'a> {
         Ok(())
     }
 
-    /// Checks that target and new data came out even.
+    /// Checks that the target is full and the new data is used up.
     pub(crate) fn finish(self) -> Result<(), SvndiffError> {
         if self.target.len() != self.end {
             return Err(SvndiffError::TargetShort);
@@ -87,12 +87,13 @@ impl<'a> Applier<'a> {
     }
 }
 
-/// Appends `len` bytes of `buffer` from `from` on, as if byte by byte: where the range reaches the end of the
+/// Appends `len` bytes of `buffer` from `from` on, byte by byte in effect: where the range reaches the end of the
+/// buffer it continues with the bytes just appended.
 /// buffer it goes on with what was just appended.
 fn repeat_within(buffer: &mut Vec<u8>, from: usize, len: usize) {
     let mut left = len;
     while left > 0 {
-        // Each round doubles what there is to copy; whole periods keep the pattern in step.
+        // Each round doubles the bytes to copy; whole periods keep the pattern aligned.
         let piece = left.min(buffer.len() - from);
         buffer.extend_from_within(from..from + piece);
         left -= piece;

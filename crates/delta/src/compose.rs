@@ -1,15 +1,15 @@
-//! Composition: one window that does what two do, one after the other.
+//! Composition: one window with the effect of two in sequence.
 //!
-//! `first` makes X out of a base, `second` makes Y out of X; the result makes Y out of the base without X ever
-//! being there. What `second` inserts or copies from Y stays; what it copies from X becomes whatever `first` does
-//! to make those bytes. A copy inside X stays a copy if the bytes that it copies are part of the same piece (so a
-//! repeated pattern stays one instruction); what lies before the piece is traced back to base and new data.
+//! `first` makes X from a base, `second` makes Y from X; the result makes Y from the base, and X is never made. Bytes
+//! that `second` inserts or copies from Y stay. Bytes that it copies from X are replaced by the instructions of
+//! `first` that make them. A copy inside X stays a copy if the bytes that it copies are in the same range (so a
+//! repeated pattern stays one instruction); bytes before the range are traced back to base and new data.
 
 use crate::svndiff::SvndiffError;
 use crate::window::{Op, Window};
 
-/// Composes two windows; `second`'s source view is what `first` makes, all of it or its beginning. The result has
-/// the source view of `first`.
+/// Composes two windows. `second`'s source view is what `first` makes, or the beginning of that. The result has the
+/// source view of `first`.
 ///
 /// # Errors
 /// What [`Window::validate`] says of either, and E185003 if the views do not fit.
@@ -52,7 +52,7 @@ struct Composer<'a> {
 }
 
 impl Composer<'_> {
-    /// Makes X[start, start + len).
+    /// Appends instructions that make X[start, start + len).
     fn piece(&mut self, start: u32, len: u32) {
         let end = start + len;
         let piece_in_y = self.made;
@@ -86,7 +86,7 @@ impl Composer<'_> {
         }
     }
 
-    /// Makes X[from, from + len) from base and new data alone.
+    /// Appends instructions that make X[from, from + len) from base and new data only.
     fn trace(&mut self, from: u32, len: u32) {
         if len == 0 {
             return;
@@ -108,11 +108,11 @@ impl Composer<'_> {
         }
         for (what, skip, len) in emit {
             match what {
-                What::Base(offset) => self.push(Op::Source {
+                SegmentSource::Base(offset) => self.push(Op::Source {
                     offset: offset + skip,
                     len,
                 }),
-                What::New(place) => {
+                SegmentSource::New(place) => {
                     let place = (place + skip) as usize;
                     let window = self.first.window;
                     self.insert(&window.new_data[place..place + len as usize]);
@@ -140,35 +140,35 @@ impl Composer<'_> {
     }
 }
 
-/// Where each instruction of a window writes, and where an insertion's bytes are.
+/// The position at which each instruction of a window writes, and the position of an insertion's bytes.
 struct Layout<'a> {
     window: &'a Window,
     starts: Vec<u32>,
     new_data: Vec<u32>,
-    /// Made when first asked for: windows without copies of their own target never need it.
+    /// Made on first use: windows without copies of their own target never need it.
     roots: Option<Vec<Root>>,
 }
 
-/// A run of target bytes traced back to where they come from.
+/// A run of target bytes, traced back to its source.
 #[derive(Clone, Copy)]
 struct Root {
     start: u32,
-    what: What,
+    what: SegmentSource,
 }
 
 #[derive(Clone, Copy)]
-enum What {
+enum SegmentSource {
     /// The source view, from this offset on.
     Base(u32),
     /// The new data, from this offset on.
     New(u32),
 }
 
-impl What {
+impl SegmentSource {
     fn skip(self, bytes: u32) -> Self {
         match self {
-            What::Base(offset) => What::Base(offset + bytes),
-            What::New(offset) => What::New(offset + bytes),
+            SegmentSource::Base(offset) => SegmentSource::Base(offset + bytes),
+            SegmentSource::New(offset) => SegmentSource::New(offset + bytes),
         }
     }
 }
@@ -194,7 +194,7 @@ impl<'a> Layout<'a> {
         }
     }
 
-    /// The instruction that makes the byte at `position`.
+    /// Returns the instruction that makes the byte at `position`.
     fn op_at(&self, position: u32) -> usize {
         self.starts.partition_point(|start| *start <= position) - 1
     }
@@ -203,7 +203,7 @@ impl<'a> Layout<'a> {
         (self.starts[number], self.window.ops[number])
     }
 
-    /// Runs of the target, in order, none of them a copy from the target. There are at most as many as bytes.
+    /// Returns the runs of the target, in order; none is a copy from the target. There are at most as many as bytes.
     fn roots(&mut self) -> &[Root] {
         if self.roots.is_none() {
             self.roots = Some(self.trace_all());
@@ -218,17 +218,17 @@ impl<'a> Layout<'a> {
             match *op {
                 Op::Source { offset, .. } => roots.push(Root {
                     start,
-                    what: What::Base(offset),
+                    what: SegmentSource::Base(offset),
                 }),
                 Op::New { .. } => roots.push(Root {
                     start,
-                    what: What::New(self.new_data[number]),
+                    what: SegmentSource::New(self.new_data[number]),
                 }),
                 Op::Target { offset, len } => {
                     let mut from = roots.partition_point(|root| root.start <= offset) - 1;
                     let (mut at, mut read) = (start, offset);
                     while at < start + len {
-                        // Copies of runs made a moment ago may be copied again: that is how patterns repeat.
+                        // Copies of runs that were just made may be copied again: so patterns repeat.
                         let run = roots[from];
                         let run_end = roots.get(from + 1).map_or(at, |next| next.start);
                         let stop = (start + len).min(at + (run_end - read));

@@ -1,16 +1,17 @@
-//! The Editor: how one tree's difference from another is told.
+//! The Editor: the difference of one tree from another, as a sequence of calls.
 //!
-//! A *driver* calls the methods, a *consumer* implements them: an update report drives an editor that writes to
-//! the wire, a commit drives one that changes a transaction, replay drives one that prints a dump stream. It is
-//! the hinge of the house: drivers and consumers meet only here.
+//! A *driver* calls the methods, a *consumer* implements them: an update report drives an editor that writes to the
+//! wire, a commit drives one that changes a transaction, replay drives one that prints a dump stream. Drivers and
+//! consumers meet only here.
 //!
-//! Order of calls: `open_root` first; an entry is added, opened, deleted or marked absent while its parent is open;
-//! a directory is closed after its entries. Files are looser: a file may stay open after its parent and even the
-//! root were closed, several files may be open at once, and their texts may be interleaved. `close_edit` or
-//! `abort_edit` ends the edit.
+//! Order of calls: `open_root` first; an entry is added, opened, deleted or marked absent while its parent is open; a
+//! directory is closed after its entries. Files are freer: a file may stay open after its parent and even the root
+//! were closed, several files may be open at once, and their texts may be interleaved. `close_edit` or `abort_edit`
+//! ends the edit.
 //!
-//! Text travels as windows, in either of two forms (see [`TextChunk`]): a consumer that can use svndiff as it is
-//! stored says so by [`Editor::accepts_encoded`], and a driver that holds such windows passes them on untouched.
+//! Text is passed as windows, in one of two forms (see [`TextChunk`]). A consumer that can use svndiff as it is
+//! stored returns the versions from [`Editor::accepts_encoded`], and a driver that holds such windows passes them on
+//! unchanged.
 
 use base::checksum::{Md5, Sha1};
 use base::{FsPath, RelPath, Result, Revnum};
@@ -35,16 +36,16 @@ pub struct CopyFrom<'a> {
     pub rev: Revnum,
 }
 
-/// One piece of a text delta.
+/// A part of a text delta.
 #[derive(Clone, Copy, Debug)]
 pub enum TextChunk<'a> {
     /// A window whose instructions are decoded.
     Decoded(&'a Window),
-    /// A window as it is stored: no inflate, no matching, no re-encoding on its way.
+    /// A window as it is stored: it is neither inflated nor encoded again.
     Encoded(&'a EncodedWindow<'a>),
 }
 
-/// Which stored svndiff versions a consumer takes without decoding: bit `v` set for version `v`.
+/// The stored svndiff versions that a consumer takes without decoding: bit `v` set for version `v`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EncodedVersions(pub u8);
 
@@ -63,7 +64,7 @@ impl EncodedVersions {
     }
 }
 
-/// The form in which a consumer writes windows: who makes windows for it ahead of time makes them so.
+/// The form in which a consumer writes windows: other threads prefetch windows in this form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WindowForm {
     version: u8,
@@ -71,7 +72,7 @@ pub struct WindowForm {
 }
 
 impl WindowForm {
-    /// svndiff `version` 0, 1 or 2; zlib's `level`, of which version 2 knows no more than that 0 is none.
+    /// svndiff `version` 0, 1 or 2; zlib's `level`, of which version 2 uses only whether it is 0: no compression.
     pub fn new(version: u8, level: u8) -> Self {
         WindowForm {
             version,
@@ -83,12 +84,12 @@ impl WindowForm {
         }
     }
 
-    /// The same without compressing: what is stored compressed still passes as it is.
+    /// Returns the same form without compression: stored compressed windows still pass unchanged.
     pub fn unpacked(self) -> Self {
         WindowForm { level: 0, ..self }
     }
 
-    /// svndiff version of what is made; what is stored in this or an earlier version passes as it is.
+    /// The svndiff version of encoded windows; stored windows of this or an earlier version pass unchanged.
     pub fn version(self) -> u8 {
         self.version
     }
@@ -99,31 +100,32 @@ impl WindowForm {
     }
 }
 
-/// What a driver knows of a node in its repository.
+/// What a driver knows about a node in its repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeFacts<'a> {
-    /// Where it is.
+    /// Its path.
     pub path: &'a FsPath,
-    /// A revision in which this very node is there: the oldest such.
+    /// The oldest revision in which this very node is at this path.
     pub rev: Revnum,
     /// Digest of its text, if it is known.
     pub sha1: Option<Sha1>,
 }
 
-/// Consumer of a tree edit. Paths are relative to the root of the edit.
+/// The consumer of a tree edit. Paths are relative to the root of the edit.
 ///
-/// What happens to nodes everybody is told; texts, properties, ends and what may not be seen are passed over by consumers that
+/// Every consumer handles additions, deletions and openings. The default methods ignore texts, properties, ends and
+/// absent nodes.
 /// do not look at them.
 pub trait Editor {
     /// Names the revision that the edit leads to.
     fn set_target_revision(&mut self, rev: Revnum) -> Result<()>;
 
-    /// Whether [`Editor::facts`] should be called: they cost a little.
+    /// Returns whether [`Editor::facts`] should be called: the facts cost a little.
     fn wants_facts(&self) -> bool {
         false
     }
 
-    /// Tells about the node that the next call opens or adds, if the driver has one and the consumer wants to know.
+    /// Describes the node that the next call opens or adds, if the driver has one and the consumer wants it.
     fn facts(&mut self, _facts: &NodeFacts<'_>) {}
 
     /// Opens the root; `base` is the revision that the receiver has.
@@ -153,7 +155,7 @@ pub trait Editor {
         Ok(())
     }
 
-    /// Tells that a directory exists but may not be seen.
+    /// Marks a directory that exists but that the receiver may not see.
     fn absent_directory(&mut self, _path: &RelPath, _parent: DirToken) -> Result<()> {
         Ok(())
     }
@@ -175,24 +177,25 @@ pub trait Editor {
         Ok(())
     }
 
-    /// Which stored windows [`Editor::text_chunk`] takes undecoded. Asked once per text.
+    /// Returns the stored versions that [`Editor::text_chunk`] takes undecoded. Called once per text.
     fn accepts_encoded(&self) -> EncodedVersions {
         EncodedVersions::NONE
     }
 
-    /// How [`Editor::text_chunk`] would write decoded windows. A driver may then encode them so itself, in other threads or
-    /// once for several consumers, and the consumer sends the same bytes. `None` if it does not write them.
+    /// Returns the form in which [`Editor::text_chunk`] would write decoded windows. A driver may then encode them so
+    /// itself, in other threads or once for several consumers, and the consumer sends the same bytes. `None` if it
+    /// does not write them.
     fn window_form(&self) -> Option<WindowForm> {
         None
     }
 
-    /// The next window of the text.
+    /// Passes the next window of the text.
     fn text_chunk(&mut self, _file: FileToken, _chunk: TextChunk<'_>) -> Result<()> {
         Ok(())
     }
 
-    /// Ends the text. Without any chunk before it the new text is empty (or, where only the fact of a change is
-    /// told, not sent).
+    /// Ends the text. Without any window before it the new text is empty (or, where only the fact of a change is
+    /// sent, not sent).
     fn text_end(&mut self, _file: FileToken) -> Result<()> {
         Ok(())
     }
@@ -207,15 +210,15 @@ pub trait Editor {
         Ok(())
     }
 
-    /// Tells that a file exists but may not be seen.
+    /// Marks a file that exists but that the receiver may not see.
     fn absent_file(&mut self, _path: &RelPath, _parent: DirToken) -> Result<()> {
         Ok(())
     }
 
-    /// Ends the edit: everything was told.
+    /// Ends a complete edit.
     fn close_edit(&mut self) -> Result<()>;
 
-    /// Gives the edit up.
+    /// Aborts the edit.
     fn abort_edit(&mut self) -> Result<()> {
         Ok(())
     }

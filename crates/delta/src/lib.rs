@@ -2,7 +2,7 @@
 //!
 //! Text side: [`window`] holds decoded instructions and applies them, [`svndiff`] is the stored and transmitted
 //! form, [`xdelta`] makes a window out of two pieces of text, [`text_delta`] windows out of two streams,
-//! [`compose`] one window out of two. Tree side: [`editor`], with [`RecordingEditor`] and [`IdleEditor`] for
+//! [`compose`] one window out of two. Tree side: [`editor`], with [`RecordingEditor`] and [`NullEditor`] for
 //! tests and measurements.
 //!
 //! What is absent: I/O, files, repositories. Everything works on slices and on windows of at most
@@ -11,12 +11,12 @@
 mod apply;
 pub mod compose;
 pub mod editor;
-mod idle;
+mod null_editor;
 mod record;
 pub mod svndiff;
 pub mod text_delta;
 pub mod window;
 pub mod xdelta;
 
-pub use idle::IdleEditor;
+pub use null_editor::NullEditor;
 pub use record::RecordingEditor;

@@ -1,7 +1,7 @@
-//! An editor for tests and trials that writes every call down.
+//! An editor for tests and trials that records every call.
 //!
-//! It is also a strict consumer: it applies the windows that it gets and checks the digests that
-//! come with them, and it refuses calls out of order, so a driver that passes is well behaved.
+//! It is also a strict consumer: it applies the windows and checks their digests, and it refuses calls out of order,
+//! so a driver that passes is correct.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use base::{Code, Error, RelPath, Result, Revnum};
 use crate::editor::{CopyFrom, DirToken, Editor, EncodedVersions, FileToken, TextChunk, WindowForm};
 use crate::svndiff::{Codec, DEFAULT_LEVEL};
 
-/// Writes every call down as a line: the call's name with dashes, the path (`.` for the root), the rest.
+/// Records every call as a line: the call's name with dashes, the path (`.` for the root), the rest.
 ///
 /// ```text
 /// open-root 3
@@ -37,7 +37,7 @@ struct Node {
     path: String,
     open: bool,
     parent: Option<usize>,
-    /// Directories in it that are open: they must be closed first.
+    /// The number of its open directories, which must be closed first.
     open_dirs: usize,
     text: Option<Text>,
 }
@@ -61,7 +61,7 @@ impl RecordingEditor {
         self
     }
 
-    /// Says what text the receiver has at `path`, for deltas against it. Otherwise it has the empty text.
+    /// Sets the text that the receiver has at `path`, for deltas against it. Otherwise it is empty.
     pub fn with_base(mut self, path: &str, text: &[u8]) -> Self {
         self.bases.insert(path.to_owned(), text.to_vec());
         self
@@ -72,7 +72,7 @@ impl RecordingEditor {
         &self.lines
     }
 
-    /// The calls so far, a line each.
+    /// Returns the calls so far, one per line.
     pub fn transcript(&self) -> String {
         self.lines.iter().flat_map(|line| [line, "\n"]).collect()
     }
@@ -82,7 +82,7 @@ impl RecordingEditor {
         &self.texts
     }
 
-    /// How many windows came as they are stored.
+    /// Returns the number of windows that came as they are stored.
     pub fn encoded_windows(&self) -> usize {
         self.encoded_windows
     }
@@ -112,7 +112,7 @@ impl RecordingEditor {
         Ok(FileToken(self.files.len() as u32 - 1))
     }
 
-    /// Checks that `path` is right below the open directory `parent`.
+    /// Checks that `path` is directly below the open directory `parent`.
     fn child(&mut self, path: &str, parent: DirToken) -> Result<()> {
         let dir = self.dir(parent)?;
         let above = path.rsplit_once('/').map_or("", |(above, _)| above);

@@ -2,14 +2,14 @@
 //!
 //! A document is `SVN`, a version byte, and windows until its container ends. A window is five integers, an
 //! instruction section and a new-data section; versions 1 and 2 compress sections by zlib and LZ4. There are two
-//! ways in: [`EncodedWindow::parse`] for windows that lie in memory (files are read at random places), and
-//! [`Decoder`] for documents that arrive in pieces. Both hand out [`EncodedWindow`]s, which borrow their bytes;
-//! these can be passed on untouched, re-framed ([`EncodedWindow::write_as`]), applied without an instruction list
-//! ([`EncodedWindow::apply`]) or decoded ([`EncodedWindow::decode`]). The way out is [`write_header`] and
+//! readers: [`EncodedWindow::parse`] for windows in memory (files are read at random positions), and [`Decoder`] for
+//! documents that arrive in parts. Both return [`EncodedWindow`]s, which borrow their bytes. These can be passed on
+//! unchanged, framed for another version ([`EncodedWindow::write_as`]), applied without an instruction list
+//! ([`EncodedWindow::apply`]) or decoded ([`EncodedWindow::decode`]). The writers are [`write_header`] and
 //! [`write_window`].
 //!
-//! All lengths are checked before anything is allocated for them. What is absent: any idea of where a document
-//! ends, and full texts: nothing here holds more than one window.
+//! All lengths are checked before anything is allocated for them. What is absent: the end of a document, and full
+//! texts: nothing here holds more than one window.
 
 mod codec;
 mod encode;
@@ -22,7 +22,7 @@ pub mod varint;
 
 pub use codec::Codec;
 pub use encode::{write_header, write_insertion, write_window};
-pub use encoded::{EncodedWindow, KeptWindow, Parsed, WindowHeader};
+pub use encoded::{EncodedWindow, OwnedWindow, Parsed, WindowHeader};
 pub use fault::SvndiffError;
 pub use stream::Decoder;
 
@@ -50,7 +50,7 @@ pub fn parse_header(bytes: &[u8]) -> Result<Parsed<u8>, SvndiffError> {
         return Err(SvndiffError::Header);
     }
     match bytes.get(3) {
-        // One byte more, not all four: wrong bytes are told at once however they arrive.
+        // One byte more, not all four: wrong bytes are reported at once however they arrive.
         None => Ok(Parsed::Incomplete {
             need: bytes.len() + 1,
         }),

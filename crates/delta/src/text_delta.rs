@@ -1,15 +1,15 @@
 //! Deltas of whole texts: windows made from two streams, and windows applied to one.
 //!
-//! Window k pairs piece k of the source with piece k of the target, pieces of [`WINDOW_SIZE`] bytes; once the
-//! source has ended, windows only insert. Neither direction holds more than one piece of each text.
+//! Window k pairs block k of the source with block k of the target, blocks of [`WINDOW_SIZE`] bytes; once the source
+//! has ended, windows only insert. Neither direction holds more than one block of each text.
 
 use base::{Code, Error, Result};
 
 use crate::window::{WINDOW_SIZE, Window};
 use crate::xdelta::Matcher;
 
-/// Makes the windows that turn one text into another, both read piece by piece. The closures fill a buffer's front
-/// and return how many bytes they wrote, 0 at the end of the text.
+/// Makes the windows that turn one text into another; reads both block by block. The closures fill the front of a
+/// buffer and return how many bytes they wrote, 0 at the end of the text.
 pub struct TextDelta<S, T> {
     source: Pieces<S>,
     target: Pieces<T>,
@@ -53,7 +53,7 @@ where
         Ok(Some(&self.window))
     }
 
-    /// The piece of the target that the last window makes: for whoever hashes or stores it on the way.
+    /// Returns the block of the target that the last window makes, for a caller that hashes or stores it.
     pub fn target_piece(&self) -> &[u8] {
         &self.target.buffer
     }
@@ -69,7 +69,7 @@ pub fn slice_reader(mut text: &[u8]) -> impl FnMut(&mut [u8]) -> Result<usize> {
     }
 }
 
-/// A stream cut into pieces of [`WINDOW_SIZE`] bytes.
+/// A stream in blocks of [`WINDOW_SIZE`] bytes.
 struct Pieces<R> {
     read: R,
     buffer: Vec<u8>,
@@ -90,7 +90,7 @@ impl<R: FnMut(&mut [u8]) -> Result<usize>> Pieces<R> {
         let mut filled = 0;
         while !self.ended && filled < WINDOW_SIZE {
             if filled == self.buffer.len() {
-                // Small texts, which most are, do not pay for a whole window.
+                // Small texts, which most are, do not allocate a whole window.
                 let more = self.buffer.capacity().max(2 * filled);
                 self.buffer.resize(more.clamp(4_096, WINDOW_SIZE), 0);
             }
@@ -104,8 +104,8 @@ impl<R: FnMut(&mut [u8]) -> Result<usize>> Pieces<R> {
     }
 }
 
-/// The window of a source stream that the windows of a delta look at, one after the other. Views move forward
-/// only, so each byte of the source is read once.
+/// The source view of a delta's windows, one after the other. Views move forward only, so each byte of the source is
+/// read once.
 pub struct SourceView<S> {
     read: S,
     /// Bytes of the source from `offset` on.
@@ -157,7 +157,7 @@ impl<S: FnMut(&mut [u8]) -> Result<usize>> SourceView<S> {
         Ok(&self.buffer[..wanted.min(filled)])
     }
 
-    /// Reads over bytes that no window wants.
+    /// Skips bytes that no window needs.
     fn skip(&mut self, mut count: u64) -> Result<()> {
         self.buffer.resize(WINDOW_SIZE, 0);
         while count > 0 {

@@ -1,8 +1,8 @@
-//! A delta window with decoded instructions: how to make at most [`WINDOW_SIZE`] bytes of a target from a view of
-//! a source, the target's own beginning, and new data.
+//! A delta window with decoded instructions: it makes at most [`WINDOW_SIZE`] bytes of a target from a view of a
+//! source, the target's own beginning, and new data.
 //!
-//! A window may come from anywhere, so nothing about it is believed: [`Window::apply`] checks each instruction as
-//! it runs, [`Window::validate`] checks all of them without running any.
+//! A window may come from any peer, so it is not trusted: [`Window::apply`] checks each instruction as it runs,
+//! [`Window::validate`] checks all of them without running any.
 
 use crate::apply::Applier;
 use crate::svndiff::SvndiffError;
@@ -44,7 +44,7 @@ impl Op {
     }
 }
 
-/// A window: how to make the next piece of the target from a view of the source and new data.
+/// A window: it makes the next block of the target from a view of the source and new data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     /// Where the source view starts, bytes from the start of the source.
@@ -55,7 +55,7 @@ pub struct Window {
     pub target_len: u32,
     /// The instructions, in order.
     pub ops: Vec<Op>,
-    /// What `New` instructions consume, in order.
+    /// The bytes of `New` instructions, in order.
     pub new_data: Vec<u8>,
 }
 
@@ -141,7 +141,7 @@ impl Window {
         Ok(())
     }
 
-    /// Appends an instruction, merged with the last one where that does the same.
+    /// Appends an instruction, or extends the last one if that has the same effect.
     pub(crate) fn push_op(&mut self, op: Op) {
         match (self.ops.last_mut(), op) {
             (Some(Op::New { len }), Op::New { len: more }) => *len += more,

@@ -16,19 +16,19 @@ const BLOCK: usize = 64;
 /// Shorter common prefixes and suffixes are not worth an instruction.
 const MIN_EDGE: usize = 5;
 
-/// How far a look-up goes. Texts do not get there; it bounds what a text made for the purpose costs.
+/// Maximum number of slots that a look-up visits. Normal texts do not reach it; it bounds the cost of malicious ones.
 const MAX_PROBES: usize = 64;
 
-/// Slot without a block.
+/// Value of a slot without a block.
 const FREE: u32 = u32::MAX;
 
 /// Words of the bitmap: 160 bits for each block of a full view.
 const FILTER_WORDS: usize = 1 << 12;
 
-/// Makes windows; keeps its tables for the next one.
+/// Makes windows; reuses its tables.
 pub struct Matcher {
     /// Open addressing, a power of two of slots, at most half full.
-    slots: Vec<Slot>,
+    slots: Vec<HashSlot>,
     /// The bit of [`filter_bit`] is set for every block.
     filter: Box<[u64; FILTER_WORDS]>,
     /// Words of the filter that are not zero (small texts do not pay for clearing all).
@@ -46,7 +46,7 @@ impl Default for Matcher {
 }
 
 #[derive(Clone, Copy)]
-struct Slot {
+struct HashSlot {
     key: u32,
     /// Where the block starts in the source view, or [`FREE`].
     at: u32,
@@ -93,7 +93,7 @@ impl Matcher {
         let (blocks, _) = source.as_chunks::<BLOCK>();
         let mask = (2 * blocks.len()).next_power_of_two() - 1;
         self.slots.clear();
-        self.slots.resize(mask + 1, Slot { key: 0, at: FREE });
+        self.slots.resize(mask + 1, HashSlot { key: 0, at: FREE });
         for word in self.set_words.drain(..) {
             self.filter[usize::from(word)] = 0;
         }
@@ -103,7 +103,7 @@ impl Matcher {
             for _ in 0..MAX_PROBES {
                 let slot = &mut self.slots[place];
                 if slot.at == FREE {
-                    *slot = Slot {
+                    *slot = HashSlot {
                         key,
                         at: (number * BLOCK) as u32,
                     };

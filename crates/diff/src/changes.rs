@@ -1,9 +1,9 @@
 //! Which lines changed.
 //!
-//! Of several equally small differences Subversion tells a certain one, and readers have come to expect it. Three things
-//! decide, all found by comparing with its output: the choice at equal reach in the walk ([`crate::lcs`]); that equal bytes
-//! at both ends are set aside before lines are compared; and that of the equal end it puts fifty lines back, and sets
-//! one line less aside where it stopped at the very beginning of a line.
+//! Of several equally small differences Subversion always chooses the same one, and readers expect it. Three rules
+//! decide, all found by comparing with its output: the choice at equal reach in the walk ([`crate::lcs`]); equal
+//! bytes at both ends are set aside before lines are compared; and of the equal end fifty lines are put back, and one
+//! line less is set aside if the comparison stopped at the very beginning of a line.
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ pub fn changes(lines: &Lines<'_>) -> Vec<Change> {
     changes_while(lines, &|| true).unwrap_or_default()
 }
 
-/// As [`changes`]; `None` as soon as `go_on`, which is asked now and then, says no.
+/// As [`changes`]; `None` as soon as `go_on`, which is called at intervals, returns false.
 pub fn changes_while(lines: &Lines<'_>, go_on: &dyn Fn() -> bool) -> Option<Vec<Change>> {
     let (head, tail) = equal_ends(&lines.old, &lines.new);
     let (old_end, new_end) = (lines.old.len() - tail, lines.new.len() - tail);
@@ -49,7 +49,7 @@ fn add(changes: &mut Vec<Change>, old: Range<usize>, new: Range<usize>) {
     }
 }
 
-/// Number of lines to set aside at the beginning and at the end.
+/// Returns the number of lines to set aside at the beginning and at the end.
 fn equal_ends(old: &[&[u8]], new: &[&[u8]]) -> (usize, usize) {
     let head = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let (old, new) = (&old[head..], &new[head..]);
@@ -73,5 +73,5 @@ fn equal_ends(old: &[&[u8]], new: &[&[u8]]) -> (usize, usize) {
     (head, equal.saturating_sub(usize::from(between_lines) + KEPT))
 }
 
-/// Equal lines at the end that take part in the comparison nevertheless.
+/// Equal lines at the end that are compared nevertheless.
 const KEPT: usize = 50;

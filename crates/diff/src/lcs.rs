@@ -21,10 +21,11 @@ pub(crate) struct Match {
     pub len: usize,
 }
 
-/// Finds the matches, in order; `None` as soon as `go_on` says no.
+/// Finds the matches, in order; `None` as soon as `go_on` returns false.
 ///
-/// What only one side has cannot match, and nothing depends on it: of several longest subsequences the walk finds the same
-/// one with and without it (see the tests). So it is left out, and texts with little in common cost little.
+/// Elements that only one side has cannot match, and they do not change the result: of several longest subsequences
+/// the walk finds the same one with and without them (see the tests). So they are left out, and texts with little in
+/// common cost little.
 pub(crate) fn matches(old: &[u32], new: &[u32], go_on: &dyn Fn() -> bool) -> Option<Vec<Match>> {
     let ids = old.iter().chain(new).max().map_or(0, |&most| most as usize + 1);
     let (left, right) = (Common::of(old, new, ids), Common::of(new, old, ids));
@@ -73,7 +74,8 @@ impl Common {
     }
 }
 
-/// `short` is not longer than `long`. `swapped` says that the new sequence is the shorter one. Asks `go_on` in each round.
+/// `short` is not longer than `long`. `swapped` is true if the new sequence is the shorter one. Calls `go_on` in each
+/// round.
 fn walk(short: &[u32], long: &[u32], swapped: bool, go_on: &dyn Fn() -> bool) -> Option<Vec<Match>> {
     let delta = long.len() - short.len();
     // Diagonal k is at index k + zero.
@@ -86,12 +88,12 @@ fn walk(short: &[u32], long: &[u32], swapped: bool, go_on: &dyn Fn() -> bool) ->
         if !go_on() {
             return None;
         }
-        // Diagonals that nobody has been at yet reach nowhere: their neighbours are looked at all the same.
+        // Diagonals that were not visited reach nowhere: their neighbours are read all the same.
         let touched = zero - p - 1..end + p + 2;
         chains.make_room(&mut front[touched]);
         let mut step = |at: usize| {
             let (left, right) = (front[at - 1], front[at + 1]);
-            // `far` counts elements of the long sequence, one more than the index reached: zero is "nowhere yet".
+            // `far` counts elements of the long sequence, one more than the index reached: zero is "not visited".
             let is_left = left.far + 1 > right.far || (swapped && left.far + 1 == right.far);
             let (far, mut chain) = match is_left {
                 true => (left.far + 1, left.chain),
@@ -139,11 +141,11 @@ struct Reach {
     chain: u32,
 }
 
-/// Matches that end at some front, each pointing to the one before it, which was always put in earlier.
+/// Matches that end at some front, each pointing to the one before it, which was always added earlier.
 #[derive(Default)]
 struct Chains {
     nodes: Vec<Node>,
-    /// How many nodes the last cleaning left.
+    /// The number of nodes that the last cleaning left.
     kept: usize,
 }
 
@@ -165,8 +167,8 @@ impl Chains {
         narrow(self.nodes.len())
     }
 
-    /// Drops what no diagonal of `front` leads to, once that pays: when there are twice as many nodes as were left
-    /// the last time, and more than there are diagonals to look at.
+    /// Drops the nodes that no diagonal of `front` leads to, once that pays: when there are twice as many nodes as
+    /// were left the last time, and more than diagonals.
     fn make_room(&mut self, front: &mut [Reach]) {
         if self.nodes.len() < (self.kept * 2).max(front.len()).max(FEW) {
             return;
@@ -218,7 +220,7 @@ impl Chains {
 
 /// No chain; links are one more than the index.
 const NONE: u32 = 0;
-/// So many nodes are never worth cleaning (a megabyte). Tests clean all the time.
+/// Fewer nodes are never cleaned (a megabyte). Tests clean all the time.
 const FEW: usize = if cfg!(test) { 4 } else { 1 << 16 };
 
 #[cfg(test)]

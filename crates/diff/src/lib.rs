@@ -1,11 +1,11 @@
-//! Lines of text: what differs between two of them, told as Subversion tells it.
+//! Differences between two texts, line by line, as Subversion prints them.
 //!
-//! The output of `svnlook diff` is read by people, by `patch` and by scripts in hooks, so it is the incumbent's byte for byte: not only
-//! a smallest difference, but the same one of several smallest. [`changes`] finds it (see its essay for what
-//! decides between equals), [`unified`] prints it, [`property`] prints what happened to properties, [`options`] reads
-//! what a user gives after `-x`.
+//! The output of `svnlook diff` is read by people, by `patch` and by scripts in hooks, so it is the incumbent's byte
+//! for byte: not only a smallest difference, but the same one of several. [`changes`] finds it (its documentation has
+//! the rules), [`unified`] prints it, [`property`] prints changes of properties, [`options`] parses the arguments of
+//! `-x`.
 //!
-//! What is absent: I/O, paths, character sets. Text is bytes; whoever calls knows what the labels are.
+//! What is absent: I/O, paths, character sets. Text is bytes; the caller supplies the labels.
 
 mod changes;
 mod lcs;

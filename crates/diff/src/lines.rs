@@ -1,7 +1,7 @@
 //! Texts as lines, and lines as numbers.
 //!
-//! A line ends with `\n`, `\r\n` or `\r`, which belongs to it. Equal lines get equal numbers, where "equal" is what the
-//! options say; everything after that compares numbers only.
+//! A line ends with `\n`, `\r\n` or `\r`, which belongs to it. Equal lines get equal numbers, where the options
+//! define "equal"; everything after that compares numbers only.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ pub struct Lines<'t> {
 }
 
 impl<'t> Lines<'t> {
-    /// Takes both texts apart.
+    /// Splits both texts.
     pub fn new(old: &'t [u8], new: &'t [u8], options: &DiffOptions) -> Self {
         let (old, new) = (split(old), split(new));
         let mut known: HashMap<Cow<'t, [u8]>, u32> = HashMap::with_capacity(old.len());
@@ -42,7 +42,7 @@ impl<'t> Lines<'t> {
     }
 }
 
-/// Takes a text apart into its lines, ends included.
+/// Splits a text into its lines, ends included.
 pub fn split(text: &[u8]) -> Vec<&[u8]> {
     let mut lines = Vec::new();
     let mut rest = text;
@@ -59,7 +59,7 @@ pub fn split(text: &[u8]) -> Vec<&[u8]> {
     lines
 }
 
-/// Length of a line without its end.
+/// Returns the length of a line without its end.
 pub(crate) fn content_len(line: &[u8]) -> usize {
     match line {
         [.., b'\r', b'\n'] => line.len() - 2,
@@ -68,7 +68,7 @@ pub(crate) fn content_len(line: &[u8]) -> usize {
     }
 }
 
-/// What counts of a line.
+/// Returns the part of a line that is compared.
 fn counted<'t>(line: &'t [u8], options: &DiffOptions) -> Cow<'t, [u8]> {
     if options.whitespace == Whitespace::Counts && !options.ignore_eol_style {
         return Cow::Borrowed(line);

@@ -1,4 +1,4 @@
-//! Options of a difference, and how a user writes them after `-x`.
+//! Options of a difference, and their syntax after `-x`.
 
 use base::{Code, Error, Result};
 
@@ -15,13 +15,13 @@ pub struct DiffOptions {
     pub show_c_function: bool,
 }
 
-/// Which white space within a line counts.
+/// The white space within a line that counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Whitespace {
-    /// All of it.
+    /// All white space.
     #[default]
     Counts,
-    /// Where there is some, not how much.
+    /// Whether there is some, not how much.
     AmountIgnored,
     /// None.
     Ignored,
@@ -39,7 +39,7 @@ impl Default for DiffOptions {
 }
 
 impl DiffOptions {
-    /// Reads options as they stand after `-x`, already taken apart at blanks.
+    /// Parses the arguments of `-x`, already split at blanks.
     ///
     /// # Errors
     /// `INVALID_DIFF_OPTION` for unknown ones, `INCORRECT_PARAMS` for a context that is no number.
@@ -118,7 +118,7 @@ impl DiffOptions {
 
     fn letter(&mut self, letter: char) {
         match letter {
-            // The stronger of the two stays.
+            // The stronger of the two wins.
             'b' if self.whitespace == Whitespace::Counts => self.whitespace = Whitespace::AmountIgnored,
             'w' => self.whitespace = Whitespace::Ignored,
             'p' => self.show_c_function = true,
@@ -135,7 +135,7 @@ impl DiffOptions {
             return wrong(format!("Could not convert '{value}' into a number"));
         }
         match number.parse::<i32>() {
-            // Less than none is the default.
+            // A negative number is the default.
             Ok(lines) => self.context = usize::try_from(lines).unwrap_or(CONTEXT),
             Err(_) => {
                 return wrong(format!(
@@ -153,7 +153,7 @@ fn refused(what: &str) -> Error {
     Error::new(Code::INVALID_DIFF_OPTION, format!("{what}\n")).context("Error in options to internal diff")
 }
 
-/// Stands for the long option without a letter.
+/// Replaces the long option without a letter.
 const EOL: char = '\n';
 const CONTEXT: usize = 3;
 

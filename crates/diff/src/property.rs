@@ -1,11 +1,11 @@
-//! What happened to properties: the section below a node's text difference.
+//! Changes of properties: the section below a node's text difference.
 
 use base::{PropChange, Props};
 
 use crate::options::DiffOptions;
 use crate::unified::{Style, hunks};
 
-/// Prints what `changes` did to the property list `old`: one paragraph a property, in the order of `changes`.
+/// Prints the `changes` of the property list `old`: one paragraph per property, in the order of `changes`.
 pub fn section(old: &Props, changes: &[PropChange]) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, new) in changes {
@@ -18,7 +18,7 @@ pub fn section(old: &Props, changes: &[PropChange]) -> Vec<u8> {
         out.extend_from_slice(format!("{what}: {name}\n").as_bytes());
         let old = old.map_or(&b""[..], Vec::as_slice);
         let new = new.as_deref().unwrap_or_default();
-        // A user's options concern texts: a property's white space always counts.
+        // A user's options apply to texts: a property's white space always counts.
         out.extend(hunks(old, new, &DiffOptions::default(), &PROPERTY));
     }
     out

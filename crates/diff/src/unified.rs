@@ -6,11 +6,11 @@ use crate::changes::{Change, changes_while};
 use crate::lines::{Lines, content_len};
 use crate::options::DiffOptions;
 
-/// How hunks are marked.
+/// The marks of hunks.
 pub(crate) struct Style {
-    /// Stands before and after a hunk's ranges.
+    /// The text before and after a hunk's ranges.
     pub mark: &'static str,
-    /// Told where a last line has no end.
+    /// The line printed after a last line without an end.
     pub no_end: &'static str,
 }
 
@@ -19,7 +19,7 @@ const TEXT: Style = Style {
     no_end: "\n\\ No newline at end of file\n",
 };
 
-/// What stands after `---` and `+++`.
+/// The texts after `---` and `+++`.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels<'a> {
     /// The old text.
@@ -33,7 +33,7 @@ pub fn unified(old: &[u8], new: &[u8], labels: Labels<'_>, options: &DiffOptions
     unified_while(old, new, labels, options, &|| true).unwrap_or_default()
 }
 
-/// As [`unified`]; `None` as soon as `go_on`, which is asked now and then, says no.
+/// As [`unified`]; `None` as soon as `go_on`, which is called at intervals, returns false.
 pub fn unified_while(
     old: &[u8],
     new: &[u8],
@@ -55,7 +55,7 @@ pub fn unified_while(
     Some(out)
 }
 
-/// Prints the hunks alone.
+/// Prints the hunks only.
 pub(crate) fn hunks(old: &[u8], new: &[u8], options: &DiffOptions, style: &Style) -> Vec<u8> {
     hunks_while(old, new, options, style, &|| true).unwrap_or_default()
 }
@@ -149,16 +149,16 @@ fn print(out: &mut Vec<u8>, mark: u8, line: &[u8], style: &Style) {
     }
 }
 
-/// The last line, of those in both texts, that looks like the head of a function.
+/// Finds the last line, of those in both texts, that looks like the head of a function.
 #[derive(Default)]
 struct Function<'t> {
-    /// Lines looked at so far.
+    /// Lines read so far.
     seen: usize,
     name: Option<&'t [u8]>,
 }
 
 impl<'t> Function<'t> {
-    /// Goes on to the old text's line `end` (not included); `done` are the changes before it.
+    /// Continues to the old text's line `end` (not included); `done` are the changes before it.
     fn before(&mut self, lines: &Lines<'t>, done: &[Change], end: usize) -> Option<&'t [u8]> {
         let mut gone = done[done.partition_point(|change| change.old.end <= self.seen)..].iter();
         let mut next = gone.next();
@@ -192,7 +192,7 @@ fn is_function(line: &[u8]) -> bool {
 fn shortened(line: &[u8]) -> &[u8] {
     let content = &line[..content_len(line)];
     let cut = &content[..content.len().min(FUNCTION_LENGTH)];
-    // No character is cut in two.
+    // Does not cut a character.
     let cut = &cut[..std::str::from_utf8(cut).map_or_else(|e| e.valid_up_to(), str::len)];
     let end = cut.iter().rposition(|b| !b.is_ascii_whitespace());
     &cut[..end.map_or(0, |at| at + 1)]
@@ -200,5 +200,5 @@ fn shortened(line: &[u8]) -> &[u8] {
 
 /// Bytes of a function's head that are shown.
 const FUNCTION_LENGTH: usize = 50;
-/// Lines that begin like a name but say nothing.
+/// Lines that begin like a name but are not a function's head.
 const LABELS: [&[u8]; 3] = [b"public:", b"private:", b"protected:"];

@@ -1,9 +1,9 @@
 //! The checksum of stored items: FNV-1a, 32 bits, in four interleaved chains.
 //!
-//! Each chain is a multiplication a byte, one waiting for the other, so four of them keep a scalar multiplier just
-//! busy. In vector registers the same loop takes twice as long, but compilers prefer it: the chains are
-//! therefore kept in 64 bits, where vector multiplications are too dear to be tempting. The upper halves never
-//! flow down and are dropped at the end.
+//! Each chain is one multiplication per byte, which waits for the one before, so four chains just keep a scalar
+//! multiplier busy. In vector registers the same loop takes twice as long, but compilers prefer it. The chains are
+//! therefore 64 bits wide: vector multiplications of that width are too slow for the compiler to choose them. The
+//! upper halves never affect the lower ones and are dropped at the end.
 
 const BASIS: u32 = 0x811c_9dc5;
 
@@ -17,12 +17,12 @@ pub fn fnv1a_32x4(bytes: &[u8]) -> u32 {
     stream.finish()
 }
 
-/// The checksum of [`fnv1a_32x4`] in the making.
+/// A checksum of [`fnv1a_32x4`] that is being computed.
 #[derive(Clone, Debug)]
 pub struct FnvStream {
-    /// The four chains; their upper halves mean nothing.
+    /// The four chains; their upper halves have no meaning.
     lanes: [u64; 4],
-    /// The 0 to 3 bytes that no chain has taken yet.
+    /// The 0 to 3 bytes that are not in a chain yet.
     rest: [u8; 4],
     rest_len: usize,
 }

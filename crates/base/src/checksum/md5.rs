@@ -1,21 +1,20 @@
-//! MD5 of one text, of a text in pieces, and of many texts at once.
+//! MD5 of one text, of a text in parts, and of many texts at once.
 //!
-//! MD5 can do nothing in parallel within a text, so one stream leaves most of the processor idle. Sixteen
-//! independent texts are hashed side by side, one in each lane of the vector registers: eight times the speed of
-//! one stream where there is AVX-512, five times with AVX2. Whoever has many texts, or many streams with a piece
-//! for each, hands them over together; lanes are filled from the longest text down, so unequal lengths cost
-//! little.
+//! MD5 cannot be computed in parallel within a text, so one stream leaves most of the processor idle. Sixteen
+//! independent texts are hashed side by side, one in each lane of the vector registers: eight times the speed of one
+//! stream with AVX-512, five times with AVX2. A caller with many texts, or with many streams and a part for each,
+//! passes them together. Lanes are filled from the longest text down, so unequal lengths cost little.
 
 use super::Md5;
-use super::md5_lanes::{self, BLOCK, LANES, State};
+use super::md5_lanes::{self, BLOCK, LANES, Md5State};
 
-/// What an empty text's state is.
-const START: State = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
+/// The state of an empty text.
+const START: Md5State = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
 
-/// An MD5 digest in the making.
+/// An MD5 digest that is being computed.
 #[derive(Clone)]
 pub struct Md5Stream {
-    state: State,
+    state: Md5State,
     /// Bytes added so far; those of the last incomplete block are in `held`.
     len: u64,
     held: [u8; BLOCK],
@@ -42,9 +41,9 @@ impl Md5Stream {
         self.update_with(bytes, md5_lanes::compress_one);
     }
 
-    /// Adds bytes, and shows `compress`, which takes whole blocks into the state, each block once.
+    /// Adds bytes, and passes whole blocks and the state to `compress`, each block once.
     #[inline]
-    pub(super) fn update_with(&mut self, bytes: &[u8], mut compress: impl FnMut(&mut State, &[u8])) {
+    pub(super) fn update_with(&mut self, bytes: &[u8], mut compress: impl FnMut(&mut Md5State, &[u8])) {
         let (completes, body, rest) = self.split(bytes);
         if completes {
             compress(&mut self.state, &self.held);
@@ -55,7 +54,7 @@ impl Md5Stream {
         self.hold(rest);
     }
 
-    /// Adds to each stream its own bytes: many times the speed of one after the other.
+    /// Adds to each stream its own bytes: many times faster than one stream after the other.
     pub fn update_many(streams: &mut [(&mut Md5Stream, &[u8])]) {
         let mut rests = Vec::with_capacity(streams.len());
         let mut jobs = Vec::with_capacity(streams.len());
@@ -70,7 +69,7 @@ impl Md5Stream {
             });
         }
         run(&mut jobs);
-        let states: Vec<State> = jobs.into_iter().map(|job| job.state).collect();
+        let states: Vec<Md5State> = jobs.into_iter().map(|job| job.state).collect();
         for (((stream, _), rest), state) in streams.iter_mut().zip(rests).zip(states) {
             stream.state = state;
             stream.hold(rest);
@@ -84,14 +83,14 @@ impl Md5Stream {
         digest(self.state)
     }
 
-    /// The last blocks: those of all bytes added that were not taken yet.
+    /// Returns the last blocks, which complete the bytes that were added but not compressed.
     pub(super) fn tail(&self, order: fn(u64) -> [u8; 8]) -> ([u8; 2 * BLOCK], usize) {
         let held = (self.len % BLOCK as u64) as usize;
         tail(&self.held[..held], self.len, order)
     }
 
-    /// Counts `bytes` and divides them: what completes the held block is put there (the first value tells if
-    /// it did), then come whole blocks, then what is to be held next.
+    /// Counts `bytes` and divides them into three parts: the bytes that complete the held block (the first value is
+    /// true if they did), whole blocks, and the bytes to hold next.
     fn split<'a>(&mut self, bytes: &'a [u8]) -> (bool, &'a [u8], &'a [u8]) {
         let held = (self.len % BLOCK as u64) as usize;
         self.len = self.len.wrapping_add(bytes.len() as u64);
@@ -110,7 +109,7 @@ impl Md5Stream {
         (completes, body, rest)
     }
 
-    /// Keeps the bytes of an incomplete block; none leaves what is there.
+    /// Holds the bytes of an incomplete block; an empty slice changes nothing.
     fn hold(&mut self, rest: &[u8]) {
         self.held[..rest.len()].copy_from_slice(rest);
     }
@@ -149,7 +148,8 @@ pub fn md5_many(texts: &[&[u8]]) -> Vec<Md5> {
     jobs.iter().map(|job| digest(job.state)).collect()
 }
 
-/// The end of a text: its incomplete block, the mark, the length in bits (`order` says in which order of bytes); one block or two.
+/// Returns the end of a text: its incomplete block, the mark, the length in bits (`order` is its byte order); one
+/// block or two.
 fn tail(rest: &[u8], len: u64, order: fn(u64) -> [u8; 8]) -> ([u8; 2 * BLOCK], usize) {
     let mut tail = [0; 2 * BLOCK];
     tail[..rest.len()].copy_from_slice(rest);
@@ -159,7 +159,7 @@ fn tail(rest: &[u8], len: u64, order: fn(u64) -> [u8; 8]) -> ([u8; 2 * BLOCK], u
     (tail, end)
 }
 
-fn digest(state: State) -> Md5 {
+fn digest(state: Md5State) -> Md5 {
     let mut out = [0; 16];
     for (bytes, word) in out.chunks_exact_mut(4).zip(state) {
         bytes.copy_from_slice(&word.to_le_bytes());
@@ -167,9 +167,9 @@ fn digest(state: State) -> Md5 {
     Md5(out)
 }
 
-/// Whole blocks to take into a state, in two parts.
+/// Whole blocks to add to a state, in two parts.
 struct Job<'a> {
-    state: State,
+    state: Md5State,
     now: &'a [u8],
     then: &'a [u8],
 }
@@ -182,13 +182,13 @@ impl Job<'_> {
     }
 }
 
-/// Takes all blocks of all jobs, side by side as long as enough jobs are left.
+/// Compresses all blocks of all jobs, side by side while enough jobs are left.
 fn run(jobs: &mut [Job<'_>]) {
     let mut order: Vec<usize> = (0..jobs.len()).collect();
     for job in jobs.iter_mut() {
         job.skip_empty_part();
     }
-    // The longest first: what is left at the end, with lanes idle, is short.
+    // The longest first: the rest at the end, with idle lanes, is short.
     order.sort_by_key(|number| jobs[*number].now.len() + jobs[*number].then.len());
     let mut active: Vec<usize> = Vec::with_capacity(LANES);
     let least = md5_lanes::worthwhile();

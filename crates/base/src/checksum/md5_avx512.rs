@@ -10,7 +10,7 @@ use std::arch::x86_64::{
     _mm512_unpackhi_epi64, _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 
-use super::md5_lanes::{BLOCK, LANES, SINES, State};
+use super::md5_lanes::{BLOCK, LANES, Md5State, SINES};
 
 /// Unrolls the 64 steps. `$step` is a macro: truth table, turns, sum of state, word and sine, then b, c, d; it
 /// gives the new b.
@@ -36,7 +36,7 @@ macro_rules! steps {
 
 /// Takes the whole blocks of one text.
 #[target_feature(enable = "avx512f,avx512vl")]
-pub(super) fn compress_one(state: &mut State, blocks: &[u8]) {
+pub(super) fn compress_one(state: &mut Md5State, blocks: &[u8]) {
     macro_rules! step {
         ($table:literal, $turns:literal, $a:expr, $word:expr, $b:expr, $c:expr, $d:expr) => {{
             let logic = _mm_ternarylogic_epi32::<$table>($b, $c, $d);
@@ -64,7 +64,7 @@ pub(super) fn compress_one(state: &mut State, blocks: &[u8]) {
 
 /// Takes the first `count` blocks of sixteen texts.
 #[target_feature(enable = "avx512f,avx512vl")]
-pub(super) fn compress_lanes(states: &mut [State; LANES], texts: &[&[u8]; LANES], count: usize) {
+pub(super) fn compress_lanes(states: &mut [Md5State; LANES], texts: &[&[u8]; LANES], count: usize) {
     macro_rules! step {
         ($table:literal, $turns:literal, $a:expr, $word:expr, $b:expr, $c:expr, $d:expr) => {{
             let logic = _mm512_ternarylogic_epi32::<$table>($b, $c, $d);

@@ -1,9 +1,9 @@
 //! The MD5 block function: for one text, and for sixteen side by side.
 //!
-//! Plain Rust on arrays of lanes, which the compiler turns into vector code; where the processor has AVX-512 the
-//! functions of [`super::md5_avx512`], which hold what it does not find by itself (three-way logic in one
-//! instruction, the transposition of sixteen blocks). Only the step from "the processor can" to "do it" is
-//! `unsafe`, and it is here.
+//! It is plain Rust on arrays of lanes, which the compiler turns into vector code. On a processor with AVX-512 it
+//! uses the functions of [`super::md5_avx512`], which contain what the compiler does not find by itself (three-way
+//! logic in one instruction, the transposition of sixteen blocks). Only the call of a function for a detected
+//! processor is `unsafe`, and it is here.
 
 /// Bytes that the block function takes at a time.
 pub(super) const BLOCK: usize = 64;
@@ -11,11 +11,11 @@ pub(super) const BLOCK: usize = 64;
 /// Texts side by side.
 pub(super) const LANES: usize = 16;
 
-/// The digest in the making.
-pub(super) type State = [u32; 4];
+/// A digest that is being computed.
+pub(super) type Md5State = [u32; 4];
 
 /// Takes the whole blocks of one text.
-pub(super) fn compress_one(state: &mut State, blocks: &[u8]) {
+pub(super) fn compress_one(state: &mut Md5State, blocks: &[u8]) {
     debug_assert!(blocks.len().is_multiple_of(BLOCK));
     #[cfg(target_arch = "x86_64")]
     if has_avx512() {
@@ -36,9 +36,9 @@ pub(super) fn compress_one(state: &mut State, blocks: &[u8]) {
     *state = one.map(|[word]| word);
 }
 
-/// Takes the whole blocks of one text into the states of both digests, if this processor can do that at once; else does nothing
-/// and returns false.
-pub(super) fn compress_pair(md5: &mut State, sha1: &mut [u32; 5], blocks: &[u8]) -> bool {
+/// Compresses the whole blocks of one text into the states of both digests, if this processor can do both at once;
+/// else does nothing and returns false.
+pub(super) fn compress_pair(md5: &mut Md5State, sha1: &mut [u32; 5], blocks: &[u8]) -> bool {
     debug_assert!(blocks.len().is_multiple_of(BLOCK));
     #[cfg(target_arch = "x86_64")]
     if has_avx512() && has_sha() {
@@ -59,7 +59,7 @@ pub(super) fn compress_pair(md5: &mut State, sha1: &mut [u32; 5], blocks: &[u8])
 /// Takes the first `count` blocks of each text into the state of the same number. Only the first `active` lanes
 /// matter; the others must nevertheless hold texts as long.
 pub(super) fn compress_lanes(
-    states: &mut [State; LANES],
+    states: &mut [Md5State; LANES],
     texts: &[&[u8]; LANES],
     count: usize,
     active: usize,
@@ -92,7 +92,7 @@ pub(super) fn compress_lanes(
     portable::<4>(states, texts, count, active);
 }
 
-/// How many texts it takes for [`compress_lanes`] to be quicker than one after the other.
+/// Returns the number of texts from which [`compress_lanes`] is faster than one text after the other.
 pub(super) fn worthwhile() -> usize {
     #[cfg(target_arch = "x86_64")]
     if has_avx512() {
@@ -114,7 +114,7 @@ fn has_sha() -> bool {
 /// Two vectors of eight lanes keep more of the processor busy than one does.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn avx2(states: &mut [State; LANES], texts: &[&[u8]; LANES], count: usize, active: usize) {
+fn avx2(states: &mut [Md5State; LANES], texts: &[&[u8]; LANES], count: usize, active: usize) {
     if active > 8 {
         portable::<16>(states, texts, count, active);
     } else {
@@ -122,10 +122,10 @@ fn avx2(states: &mut [State; LANES], texts: &[&[u8]; LANES], count: usize, activ
     }
 }
 
-/// Works off the lanes in groups of `N`.
+/// Processes the lanes in groups of `N`.
 #[inline(always)]
 fn portable<const N: usize>(
-    states: &mut [State; LANES],
+    states: &mut [Md5State; LANES],
     texts: &[&[u8]; LANES],
     count: usize,
     active: usize,
@@ -176,7 +176,7 @@ fn block<const N: usize>(state: &mut [[u32; N]; 4], words: &[[u32; N]; 16]) {
             let mut i = 0;
             while i < 16 {
                 let word = words[$word(i) % 16];
-                // What does not need `b`, the newest value, is added before it is there.
+                // Terms without `b`, the newest value, are added first.
                 let sum = each4(a, word, c, d, |a, word, c, d| {
                     a.wrapping_add(word)
                         .wrapping_add(SINES[16 * $number + i])
@@ -318,7 +318,7 @@ mod tests {
     fn all_kernels_agree() {
         let text: Vec<u8> = (0..BLOCK * 40u32 as usize).map(|i| (i * i % 253) as u8).collect();
         let texts: [&[u8]; LANES] = std::array::from_fn(|lane| &text[lane * BLOCK..]);
-        let start: [State; LANES] = std::array::from_fn(|lane| [lane as u32, 2, 3, 4]);
+        let start: [Md5State; LANES] = std::array::from_fn(|lane| [lane as u32, 2, 3, 4]);
         let mut expected = start;
         for (state, text) in expected.iter_mut().zip(texts) {
             let mut one = state.map(|word| [word]);

@@ -9,7 +9,7 @@ use std::arch::x86_64::{
     _mm_sha1rnds4_epu32, _mm_shuffle_epi8, _mm_ternarylogic_epi32, _mm_xor_si128,
 };
 
-use super::md5_lanes::{BLOCK, SINES, State};
+use super::md5_lanes::{BLOCK, Md5State, SINES};
 use super::text::Sha1State;
 
 /// Which word of the block a round's steps start with, and how far they go on.
@@ -17,7 +17,7 @@ const WORDS: [(usize, usize); 4] = [(0, 1), (1, 5), (5, 3), (0, 7)];
 
 /// Takes the whole blocks of one text into both digests.
 #[target_feature(enable = "avx512f,avx512vl,sha,sse4.1")]
-pub(super) fn compress_pair(md5: &mut State, sha1: &mut Sha1State, blocks: &[u8]) {
+pub(super) fn compress_pair(md5: &mut Md5State, sha1: &mut Sha1State, blocks: &[u8]) {
     let mut chain: [__m128i; 4] = md5.map(|word| _mm_cvtsi32_si128(word.cast_signed()));
     let [h0, h1, h2, h3, h4] = sha1.map(u32::cast_signed);
     let mut front = _mm_set_epi32(h0, h1, h2, h3);

@@ -1,18 +1,18 @@
 //! The digests of a text that is stored: MD5, and SHA-1 where the format records it, in one pass.
 //!
-//! One after the other they cost their sum. Side by side, in the registers of one processor, they cost what MD5 costs
-//! (`pair_x86`); where the processor has no instructions for that, they are taken one after the other, block by block.
+//! One after the other they cost the sum. Side by side, in the registers of one processor, they cost as much as MD5
+//! (`pair_x86`). A processor without the instructions computes them one after the other, block by block.
 
-use super::md5_lanes::{self, State};
+use super::md5_lanes::{self, Md5State};
 use super::{Md5, Md5Stream, Sha1};
 
-/// The SHA-1 digest in the making.
+/// A SHA-1 digest that is being computed.
 pub(super) type Sha1State = [u32; 5];
 
-/// What an empty text's state is.
+/// The state of an empty text.
 const START: Sha1State = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
 
-/// The digests of one text in the making.
+/// The digests of one text that are being computed.
 #[derive(Clone, Default)]
 pub struct TextDigests {
     /// Counts the bytes and holds those of an incomplete block, also for SHA-1, whose blocks are as long.
@@ -53,7 +53,7 @@ impl TextDigests {
     }
 }
 
-fn compress(md5: &mut State, sha1: &mut Option<Sha1State>, blocks: &[u8]) {
+fn compress(md5: &mut Md5State, sha1: &mut Option<Sha1State>, blocks: &[u8]) {
     match sha1 {
         None => md5_lanes::compress_one(md5, blocks),
         Some(sha1) => {

@@ -1,4 +1,4 @@
-//! Subversion's configuration file syntax: one dialect for `svnserve.conf`, `passwd`, `authz`, `hooks-env`, `fsfs.conf`.
+//! Subversion's configuration file syntax, of `svnserve.conf`, `passwd`, `authz`, `hooks-env` and `fsfs.conf`.
 //!
 //! * `[section]` and `#` comments start in the first column; what follows the `]` is ignored.
 //! * `name = value` or `name: value`; a line that starts with white space continues the value, joined with one
@@ -15,5 +15,5 @@
 mod parse;
 mod values;
 
-pub use parse::{Listener, is_space, parse, trim};
+pub use parse::{IniVisitor, is_space, parse, trim};
 pub use values::{Case, Ini};

@@ -1,33 +1,32 @@
-//! The dialect itself: bytes in, events out.
+//! The syntax itself: bytes in, events out.
 //!
-//! [`parse`] walks the text line by line and tells a [`Listener`] which section begins and which value it read,
-//! in the order of the file and as soon as it knows: a listener's refusal therefore comes before a
-//! mistake further down, as with the incumbent. Names and values are handed over trimmed, continuation lines
-//! joined, but not expanded ([`super::Ini`] expands).
+//! [`parse`] walks the text line by line and passes each section header and each value to an [`IniVisitor`], in the
+//! order of the file and at once: an error of the visitor therefore precedes a syntax error further down, as in the
+//! incumbent. Names and values are trimmed, continuation lines are joined, but not expanded ([`super::Ini`] expands).
 //!
-//! Line numbers are true ones. (The incumbent forgets to count the lines of section headers, so that its number
-//! is often too small; its texts are kept.)
+//! Line numbers are correct. (The incumbent does not count the lines of section headers, so that its number is often
+//! too small; its texts are kept.)
 
 use std::borrow::Cow;
 
 use crate::error::{Error, Result};
 use crate::error_codes::Code;
 
-/// Hears what [`parse`] reads.
-pub trait Listener {
-    /// The line, from 1, on which what is told next begins.
+/// Receives the events of [`parse`].
+pub trait IniVisitor {
+    /// The line, counted from 1, on which the next event begins.
     fn line(&mut self, _number: u64) {}
-    /// A section header. The same section may be opened again.
+    /// A section header. A section may occur more than once.
     fn section(&mut self, name: &[u8]) -> Result<()>;
-    /// A value of the section opened last.
+    /// A value of the section that was opened last.
     fn option(&mut self, name: &[u8], value: &[u8]) -> Result<()>;
 }
 
-/// Reads `text`, telling `listener`.
+/// Reads `text`, telling `visitor`.
 ///
 /// # Errors
-/// `MALFORMED_FILE` with `line N: …`, or what the listener returns.
-pub fn parse(text: &[u8], listener: &mut dyn Listener) -> Result<()> {
+/// `MALFORMED_FILE` with `line N: …`, or what the visitor returns.
+pub fn parse(text: &[u8], visitor: &mut dyn IniVisitor) -> Result<()> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut lines = Lines {
         rest: text,
@@ -36,68 +35,70 @@ pub fn parse(text: &[u8], listener: &mut dyn Listener) -> Result<()> {
     let mut in_section = false;
     while let Some(line) = lines.next() {
         match classify(line) {
-            Lead::Nothing | Lead::Comment => {}
-            Lead::Section(rest) => {
+            LineStart::Nothing | LineStart::Comment => {}
+            LineStart::Section(rest) => {
                 let end = rest.iter().position(|b| matches!(b, b']' | 0));
-                listener.line(lines.number);
+                visitor.line(lines.number);
                 match end {
-                    Some(end) if rest[end] == b']' => listener.section(&rest[..end])?,
+                    Some(end) if rest[end] == b']' => visitor.section(&rest[..end])?,
                     _ => return Err(lines.malformed("Section header must end with ']'")),
                 }
                 in_section = true;
             }
-            Lead::Indented(b'[') => {
+            LineStart::Indented(b'[') => {
                 return Err(lines.malformed("Section header must start in the first column"));
             }
-            Lead::Indented(b'#') => return Err(lines.malformed("Comment must start in the first column")),
-            Lead::Indented(_) | Lead::Option(_) if !in_section => {
+            LineStart::Indented(b'#') => {
+                return Err(lines.malformed("Comment must start in the first column"));
+            }
+            LineStart::Indented(_) | LineStart::Option(_) if !in_section => {
                 return Err(lines.malformed("Section header expected"));
             }
-            Lead::Indented(_) => return Err(lines.malformed("Option expected")),
-            Lead::Option(line) => {
+            LineStart::Indented(_) => return Err(lines.malformed("Option expected")),
+            LineStart::Option(line) => {
                 let end = line.iter().position(|b| matches!(b, b'=' | b':' | 0));
                 let (name, first) = match end {
                     Some(end) if line[end] != 0 => (trim_end(&line[..end]), &line[end + 1..]),
                     _ => return Err(lines.malformed("Option must end with ':' or '='")),
                 };
-                listener.line(lines.number);
+                visitor.line(lines.number);
                 let value = lines.continued(trim(first));
                 let value = value.split(|b| *b == 0).next().unwrap_or_default();
-                listener.option(name, value)?;
+                visitor.option(name, value)?;
             }
         }
     }
     Ok(())
 }
 
-/// What the beginning of a line says about it.
-enum Lead<'a> {
+/// What the beginning of a line makes of it.
+enum LineStart<'a> {
     /// A blank line.
     Nothing,
     Comment,
-    /// A section header, behind its bracket.
+    /// A section header, after its bracket.
     Section(&'a [u8]),
     /// White space, then this byte.
     Indented(u8),
     Option(&'a [u8]),
 }
 
-fn classify(line: &[u8]) -> Lead<'_> {
+fn classify(line: &[u8]) -> LineStart<'_> {
     match line.first() {
-        None => Lead::Nothing,
-        Some(b'#') => Lead::Comment,
-        Some(b'[') => Lead::Section(&line[1..]),
+        None => LineStart::Nothing,
+        Some(b'#') => LineStart::Comment,
+        Some(b'[') => LineStart::Section(&line[1..]),
         Some(b) if is_space(*b) => match line.iter().find(|b| !is_space(**b)) {
-            None => Lead::Nothing,
-            Some(b) => Lead::Indented(*b),
+            None => LineStart::Nothing,
+            Some(b) => LineStart::Indented(*b),
         },
-        Some(_) => Lead::Option(line),
+        Some(_) => LineStart::Option(line),
     }
 }
 
 struct Lines<'a> {
     rest: &'a [u8],
-    /// Of the line returned last, from 1.
+    /// The line that was returned last, from 1.
     number: u64,
 }
 

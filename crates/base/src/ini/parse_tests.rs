@@ -3,9 +3,9 @@
 use super::*;
 
 #[derive(Default)]
-struct Heard(String);
+struct RecordedEvents(String);
 
-impl Listener for Heard {
+impl IniVisitor for RecordedEvents {
     fn section(&mut self, name: &[u8]) -> Result<()> {
         self.0 += &format!("[{}]", name.escape_ascii());
         Ok(())
@@ -17,7 +17,7 @@ impl Listener for Heard {
 }
 
 fn heard(text: impl AsRef<[u8]>) -> String {
-    let mut heard = Heard::default();
+    let mut heard = RecordedEvents::default();
     match parse(text.as_ref(), &mut heard) {
         Ok(()) => heard.0,
         Err(e) => {
@@ -100,9 +100,9 @@ fn mistakes_name_their_line() {
 }
 
 #[test]
-fn a_listeners_refusal_comes_before_a_later_mistake() {
-    struct Refuses;
-    impl Listener for Refuses {
+fn a_visitors_refusal_comes_before_a_later_mistake() {
+    struct FailingVisitor;
+    impl IniVisitor for FailingVisitor {
         fn section(&mut self, _: &[u8]) -> Result<()> {
             Err(Error::bare(Code::AUTHZ_INVALID_CONFIG))
         }
@@ -110,6 +110,6 @@ fn a_listeners_refusal_comes_before_a_later_mistake() {
             Ok(())
         }
     }
-    let e = parse(b"[bad]\n[/\n", &mut Refuses).expect_err("the listener refuses");
+    let e = parse(b"[bad]\n[/\n", &mut FailingVisitor).expect_err("the visitor refuses");
     assert_eq!(e.code(), Code::AUTHZ_INVALID_CONFIG);
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use memchr::memmem;
 
-use super::parse::{Listener, parse};
+use super::parse::{IniVisitor, parse};
 use crate::error::{Error, Result};
 use crate::error_codes::Code;
 
@@ -64,7 +64,7 @@ impl Ini {
         self.sections.iter().map(|s| &*s.name)
     }
 
-    /// The options of a section in the order of the file, expanded; none if there is no such section.
+    /// Returns the options of a section in the order of the file, expanded; none if there is no such section.
     pub fn options(&self, section: &[u8]) -> impl Iterator<Item = (&[u8], Result<Cow<'_, [u8]>>)> {
         let found = self.section(section);
         let options = found.map_or(&[][..], |s| &self.sections[s].options);
@@ -124,7 +124,7 @@ impl Ini {
         self.sections[section].by_name.get(&*self.fold(name)).copied()
     }
 
-    fn expanded(&self, at: Place) -> Result<Cow<'_, [u8]>> {
+    fn expanded(&self, at: OptionIndex) -> Result<Cow<'_, [u8]>> {
         let raw = self.raw(at);
         if memmem::find(raw, b"%(").is_none() {
             return Ok(Cow::Borrowed(raw));
@@ -136,9 +136,9 @@ impl Ini {
         };
         match expansion.expand(at, 0) {
             Ok(value) => Ok(Cow::Owned(value)),
-            // As the incumbent: a value that needs itself is empty.
-            Err(Stop::Cycle) => Ok(Cow::Borrowed(b"")),
-            Err(Stop::TooLarge) => Err(Error::new(
+            // As in the incumbent, a value that refers to itself is empty.
+            Err(ExpansionLimit::Cycle) => Ok(Cow::Borrowed(b"")),
+            Err(ExpansionLimit::TooLarge) => Err(Error::new(
                 Code::BAD_CONFIG_VALUE,
                 format!(
                     "Config error: the references in '[{}] {}' expand too far",
@@ -149,12 +149,12 @@ impl Ini {
         }
     }
 
-    fn raw(&self, (section, option): Place) -> &[u8] {
+    fn raw(&self, (section, option): OptionIndex) -> &[u8] {
         &self.sections[section].options[option].1
     }
 
-    /// Where a reference made in `section` leads to.
-    fn referenced(&self, section: usize, name: &[u8]) -> Option<Place> {
+    /// Returns the option that a reference in `section` names.
+    fn referenced(&self, section: usize, name: &[u8]) -> Option<OptionIndex> {
         if let Some(option) = self.option(section, name) {
             return Some((section, option));
         }
@@ -166,11 +166,11 @@ impl Ini {
     }
 }
 
-/// (section, option), as indices.
-type Place = (usize, usize);
+/// The indices of a section and of an option in it.
+type OptionIndex = (usize, usize);
 
 /// Why an expansion ended early.
-enum Stop {
+enum ExpansionLimit {
     Cycle,
     TooLarge,
 }
@@ -178,14 +178,14 @@ enum Stop {
 struct Expansion<'v> {
     values: &'v Ini,
     /// `None` while it is being expanded.
-    done: HashMap<Place, Option<Vec<u8>>>,
+    done: HashMap<OptionIndex, Option<Vec<u8>>>,
     total: usize,
 }
 
 impl Expansion<'_> {
-    fn expand(&mut self, at: Place, depth: usize) -> Result<Vec<u8>, Stop> {
+    fn expand(&mut self, at: OptionIndex, depth: usize) -> Result<Vec<u8>, ExpansionLimit> {
         if depth > MAX_DEPTH {
-            return Err(Stop::TooLarge);
+            return Err(ExpansionLimit::TooLarge);
         }
         self.done.insert(at, None);
         let mut rest = self.values.raw(at);
@@ -201,7 +201,7 @@ impl Expansion<'_> {
                 Some(other) => {
                     let value = match self.done.get(&other) {
                         Some(Some(value)) => value.clone(),
-                        Some(None) => return Err(Stop::Cycle),
+                        Some(None) => return Err(ExpansionLimit::Cycle),
                         None => self.expand(other, depth + 1)?,
                     };
                     self.append(&mut out, &value)?;
@@ -214,10 +214,10 @@ impl Expansion<'_> {
         Ok(out)
     }
 
-    fn append(&mut self, out: &mut Vec<u8>, bytes: &[u8]) -> Result<(), Stop> {
+    fn append(&mut self, out: &mut Vec<u8>, bytes: &[u8]) -> Result<(), ExpansionLimit> {
         self.total = self.total.saturating_add(bytes.len());
         if self.total > MAX_EXPANSION {
-            return Err(Stop::TooLarge);
+            return Err(ExpansionLimit::TooLarge);
         }
         out.extend_from_slice(bytes);
         Ok(())
@@ -229,7 +229,7 @@ struct Collector<'v> {
     open: usize,
 }
 
-impl Listener for Collector<'_> {
+impl IniVisitor for Collector<'_> {
     fn section(&mut self, name: &[u8]) -> Result<()> {
         let folded = self.values.fold(name).into_owned();
         let sections = &mut self.values.sections;

@@ -1,13 +1,13 @@
 //! Mergeinfo: which revisions of which paths were merged.
 //!
-//! The value of `svn:mergeinfo` is one line a source, `/branches/x:3,7-9,12*`: a path and the revisions of it that
-//! were merged; a star says that the merge does not count for what is below the node. [`Rangelist`] is the right
-//! side, [`Mergeinfo`] the whole value. Both are canonical by construction: sources in tree order, ranges
-//! ascending, disjoint, neighbours of equal inheritability joined. So equality is meaning, and printing gives
+//! The value of `svn:mergeinfo` is one line per source, `/branches/x:3,7-9,12*`: a path and its revisions that were
+//! merged. A star means that the merge does not count for the nodes below. [`Rangelist`] is the right side,
+//! [`Mergeinfo`] the whole value. Both are canonical by construction: sources in tree order, ranges ascending,
+//! disjoint, adjacent ones of equal inheritability joined. So equal values have equal meaning, and printing gives
 //! exactly what Subversion stores.
 //!
-//! A range list is a function from revisions to *not merged*, *merged*, *merged without inheritance*; every
-//! operation here is that function applied point by point ([`Rangelist::zip`]).
+//! A range list is a function from revisions to *not merged*, *merged*, *merged without inheritance*; every operation
+//! here applies a function point by point ([`Rangelist::zip`]).
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -25,7 +25,7 @@ pub use rangelist::{Inheritance, Range, Rangelist};
 pub struct Mergeinfo(Vec<(Source, Rangelist)>);
 
 /// A merge source: absolute, without doubled or trailing slashes. Unlike an [`FsPath`] it may have `..` as a
-/// component, because Subversion stores such nonsense when told to.
+/// component, because Subversion stores that.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Source(Box<str>);
 
@@ -48,7 +48,7 @@ impl Source {
         &self.0
     }
 
-    /// The source as a path; `None` where no node can ever have it.
+    /// Returns the source as a path; `None` if no node can have it.
     pub fn to_path(&self) -> Option<FsPath> {
         FsPath::parse(&self.0).ok()
     }

@@ -1,5 +1,5 @@
-//! Compression of sections: state and buffers that one thread reuses for all its windows, and the
-//! "length, then raw or packed" block that svndiff 1 and 2 and packed revision properties share.
+//! Compression of sections: state and buffers that one thread reuses for all its windows, and the block "length, then
+//! raw or packed" of svndiff 1 and 2 and of packed revision properties.
 
 use libdeflater::{CompressionLvl, Compressor, DecompressionError, Decompressor};
 use lz4_flex::block::{CompressTable, compress_into_with_table, get_maximum_output_size};
@@ -12,8 +12,8 @@ const MIN_ZLIB: usize = 512;
 /// Most bytes that one compressed byte expands to: 1032 in a zlib stream, 255 in an LZ4 block.
 const MAX_RATIO: usize = 1032;
 
-/// Compressors, decompressors and scratch buffers, made when first needed. Each thread that reads or writes
-/// windows owns one and lends it to every call.
+/// Compressors, decompressors and scratch buffers, made on first use. Each thread that reads or writes windows owns
+/// one and passes it to every call.
 #[derive(Default)]
 pub struct Codec {
     inflater: Option<Decompressor>,
@@ -21,15 +21,15 @@ pub struct Codec {
     lz4_small: Option<CompressTable>,
     lz4_large: Option<CompressTable>,
     lz4_out: Vec<u8>,
-    /// Expanded or encoded instructions of the window at hand.
+    /// Expanded or encoded instructions of the current window.
     pub(super) instructions: Vec<u8>,
-    /// Expanded new data of the window at hand.
+    /// Expanded new data of the current window.
     pub(super) new_data: Vec<u8>,
-    /// Sections on their way out.
+    /// Sections that are being written.
     pub(super) packed: Vec<u8>,
 }
 
-/// A section with its length prefix taken off.
+/// A section without its length prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Section<'a> {
     /// The bytes themselves.
@@ -122,7 +122,7 @@ impl Codec {
             }
         };
         let start = out.len();
-        // No room for a stream that gains nothing: the compressor then gives up by itself.
+        // The buffer has no room for a larger stream: the compressor then gives up by itself.
         out.resize(start + bytes.len() - 1, 0);
         deflater.zlib_compress(bytes, &mut out[start..]).ok()
     }
@@ -154,7 +154,7 @@ impl Codec {
         (len < bytes.len()).then(|| &self.lz4_out[..len])
     }
 
-    /// The parts of the codec that reading borrows apart from each other.
+    /// The parts of the codec that reading borrows separately.
     pub(super) fn reading(&mut self) -> (Inflate<'_>, &mut Vec<u8>, &mut Vec<u8>) {
         (
             Inflate(&mut self.inflater),
@@ -168,7 +168,7 @@ impl Codec {
 pub(super) struct Inflate<'a>(&'a mut Option<Decompressor>);
 
 impl Inflate<'_> {
-    /// Returns the section's bytes: where they are if raw, else expanded into `scratch`.
+    /// Returns the section's bytes: in place if raw, else expanded into `scratch`.
     pub(super) fn borrow<'s>(
         &mut self,
         version: u8,
@@ -180,7 +180,7 @@ impl Inflate<'_> {
             Section::Packed { len, payload } => (len, payload),
         };
         check_ratio(len, payload)?;
-        // What is there from last time is overwritten, not zeroed first.
+        // The bytes of the previous use are overwritten, not zeroed first.
         if scratch.len() < len {
             scratch.resize(len, 0);
         }
@@ -188,7 +188,7 @@ impl Inflate<'_> {
         Ok(&scratch[..len])
     }
 
-    /// Appends the section's bytes; on failure `out` may hold rubbish at its end.
+    /// Appends the section's bytes; after a failure the end of `out` is undefined.
     pub(super) fn expand(
         &mut self,
         version: u8,
@@ -208,7 +208,7 @@ impl Inflate<'_> {
         self.unpack(version, payload, &mut out[start..])
     }
 
-    /// Fills `out`, whose length is the one that the section promises.
+    /// Fills `out`, whose length is the section's announced length.
     fn unpack(&mut self, version: u8, payload: &[u8], out: &mut [u8]) -> Result<(), SvndiffError> {
         let made = if version == 1 {
             self.0
@@ -230,7 +230,7 @@ impl Inflate<'_> {
     }
 }
 
-/// Neither format packs tighter than this, so an absurd length costs no memory.
+/// Neither format packs more than this, so an absurd length costs no memory.
 fn check_ratio(len: usize, payload: &[u8]) -> Result<(), SvndiffError> {
     match len / MAX_RATIO > payload.len() {
         true => Err(SvndiffError::SectionLength),

@@ -1,5 +1,4 @@
-//! Writing documents and windows, as Subversion 1.14 writes them, and re-framing stored windows for a receiver
-//! that takes another version.
+//! Writes documents and windows as Subversion 1.14 does, and frames stored windows for a receiver of another version.
 
 use super::codec::{Codec, Section};
 use super::instructions::Instructions;
@@ -16,8 +15,7 @@ pub fn write_header(version: u8, out: &mut Vec<u8>) {
 /// Appends `window` in the form of `version` (0, 1 or 2). `level` is zlib's, 1 to 9, and concerns version 1 only; with 0
 /// sections are written as they are, which every reader of the version takes.
 ///
-/// The window is written as it is: one that would not pass [`Window::validate`] makes a document that no one
-/// reads.
+/// The window is not checked: one that would not pass [`Window::validate`] makes a document that no reader accepts.
 pub fn write_window(window: &Window, version: u8, level: u8, codec: &mut Codec, out: &mut Vec<u8>) {
     let mut ops = std::mem::take(&mut codec.instructions);
     ops.clear();
@@ -56,7 +54,7 @@ pub fn write_insertion(text: &[u8], version: u8, level: u8, codec: &mut Codec, o
     packed.clear();
     codec.write_section(version, level, &ops, &mut packed);
     if version == 2 && level > 0 {
-        // From the compressor's buffer right to where it belongs.
+        // From the compressor's buffer directly to the output.
         write_block(len, &packed, codec.lz4_block(text).unwrap_or(text), out);
     } else {
         let split = packed.len();
@@ -172,7 +170,7 @@ fn write_parts(views: (u64, u32, u32), instructions: &[u8], new_data: &[u8], out
     out.extend_from_slice(new_data);
 }
 
-/// Appends the header of a window whose sections are so long, and makes room for them.
+/// Appends the header of a window with sections of these lengths, and reserves space for them.
 fn write_head(
     (source_offset, source_len, target_len): (u64, u32, u32),
     instructions_len: usize,

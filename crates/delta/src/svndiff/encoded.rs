@@ -1,4 +1,4 @@
-//! Reading windows where they lie: bytes in memory -> header -> window as stored -> target or instructions.
+//! Reads windows in place: bytes in memory -> header -> window as stored -> target or instructions.
 
 use super::codec::{Codec, Section};
 use super::instructions::Instructions;
@@ -24,12 +24,12 @@ pub struct WindowHeader {
     pub header_len: u32,
 }
 
-/// What was found at the front of some bytes.
+/// The result of parsing the front of some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parsed<T> {
-    /// All of it. A window's length is that of [`EncodedWindow::raw`], a header's is in it.
+    /// The whole value. A window's length is that of [`EncodedWindow::raw`]; a header holds its length.
     Complete(T),
-    /// Its beginning: at least `need` bytes from the front are necessary.
+    /// An incomplete value: at least `need` bytes from the front are necessary.
     Incomplete {
         /// Bytes, more than were given.
         need: usize,
@@ -179,7 +179,7 @@ impl<'a> EncodedWindow<'a> {
         if Instructions::single_insertion(ops) == Some(self.target_len)
             && new_data.expanded_len() == self.target_len as usize
         {
-            // Full texts are made of such windows: expand them where they belong.
+            // Full texts consist of such windows: they are expanded in place.
             return inflate.expand(self.version, new_data, target);
         }
         let new_data = inflate.borrow(self.version, new_data, new_scratch)?;
@@ -201,7 +201,7 @@ impl<'a> EncodedWindow<'a> {
         Ok(window)
     }
 
-    /// Decodes into a window whose buffers are used again. After an error its contents mean nothing.
+    /// Decodes into a window whose buffers are reused. After an error its contents are undefined.
     ///
     /// # Errors
     /// Any [`SvndiffError`] of a section or an instruction.
@@ -217,7 +217,7 @@ impl<'a> EncodedWindow<'a> {
         let mut made = 0u32;
         for (at, op) in Instructions::new(ops).enumerate() {
             let op = op?;
-            // Bounds the list by the target's length; the rest is for `validate`.
+            // Bounds the list by the target's length; `validate` checks the rest.
             if op.len() == 0 {
                 return Err(SvndiffError::ZeroLength(at as u32));
             }
@@ -250,7 +250,7 @@ impl<'a> EncodedWindow<'a> {
         Ok(false)
     }
 
-    /// Takes the length prefixes off, checking all lengths: whoever made the value may have made it up.
+    /// Strips the length prefixes and checks all lengths: the value may have been made by hand.
     pub(super) fn sections(&self) -> Result<(Section<'a>, Section<'a>), SvndiffError> {
         if self.version > 2 {
             return Err(SvndiffError::Header);
@@ -266,26 +266,26 @@ impl<'a> EncodedWindow<'a> {
     }
 }
 
-/// A window as stored that owns its bytes: for caches, and for threads that make windows ahead of their use.
+/// A stored window that owns its bytes: for caches, and for threads that prefetch windows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptWindow {
+pub struct OwnedWindow {
     version: u8,
     raw: Box<[u8]>,
 }
 
-impl KeptWindow {
-    /// Keeps `raw`, the whole window in the form of `version`.
+impl OwnedWindow {
+    /// Copies `raw`, the whole window in the form of `version`.
     pub fn new(version: u8, raw: &[u8]) -> Self {
-        KeptWindow {
+        OwnedWindow {
             version,
             raw: raw.into(),
         }
     }
 
-    /// The window.
+    /// Returns the window.
     ///
     /// # Errors
-    /// E185001 if the bytes are no window.
+    /// E185001 if the bytes are not a window.
     pub fn window(&self) -> Result<EncodedWindow<'_>, SvndiffError> {
         match EncodedWindow::parse(self.version, &self.raw)? {
             Parsed::Complete(window) => Ok(window),

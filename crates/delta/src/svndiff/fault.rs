@@ -1,4 +1,4 @@
-//! What can be wrong with a delta, and Subversion's number for each of it.
+//! The faults of a delta, each with Subversion's number.
 
 use std::fmt;
 
@@ -37,9 +37,9 @@ pub enum SvndiffError {
     UnexpectedEnd,
     /// A section of a document of this version has no readable size.
     SectionSize(u8),
-    /// A section of a document of this version says it is longer than any that may be written.
+    /// A section of a document of this version claims to be longer than any that may be written.
     SectionTooLong(u8),
-    /// A compressed section does not have the length that it says.
+    /// A compressed section does not have the length that it claims.
     SectionLength,
     /// The zlib stream of a section is damaged.
     Zlib,

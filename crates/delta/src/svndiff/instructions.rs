@@ -3,8 +3,8 @@
 use super::{SvndiffError, varint};
 use crate::window::Op;
 
-/// Reads instructions one after the other. What an instruction may touch is for the applier to check; here an
-/// offset or length beyond 32 bits becomes `u32::MAX`, which no view allows.
+/// Reads instructions in order. The applier checks their ranges; here an offset or length beyond 32 bits becomes
+/// `u32::MAX`, which no view allows.
 pub(super) struct Instructions<'a> {
     bytes: &'a [u8],
     next: u32,
@@ -15,7 +15,7 @@ impl<'a> Instructions<'a> {
         Instructions { bytes, next: 0 }
     }
 
-    /// The length, if the section is one insertion (a legal one, that is: not of length 0).
+    /// Returns the length, if the section is one insertion of more than 0 bytes.
     pub(super) fn single_insertion(bytes: &[u8]) -> Option<u32> {
         let mut all = Instructions::new(bytes);
         match all.next() {

@@ -1,14 +1,15 @@
-//! LZ4 blocks, sequence by sequence: what readers ask of a block beyond being decodable, and the expansion of long runs.
+//! LZ4 blocks, sequence by sequence: the rules that other readers require, and the expansion of long runs.
 //!
-//! A block is a list of sequences: a token with two lengths of four bits, more length bytes where these are 15, literals, and
-//! the offset of what is repeated; the last sequence has literals alone (the public description of the LZ4 block format).
+//! A block is a list of sequences: a token with two lengths of four bits, more length bytes where these are 15,
+//! literals, and the offset of a match; the last sequence has only literals (see the public description of the LZ4
+//! block format).
 //!
-//! The format has rules for the end of a block that our decoder does not need and others insist on: the last five bytes are
-//! literals, and no match begins in the last twelve. A block that another program made is checked before it is stored for
-//! others to read.
+//! The format has rules for the end of a block that this decoder does not need and others require: the last five
+//! bytes are literals, and no match begins in the last twelve. A block from another program is checked before it is
+//! stored.
 //!
-//! The library copies a match that overlaps itself byte by byte. Texts with long runs (empty parts of images, padding) spend
-//! nearly all their time there, so blocks that expand to many times their size are expanded here.
+//! The library copies a match that overlaps itself byte by byte. Texts with long runs (empty parts of images,
+//! padding) spend nearly all their time there, so blocks that expand to many times their size are expanded here.
 
 /// No match reaches into the last bytes.
 const LAST_LITERALS: usize = 5;
@@ -22,7 +23,7 @@ const MIN_MATCH: usize = 4;
 /// A block that expands to at least this many times its size consists of long matches.
 const LONG_RUNS: usize = 32;
 
-/// One step of a block.
+/// One sequence of a block.
 struct Sequence<'a> {
     literals: &'a [u8],
     /// How far back a match begins and how long it is, both in bytes; `None` in the last sequence.
@@ -30,7 +31,7 @@ struct Sequence<'a> {
 }
 
 impl<'a> Sequence<'a> {
-    /// Takes the next one from the front of a block; `None` if the block is cut.
+    /// Takes the next sequence from the front of a block; `None` if the block is truncated.
     fn take(block: &mut &'a [u8]) -> Option<Sequence<'a>> {
         let token = take(block)?;
         let literals = run(token >> 4, block)?;
@@ -85,7 +86,7 @@ pub(super) fn expand(mut block: &[u8], out: &mut [u8]) -> Option<usize> {
         if offset == 0 || offset > made || end > out.len() {
             return None;
         }
-        // All that has been repeated so far is repeated at once: the steps double.
+        // Copies everything that was repeated so far at once: the steps double.
         let start = made - offset;
         while made < end {
             let step = (made - start).min(end - made);
@@ -95,7 +96,7 @@ pub(super) fn expand(mut block: &[u8], out: &mut [u8]) -> Option<usize> {
     }
 }
 
-/// A length whose first four bits are given.
+/// Reads a length whose first four bits are given.
 fn run(first: u8, block: &mut &[u8]) -> Option<usize> {
     let mut length = usize::from(first);
     if first == 15 {

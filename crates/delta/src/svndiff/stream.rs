@@ -1,15 +1,15 @@
-//! The incremental decoder: documents that arrive in pieces, from a peer or out of a dump stream.
+//! The incremental decoder: documents that arrive in parts, from a peer or in a dump stream.
 
 use base::{Error, Result};
 
 use super::encoded::{EncodedWindow, Parsed};
 use super::{HEADER_LEN, SvndiffError, parse_header};
 
-/// Takes a document piece by piece and hands on each window as soon as it is there. It holds back at most one
-/// incomplete window; windows that lie within one piece are never copied.
+/// Takes a document part by part and passes on each window as soon as it is complete. It holds at most one incomplete
+/// window; windows within one part are never copied.
 ///
-/// Here, and only here, source views are checked not to slide backwards: stored deltas that are read window by
-/// window do not have that rule.
+/// Only this decoder checks that source views do not slide backwards: stored deltas that are read window by window do
+/// not have that rule.
 ///
 /// After an error every further call fails with the same one.
 #[derive(Default)]
@@ -17,7 +17,7 @@ pub struct Decoder {
     version: Option<u8>,
     /// The beginning of a window (or of the document's header).
     held: Vec<u8>,
-    /// How long `held` must get before another look is worth it.
+    /// The length of `held` at which it is parsed again.
     need: usize,
     /// Start and end of the last source view that was not empty.
     view: (u64, u64),
@@ -30,7 +30,7 @@ impl Decoder {
         Self::default()
     }
 
-    /// The document's version, once its header has been seen.
+    /// Returns the document's version, once its header has arrived.
     pub fn version(&self) -> Option<u8> {
         self.version
     }
@@ -82,7 +82,7 @@ impl Decoder {
             if self.held.len() < self.need {
                 return Ok(());
             }
-            // Never more than one window is held, so it is complete exactly when all of it is.
+            // Only one window is held, so it is complete exactly when all of it is.
             let held = std::mem::take(&mut self.held);
             let used = self.consume(&held, sink)?;
             self.held = held;
@@ -96,7 +96,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Works off what is complete at the front of `bytes`; returns how much that was.
+    /// Processes the complete windows at the front of `bytes`; returns their length.
     fn consume(
         &mut self,
         bytes: &[u8],

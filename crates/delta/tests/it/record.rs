@@ -6,7 +6,7 @@ use delta::editor::{CopyFrom, Editor, EncodedVersions, TextChunk};
 use delta::svndiff::{self, Codec, EncodedWindow, Parsed};
 use delta::window::Window;
 use delta::xdelta::Matcher;
-use delta::{IdleEditor, RecordingEditor};
+use delta::{NullEditor, RecordingEditor};
 
 fn path(text: &str) -> RelPath {
     RelPath::parse(text).unwrap()
@@ -81,7 +81,7 @@ close-edit
     assert_eq!(editor.transcript(), expected);
     assert_eq!(editor.texts()["edited"], b"the basement");
     assert_eq!(editor.encoded_windows(), 1);
-    drive(&mut IdleEditor::new(EncodedVersions::NONE), false).unwrap();
+    drive(&mut NullEditor::new(EncodedVersions::NONE), false).unwrap();
 }
 
 #[test]

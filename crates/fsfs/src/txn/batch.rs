@@ -20,7 +20,8 @@ use crate::store::disk::write_atomic;
 use crate::store::guard::WriteLock;
 use crate::store::rep_cache::RepCacheRow;
 use crate::tree::Fs;
-use crate::txn::commit::{is_taken, make_shard};
+use crate::txn::commit::is_taken;
+use crate::txn::commit_files::make_shard;
 use crate::txn::strays;
 use crate::txn::{CommitMode, Committed, Txn, TxnOptions, Verify};
 

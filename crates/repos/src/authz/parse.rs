@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use base::ini::{self, Listener, is_space};
+use base::ini::{self, IniVisitor, is_space};
 use base::{Code, Error, Result, ResultExt};
 use parking_lot::Mutex;
 
@@ -79,7 +79,7 @@ enum OpenSection {
     Rule { name: Vec<u8>, node: u32, entries: u32 },
 }
 
-impl Listener for AuthzReader {
+impl IniVisitor for AuthzReader {
     fn line(&mut self, number: u64) {
         self.position.line = number;
     }
@@ -253,7 +253,7 @@ struct GroupsReader<'d> {
     position: LinePosition,
 }
 
-impl Listener for GroupsReader<'_> {
+impl IniVisitor for GroupsReader<'_> {
     fn line(&mut self, number: u64) {
         self.position.line = number;
     }

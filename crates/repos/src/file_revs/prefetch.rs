@@ -9,7 +9,7 @@ use std::sync::Arc;
 use base::props::{self, PropChange};
 use base::{PropList, Props, Result};
 use delta::editor::{EncodedVersions, TextChunk};
-use delta::svndiff::KeptWindow;
+use delta::svndiff::OwnedWindow;
 use delta::window::Window;
 use fsfs::{Fs, Node};
 
@@ -59,7 +59,7 @@ pub(super) struct PrefetchedVersion {
 /// A window that waits to be sent.
 pub(super) enum BufferedWindow {
     Decoded(Window),
-    Encoded(KeptWindow),
+    Encoded(OwnedWindow),
 }
 
 impl BufferedWindow {
@@ -67,7 +67,7 @@ impl BufferedWindow {
         match chunk {
             TextChunk::Decoded(window) => BufferedWindow::Decoded(window.clone()),
             TextChunk::Encoded(window) => {
-                BufferedWindow::Encoded(KeptWindow::new(window.version, window.raw))
+                BufferedWindow::Encoded(OwnedWindow::new(window.version, window.raw))
             }
         }
     }

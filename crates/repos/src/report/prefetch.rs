@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use base::{FsPath, NodeKind, PropList, Props, Result, Revnum};
 use delta::editor::WindowForm;
-use delta::svndiff::KeptWindow;
+use delta::svndiff::OwnedWindow;
 use fsfs::{DirEntry, Node, NodeRevId, Root};
 
 use crate::prefetch::PrefetchQueue;
@@ -23,7 +23,7 @@ pub(super) struct PrefetchedEntry {
     /// The properties of the node's revision, unless an earlier entry had them.
     pub revprops: Option<PropList>,
     /// All windows of a file's text, against the empty text; `None` if it is too long to be held, or not wanted.
-    pub text: Option<Vec<Arc<KeptWindow>>>,
+    pub text: Option<Vec<Arc<OwnedWindow>>>,
 }
 
 /// The walk that precedes the main walk.

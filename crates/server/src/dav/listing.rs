@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use repos::Repository;
-use wire::dav::index::{Index, Line};
+use wire::dav::index::{Index, IndexEntry};
 
 use super::fault::Fault;
 use super::get::{index, media, with_slash};
@@ -67,7 +67,7 @@ pub(super) fn listing(
         peg: None,
         up: false,
     };
-    let lines = shown.iter().map(|name| Line { name, is_dir: true });
+    let lines = shown.iter().map(|name| IndexEntry { name, is_dir: true });
     index::send(&page, location.index_xslt.as_deref(), lines, reply)
 }
 

@@ -6,7 +6,7 @@
 
 use base::{FsPath, Lock, NodeKind};
 use http::StatusCode;
-use wire::dav::if_header::{If, List, What};
+use wire::dav::if_header::{ConditionKind, ConditionList, If};
 use wire::dav::uri::Resource;
 
 use super::Outcome;
@@ -80,7 +80,7 @@ impl Visit<'_> {
     }
 
     /// True if a list is about the resource of the request, which is at `path`.
-    fn is_about(&self, list: &List, path: &FsPath) -> bool {
+    fn is_about(&self, list: &ConditionList, path: &FsPath) -> bool {
         match (&list.resource, &self.resource) {
             (None, _) => true,
             (Some(url), Resource::Public(_)) => {
@@ -101,18 +101,18 @@ impl Visit<'_> {
 }
 
 /// True if a list wants the lock to have this token.
-fn names(list: &List, token: &str) -> bool {
-    let wanted = |what: &What| matches!(what, What::Token(wanted) if wanted == token);
+fn names(list: &ConditionList, token: &str) -> bool {
+    let wanted = |what: &ConditionKind| matches!(what, ConditionKind::Token(wanted) if wanted == token);
     let mut conditions = list.conditions.iter();
     conditions.any(|condition| !condition.not && wanted(&condition.what))
 }
 
 /// True if everything in a list is so.
-fn holds(list: &List, lock: Option<&Lock>, etag: Option<&str>) -> bool {
+fn holds(list: &ConditionList, lock: Option<&Lock>, etag: Option<&str>) -> bool {
     list.conditions.iter().all(|condition| {
         let is_so = match &condition.what {
-            What::Token(token) => lock.is_some_and(|lock| lock.token == *token),
-            What::Etag(tag) => etag == Some(tag),
+            ConditionKind::Token(token) => lock.is_some_and(|lock| lock.token == *token),
+            ConditionKind::Etag(tag) => etag == Some(tag),
         };
         is_so != condition.not
     })

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use base::{Code, Error, Result};
 use wire::svn::response::Response;
-use wire::svn::{Item, Outlet, Scanner};
+use wire::svn::{Item, MessageSink, Scanner};
 
 use crate::options::Options;
 use crate::pace::{FAST, Pace};
@@ -311,7 +311,7 @@ impl Conn {
     }
 }
 
-impl Outlet for Conn {
+impl MessageSink for Conn {
     fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.output
     }

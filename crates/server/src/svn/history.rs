@@ -7,7 +7,7 @@ use repos::file_revs::{self, FileRev};
 use repos::{ChangeKind, history, log};
 use wire::svn::command::{Log, LogRevprops};
 use wire::svn::response::{LogChange, LogEntry};
-use wire::svn::{Outlet as _, Writer};
+use wire::svn::{MessageSink as _, Writer};
 
 use crate::oplog::{self, STANDARD};
 use crate::svn::conn::Conn;

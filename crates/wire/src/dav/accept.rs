@@ -1,7 +1,7 @@
 //! `Accept-Encoding` and `Accept`: what a client takes, and how gladly.
 
 /// One thing of a list, with its quality in thousandths.
-type Weighted<'a> = (&'a str, u16);
+type WeightedValue<'a> = (&'a str, u16);
 
 /// The svndiff version to send: 2, 1 or 0. `accept_encoding` is the header, all of its lines joined; `level` the server's
 /// level of compression, 0 to 9.
@@ -27,7 +27,7 @@ pub fn svndiff_version(accept_encoding: &str, level: u8) -> u8 {
     best.map_or(0, |(version, _)| version)
 }
 
-/// How gladly a client takes `coding`, 0 to 1000, as `Accept-Encoding` says it; `*` counts if it is not named.
+/// Returns the weight of `coding` in `Accept-Encoding`, 0 to 1000; `*` applies if it is not named.
 pub fn quality(header: &str, coding: &str) -> u16 {
     let mut any = 0;
     for (name, quality) in weighted(header) {
@@ -41,7 +41,7 @@ pub fn quality(header: &str, coding: &str) -> u16 {
     any
 }
 
-fn weighted(header: &str) -> impl Iterator<Item = Weighted<'_>> {
+fn weighted(header: &str) -> impl Iterator<Item = WeightedValue<'_>> {
     header.split(',').filter_map(|item| {
         let mut parts = item.split(';').map(str::trim);
         let name = parts.next().filter(|name| !name.is_empty())?;

@@ -3,7 +3,7 @@
 use super::names::DAV;
 use super::xml::Element;
 
-/// What a `CHECKOUT` asks for.
+/// The request of a `CHECKOUT`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checkout {
     /// URLs of the activities; exactly one is right.
@@ -17,7 +17,7 @@ pub struct Checkout {
 }
 
 impl Checkout {
-    /// Understands a body; `None` if it is another one.
+    /// Parses a body; `None` if it is another one.
     pub fn parse(root: &Element) -> Option<Checkout> {
         if !root.name.is(DAV, "checkout") {
             return None;

@@ -4,7 +4,7 @@ use base::Date;
 
 use super::http_date;
 
-/// What a client makes its request depend on: header lines, if there are any.
+/// The preconditions of a request: header lines, where present.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Conditions<'a> {
     /// `If-Match`.
@@ -17,42 +17,42 @@ pub struct Conditions<'a> {
     pub if_unmodified_since: Option<&'a str>,
 }
 
-/// What becomes of a request.
+/// The result of a request's preconditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It is answered.
+pub enum Precondition {
+    /// They hold: the request is served.
     Go,
-    /// 304.
+    /// The client's copy is current: status 304.
     NotModified,
-    /// 412.
+    /// They do not hold: status 412.
     Failed,
 }
 
 impl Conditions<'_> {
-    /// Judges a request to read what has this `etag` (quotes and `W/` included; empty if there is none) and was last
-    /// modified then, if that is told. `now` is the clock.
-    pub fn judge(&self, etag: &str, modified: Option<Date>, now: Date) -> Verdict {
+    /// Evaluates the preconditions of a request for a resource with this `etag` (quotes and `W/` included; empty if there is
+    /// none) that was last modified at `modified`, if that is known. `now` is the current time.
+    pub fn judge(&self, etag: &str, modified: Option<Date>, now: Date) -> Precondition {
         let modified = modified.map(http_date::whole_seconds);
         let since = |header: Option<&str>| header.and_then(http_date::parse);
         if let Some(list) = self.if_match {
             if !matches(list, etag, true) {
-                return Verdict::Failed;
+                return Precondition::Failed;
             }
         } else if let (Some(since), Some(modified)) = (since(self.if_unmodified_since), modified)
             && modified > since
         {
-            return Verdict::Failed;
+            return Precondition::Failed;
         }
         if let Some(list) = self.if_none_match {
             return match matches(list, etag, false) {
-                true => Verdict::NotModified,
-                false => Verdict::Go,
+                true => Precondition::NotModified,
+                false => Precondition::Go,
             };
         }
         match (since(self.if_modified_since), modified) {
-            // A date to come says nothing.
-            (Some(since), Some(modified)) if modified <= since && since <= now => Verdict::NotModified,
-            _ => Verdict::Go,
+            // A date in the future is ignored.
+            (Some(since), Some(modified)) if modified <= since && since <= now => Precondition::NotModified,
+            _ => Precondition::Go,
         }
     }
 }
@@ -75,7 +75,7 @@ impl Conditions<'_> {
         let is_this = |list: &str| etag.is_some_and(|etag| matches(list, etag, true));
         let is_wanted = match (self.if_match, self.if_unmodified_since) {
             (Some(list), _) => is_this(list),
-            // What is not there was there, for somebody who knows a date of it.
+            // The resource does not exist, but the client has a date of it.
             (None, Some(since)) => {
                 let modified = http_date::whole_seconds(modified.unwrap_or(now));
                 http_date::parse(since).is_none_or(|since| modified <= since)
@@ -189,20 +189,20 @@ mod tests {
         let now = Date(modified.0 + 1_000_000_000);
         let judge = |conditions: Conditions<'_>| conditions.judge(TAG, Some(modified), now);
         let none = Conditions::default();
-        assert_eq!(judge(none), Verdict::Go);
+        assert_eq!(judge(none), Precondition::Go);
         assert_eq!(
             judge(Conditions {
                 if_none_match: Some(TAG),
                 ..none
             }),
-            Verdict::NotModified
+            Precondition::NotModified
         );
         assert_eq!(
             judge(Conditions {
                 if_match: Some("\"x\""),
                 ..none
             }),
-            Verdict::Failed
+            Precondition::Failed
         );
         let same = Some("Sun, 22 Nov 2026 04:20:01 GMT");
         let future = Some("Sun, 22 Nov 2099 04:20:01 GMT");
@@ -212,21 +212,21 @@ mod tests {
                 if_modified_since: same,
                 ..none
             }),
-            Verdict::NotModified
+            Precondition::NotModified
         );
         assert_eq!(
             judge(Conditions {
                 if_modified_since: future,
                 ..none
             }),
-            Verdict::Go
+            Precondition::Go
         );
         assert_eq!(
             judge(Conditions {
                 if_unmodified_since: past,
                 ..none
             }),
-            Verdict::Failed
+            Precondition::Failed
         );
         let other = Some("\"other\"");
         assert_eq!(
@@ -235,7 +235,7 @@ mod tests {
                 if_modified_since: same,
                 ..none
             }),
-            Verdict::Go
+            Precondition::Go
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The XML that tells a client what went wrong: one number and one message.
+//! The XML of an error: one number and one message.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use base::Code;
 
 use super::xml;
 
-/// Content type of every XML answer but `MERGE`'s.
+/// The content type of every XML response except `MERGE`'s.
 pub const XML_TYPE: &str = "text/xml; charset=\"utf-8\"";
 
 /// Appends the error document for `code` and its message.

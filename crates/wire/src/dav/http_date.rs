@@ -8,7 +8,7 @@ const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// As it stands in header lines; fractions of a second are cut off.
+/// Formats a date for header lines; fractions of a second are dropped.
 pub fn format(date: Date) -> String {
     let stored = date.to_string();
     let field = |range: std::ops::Range<usize>| stored.get(range).unwrap_or_default();
@@ -20,7 +20,7 @@ pub fn format(date: Date) -> String {
     format!("{weekday}, {day} {month} {year} {clock} GMT")
 }
 
-/// Reads any of the three forms that HTTP knows; `None` for anything else. The weekday is not looked at.
+/// Parses any of the three forms of HTTP; `None` for anything else. The weekday is ignored.
 pub fn parse(text: &str) -> Option<Date> {
     let words: Vec<&str> = text
         .split([' ', ',', '-'])

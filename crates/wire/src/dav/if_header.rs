@@ -7,30 +7,30 @@
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct If {
     /// The lists, in their order.
-    pub lists: Vec<List>,
+    pub lists: Vec<ConditionList>,
 }
 
 /// One list: everything in it must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct List {
+pub struct ConditionList {
     /// The resource that it is about, as it was sent; the request's own if there is none.
     pub resource: Option<String>,
-    /// What must hold.
+    /// The conditions of the list, all of which must hold.
     pub conditions: Vec<Condition>,
 }
 
-/// What a client believes.
+/// One condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// The opposite must hold.
     pub not: bool,
     /// What.
-    pub what: What,
+    pub what: ConditionKind,
 }
 
 /// The two kinds of conditions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum ConditionKind {
     /// The resource is locked with this token.
     Token(String),
     /// The resource has this entity tag (quotes and weakness as sent).
@@ -40,7 +40,7 @@ pub enum What {
 impl If {
     /// Reads a header's value; `None` if it is malformed.
     pub fn parse(text: &str) -> Option<If> {
-        let mut lists: Vec<List> = Vec::new();
+        let mut lists: Vec<ConditionList> = Vec::new();
         let mut resource = None;
         let mut rest = text.trim_ascii_start();
         if rest.is_empty() {
@@ -49,7 +49,7 @@ impl If {
         while let Some(first) = rest.bytes().next() {
             match first {
                 b'<' => {
-                    // Untagged lists do not mix with tagged ones. (A resource without any list says nothing.)
+                    // Untagged lists do not mix with tagged ones. (A resource without a list has no condition.)
                     if resource.is_none() && !lists.is_empty() {
                         return None;
                     }
@@ -59,7 +59,7 @@ impl If {
                 }
                 b'(' => {
                     let (conditions, after) = conditions(&rest[1..])?;
-                    lists.push(List {
+                    lists.push(ConditionList {
                         resource: resource.clone(),
                         conditions,
                     });
@@ -72,11 +72,11 @@ impl If {
         Some(If { lists })
     }
 
-    /// All tokens that the client says it holds, whatever they are for.
+    /// Returns all tokens that the client claims to hold, for any resource.
     pub fn tokens(&self) -> impl Iterator<Item = &str> {
         let conditions = self.lists.iter().flat_map(|list| &list.conditions);
         conditions.filter_map(|condition| match &condition.what {
-            What::Token(token) if !condition.not => Some(token.as_str()),
+            ConditionKind::Token(token) if !condition.not => Some(token.as_str()),
             _ => None,
         })
     }
@@ -92,11 +92,11 @@ fn conditions(text: &str) -> Option<(Vec<Condition>, &str)> {
             b')' if !not && !all.is_empty() => return Some((all, &rest[1..])),
             b'<' => {
                 let (token, after) = rest[1..].split_once('>')?;
-                (What::Token(token.to_owned()), after)
+                (ConditionKind::Token(token.to_owned()), after)
             }
             b'[' => {
                 let (tag, after) = rest[1..].split_once(']')?;
-                (What::Etag(tag.to_owned()), after)
+                (ConditionKind::Etag(tag.to_owned()), after)
             }
             b'N' | b'n' if !not && rest.get(..3).is_some_and(|w| w.eq_ignore_ascii_case("not")) => {
                 not = true;
@@ -128,7 +128,10 @@ mod tests {
         let header = If::parse("(<t:1> [\"e\"]) (Not <DAV:no-lock>)").expect("because it is well-formed");
         assert_eq!(header.lists.len(), 2);
         assert_eq!(header.tokens().collect::<Vec<_>>(), ["t:1"]);
-        assert_eq!(header.lists[0].conditions[1].what, What::Etag("\"e\"".to_owned()));
+        assert_eq!(
+            header.lists[0].conditions[1].what,
+            ConditionKind::Etag("\"e\"".to_owned())
+        );
     }
 
     #[test]

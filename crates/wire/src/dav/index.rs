@@ -24,7 +24,7 @@ pub struct Index<'a> {
 
 /// One line of a listing.
 #[derive(Clone, Copy, Debug)]
-pub struct Line<'a> {
+pub struct IndexEntry<'a> {
     /// Its name.
     pub name: &'a str,
     /// It is a directory.
@@ -59,7 +59,7 @@ impl Index<'_> {
     }
 
     /// Adds a line to the page.
-    pub fn line_html(&self, line: Line<'_>, out: &mut String) {
+    pub fn line_html(&self, line: IndexEntry<'_>, out: &mut String) {
         out.push_str("  <li><a href=\"");
         self.href(line, out);
         out.push_str("\">");
@@ -101,7 +101,7 @@ impl Index<'_> {
     }
 
     /// Adds a line to the document.
-    pub fn line_xml(&self, line: Line<'_>, out: &mut String) {
+    pub fn line_xml(&self, line: IndexEntry<'_>, out: &mut String) {
         out.push_str(if line.is_dir { "    <dir" } else { "    <file" });
         attribute("name", line.name, out);
         out.push_str(" href=\"");
@@ -114,7 +114,7 @@ impl Index<'_> {
         out.push_str("  </index>\n</svn>\n");
     }
 
-    fn href(&self, line: Line<'_>, out: &mut String) {
+    fn href(&self, line: IndexEntry<'_>, out: &mut String) {
         let mut url = String::new();
         encode_lower(line.name, &mut url);
         // Before a colon it would be taken for a scheme.
@@ -131,7 +131,7 @@ impl Index<'_> {
     }
 }
 
-fn slash(line: Line<'_>) -> &'static str {
+fn slash(line: IndexEntry<'_>) -> &'static str {
     if line.is_dir { "/" } else { "" }
 }
 
@@ -169,16 +169,16 @@ const DOCTYPE: &str = "\
 mod tests {
     use super::*;
 
-    const LINES: [Line<'static>; 3] = [
-        Line {
+    const LINES: [IndexEntry<'static>; 3] = [
+        IndexEntry {
             name: "100%;x.txt",
             is_dir: false,
         },
-        Line {
+        IndexEntry {
             name: "b file&é.txt",
             is_dir: false,
         },
-        Line {
+        IndexEntry {
             name: "deep",
             is_dir: true,
         },
@@ -252,7 +252,7 @@ mod tests {
         };
         let mut out = String::new();
         index.line_html(
-            Line {
+            IndexEntry {
                 name: "javascript:\"><script>",
                 is_dir: false,
             },

@@ -51,7 +51,7 @@ pub(super) const DAV_PREFIX: &str = "lp1:";
 pub(super) const SVN_DAV_PREFIX: &str = "lp2:";
 
 impl Live {
-    /// All, in the order in which they are told.
+    /// All, in the order of responses.
     pub const ALL: [Live; 19] = [
         Live::ResourceType,
         Live::ContentLength,
@@ -88,7 +88,7 @@ impl Live {
         }
     }
 
-    /// The name as it stands in answers: with `lp1` for `DAV:`, `lp2` for Subversion's own, and `D` for locks.
+    /// Returns the name as responses have it: with `lp1` for `DAV:`, `lp2` for Subversion's own, and `D` for locks.
     pub(super) fn tag(self) -> &'static str {
         match self {
             Live::ResourceType => "lp1:resourcetype",

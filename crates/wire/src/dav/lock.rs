@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::names::DAV;
 use super::xml::{self, Element};
 
-/// What a client that locks says.
+/// The request of a `LOCK`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LockInfo {
     /// The text in the `owner` element: Subversion's clients put the comment there.
@@ -65,14 +65,14 @@ impl LockInfo {
     }
 }
 
-/// What a lock is to a WebDAV client.
+/// A lock, as WebDAV clients see it.
 #[derive(Clone, Copy, Debug)]
 pub struct ActiveLock<'a> {
     /// Its token.
     pub token: &'a str,
     /// `0` or `infinity`.
     pub depth: &'a str,
-    /// What its owner said: text, or an `owner` element if `comment_is_xml`.
+    /// The owner's comment: text, or an `owner` element if `comment_is_xml`.
     pub comment: Option<&'a str>,
     /// `comment` is what a WebDAV client sent.
     pub comment_is_xml: bool,
@@ -106,7 +106,7 @@ pub fn write_active_lock(lock: &ActiveLock<'_>, out: &mut String) {
     out.push_str("</D:href>\n</D:locktoken>\n</D:activelock>\n");
 }
 
-/// Appends the answer to `LOCK`.
+/// Appends the response to `LOCK`.
 pub fn write_lock_answer(lock: &ActiveLock<'_>, out: &mut String) {
     out.push_str(
         "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<D:prop xmlns:D=\"DAV:\">\n<D:lockdiscovery>\n",

@@ -3,7 +3,7 @@
 use super::names;
 use super::xml::Element;
 
-/// A lock that a client says it holds.
+/// A lock that a client claims to hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldLock {
     /// Relative to what the request is about, as it was sent.

@@ -1,4 +1,4 @@
-//! `MERGE`: which transaction becomes a revision, and the answer that names it.
+//! `MERGE`: which transaction becomes a revision, and the response that names it.
 
 use base::{FsPath, Revnum};
 
@@ -7,10 +7,10 @@ use super::names::DAV;
 use super::uri::Base;
 use super::xml::{self, Element};
 
-/// Content type of the answer: without a charset, unlike every other.
+/// The content type of the response: without a charset, unlike every other.
 pub const MERGE_TYPE: &str = "text/xml";
 
-/// What a `MERGE` asks for.
+/// The request of a `MERGE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Merge {
     /// URL of the transaction or activity.
@@ -20,7 +20,7 @@ pub struct Merge {
 }
 
 impl Merge {
-    /// Understands a body; `None` if it is another one.
+    /// Parses a body; `None` if it is another one.
     pub fn parse(root: &Element) -> Option<Merge> {
         if !root.name.is(DAV, "merge") {
             return None;
@@ -33,7 +33,7 @@ impl Merge {
     }
 }
 
-/// The new revision, as the answer shows it.
+/// The new revision, as the response shows it.
 #[derive(Clone, Copy, Debug)]
 pub struct Merged<'a> {
     /// Its number.
@@ -42,11 +42,11 @@ pub struct Merged<'a> {
     pub date: Option<&'a str>,
     /// Its author.
     pub author: Option<&'a str>,
-    /// What went wrong after it existed.
+    /// The error of what followed the revision.
     pub post_commit_error: Option<&'a str>,
 }
 
-/// Appends the answer's beginning: everything about the revision itself.
+/// Appends the beginning of the response: everything about the revision itself.
 pub fn write_merged(base: &Base, merged: &Merged<'_>, out: &mut String) {
     let more = match merged.post_commit_error {
         Some(_) => " xmlns:S=\"svn:\"",
@@ -89,7 +89,7 @@ pub fn write_merged_node(base: &Base, rev: Revnum, path: &FsPath, is_dir: bool, 
     out.push_str(END_OF_RESPONSE);
 }
 
-/// Appends the answer's end.
+/// Appends the end of the response.
 pub fn write_merge_end(out: &mut String) {
     out.push_str("</D:updated-set>\n</D:merge-response>\n");
 }

@@ -1,4 +1,4 @@
-//! Multistatus answers: what was found out about each of many resources.
+//! Multistatus responses: the properties of many resources.
 //!
 //! One answer holds a `response` for each resource, and in it the properties that are there and then those that are not.
 //! Which prefix stands for which namespace is settled once for the whole answer: clients go by namespaces, with one
@@ -16,7 +16,7 @@ use super::names;
 use super::propfind::{Propfind, is_element_name};
 use super::xml::{Element, Limits, Name, escape_attribute, escape_text, safe};
 
-/// What all responses of one answer have in common.
+/// The settings that all resources of one response share.
 #[derive(Debug)]
 pub struct Multistatus {
     /// How each response begins, to its `href`.
@@ -26,7 +26,7 @@ pub struct Multistatus {
 }
 
 impl Multistatus {
-    /// For answers to `wanted`.
+    /// For responses to `wanted`.
     pub fn new(wanted: &Propfind) -> Multistatus {
         let mut head = String::from("<D:response");
         let mut declare = |prefix: &str, space: &str| {
@@ -73,17 +73,17 @@ impl Multistatus {
         Multistatus { head, spaces }
     }
 
-    /// Begins the answer.
+    /// Begins the response.
     pub fn open(out: &mut String) {
         out.push_str("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<D:multistatus xmlns:D=\"DAV:\">\n");
     }
 
-    /// Ends the answer.
+    /// Ends the response.
     pub fn close(out: &mut String) {
         out.push_str("</D:multistatus>\n");
     }
 
-    /// Begins to tell about the resource at `href`, which is encoded as it stands in URLs.
+    /// Begins the resource at `href`, which is encoded for URLs.
     pub fn response<'a>(&'a self, href: &str, out: &'a mut String) -> Response<'a> {
         out.push_str(&self.head);
         escape_text(href, out);
@@ -97,7 +97,7 @@ impl Multistatus {
     }
 }
 
-/// What is told about one resource. [`Response::finish`] ends it.
+/// The part about one resource. [`Response::finish`] ends it.
 #[derive(Debug)]
 #[must_use]
 pub struct Response<'a> {
@@ -232,7 +232,7 @@ pub fn supported_lock(out: &mut String) {
 /// Appends the value of `lockdiscovery` for a lock; `left` are the seconds until it expires.
 pub fn active_lock(lock: &Lock, left: Option<u64>, out: &mut String) {
     let comment = lock.comment.as_deref();
-    // What a WebDAV program said is a piece of XML, kept as it came. Other programs may have stored anything.
+    // The comment of a WebDAV program is an XML fragment, stored as it came. Other programs may have stored anything.
     let is_xml = |text: &str| Element::parse(text.as_bytes(), Limits::default()).is_ok();
     let comment_is_xml = lock.is_dav_comment && comment.is_some_and(is_xml);
     let shown = ActiveLock {

@@ -8,7 +8,7 @@ use base::Props;
 /// Content type of such bodies.
 pub const SKEL_TYPE: &str = "application/vnd.svn-skel";
 
-/// What a client asks for.
+/// The request of a `POST`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Post {
     /// A transaction on the youngest revision.
@@ -18,7 +18,7 @@ pub enum Post {
 }
 
 impl Post {
-    /// Understands a body; `None` is none that we know.
+    /// Parses a body; `None` if it is unknown.
     pub fn parse(body: &[u8]) -> Option<Post> {
         let mut skel = Skel(body);
         skel.open()?;
@@ -39,7 +39,7 @@ impl Post {
     }
 }
 
-/// True if a body is a skel at all, whatever it says.
+/// True if a body is a skel, whatever it contains.
 pub fn is_skel(body: &[u8]) -> bool {
     let mut skel = Skel(body);
     let mut depth = 0_usize;
@@ -65,7 +65,7 @@ pub fn is_skel(body: &[u8]) -> bool {
     }
 }
 
-/// What is left to read.
+/// The rest of the text.
 struct Skel<'a>(&'a [u8]);
 
 impl<'a> Skel<'a> {

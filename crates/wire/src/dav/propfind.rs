@@ -3,7 +3,7 @@
 use super::names;
 use super::xml::{Element, Malformed, Name};
 
-/// What is asked about each resource.
+/// The properties that a `PROPFIND` requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Propfind {
     /// Every property, with its value.
@@ -15,7 +15,7 @@ pub enum Propfind {
 }
 
 impl Propfind {
-    /// Understands a request's body.
+    /// Parses a request's body.
     ///
     /// # Errors
     /// If it is something else, or asks for nothing.

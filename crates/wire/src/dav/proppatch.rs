@@ -16,13 +16,13 @@ use super::xml::{self, Element, Name};
 pub struct PropChange {
     /// The property's element.
     pub name: Name,
-    /// What is to become of it.
+    /// The new value.
     pub action: Action,
-    /// What the client believes to be there (`Some(None)`: nothing); `None` is anything.
+    /// The present value that the client expects (`Some(None)`: not set); `None` is any.
     pub expected: Option<Option<Value>>,
 }
 
-/// What is to become of a property.
+/// A change of a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// It gets this value.
@@ -38,12 +38,12 @@ pub enum Action {
 pub enum Value {
     /// The bytes.
     Bytes(Vec<u8>),
-    /// The encoding is unknown, or the text is none of it.
+    /// The encoding is unknown, or the text is not in it.
     Undecodable,
 }
 
 impl PropChange {
-    /// Understands a body; `None` if it is another one.
+    /// Parses a body; `None` if it is another one.
     pub fn parse_all(root: &Element) -> Option<Vec<PropChange>> {
         if !root.name.is(DAV, "propertyupdate") {
             return None;
@@ -91,7 +91,7 @@ fn value(element: &Element) -> Value {
     }
 }
 
-/// The name of the property that an element stands for; `None` in foreign namespaces.
+/// Returns the name of the property of an element; `None` in foreign namespaces.
 pub fn property_name(name: &Name) -> Option<String> {
     match name.space.as_str() {
         SVN_PROP => Some(format!("svn:{}", name.local)),
@@ -100,7 +100,7 @@ pub fn property_name(name: &Name) -> Option<String> {
     }
 }
 
-/// What became of one property.
+/// The result for one property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed {
     /// Status code.
@@ -109,7 +109,7 @@ pub struct Failed {
     pub description: String,
 }
 
-/// Appends the answer. `outcome` is parallel to `changes`; if nothing failed all are in one list.
+/// Appends the response. `outcome` is parallel to `changes`; if nothing failed all are in one list.
 ///
 /// `namespaces` are those that the request's body declares or uses, in the order of their first appearance.
 pub fn write_proppatch(
@@ -172,7 +172,7 @@ pub fn namespaces(root: &Element) -> Vec<String> {
     all
 }
 
-/// More are not named in an answer.
+/// Maximum number of properties that a response names.
 const MOST_NAMESPACES: usize = 256;
 
 #[cfg(test)]

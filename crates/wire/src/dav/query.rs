@@ -3,7 +3,7 @@
 
 use base::Revnum;
 
-/// What the query asks for.
+/// The values of a query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Query {
     /// Peg revision.
@@ -14,7 +14,7 @@ pub struct Query {
     pub keywords: bool,
 }
 
-/// What is wrong with a query.
+/// An error in a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueryFault {
     /// Not a revision: nothing is there.
@@ -24,7 +24,7 @@ pub enum QueryFault {
 }
 
 impl Query {
-    /// Understands a query; names that we do not know are for others.
+    /// Parses a query; unknown names are ignored.
     ///
     /// # Errors
     /// See [`QueryFault`].

@@ -2,18 +2,18 @@
 
 use std::ops::Range;
 
-/// What a client asks for.
+/// The part of a text that a client requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
     /// Everything: it asks for nothing else, or in a way that is not understood.
     Whole,
     /// These bytes; not empty.
     Bytes(Range<u64>),
-    /// What lies behind the end (416).
+    /// A part after the end (416).
     Nothing,
 }
 
-/// Understands `Range` for a text of `size` bytes. Several ranges at once are answered with the whole, as HTTP allows.
+/// Parses `Range` for a text of `size` bytes. A request for several ranges gets the whole, as HTTP allows.
 pub fn parse(header: &str, size: u64) -> Part {
     let Some(spec) = header.trim().strip_prefix("bytes=") else {
         return Part::Whole;

@@ -7,12 +7,12 @@ use std::io::{self, BufRead, Read};
 
 use quick_xml::Reader;
 
-use super::xml::{Element, Limits, Malformed, Tree, has_control};
+use super::xml::{Element, Limits, Malformed, OpenElements, has_control};
 
 /// Reads a document from its beginning to its end.
 pub struct ElementStream<R> {
-    reader: Reader<Measured<R>>,
-    tree: Tree,
+    reader: Reader<LimitedSource<R>>,
+    tree: OpenElements,
     buffer: Vec<u8>,
     ended: bool,
     /// Longest child of the root, its markup included, bytes.
@@ -40,14 +40,14 @@ impl<R: BufRead> ElementStream<R> {
     /// # Errors
     /// If it does not begin like a document.
     pub fn open(source: R, limits: Limits) -> Result<Option<Self>, StreamFault> {
-        let mut reader = Reader::from_reader(Measured {
+        let mut reader = Reader::from_reader(LimitedSource {
             source,
             left: limits.bytes,
         });
         reader.config_mut().check_end_names = true;
         let mut stream = ElementStream {
             reader,
-            tree: Tree::new(limits),
+            tree: OpenElements::new(limits),
             buffer: Vec::new(),
             ended: false,
             longest: limits.bytes,
@@ -138,12 +138,12 @@ impl<R: BufRead> ElementStream<R> {
 }
 
 /// A source that fails where a child becomes too long.
-struct Measured<R> {
+struct LimitedSource<R> {
     source: R,
     left: u64,
 }
 
-impl<R: BufRead> BufRead for Measured<R> {
+impl<R: BufRead> BufRead for LimitedSource<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         let have = self.source.fill_buf()?;
         let most = usize::try_from(self.left).unwrap_or(usize::MAX);
@@ -162,7 +162,7 @@ impl<R: BufRead> BufRead for Measured<R> {
     }
 }
 
-impl<R: BufRead> Read for Measured<R> {
+impl<R: BufRead> Read for LimitedSource<R> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let have = self.fill_buf()?;
         let len = have.len().min(into.len());

@@ -1,4 +1,4 @@
-//! The URL space: what the path of a request means, and the paths that answers name.
+//! The URL space: the meaning of the paths of requests, and the paths that responses name.
 //!
 //! Below a repository's own URL stand public resources (its youngest tree) and, below one special component (`!svn` unless an
 //! administrator chose another), everything else: revisions, transactions, activities. Clients learn those URLs from
@@ -10,7 +10,7 @@ use base::{FsPath, RelPath, Revnum};
 /// Special component of the URL space if none is configured.
 pub const SPECIAL: &str = "!svn";
 
-/// What a path below a repository's URL means.
+/// The meaning of a path below a repository's URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resource {
     /// A node of the youngest revision, or of the one that the query names.
@@ -204,7 +204,7 @@ pub fn has_bad_escape(path: &str) -> bool {
     !percent::is_well_formed(path.as_bytes())
 }
 
-/// Appends a path as it stands in URLs: what is not literal there becomes `%XX` in capitals.
+/// Appends a path as URLs have it: bytes that are not literal become `%XX` in capitals.
 pub fn encode(path: &str, out: &mut String) {
     let restored = bytes_not_utf8(path);
     let bytes = restored.as_deref().unwrap_or(path.as_bytes());

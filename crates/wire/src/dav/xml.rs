@@ -23,10 +23,10 @@ pub struct Limits {
     pub bytes: u64,
 }
 
-/// What an element counts without its texts, bytes.
+/// Bytes that an element counts beside its texts.
 pub const ELEMENT: usize = 256;
 
-/// What an attribute counts without its texts, bytes.
+/// Bytes that an attribute counts beside its texts.
 const ATTRIBUTE: usize = 64;
 
 /// Most namespace declarations in force at the same time.
@@ -42,7 +42,7 @@ impl Default for Limits {
     }
 }
 
-/// What is wrong with a document; the text is for logs, not for clients.
+/// The error of a document; the text is for logs, not for clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed(pub String);
 
@@ -57,7 +57,7 @@ impl Malformed {
 pub struct Name {
     /// The namespace's URI.
     pub space: String,
-    /// What follows the first colon, or the whole name.
+    /// The part after the first colon, or the whole name.
     pub local: String,
 }
 
@@ -81,9 +81,9 @@ pub struct Element {
     pub text: String,
     /// The elements in it.
     pub children: Vec<Element>,
-    /// Where its content stands in the document, markup included.
+    /// The range of its content in the document, markup included.
     pub content: std::ops::Range<usize>,
-    /// Where the whole element stands in the document.
+    /// The range of the whole element in the document.
     pub whole: std::ops::Range<usize>,
 }
 
@@ -93,7 +93,7 @@ impl Element {
     /// # Errors
     /// If it is not well-formed, has a document type or unknown entities, or exceeds `limits`.
     pub fn parse(document: &[u8], limits: Limits) -> Result<Element, Malformed> {
-        Builder::new(utf8(document)?, limits).run()
+        ElementBuilder::new(utf8(document)?, limits).run()
     }
 
     /// The first child of this name.
@@ -115,15 +115,15 @@ impl Element {
     }
 }
 
-/// Declarations in force: prefix and URI, innermost last.
+/// The namespace declarations that apply: prefix and URI, innermost last.
 #[derive(Default)]
-pub(crate) struct Scopes {
+pub(crate) struct NamespaceScopes {
     declared: Vec<(String, String)>,
     marks: Vec<usize>,
 }
 
-impl Scopes {
-    /// Enters an element: takes its declarations in, answers its other attributes by local name.
+impl NamespaceScopes {
+    /// Enters an element: adds its declarations, returns its other attributes by local name.
     pub(crate) fn enter(&mut self, start: &BytesStart<'_>) -> Result<Vec<(String, String)>, Malformed> {
         self.marks.push(self.declared.len());
         let mut attributes = Vec::new();
@@ -155,7 +155,7 @@ impl Scopes {
         Ok(attributes)
     }
 
-    /// What the element entered last declares itself.
+    /// Returns the declarations of the element that was entered last.
     pub(crate) fn innermost(&self) -> &[(String, String)] {
         self.marks.last().map_or(&[], |mark| &self.declared[*mark..])
     }
@@ -185,20 +185,20 @@ impl Scopes {
 /// Most attributes of one element.
 const MAX_ATTRIBUTES: usize = 64;
 
-struct Builder<'a> {
+struct ElementBuilder<'a> {
     reader: Reader<&'a [u8]>,
     document: &'a str,
-    tree: Tree,
+    tree: OpenElements,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> ElementBuilder<'a> {
     fn new(document: &'a str, limits: Limits) -> Self {
         let mut reader = Reader::from_str(document);
         reader.config_mut().check_end_names = true;
-        Builder {
+        ElementBuilder {
             reader,
             document,
-            tree: Tree::new(limits),
+            tree: OpenElements::new(limits),
         }
     }
 
@@ -222,15 +222,15 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// What XML does not allow in a document.
+/// True for characters that XML does not allow in a document.
 pub(crate) fn has_control(bytes: &[u8]) -> bool {
     bytes.iter().any(|b| *b < 32 && !b"\t\n\r".contains(b))
 }
 
-/// The elements of a document in the making.
-pub(crate) struct Tree {
+/// The elements of a document that is being read.
+pub(crate) struct OpenElements {
     limits: Limits,
-    scopes: Scopes,
+    scopes: NamespaceScopes,
     /// Elements that have not ended, outermost first.
     pub(crate) open: Vec<Element>,
     /// Bytes of memory that may still be used.
@@ -238,18 +238,18 @@ pub(crate) struct Tree {
     root: Option<Element>,
 }
 
-impl Tree {
+impl OpenElements {
     pub(crate) fn new(limits: Limits) -> Self {
-        Tree {
+        OpenElements {
             left: limits.memory,
             limits,
-            scopes: Scopes::default(),
+            scopes: NamespaceScopes::default(),
             open: Vec::new(),
             root: None,
         }
     }
 
-    /// Takes the next piece of the document, which stands `at`; false at the end.
+    /// Reads the next part of the document, which is `at`; false at the end.
     pub(crate) fn take(&mut self, event: &Event<'_>, at: std::ops::Range<usize>) -> Result<bool, Malformed> {
         match event {
             Event::Start(start) => self.begin(start, at)?,
@@ -296,7 +296,7 @@ impl Tree {
         let name = self.scopes.resolve(start.name().as_ref())?;
         let pairs = attributes.iter().chain(&declared);
         let texts = pairs.map(|(name, value)| ATTRIBUTE + name.len() + value.len());
-        // A short prefix may stand for a long namespace, which each element holds.
+        // A short prefix may mean a long namespace, which each element holds.
         self.count(ELEMENT + name.space.len() + name.local.len() + texts.sum::<usize>())?;
         self.open.push(Element {
             name,
@@ -309,7 +309,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Ends the innermost element, whose end tag stands `at`.
+    /// Ends the innermost element, whose end tag is `at`.
     fn end(&mut self, at: std::ops::Range<usize>) -> Result<(), Malformed> {
         self.scopes.leave();
         let Some(mut element) = self.open.pop() else {
@@ -325,7 +325,7 @@ impl Tree {
         Ok(())
     }
 
-    /// What was read up to now is not held any more.
+    /// Drops what was read up to now.
     pub(crate) fn forget(&mut self) {
         self.left = self.limits.memory;
     }
@@ -435,14 +435,15 @@ pub(crate) fn escape(text: &str, attribute: bool, mut append: impl FnMut(&str)) 
     append(&text[kept..]);
 }
 
-/// The text if these bytes can stand in XML as they are: UTF-8 without control characters other than TAB, LF and CR.
+/// Returns the text if XML can hold these bytes as they are: UTF-8 without control characters other than TAB, LF and
+/// CR.
 pub fn safe(bytes: &[u8]) -> Option<&str> {
     let text = std::str::from_utf8(bytes).ok()?;
     let bad = |b: u8| (b < 32 && !b"\t\n\r".contains(&b)) || b == 127;
     (!text.bytes().any(bad)).then_some(text)
 }
 
-/// Text of any bytes for people: what cannot stand in XML is shown as `?\NNN`, in decimal.
+/// Makes readable text of any bytes: those that XML cannot hold are shown as `?\NNN`, in decimal.
 pub fn fuzzy(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

@@ -38,10 +38,10 @@ impl<'a> AuthResponse<'a> {
     }
 }
 
-/// What the server says next in an exchange.
+/// The next message of the server in an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthAnswer<'a> {
-    /// A challenge; the client answers with a bare string.
+    /// A challenge; the client responds with a bare string.
     Step(&'a [u8]),
     /// Done.
     Success(Option<&'a [u8]>),
@@ -79,7 +79,7 @@ impl<'a> AuthAnswer<'a> {
     }
 }
 
-/// Why a CRAM-MD5 answer was refused.
+/// Why a CRAM-MD5 response was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CramRefusal {
     /// No space, or no digest of 32 lower-case hexadecimal digits behind it.
@@ -106,7 +106,7 @@ pub fn cram_challenge(nonce: u64, now_micros: i64, host: &str) -> String {
     format!("<{nonce}.{now_micros}@{host}>")
 }
 
-/// Makes a client's answer to a challenge.
+/// Makes a client's response to a challenge.
 pub fn cram_answer(user: &str, password: &[u8], challenge: &[u8]) -> Vec<u8> {
     let digest = keyed(password, challenge).finalize().into_bytes();
     let mut answer = format!("{user} ").into_bytes();
@@ -116,11 +116,11 @@ pub fn cram_answer(user: &str, password: &[u8], challenge: &[u8]) -> Vec<u8> {
     answer
 }
 
-/// Checks a client's answer; `password_of` knows the passwords. The digests are compared in constant time, and an
-/// unknown name takes as long as a wrong password.
+/// Checks a client's response; `password_of` returns the password of a user. The digests are compared in constant
+/// time, and an unknown name takes as long as a wrong password.
 ///
 /// # Errors
-/// Why the answer is refused.
+/// Why the response is refused.
 pub fn cram_check<'a>(
     answer: &'a [u8],
     challenge: &[u8],

@@ -1,4 +1,4 @@
-//! What a client may ask: every main command with all its optional tails.
+//! The commands of a client: every main command with all its optional tails.
 //!
 //! A [`Command`] owns its parameters: the receive buffer goes on to carry what follows (reports, edits, answers in an
 //! authentication). Paths are text as sent, relative to the session's URL; the receiver makes them canonical.
@@ -116,14 +116,14 @@ pub enum Command {
     Lock {
         /// The file.
         target: LockTarget,
-        /// What the owner says.
+        /// The owner's comment.
         comment: Option<String>,
         /// Take it from its holder.
         steal: bool,
     },
     /// Locks several files.
     LockMany {
-        /// What the owner says.
+        /// The owner's comment.
         comment: Option<String>,
         /// Take them from their holders.
         steal: bool,
@@ -134,12 +134,12 @@ pub enum Command {
     Unlock {
         /// The file.
         target: UnlockTarget,
-        /// Whoever holds it.
+        /// Break the lock of another user.
         force: bool,
     },
     /// Unlocks several files.
     UnlockMany {
-        /// Whoever holds them.
+        /// Break the locks of other users.
         force: bool,
         /// The files.
         targets: Vec<UnlockTarget>,
@@ -153,7 +153,7 @@ pub enum Command {
     GetLocks {
         /// The directory.
         path: String,
-        /// How far below; `None` if an old client did not say.
+        /// The depth; `None` if an old client did not send it.
         depth: Option<Depth>,
     },
     /// Asks for one revision as an edit.
@@ -209,7 +209,7 @@ pub struct ChangeRevProp {
     pub name: String,
     /// The new value; `None` deletes.
     pub value: Option<Vec<u8>>,
-    /// What the value must have been, for `change-rev-prop2`.
+    /// The value that the property must have, for `change-rev-prop2`.
     pub expect: Option<ExpectedValue>,
 }
 
@@ -231,7 +231,7 @@ pub struct Commit {
     pub lock_tokens: Vec<(String, String)>,
     /// Whether locks survive the commit.
     pub keep_locks: bool,
-    /// Revision properties; `None` from clients that know only the message.
+    /// Revision properties; `None` from old clients, which send only the message.
     pub revprops: Option<Vec<(String, Vec<u8>)>>,
 }
 
@@ -257,7 +257,7 @@ pub struct GetDir {
     pub want_props: bool,
     /// Send its entries.
     pub want_contents: bool,
-    /// What to say about each entry.
+    /// The fields to return for each entry.
     pub fields: Fields,
     /// Send inherited properties too.
     pub want_iprops: bool,
@@ -283,7 +283,7 @@ pub struct Update {
     pub rev: Option<Revnum>,
     /// One entry of the session's directory, or empty.
     pub target: String,
-    /// Depth of clients that know no better.
+    /// The depth of old clients.
     pub recurse: bool,
     /// How far down.
     pub depth: Option<Depth>,
@@ -300,7 +300,7 @@ pub struct Switch {
     pub rev: Option<Revnum>,
     /// One entry of the session's directory, or empty.
     pub target: String,
-    /// Depth of clients that know no better.
+    /// The depth of old clients.
     pub recurse: bool,
     /// Where to go.
     pub url: String,
@@ -317,7 +317,7 @@ pub struct Switch {
 pub struct Status {
     /// One entry of the session's directory, or empty.
     pub target: String,
-    /// Depth of clients that know no better.
+    /// The depth of old clients.
     pub recurse: bool,
     /// The revision to compare with.
     pub rev: Option<Revnum>,
@@ -332,7 +332,7 @@ pub struct Diff {
     pub rev: Option<Revnum>,
     /// One entry of the session's directory, or empty.
     pub target: String,
-    /// Depth of clients that know no better.
+    /// The depth of old clients.
     pub recurse: bool,
     /// Treat unrelated nodes at one path as related.
     pub ignore_ancestry: bool,
@@ -401,13 +401,13 @@ pub struct List {
     pub at: AtRev,
     /// How far down.
     pub depth: Depth,
-    /// What to say about each entry.
+    /// The fields to return for each entry.
     pub fields: Fields,
     /// Names to match; an empty list matches nothing, `None` everything.
     pub patterns: Option<Vec<String>>,
 }
 
-/// What to tell about a directory entry.
+/// The fields of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields(u8);
 

@@ -13,7 +13,7 @@ use super::edit::EditCommand;
 use super::item::Malformed;
 use crate::dav::xml::fuzzy;
 
-/// What a message did to the edit.
+/// The effect of a message on the edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Consumed {
     /// It goes on.
@@ -31,7 +31,7 @@ pub enum Consumed {
 pub enum EditFault {
     /// It breaks the protocol: the connection is lost.
     Protocol(Malformed),
-    /// The Editor refuses it: the driver is told, and discarded until it aborts.
+    /// The editor refuses it: the driver gets the error, and its messages are discarded until it aborts.
     Refused(Error),
 }
 
@@ -50,7 +50,7 @@ impl From<Error> for EditFault {
 /// Turns messages into calls.
 #[derive(Default)]
 pub struct EditDecoder {
-    /// What messages about paths begin with: the edit's root, without a trailing slash.
+    /// The prefix of messages about paths: the edit's root, without a trailing slash.
     base: String,
     dirs: HashMap<Vec<u8>, DirToken>,
     files: HashMap<Vec<u8>, OpenFile>,

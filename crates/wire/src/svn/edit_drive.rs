@@ -1,7 +1,7 @@
 //! Driving an edit over the wire: the calls of an Editor become messages.
 //!
 //! Nothing waits for an answer until the end, and the peer may say "stop" at any time. The driver therefore only
-//! appends to the buffer of an [`Outlet`] and tells it after each message, so that it can send and listen.
+//! appends to the buffer of an [`MessageSink`] and tells it after each message, so that it can send and listen.
 //!
 //! Texts: a stored window that the peer can read goes out as it is, one string a window. The document's version is that
 //! of the first window; a later window of another version is re-framed, a decoded one encoded.
@@ -15,16 +15,16 @@ use super::edit::EditCommand;
 use super::handshake::Capabilities;
 use super::write::Writer;
 
-/// Where a driver's messages go, and where the peer's answer comes from.
-pub trait Outlet {
-    /// The bytes on their way to the peer.
+/// Sends a driver's messages and receives the peer's response.
+pub trait MessageSink {
+    /// Returns the buffer of bytes to send.
     fn buffer(&mut self) -> &mut Vec<u8>;
 
-    /// A message is complete: sends what has gathered, if it is enough. True if the peer has said something, which
-    /// during an edit can only be that it failed.
+    /// Marks the end of a message: sends the buffer if it is large enough. Returns true if the peer has sent something, which
+    /// during an edit can only be a failure.
     ///
     /// # Errors
-    /// If the connection is gone.
+    /// If the connection is closed.
     fn checkpoint(&mut self) -> Result<bool>;
 
     /// True if the peer takes bytes more slowly than they could be made, so that compressing them gains time.
@@ -35,7 +35,7 @@ pub trait Outlet {
     /// Sends everything and reads the peer's response: `Ok(Err(…))` is its failure.
     ///
     /// # Errors
-    /// If the connection is gone or the peer talks nonsense.
+    /// If the connection is closed or the response is malformed.
     fn answer(&mut self) -> Result<Result<()>>;
 }
 
@@ -55,7 +55,7 @@ pub struct EditDriver<'a, O> {
     window: Vec<u8>,
 }
 
-impl<'a, O: Outlet> EditDriver<'a, O> {
+impl<'a, O: MessageSink> EditDriver<'a, O> {
     /// Drives an edit that the peer answers. `peer` is what the peer can read; `level` is our compression level, of
     /// which 0 means svndiff version 0.
     pub fn new(outlet: &'a mut O, peer: Capabilities, level: u8, codec: &'a mut Codec) -> Self {
@@ -73,7 +73,7 @@ impl<'a, O: Outlet> EditDriver<'a, O> {
         }
     }
 
-    /// Drives a replay: the end has another name and no answer.
+    /// Drives a replay: its end has another name and no response.
     pub fn replay(mut self) -> Self {
         self.replay = true;
         self
@@ -87,7 +87,7 @@ impl<'a, O: Outlet> EditDriver<'a, O> {
     /// Gives the edit up unless it has ended already.
     ///
     /// # Errors
-    /// If the connection is gone. What the peer answers makes no difference.
+    /// If the connection is closed. The peer's response makes no difference.
     pub fn give_up(&mut self) -> Result<()> {
         if self.ended {
             return Ok(());
@@ -112,7 +112,7 @@ impl<'a, O: Outlet> EditDriver<'a, O> {
         if !self.outlet.checkpoint()? {
             return Ok(());
         }
-        // The peer has failed and discards everything until it is told that we know.
+        // The peer has failed and discards everything until the driver acknowledges that.
         self.ended = true;
         EditCommand::AbortEdit.write(self.outlet.buffer());
         match self.outlet.answer()? {
@@ -155,7 +155,7 @@ impl<'a, O: Outlet> EditDriver<'a, O> {
     }
 
     fn encode(&mut self, file: FileToken, chunk: TextChunk<'_>, version: u8) -> Result<()> {
-        // A string's length stands before its bytes but is known after them, hence the buffer between.
+        // A string's length precedes its bytes but is known after them, hence the buffer between.
         let level = self.level();
         let window = &mut self.window;
         window.clear();
@@ -172,7 +172,7 @@ impl<'a, O: Outlet> EditDriver<'a, O> {
     }
 }
 
-impl<O: Outlet> Editor for EditDriver<'_, O> {
+impl<O: MessageSink> Editor for EditDriver<'_, O> {
     fn set_target_revision(&mut self, rev: Revnum) -> Result<()> {
         self.send(EditCommand::TargetRev { rev })
     }
@@ -359,7 +359,7 @@ impl<O: Outlet> Editor for EditDriver<'_, O> {
         let answer = self.outlet.answer()?;
         self.ended = true;
         if answer.is_err() {
-            // The consumer is still discarding: it must hear that we know.
+            // The consumer is still discarding: it must get the acknowledgement.
             EditCommand::AbortEdit.write(self.outlet.buffer());
         }
         answer

@@ -3,7 +3,7 @@
 use super::item::{Malformed, Tuple};
 use super::write::Writer;
 
-/// What a peer says it can do; words that we do not know are ignored.
+/// The capabilities of a peer; unknown words are ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Capabilities(u32);
 
@@ -38,7 +38,8 @@ impl Capabilities {
     /// Nothing.
     pub const NONE: Capabilities = Capabilities(0);
 
-    /// What a server of version 1.14 announces; without compression it can neither read nor write svndiff 1 and 2.
+    /// The capabilities of a server of version 1.14; without compression it can neither read nor write svndiff 1 and
+    /// 2.
     pub fn server(compression: bool) -> Self {
         let mut all = WORDS
             .iter()
@@ -50,7 +51,7 @@ impl Capabilities {
         all
     }
 
-    /// What a client of version 1.14 announces.
+    /// The capabilities of a client of version 1.14.
     pub fn client() -> Self {
         [
             Self::EDIT_PIPELINE,
@@ -87,7 +88,7 @@ impl Capabilities {
         Ok(all)
     }
 
-    /// The capability of this name; nothing for a word that is not known.
+    /// Returns the capability of this name; none for an unknown word.
     pub fn from_word(word: &str) -> Self {
         WORDS
             .iter()
@@ -131,7 +132,7 @@ pub struct Greeting {
     pub min_version: u64,
     /// Highest protocol version.
     pub max_version: u64,
-    /// What the server can do.
+    /// The server's capabilities.
     pub capabilities: Capabilities,
 }
 
@@ -176,7 +177,7 @@ impl Greeting {
 pub struct Hello {
     /// Protocol version, 2.
     pub version: u64,
-    /// What the client can do, as it says it: words that nobody knows are logged too.
+    /// The client's capabilities, as it sent them: unknown words are logged too.
     pub words: Vec<String>,
     /// The URL of the session.
     pub url: String,
@@ -187,7 +188,7 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// Those words that are known.
+    /// The known ones of those words.
     pub fn capabilities(&self) -> Capabilities {
         self.words.iter().fold(Capabilities::NONE, |all, word| {
             all.with(Capabilities::from_word(word))
@@ -239,7 +240,7 @@ impl Hello {
     }
 }
 
-/// What the server asks for before it goes on; with no mechanism there is nothing to do.
+/// The authentication that the server requires; with no mechanism there is nothing to do.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct AuthRequest {
     /// Names of mechanisms, best first.
@@ -249,7 +250,7 @@ pub struct AuthRequest {
 }
 
 impl AuthRequest {
-    /// Writes the request for nothing, which precedes almost every answer.
+    /// Writes the empty request, which precedes almost every response.
     pub fn write_trivial(out: &mut Vec<u8>) {
         out.extend_from_slice(b"( success ( ( ) 0: ) ) ");
     }

@@ -75,11 +75,11 @@ pub struct Scanner {
     depth: u32,
     /// Something other than leading whitespace was seen.
     begun: bool,
-    state: State,
+    state: ScannerState,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-enum State {
+enum ScannerState {
     #[default]
     Between,
     Number(u64),
@@ -111,7 +111,7 @@ impl Scanner {
     /// How many more bytes the string that is being skipped still needs: a hint for the next read.
     pub fn wanted(&self) -> u64 {
         match self.state {
-            State::Body(left) => left,
+            ScannerState::Body(left) => left,
             _ => 0,
         }
     }
@@ -119,55 +119,57 @@ impl Scanner {
     fn resume(&mut self, buf: &[u8]) -> Result<Option<usize>, Malformed> {
         while let Some(&byte) = buf.get(self.at) {
             self.state = match self.state {
-                State::Body(left) => {
+                ScannerState::Body(left) => {
                     let here = (buf.len() - self.at) as u64;
                     let step = left.min(here);
                     self.at += step as usize;
                     if step == left {
-                        self.state = State::Ended;
+                        self.state = ScannerState::Ended;
                     } else {
-                        self.state = State::Body(left - step);
+                        self.state = ScannerState::Body(left - step);
                     }
                     continue;
                 }
-                State::Between => self.start(byte)?,
-                State::Number(value) => match byte {
-                    b'0'..=b'9' => State::Number(push_digit(value, byte).ok_or(Malformed::Overflow)?),
-                    b':' if value == 0 => State::Ended,
-                    b':' => State::Body(value),
+                ScannerState::Between => self.start(byte)?,
+                ScannerState::Number(value) => match byte {
+                    b'0'..=b'9' => ScannerState::Number(push_digit(value, byte).ok_or(Malformed::Overflow)?),
+                    b':' if value == 0 => ScannerState::Ended,
+                    b':' => ScannerState::Body(value),
                     _ => ended(byte)?,
                 },
-                State::Word(len) => match byte {
-                    b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' if len < MAX_WORD => State::Word(len + 1),
+                ScannerState::Word(len) => match byte {
+                    b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' if len < MAX_WORD => {
+                        ScannerState::Word(len + 1)
+                    }
                     b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' => return Err(Malformed::LongWord),
                     _ => ended(byte)?,
                 },
-                State::Ended => ended(byte)?,
+                ScannerState::Ended => ended(byte)?,
             };
             self.at += 1;
             self.begun |= !is_space(byte);
-            if self.begun && self.depth == 0 && matches!(self.state, State::Between) {
+            if self.begun && self.depth == 0 && matches!(self.state, ScannerState::Between) {
                 return Ok(Some(self.at));
             }
         }
         Ok(None)
     }
 
-    fn start(&mut self, byte: u8) -> Result<State, Malformed> {
+    fn start(&mut self, byte: u8) -> Result<ScannerState, Malformed> {
         Ok(match byte {
-            b' ' | b'\n' => State::Between,
-            b'0'..=b'9' => State::Number(u64::from(byte - b'0')),
-            b'a'..=b'z' | b'A'..=b'Z' => State::Word(1),
+            b' ' | b'\n' => ScannerState::Between,
+            b'0'..=b'9' => ScannerState::Number(u64::from(byte - b'0')),
+            b'a'..=b'z' | b'A'..=b'Z' => ScannerState::Word(1),
             b'(' => {
                 self.depth += 1;
                 if self.depth > MAX_DEPTH {
                     return Err(Malformed::Depth);
                 }
-                State::Ended
+                ScannerState::Ended
             }
             b')' if self.depth > 0 => {
                 self.depth -= 1;
-                State::Ended
+                ScannerState::Ended
             }
             _ => return Err(Malformed::Byte(byte)),
         })
@@ -179,9 +181,9 @@ fn leading(buf: &[u8]) -> usize {
     buf.iter().take_while(|b| is_space(**b)).count()
 }
 
-fn ended(byte: u8) -> Result<State, Malformed> {
+fn ended(byte: u8) -> Result<ScannerState, Malformed> {
     if is_space(byte) {
-        Ok(State::Between)
+        Ok(ScannerState::Between)
     } else {
         Err(Malformed::Byte(byte))
     }

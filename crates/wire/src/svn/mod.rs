@@ -22,7 +22,7 @@ pub mod response;
 pub mod write;
 
 pub use edit_decode::{Consumed, EditDecoder, EditFault};
-pub use edit_drive::{EditDriver, Outlet, write_revprops};
+pub use edit_drive::{EditDriver, MessageSink, write_revprops};
 pub use item::{Item, Malformed, Scanner, Tuple};
 pub use write::Writer;
 

@@ -31,7 +31,7 @@ pub enum ReportCommand<'a> {
         /// Where it is.
         at: ReportedAt<'a>,
     },
-    /// All is said: drive.
+    /// The report is complete: drive the edit.
     Finish,
     /// Forget it.
     Abort,

@@ -1,4 +1,4 @@
-//! What comes back: success and failure, and the shapes inside.
+//! Responses: success and failure, and the data inside.
 //!
 //! An error travels as its chain, outermost link first: number, text, and a source file and line that release builds
 //! leave empty. A link without a text of its own is sent with its number's default text.
@@ -10,7 +10,7 @@ use super::command::Fields;
 use super::item::{Malformed, Tuple};
 use super::write::Writer;
 
-/// A response: what the command answers, or the error.
+/// A response: the result of a command, or its error.
 #[derive(Clone, Debug)]
 pub enum Response<'a> {
     /// It worked; the parameters.
@@ -130,7 +130,7 @@ fn date(text: &[u8]) -> Result<Date, Malformed> {
     Date::parse(text).map_err(|_| Malformed::Text)
 }
 
-/// What is known about a node, as `get-dir`, `stat` and `list` tell it in their three shapes.
+/// A node, as `get-dir`, `stat` and `list` send it in their three forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dirent<'a> {
     /// The kind.
@@ -173,7 +173,7 @@ impl<'a> Dirent<'a> {
         w.maybe_string(Some(date)).maybe_string(author).close();
     }
 
-    /// Writes the answer of `stat`. The stock client reads the date without looking whether there is one.
+    /// Writes the response of `stat`. The stock client reads the date without checking whether there is one.
     pub fn write_stat(&self, w: &mut Writer<'_>) {
         w.open()
             .word(self.kind.word())
@@ -268,7 +268,7 @@ impl LogChange<'_> {
 pub struct LogEntry<'a> {
     /// The revision; `None` ends the entries merged in the one before.
     pub rev: Option<Revnum>,
-    /// Who made it.
+    /// The author.
     pub author: Option<&'a [u8]>,
     /// When.
     pub date: Option<&'a [u8]>,

@@ -8,13 +8,13 @@ use delta::window::Window;
 use wire::svn::command::Named;
 use wire::svn::edit::EditCommand;
 use wire::svn::handshake::Capabilities;
-use wire::svn::{Consumed, EditDecoder, EditDriver, Item, Outlet, Scanner};
+use wire::svn::{Consumed, EditDecoder, EditDriver, Item, MessageSink, Scanner};
 
 /// Keeps what is sent; the peer always agrees.
 #[derive(Default)]
-struct Kept(Vec<u8>);
+struct CollectingSink(Vec<u8>);
 
-impl Outlet for Kept {
+impl MessageSink for CollectingSink {
     fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.0
     }
@@ -145,7 +145,7 @@ fn drive(editor: &mut dyn Editor) -> Result<()> {
 }
 
 fn on_the_wire(level: u8) -> Vec<u8> {
-    let mut kept = Kept::default();
+    let mut kept = CollectingSink::default();
     let mut codec = Codec::new();
     let mut driver = EditDriver::new(&mut kept, Capabilities::client(), level, &mut codec);
     drive(&mut driver).expect("nothing fails");
@@ -218,7 +218,7 @@ fn tokens_and_order_are_checked() {
 #[test]
 fn a_peer_that_fails_early_is_told_that_we_know() {
     struct Failing(Vec<u8>);
-    impl Outlet for Failing {
+    impl MessageSink for Failing {
         fn buffer(&mut self) -> &mut Vec<u8> {
             &mut self.0
         }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::{PropList, Props};
-use delta::svndiff::KeptWindow;
+use delta::svndiff::OwnedWindow;
 use parking_lot::Mutex;
 
 use super::response::{CachedResponse, ResponsePart};
@@ -87,7 +87,7 @@ cached! {
     DeltaChainLength(DeltaChainLength) = |_| size_of::<DeltaChainLength>();
     /// A window of a content against the empty text, encoded for a client, by (revision, item) of its rep, number and
     /// form.
-    Window(Arc<KeptWindow>) = |value| 64 + value.len();
+    Window(Arc<OwnedWindow>) = |value| 64 + value.len();
     /// Page of an L2P index by first revision, page number.
     L2pPage(Arc<[Option<u64>]>) = |value| 16 * value.len();
     /// Description of a P2L index by first revision, page number.

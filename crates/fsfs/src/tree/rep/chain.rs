@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use base::{Code, Error, Result};
 use delta::editor::WindowForm;
-use delta::svndiff::KeptWindow;
+use delta::svndiff::OwnedWindow;
 use delta::window::WINDOW_SIZE;
 
 use super::encoded::window_key;
@@ -200,7 +200,7 @@ pub(super) fn cached_chunk(fs: &Fs, address: RepAddress, at: u64) -> Option<Chun
         .into_iter()
         .find_map(|form| {
             fs.cache()
-                .get::<Arc<KeptWindow>>(&window_key(fs, address, at, form)?)
+                .get::<Arc<OwnedWindow>>(&window_key(fs, address, at, form)?)
         })?;
     let window = cached.window().ok()?;
     let mut text = Vec::with_capacity(window.target_len as usize);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use base::{Code, Error, Result};
 use delta::editor::WindowForm;
-use delta::svndiff::{self, KeptWindow};
+use delta::svndiff::{self, OwnedWindow};
 
 use super::chain::{DeltaChain, RepAddress, cached_chunk};
 use super::with_codec;
@@ -72,7 +72,7 @@ impl EncodedText {
     ///
     /// # Errors
     /// `FS_CORRUPT`, svndiff's; the system's.
-    pub fn next_window(&mut self) -> Result<Option<Arc<KeptWindow>>> {
+    pub fn next_window(&mut self) -> Result<Option<Arc<OwnedWindow>>> {
         let Some(content) = &mut self.content else {
             return Ok(None);
         };
@@ -85,7 +85,7 @@ impl EncodedText {
 }
 
 impl WindowReader {
-    fn next_window(&mut self) -> Result<Option<Arc<KeptWindow>>> {
+    fn next_window(&mut self) -> Result<Option<Arc<OwnedWindow>>> {
         let at = self.next;
         let key = window_key(&self.fs, self.address, at, self.form).filter(|_| self.is_cached);
         let cached = key.as_ref().and_then(|key| self.cached(at, key));
@@ -110,7 +110,7 @@ impl WindowReader {
     }
 
     /// Window `at` from the cache. A compressed window serves a request for windows without compression, too.
-    fn cached(&self, at: u64, key: &Key) -> Option<Arc<KeptWindow>> {
+    fn cached(&self, at: u64, key: &Key) -> Option<Arc<OwnedWindow>> {
         let cache = self.fs.cache();
         cache
             .get(key)
@@ -120,7 +120,7 @@ impl WindowReader {
             })
     }
 
-    fn load(&mut self, at: u64) -> Result<Arc<KeptWindow>> {
+    fn load(&mut self, at: u64) -> Result<Arc<OwnedWindow>> {
         let window = self.make(at)?;
         let made = self.made + u64::from(window.window()?.target_len);
         if self.expected == Some(made) && !self.chain.ends_before(at + 1)? {
@@ -132,7 +132,7 @@ impl WindowReader {
         Ok(window)
     }
 
-    fn make(&mut self, at: u64) -> Result<Arc<KeptWindow>> {
+    fn make(&mut self, at: u64) -> Result<Arc<OwnedWindow>> {
         let version = self.form.version();
         let fs = self.fs.clone();
         let counters = &fs.cache().counters;
@@ -141,7 +141,7 @@ impl WindowReader {
             let stored = top.window(at)?;
             if stored.version <= version {
                 counters.stored_windows.add();
-                return Ok(Arc::new(KeptWindow::new(stored.version, stored.raw)));
+                return Ok(Arc::new(OwnedWindow::new(stored.version, stored.raw)));
             }
             counters.made_windows.add();
             return encode(version, |out| {
@@ -177,14 +177,14 @@ pub(super) fn window_key(fs: &Fs, address: RepAddress, at: u64, form: WindowForm
     match address {
         RepAddress::Rev(rev, item) => {
             let part = at << 8 | form;
-            Some(Key::part::<Arc<KeptWindow>>(fs.instance(), rev.0, item, part))
+            Some(Key::part::<Arc<OwnedWindow>>(fs.instance(), rev.0, item, part))
         }
         RepAddress::Txn(..) | RepAddress::Unfinished(..) => None,
     }
 }
 
 /// Makes a window in the buffer of this thread, so that the cached copy has exactly its length.
-fn encode(version: u8, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<Arc<KeptWindow>> {
+fn encode(version: u8, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<Arc<OwnedWindow>> {
     thread_local! {
         static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
     }
@@ -192,6 +192,6 @@ fn encode(version: u8, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result
         let buffer = &mut *buffer.borrow_mut();
         buffer.clear();
         write(buffer)?;
-        Ok(Arc::new(KeptWindow::new(version, buffer)))
+        Ok(Arc::new(OwnedWindow::new(version, buffer)))
     })
 }

@@ -1,7 +1,7 @@
 //! The plain listing of a directory, as Apache shows it.
 
 use base::NodeKind;
-use wire::dav::index::{Index, Line};
+use wire::dav::index::{Index, IndexEntry};
 
 use super::media;
 use super::target::Target;
@@ -27,7 +27,7 @@ pub(super) fn index(visit: &Visit<'_>, target: &Target, reply: &mut Reply) -> Ou
         up: !node.path().is_root() || listed_above,
     };
     let children = node.children(&*visit.readable())?;
-    let lines = children.names().map(|(name, kind)| Line {
+    let lines = children.names().map(|(name, kind)| IndexEntry {
         name,
         is_dir: kind == NodeKind::Dir,
     });
@@ -38,7 +38,7 @@ pub(super) fn index(visit: &Visit<'_>, target: &Target, reply: &mut Reply) -> Ou
 pub(in crate::dav) fn send<'a>(
     page: &Index<'_>,
     xslt: Option<&str>,
-    lines: impl Iterator<Item = Line<'a>>,
+    lines: impl Iterator<Item = IndexEntry<'a>>,
     reply: &mut Reply,
 ) -> Outcome {
     let mut text = String::new();

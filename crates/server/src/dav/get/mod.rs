@@ -14,7 +14,7 @@ use base::{Date, Revnum};
 use http::StatusCode;
 use repos::read_mode::check_may_wait;
 use repos::tree::Node;
-use wire::dav::conditions::Verdict;
+use wire::dav::conditions::Precondition;
 use wire::dav::http_date;
 
 use self::target::{Found, Target};
@@ -40,7 +40,7 @@ pub(super) fn get(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         false => None,
     };
     let verdict = conditions(visit.request).judge(&tag, modified, Date(now()));
-    if verdict == Verdict::Failed {
+    if verdict == Precondition::Failed {
         return Err(Fault::html(StatusCode::PRECONDITION_FAILED));
     }
     let for_long = target.immutable && !node.is_dir();
@@ -52,7 +52,7 @@ pub(super) fn get(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         reply.header("etag", &tag);
     }
     reply.header("accept-ranges", "bytes");
-    if verdict == Verdict::NotModified {
+    if verdict == Precondition::NotModified {
         reply.status(StatusCode::NOT_MODIFIED);
         return Ok(());
     }

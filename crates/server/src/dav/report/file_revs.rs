@@ -4,7 +4,9 @@ use base::{Error, Result};
 use delta::editor::{EncodedVersions, TextChunk};
 use delta::svndiff::Codec;
 use repos::file_revs::{self, FileRev};
-use wire::dav::report::{FILE_REV_END, FileRevHead, FileRevs, Out, Outlet, Text, begin, end, write_file_rev};
+use wire::dav::report::{
+    FILE_REV_END, FileRevHead, FileRevs, Out, ResponseSink, Text, begin, end, write_file_rev,
+};
 use wire::dav::xml::Element;
 
 use super::{Outcome, below, svndiff};

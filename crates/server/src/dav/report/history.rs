@@ -4,7 +4,7 @@ use base::FsPath;
 use http::StatusCode;
 use repos::history;
 use wire::dav::report::{
-    GetDeletedRev, GetLocations, LocationSegments, Outlet as _, begin, dated_rev as parse_date, end,
+    GetDeletedRev, GetLocations, LocationSegments, ResponseSink as _, begin, dated_rev as parse_date, end,
     write_location, write_revision, write_segment,
 };
 use wire::dav::xml::Element;

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use base::{Error, FsPath, RelPath};
 use repos::{ChangeKind, log};
-use wire::dav::report::{Change, LogItem, LogReport, Outlet as _, begin, end};
+use wire::dav::report::{Change, LogItem, LogReport, ResponseSink as _, begin, end};
 use wire::dav::xml::Element;
 use wire::svn::command::LogRevprops;
 

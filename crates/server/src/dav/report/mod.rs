@@ -16,7 +16,7 @@ use std::io::BufReader;
 use base::{Code, Error, FsPath, NodeKind, RelPath};
 use http::StatusCode;
 use wire::dav::accept::svndiff_version;
-use wire::dav::report::{Outlet, Refusal, ReportKind};
+use wire::dav::report::{Refusal, ReportKind, ResponseSink};
 use wire::dav::stream::{ElementStream, StreamFault};
 use wire::dav::uri::Resource;
 use wire::dav::xml;
@@ -135,7 +135,7 @@ fn no_revision() -> Error {
     Error::new(Code::FS_NO_SUCH_REVISION, "Invalid revision number '-1'")
 }
 
-impl Outlet for Reply {
+impl ResponseSink for Reply {
     fn buffer(&mut self) -> &mut Vec<u8> {
         Reply::buffer(self)
     }

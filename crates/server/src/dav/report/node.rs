@@ -5,7 +5,7 @@ use http::StatusCode;
 use repos::list as listing;
 use repos::mergeinfo::{self, Inheritance};
 use wire::dav::report::{
-    InheritedProps, ListReport, MergeinfoReport, Outlet as _, begin, end, locks_depth, write_inherited,
+    InheritedProps, ListReport, MergeinfoReport, ResponseSink as _, begin, end, locks_depth, write_inherited,
     write_item, write_lock, write_mergeinfo,
 };
 use wire::dav::xml::Element;

@@ -1,4 +1,4 @@
-//! A text delta in an answer: an svndiff document, window by window, as base64 on one line.
+//! A text delta in a response: an svndiff document, window by window, as base64 on one line.
 
 use base::Result;
 use delta::editor::TextChunk;
@@ -9,7 +9,7 @@ use super::out::Base64;
 /// The document that is being written.
 #[derive(Debug)]
 pub struct Text {
-    /// What the client takes at most, and zlib's level.
+    /// The highest svndiff version that the client takes, and zlib's level.
     version: u8,
     level: u8,
     pen: Base64,

@@ -197,7 +197,7 @@ pub fn write_file_rev(out: &mut Vec<u8>, head: &FileRevHead<'_>) {
     });
 }
 
-/// What ends a text in a file's revision, and the revision with it.
+/// The end of a text in a file's revision, and of the revision.
 pub const FILE_REV_END: &str = "</S:txdelta></S:file-rev>\n";
 
 #[cfg(test)]

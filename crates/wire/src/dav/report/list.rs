@@ -17,9 +17,9 @@ pub struct ListReport {
     pub rev: Option<Revnum>,
     /// How deep.
     pub depth: Depth,
-    /// What names must match; everything if there are no patterns, nothing if there are none in them.
+    /// The patterns of names; all match if there are none, and none match an empty list.
     pub patterns: Option<Vec<String>>,
-    /// What to say of each node.
+    /// The fields to return for each node.
     pub fields: Fields,
 }
 

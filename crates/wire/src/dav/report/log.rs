@@ -7,10 +7,10 @@ use super::refusal::{Refusal, parts, path, revision};
 use crate::dav::xml::{self, Element};
 use crate::svn::command::{Log, LogRevprops};
 
-/// The question: the same as over `svn://`, and how the answer is to be written.
+/// The request: the same as over `svn://`, and the form of the response.
 #[derive(Clone, Debug)]
 pub struct LogReport {
-    /// What is asked for.
+    /// The request.
     pub log: Log,
     /// Values that XML cannot hold are wanted in base64; else they are made readable somehow.
     pub encode_binary: bool,
@@ -59,7 +59,7 @@ impl LogReport {
 
 fn limit(text: &str) -> Result<u64, Refusal> {
     match text.parse::<i32>() {
-        // What is negative is no limit.
+        // A negative number is no limit.
         Ok(limit) => Ok(u64::try_from(limit).unwrap_or(0)),
         Err(_) => Err(Refusal::BadRequest(Error::new(
             Code::INCORRECT_PARAMS,

@@ -13,7 +13,7 @@ pub struct MergeinfoReport {
     pub rev: Option<Revnum>,
     /// Whose mergeinfo counts: a word.
     pub inherit: &'static str,
-    /// What is below the paths is asked for, too.
+    /// The mergeinfo below the paths is requested, too.
     pub descendants: bool,
     /// The paths.
     pub paths: Vec<RelPath>,

@@ -56,15 +56,15 @@ pub fn end(out: &mut Vec<u8>, root: &str) {
     Out(out).raw("</").raw(root).raw(">\n");
 }
 
-/// Where an answer goes.
-pub trait Outlet {
-    /// The bytes on their way to the client.
+/// Sends a response.
+pub trait ResponseSink {
+    /// Returns the buffer of bytes to send.
     fn buffer(&mut self) -> &mut Vec<u8>;
 
-    /// Something is complete: sends what has gathered, if it is enough.
+    /// Marks a point at which the buffer may be sent: sends it if it is large enough.
     ///
     /// # Errors
-    /// If the connection is gone.
+    /// If the connection is closed.
     fn checkpoint(&mut self) -> Result<()>;
 }
 
@@ -111,7 +111,7 @@ impl ReportKind {
 }
 
 #[cfg(test)]
-impl Outlet for Vec<u8> {
+impl ResponseSink for Vec<u8> {
     fn buffer(&mut self) -> &mut Vec<u8> {
         self
     }

@@ -1,4 +1,4 @@
-//! Writing answers: elements, escaped text and base64, straight into the buffer that is sent.
+//! Writes responses: elements, escaped text and base64, directly into the buffer that is sent.
 
 use std::io::Write as _;
 
@@ -8,10 +8,10 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::dav::{uri, xml};
 
-/// How every answer begins.
+/// The beginning of every response.
 pub const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n";
 
-/// Appends to an answer.
+/// Appends to a response.
 pub struct Out<'a>(pub &'a mut Vec<u8>);
 
 impl Out<'_> {
@@ -26,7 +26,7 @@ impl Out<'_> {
         self.escape(text, false)
     }
 
-    /// Character data of any bytes: what cannot stand in XML is shown as `?\NNN`.
+    /// Appends character data of any bytes: bytes that XML cannot hold are shown as `?\NNN`.
     pub fn fuzzy_text(&mut self, bytes: &[u8]) -> &mut Self {
         match xml::safe(bytes) {
             Some(text) => self.text(text),
@@ -53,7 +53,7 @@ impl Out<'_> {
         }
     }
 
-    /// The path of a URL as it stands in an answer: encoded and escaped.
+    /// Appends the path of a URL: encoded and escaped.
     pub fn url_path(&mut self, path: &str) -> &mut Self {
         uri::encode_escaped(path, self.0);
         self

@@ -1,4 +1,4 @@
-//! What is wrong with a report, and the few ways in which reports read their parts.
+//! Errors of reports, and the functions that parse their parts.
 
 use base::{Code, Error, RelPath, Revnum};
 
@@ -6,10 +6,10 @@ use crate::dav::names;
 use crate::dav::uri;
 use crate::dav::xml::Element;
 
-/// Why a report is not answered.
+/// Why a report is refused.
 #[derive(Clone, Debug)]
 pub enum Refusal {
-    /// The request is bad, and there is no more to say.
+    /// The request is bad; the response has no details.
     Bad,
     /// The request is bad: status 400 unless the error's number means another.
     BadRequest(Error),

@@ -8,7 +8,7 @@ use delta::svndiff::Codec;
 use super::out::{DECLARATION, Out};
 use super::refusal::{Refusal, parts, path, revision};
 use super::update_edit::write_copyfrom;
-use super::{Outlet, Text};
+use super::{ResponseSink, Text};
 use crate::dav::xml::Element;
 
 /// The question.
@@ -18,7 +18,7 @@ pub struct ReplayReport {
     pub rev: Revnum,
     /// Only what concerns this path, from the root of the repository.
     pub include: Option<RelPath>,
-    /// Copies from older revisions are told as additions.
+    /// Copies from older revisions are sent as additions.
     pub low_water_mark: Revnum,
     /// Contents are wanted, not only the fact that they changed.
     pub send_deltas: bool,
@@ -65,7 +65,7 @@ impl ReplayReport {
     }
 }
 
-/// An Editor that writes the answer.
+/// An editor that writes the response.
 pub struct ReplayEditor<'a, O> {
     outlet: &'a mut O,
     text: Text,
@@ -73,7 +73,7 @@ pub struct ReplayEditor<'a, O> {
     tokens: u32,
 }
 
-impl<'a, O: Outlet> ReplayEditor<'a, O> {
+impl<'a, O: ResponseSink> ReplayEditor<'a, O> {
     /// Writes to `outlet`; texts in svndiff `version`, compressed at `level`.
     pub fn new(outlet: &'a mut O, version: u8, level: u8, codec: &'a mut Codec) -> Self {
         ReplayEditor {
@@ -128,7 +128,7 @@ fn unsupported<T>() -> Result<T> {
     Err(Error::bare(Code::UNSUPPORTED_FEATURE))
 }
 
-impl<O: Outlet> Editor for ReplayEditor<'_, O> {
+impl<O: ResponseSink> Editor for ReplayEditor<'_, O> {
     fn set_target_revision(&mut self, rev: Revnum) -> Result<()> {
         self.out()
             .raw(DECLARATION)

@@ -7,7 +7,7 @@ use base::checksum::Md5;
 use base::{RelPath, Result, Revnum};
 use delta::editor::{CopyFrom, DirToken, Editor, FileToken, NodeFacts};
 
-use super::Outlet;
+use super::ResponseSink;
 use super::out::Out;
 use super::update_edit::Hrefs;
 
@@ -20,7 +20,7 @@ pub struct ResourceWalk<'a, O> {
     location: Option<Vec<u8>>,
 }
 
-impl<'a, O: Outlet> ResourceWalk<'a, O> {
+impl<'a, O: ResponseSink> ResourceWalk<'a, O> {
     /// Writes to `outlet` a walk over the `target` of a report.
     pub fn new(outlet: &'a mut O, hrefs: Hrefs, target: String) -> Self {
         ResourceWalk {
@@ -52,12 +52,12 @@ impl<'a, O: Outlet> ResourceWalk<'a, O> {
     }
 }
 
-impl<O: Outlet> Editor for ResourceWalk<'_, O> {
+impl<O: ResponseSink> Editor for ResourceWalk<'_, O> {
     fn set_target_revision(&mut self, _rev: Revnum) -> Result<()> {
         Out(self.outlet.buffer()).raw("<S:resource-walk>\n");
         match self.target.is_empty() {
             true => Ok(()),
-            // The directory of the entry, of which nothing is told.
+            // The directory of the entry, without content of its own.
             false => self.write("", None),
         }
     }

@@ -1,4 +1,4 @@
-//! Dates and numbers of revisions, and what is told of a file's revision.
+//! Dates and numbers of revisions, and the head of a file's revision.
 
 use base::props::PropChange;
 use base::{Date, Props, Revnum};
@@ -24,7 +24,7 @@ pub fn dated_rev(root: &Element) -> Result<Date, Refusal> {
 /// Length of `2026-11-21T19:31:22.137689Z`.
 const FULL_DATE: usize = 27;
 
-/// Writes an answer that is only a revision's number; -1 if there is none.
+/// Writes a response that is only a revision's number; -1 if there is none.
 pub fn write_revision(out: &mut Vec<u8>, root: &str, rev: Option<Revnum>) {
     begin(out, root);
     Out(out)
@@ -35,7 +35,7 @@ pub fn write_revision(out: &mut Vec<u8>, root: &str, rev: Option<Revnum>) {
         .raw(">");
 }
 
-/// What is told of one revision of a file before its text.
+/// The data about one revision of a file that precedes its text.
 #[derive(Clone, Copy, Debug)]
 #[expect(missing_docs, reason = "the fields are the parts of the answer")]
 pub struct FileRevHead<'a> {

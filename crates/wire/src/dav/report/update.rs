@@ -13,9 +13,9 @@ use crate::dav::xml::Element;
 /// Everything in an update report but the client's paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UpdateRequest {
-    /// Texts and properties are wanted in the answer itself.
+    /// The response must contain texts and properties.
     pub send_all: bool,
-    /// Properties of added nodes are wanted in the answer itself.
+    /// The response must contain the properties of added nodes.
     pub include_props: bool,
     /// Path of the URL that the report is about.
     pub source: Option<String>,
@@ -31,9 +31,9 @@ pub struct UpdateRequest {
     pub send_copyfrom: bool,
     /// Texts are not wanted.
     pub no_text: bool,
-    /// The depth; `None` if it was not said.
+    /// The depth; `None` if it was not sent.
     pub depth: Option<Depth>,
-    /// Old clients: how to walk is said by this alone.
+    /// Old clients: this alone says whether to descend.
     recursive: Option<bool>,
     /// Old clients want the URLs of everything that they get.
     pub resource_walk: bool,
@@ -56,10 +56,10 @@ pub struct Entry {
     pub lock_token: Option<String>,
 }
 
-/// What a child of the root was.
+/// The meaning of a child of the root.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UpdateItem {
-    /// An option, noted; or nothing known.
+    /// An option, which was stored, or an unknown element.
     Option,
     /// A path that the client has.
     Entry(Entry),
@@ -129,7 +129,7 @@ fn url_path(text: &str, element: &str) -> Result<String, Refusal> {
     }
 }
 
-/// What the incumbent says to an entry at no revision.
+/// The error for an entry without a revision, as the incumbent's.
 fn invalid_top() -> Refusal {
     let message = "Invalid report for top level of working copy";
     Refusal::Failed(Error::new(Code::REPOS_BAD_REVISION_REPORT, message))

@@ -1,8 +1,7 @@
-//! The answer to an update report: the calls of an Editor become elements.
+//! The response to an update report: the calls of an editor become elements.
 //!
-//! Each open node is an open element, with the URL under which exactly this node can be fetched. Texts stand in the answer
-//! itself if the client wanted all of it at once; else it only hears which ones changed, and fetches them over other
-//! connections while the answer goes on.
+//! Each open node is an open element, with the URL of exactly this node. The response contains the texts if the client asked
+//! for that; else it only names the changed ones, and the client fetches them over other connections at the same time.
 
 use base::checksum::{Md5, Sha1};
 use base::{FsPath, RelPath, Result, Revnum};
@@ -12,15 +11,15 @@ use delta::editor::{
 use delta::svndiff::Codec;
 
 use super::out::{DECLARATION, Out};
-use super::{Outlet, Text};
+use super::{ResponseSink, Text};
 use crate::dav::xml;
 
-/// In which form the client wants its answer.
+/// The form of the response that the client asks for.
 #[derive(Clone, Copy, Debug)]
 pub struct UpdateForm {
-    /// Texts stand in the answer.
+    /// The response contains texts.
     pub send_all: bool,
-    /// Properties of added nodes stand in the answer.
+    /// The response contains the properties of added nodes.
     pub inline_props: bool,
     /// svndiff version that the client takes.
     pub version: u8,
@@ -28,12 +27,12 @@ pub struct UpdateForm {
     pub level: u8,
 }
 
-/// Beginnings of the URLs that answers name.
+/// Prefixes of the URLs in responses.
 #[derive(Clone, Debug)]
 pub struct Hrefs {
-    /// `ROOT/SPECIAL/rvr/` or `…/ver/`, as it stands in XML.
+    /// `ROOT/SPECIAL/rvr/` or `…/ver/`, escaped for XML.
     node: String,
-    /// `ROOT/SPECIAL/bc/`, as it stands in XML.
+    /// `ROOT/SPECIAL/bc/`, escaped for XML.
     collection: String,
 }
 
@@ -51,14 +50,14 @@ impl Hrefs {
         }
     }
 
-    /// What stands behind the kind in a node's URL: `REV/PATH`, as it stands in XML.
+    /// Returns the part of a node's URL after the kind: `REV/PATH`, escaped for XML.
     pub fn location(rev: Revnum, path: &FsPath) -> Vec<u8> {
         let mut location = Vec::with_capacity(path.as_str().len() + 12);
         Out(&mut location).number(rev.0).url_path(path.as_str());
         location
     }
 
-    /// The element that says where a node can be fetched.
+    /// The element with the URL of a node.
     pub(super) fn write_checked_in(&self, location: &[u8], out: &mut Vec<u8>) {
         Out(out).raw("<D:checked-in><D:href>").raw(&self.node);
         out.extend_from_slice(location);
@@ -66,32 +65,32 @@ impl Hrefs {
     }
 }
 
-/// Takes `REV/PATH` of nodes, as [`Hrefs::location`] has them.
-type Hearer<'a> = dyn FnMut(&[u8]) + 'a;
+/// Receives `REV/PATH` of nodes, as [`Hrefs::location`] returns them.
+type LocationObserver<'a> = dyn FnMut(&[u8]) + 'a;
 
-/// An Editor that writes the answer.
+/// An editor that writes the response.
 pub struct UpdateEditor<'a, O> {
     outlet: &'a mut O,
     hrefs: Hrefs,
     form: UpdateForm,
-    /// What is known of the node that is opened next: the part of its URL behind the kind, and its digest.
-    facts: Option<Facts>,
+    /// The node that is opened next: the part of its URL behind the kind, and its digest.
+    facts: Option<NodeInfo>,
     /// `true` for directories that were added.
     open: Vec<bool>,
-    file: File,
+    file: OpenFile,
     text: Text,
     codec: &'a mut Codec,
     files: u32,
-    /// Hears where texts are that the client will fetch and check.
-    told: Option<&'a mut Hearer<'a>>,
+    /// Receives the locations of the texts that the client will fetch and check.
+    told: Option<&'a mut LocationObserver<'a>>,
 }
 
 /// The file that is open.
 #[derive(Default)]
-struct File {
+struct OpenFile {
     added: bool,
     copied: bool,
-    /// `REV/PATH`, as it stands in XML.
+    /// `REV/PATH`, escaped for XML.
     location: Vec<u8>,
     sha1: Option<Sha1>,
     /// The text changed and must be fetched; from this one.
@@ -100,14 +99,14 @@ struct File {
     removed: Vec<String>,
 }
 
-struct Facts {
-    /// `REV/PATH`, as it stands in XML.
+struct NodeInfo {
+    /// `REV/PATH`, escaped for XML.
     location: Vec<u8>,
     sha1: Option<Sha1>,
 }
 
-impl<'a, O: Outlet> UpdateEditor<'a, O> {
-    /// Writes to `outlet`.
+impl<'a, O: ResponseSink> UpdateEditor<'a, O> {
+    /// Returns an editor that writes to `outlet`.
     pub fn new(outlet: &'a mut O, hrefs: Hrefs, form: UpdateForm, codec: &'a mut Codec) -> Self {
         let version = if form.level == 0 { 0 } else { form.version };
         UpdateEditor {
@@ -116,7 +115,7 @@ impl<'a, O: Outlet> UpdateEditor<'a, O> {
             form,
             facts: None,
             open: Vec::new(),
-            file: File::default(),
+            file: OpenFile::default(),
             text: Text::new(version, form.level),
             codec,
             files: 0,
@@ -125,7 +124,7 @@ impl<'a, O: Outlet> UpdateEditor<'a, O> {
     }
 
     /// Before the client is told the digest of a text that it has to fetch, `told` hears where that is ([`Hrefs::location`]).
-    pub fn telling(mut self, told: &'a mut Hearer<'a>) -> Self {
+    pub fn telling(mut self, told: &'a mut LocationObserver<'a>) -> Self {
         self.told = Some(told);
         self
     }
@@ -134,7 +133,7 @@ impl<'a, O: Outlet> UpdateEditor<'a, O> {
         Out(self.outlet.buffer())
     }
 
-    fn checked_in(&mut self, facts: Option<&Facts>) {
+    fn checked_in(&mut self, facts: Option<&NodeInfo>) {
         if let Some(facts) = facts {
             self.hrefs.write_checked_in(&facts.location, self.outlet.buffer());
         }
@@ -165,22 +164,22 @@ impl<'a, O: Outlet> UpdateEditor<'a, O> {
         DirToken(u32::try_from(self.open.len()).unwrap_or(u32::MAX))
     }
 
-    fn begin_file(&mut self, added: bool, facts: Option<Facts>) -> FileToken {
+    fn begin_file(&mut self, added: bool, facts: Option<NodeInfo>) -> FileToken {
         let (location, sha1) = facts
             .map(|facts| (facts.location, facts.sha1))
             .unwrap_or_default();
-        self.file = File {
+        self.file = OpenFile {
             added,
             location,
             sha1,
-            ..File::default()
+            ..OpenFile::default()
         };
         self.files = self.files.wrapping_add(1);
         FileToken(self.files)
     }
 }
 
-impl<O: Outlet> Editor for UpdateEditor<'_, O> {
+impl<O: ResponseSink> Editor for UpdateEditor<'_, O> {
     fn set_target_revision(&mut self, rev: Revnum) -> Result<()> {
         let UpdateForm {
             send_all,
@@ -204,7 +203,7 @@ impl<O: Outlet> Editor for UpdateEditor<'_, O> {
 
     fn facts(&mut self, facts: &NodeFacts<'_>) {
         let location = Hrefs::location(facts.rev, facts.path);
-        self.facts = Some(Facts {
+        self.facts = Some(NodeInfo {
             location,
             sha1: facts.sha1,
         });
@@ -349,7 +348,7 @@ impl<O: Outlet> Editor for UpdateEditor<'_, O> {
     fn change_file_prop(&mut self, _file: FileToken, name: &str, value: Option<&[u8]>) -> Result<()> {
         if self.file.added && !self.form.send_all {
             match value {
-                // What is gone counts where the client begins with a copy, and comes last.
+                // Removed properties matter where the client begins with a copy; they come last.
                 None => {
                     if self.file.copied {
                         self.file.removed.push(name.to_owned());
@@ -398,7 +397,7 @@ impl<O: Outlet> Editor for UpdateEditor<'_, O> {
         self.outlet.checkpoint()
     }
 
-    /// The end tag is the caller's: something may stand before it.
+    /// The caller writes the end tag: other elements may precede it.
     fn close_edit(&mut self) -> Result<()> {
         Ok(())
     }

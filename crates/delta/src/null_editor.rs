@@ -1,23 +1,23 @@
-//! An editor that does nothing: for measuring drivers, and for edits that only have to be driven.
+//! An editor that ignores every call: for measuring drivers, and for edits that only have to be driven.
 
 use base::{RelPath, Result, Revnum};
 
 use crate::editor::{CopyFrom, DirToken, Editor, EncodedVersions, FileToken};
 
-/// Takes every call and does nothing: what is left is the driver's own work.
+/// Ignores every call: the cost that remains is the driver's.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct IdleEditor {
+pub struct NullEditor {
     accepted: EncodedVersions,
 }
 
-impl IdleEditor {
+impl NullEditor {
     /// Takes stored windows of `accepted` undecoded.
     pub fn new(accepted: EncodedVersions) -> Self {
-        IdleEditor { accepted }
+        NullEditor { accepted }
     }
 }
 
-impl Editor for IdleEditor {
+impl Editor for NullEditor {
     fn set_target_revision(&mut self, _: Revnum) -> Result<()> {
         Ok(())
     }
