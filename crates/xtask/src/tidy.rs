@@ -33,6 +33,7 @@ fn all() -> Vec<String> {
     out.extend(lint_excuses(&files));
     out.extend(vague_names(&files));
     out.extend(forbidden_edges());
+    out.extend(upward_uses(&files));
     out.extend(undocumented_dependencies());
     out
 }
@@ -173,6 +174,38 @@ fn forbidden_edges() -> Vec<String> {
     out
 }
 
+/// Uses of a higher module of `server` by a lower one, outside of tests.
+fn upward_uses(files: &[Source]) -> Vec<String> {
+    let mut out = Vec::new();
+    for file in files.iter().filter(|f| !f.is_test()) {
+        let Ok(below) = file.path.strip_prefix("crates/server/src") else {
+            continue;
+        };
+        let first = below.iter().next().unwrap_or_default().to_string_lossy();
+        let module = first.trim_end_matches(".rs");
+        if module == "lib" {
+            continue;
+        }
+        let layer = |name: &str| SERVER_LAYERS.iter().position(|layer| layer.contains(&name));
+        let Some(own) = layer(module) else {
+            out.push(format!("{}: not in the table of server's layers", file.shown()));
+            continue;
+        };
+        for (number, line) in file.product_lines() {
+            let code = line.split("//").next().unwrap_or_default();
+            for path in code.split("crate::").skip(1) {
+                let used = path.split(|c: char| !(c.is_alphanumeric() || c == '_')).next();
+                let used = used.unwrap_or_default();
+                if used != module && layer(used).is_none_or(|used| used >= own) {
+                    let at = number + 1;
+                    out.push(format!("{}:{at}: {module} may not use {used}", file.shown()));
+                }
+            }
+        }
+    }
+    out
+}
+
 /// Each crate of the workspace and what it depends on, development dependencies apart.
 fn workspace_graph() -> Result<BTreeMap<String, Vec<String>>, String> {
     let output = Command::new("cargo")
@@ -255,6 +288,22 @@ const IO_NAMES: &[&str] = &[
     "Instant::now",
     "std::env",
     "std::process",
+];
+
+/// The modules of `server` in layers. A module uses modules of earlier layers only.
+const SERVER_LAYERS: &[&[&str]] = &[
+    &["clock", "percent_encoding"],
+    &["log", "config"],
+    &["metrics", "signals"],
+    &["net"],
+    &["context"],
+    &["http"],
+    &["auth"],
+    &["service"],
+    &["svn", "site"],
+    &["web"],
+    &["dav"],
+    &["server"],
 ];
 
 /// Who may name whom.

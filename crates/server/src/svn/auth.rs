@@ -11,23 +11,23 @@ use wire::svn::auth::{AuthAnswer, AuthResponse, CramRefusal, cram_challenge, cra
 use wire::svn::handshake::AuthRequest;
 
 use crate::auth::is_plain;
-use crate::service::now;
-use crate::svn::session::Talk;
-use crate::svn::url::encoded;
+use crate::clock::now;
+use crate::percent_encoding::encoded;
+use crate::svn::repo_session::RepoSession;
 
-impl Talk {
+impl RepoSession {
     /// What the configuration allows this client at most.
     pub(crate) fn access(&self) -> Access {
         let access = match self.user {
-            Some(_) => self.place.conf.auth_access,
-            None => self.place.conf.anon_access,
+            Some(_) => self.repo.conf.auth_access,
+            None => self.repo.conf.anon_access,
         };
         access.min(self.ceiling())
     }
 
     /// What this server allows anybody.
     fn ceiling(&self) -> Access {
-        if self.service.options().read_only {
+        if self.service.context.options().read_only {
             Access::Read
         } else {
             Access::Write
@@ -36,13 +36,13 @@ impl Talk {
 
     /// Fetches what the authz file grants the current user.
     pub(crate) fn look_up_rights(&mut self) {
-        let place = &self.place;
-        self.rights = place.authz.as_ref().map(|authz| {
+        let repo = &self.repo;
+        self.rights = repo.authz.as_ref().map(|authz| {
             let folded = self
                 .user
                 .as_deref()
-                .map(|user| place.conf.username_case.fold(user));
-            authz.rights(place.authz_name.as_deref(), folded.as_deref())
+                .map(|user| repo.conf.username_case.fold(user));
+            authz.rights(repo.authz_name.as_deref(), folded.as_deref())
         });
     }
 
@@ -53,10 +53,10 @@ impl Talk {
     /// `RA_NOT_AUTHORIZED`.
     pub(crate) fn require(&mut self, access: Access, path: Option<&FsPath>, needs_user: bool) -> Result<()> {
         if self.may(access, path, needs_user) {
-            self.trivial();
+            self.write_empty_auth_request();
             return Ok(());
         }
-        let worth_asking = self.user.is_none() && self.place.conf.auth_access.min(self.ceiling()) >= access;
+        let worth_asking = self.user.is_none() && self.repo.conf.auth_access.min(self.ceiling()) >= access;
         if worth_asking && !self.mechanisms(access, true).is_empty() {
             self.exchange(access, true)?;
             if self.may(access, path, needs_user) {
@@ -108,16 +108,16 @@ impl Talk {
 
     /// What may be tried to get this access.
     pub(crate) fn mechanisms(&self, access: Access, user_required: bool) -> Vec<String> {
-        let conf = &self.place.conf;
+        let conf = &self.repo.conf;
         let known = conf.auth_access.min(self.ceiling()) >= access;
         let mut all = Vec::new();
         if !user_required && conf.anon_access >= access {
             all.push(ANONYMOUS.to_owned());
         }
-        if known && self.service.options().tunnel.is_some() {
+        if known && self.service.context.options().tunnel.is_some() {
             all.push(EXTERNAL.to_owned());
         }
-        if known && self.place.passwords.is_some() {
+        if known && self.repo.passwords.is_some() {
             all.push(CRAM_MD5.to_owned());
         }
         all
@@ -135,18 +135,18 @@ impl Talk {
     }
 
     /// Writes an authentication request. `None` if it asks for nothing: then no answer comes.
-    pub(crate) fn ask(&mut self, access: Access, user_required: bool) -> Option<Exchange> {
+    pub(crate) fn ask(&mut self, access: Access, user_required: bool) -> Option<AuthExchange> {
         let mechanisms = self.mechanisms(access, user_required);
         let request = AuthRequest {
             mechanisms,
-            realm: self.place.realm.clone(),
+            realm: self.repo.realm.clone(),
         };
         request.write(self.conn.out());
         if request.mechanisms.is_empty() {
             return None;
         }
         self.conn.limit_next_message(LONGEST_ANSWER);
-        Some(Exchange {
+        Some(AuthExchange {
             request,
             challenge: None,
         })
@@ -156,7 +156,7 @@ impl Talk {
     ///
     /// # Errors
     /// If the connection is lost.
-    pub(crate) fn take_answer(&mut self, exchange: &mut Exchange) -> Result<bool> {
+    pub(crate) fn take_answer(&mut self, exchange: &mut AuthExchange) -> Result<bool> {
         if self.refusals > MOST_REFUSALS {
             self.conn.flush()?;
             let error = Error::new(
@@ -176,13 +176,13 @@ impl Talk {
         Ok(is_last)
     }
 
-    fn begin_mechanism(&mut self, exchange: &mut Exchange) -> Result<bool> {
+    fn begin_mechanism(&mut self, exchange: &mut AuthExchange) -> Result<bool> {
         let (mechanism, token) = self.choice()?;
         if !exchange.request.mechanisms.contains(&mechanism) {
             self.refuse("Must authenticate with listed mechanism");
             return Ok(false);
         }
-        let options = self.service.options();
+        let options = self.service.context.options();
         match (mechanism.as_str(), options.tunnel.as_ref()) {
             (ANONYMOUS, _) => Ok(true),
             (EXTERNAL, Some(tunnel)) => {
@@ -213,7 +213,7 @@ impl Talk {
 
     /// Takes the answer to a challenge of CRAM-MD5; true if it is right.
     fn check_answer(&mut self, challenge: &str) -> Result<bool> {
-        let passwords = self.place.passwords.clone();
+        let passwords = self.repo.passwords.clone();
         let Ok(answer) = self.conn.receive()?.string() else {
             // Not an answer: the client chooses again.
             return Ok(false);
@@ -258,7 +258,7 @@ fn nonce() -> Result<u64> {
 }
 
 /// An authentication exchange that is not over. Between two messages of the client it is data only.
-pub(crate) struct Exchange {
+pub(crate) struct AuthExchange {
     request: AuthRequest,
     /// What the client must answer to.
     challenge: Option<String>,

@@ -17,16 +17,17 @@ use wire::svn::handshake::Capabilities;
 use wire::svn::response::{write_failure, write_success};
 use wire::svn::{Consumed, EditDecoder, EditFault, Malformed, Writer};
 
-use crate::service::now;
+use crate::clock::now;
 
-use crate::svn::session::{Talk, unknown_command};
-use crate::svn::url::percent_decode;
+use crate::percent_encoding::percent_decode;
+use crate::svn::commands::unknown_command;
+use crate::svn::repo_session::RepoSession;
 
-impl Talk {
+impl RepoSession {
     pub(crate) fn commit(&mut self, commit: &Commit) -> Result<()> {
         self.require(Access::Write, None, !commit.lock_tokens.is_empty())?;
         let options = commit::Options {
-            base_url: decoded(&self.place.root_url),
+            base_url: decoded(&self.repo.root_url),
             base_path: self.parent.clone(),
             revprops: revprops(commit),
             author: self.user.clone(),
@@ -37,7 +38,7 @@ impl Talk {
             hooks: self.hooks()?,
         };
         let clock: commit::Clock = Arc::new(|| Date(now()));
-        let mut editor = commit::start(&self.place.repository, options, clock)?;
+        let mut editor = commit::start(&self.repo.repository, options, clock)?;
         write_success(self.conn.out());
         if !self.be_driven(&mut editor)? {
             return Ok(());
@@ -47,7 +48,7 @@ impl Talk {
         for error in &info.unlock_errors {
             self.log_error(error);
         }
-        self.trivial();
+        self.write_empty_auth_request();
         write_info(&mut Writer(self.conn.out()), &info);
         Ok(())
     }

@@ -9,19 +9,19 @@ use wire::svn::command::{Log, LogRevprops};
 use wire::svn::response::{LogChange, LogEntry};
 use wire::svn::{Outlet as _, Writer};
 
-use crate::oplog::{self, STANDARD};
-use crate::svn::conn::Conn;
-use crate::svn::session::Talk;
+use crate::log::operation_text::{self, STANDARD};
+use crate::svn::connection::SvnConnection;
+use crate::svn::repo_session::RepoSession;
 
-impl Talk {
+impl RepoSession {
     pub(crate) fn log(&mut self, request: Log) -> Result<()> {
         let paths: Vec<FsPath> = request
             .paths
             .iter()
             .map(|path| self.path(path))
             .collect::<Result<_>>()?;
-        self.trivial();
-        self.log_operation(|| oplog::log(&paths, &request));
+        self.write_empty_auth_request();
+        self.log_operation(|| operation_text::log(&paths, &request));
         let revprops = match request.revprops {
             LogRevprops::All => log::Revprops::All,
             LogRevprops::Some(names) => log::Revprops::Names(names),
@@ -37,12 +37,12 @@ impl Talk {
             include_merged: request.include_merged,
             revprops,
         };
-        let repository = self.place.repository.clone();
+        let repository = self.repo.repository.clone();
         let readable = self.readable();
-        self.entries(|talk| {
+        self.entries(|session| {
             let mut sink = |entry: &log::LogEntry<'_>| {
-                write_log_entry(&mut Writer(talk.conn.out()), entry);
-                talk.conn.spill()
+                write_log_entry(&mut Writer(session.conn.out()), entry);
+                session.conn.spill()
             };
             log::run(&repository, &options, &*readable, &mut sink, &Default::default())
         })
@@ -50,13 +50,13 @@ impl Talk {
 
     pub(crate) fn get_locations(&mut self, path: &str, peg: Revnum, revs: &[Revnum]) -> Result<()> {
         let path = self.path(path)?;
-        self.trivial();
-        self.log_operation(|| oplog::locations(&path, peg, revs));
-        let repository = self.place.repository.clone();
+        self.write_empty_auth_request();
+        self.log_operation(|| operation_text::locations(&path, peg, revs));
+        let repository = self.repo.repository.clone();
         let readable = self.readable();
-        self.entries(|talk| {
+        self.entries(|session| {
             let found = history::locations(&repository, &path, peg, revs, &*readable)?;
-            let w = &mut Writer(talk.conn.out());
+            let w = &mut Writer(session.conn.out());
             for (rev, path) in found {
                 w.open().number(rev.0).string(path.as_str()).close();
             }
@@ -72,16 +72,16 @@ impl Talk {
         end: Option<Revnum>,
     ) -> Result<()> {
         let path = self.path(path)?;
-        self.trivial();
-        self.log_operation(|| oplog::segments(&path, peg, start, end));
-        let repository = self.place.repository.clone();
+        self.write_empty_auth_request();
+        self.log_operation(|| operation_text::segments(&path, peg, start, end));
+        let repository = self.repo.repository.clone();
         let readable = self.readable();
-        self.entries(|talk| {
+        self.entries(|session| {
             let mut sink = |segment: history::Segment| {
-                let w = &mut Writer(talk.conn.out());
+                let w = &mut Writer(session.conn.out());
                 w.open().number(segment.start.0).number(segment.end.0);
                 w.maybe_string(segment.path.as_ref().map(FsPath::rel_str)).close();
-                talk.conn.spill()
+                session.conn.spill()
             };
             history::location_segments(&repository, &path, peg, start, end, &*readable, &mut sink)
         })
@@ -89,9 +89,9 @@ impl Talk {
 
     pub(crate) fn get_deleted_rev(&mut self, path: &str, peg: Revnum, end: Revnum) -> Result<()> {
         let path = self.path(path)?;
-        self.trivial();
+        self.write_empty_auth_request();
         self.log_operation(|| "get-deleted-rev".to_owned());
-        match history::deleted_rev(&self.place.repository, &path, peg, end)? {
+        match history::deleted_rev(&self.repo.repository, &path, peg, end)? {
             Some(rev) => {
                 self.success(|w| _ = w.number(rev.0));
                 Ok(())
@@ -114,19 +114,19 @@ impl Talk {
         include_merged: bool,
     ) -> Result<()> {
         let path = self.path(path)?;
-        self.trivial();
-        self.log_operation(|| oplog::file_revs(&path, start, end, include_merged));
-        let repository = self.place.repository.clone();
+        self.write_empty_auth_request();
+        self.log_operation(|| operation_text::file_revs(&path, start, end, include_merged));
+        let repository = self.repo.repository.clone();
         let readable = self.readable();
-        let level = self.service.options().compression;
-        self.entries(|talk| {
+        let level = self.service.context.options().compression;
+        self.entries(|session| {
             let mut sink = FileRevs {
-                conn: &mut talk.conn,
-                codec: &mut talk.codec,
+                conn: &mut session.conn,
+                codec: &mut session.codec,
                 version: if level == 0 {
                     0
                 } else {
-                    talk.capabilities.svndiff_version()
+                    session.capabilities.svndiff_version()
                 },
                 level,
                 document: None,
@@ -189,7 +189,7 @@ fn write_log_entry(w: &mut Writer<'_>, entry: &log::LogEntry<'_>) {
 /// Sends the revisions of a file. Each has a header item, then the bytes of an svndiff document as bare strings, then an
 /// empty string.
 struct FileRevs<'a> {
-    conn: &'a mut Conn,
+    conn: &'a mut SvnConnection,
     codec: &'a mut Codec,
     version: u8,
     level: u8,

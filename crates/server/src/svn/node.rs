@@ -3,25 +3,26 @@
 use base::{Error, FsPath, NodeKind, RelPath, Result, Revnum};
 use repos::config::Access;
 use repos::mergeinfo::Inheritance;
-use repos::{DirentFields, TextReader, list, mergeinfo};
+use repos::{TextReader, list, mergeinfo};
 use wire::svn::Writer;
 use wire::svn::command::{AtRev, Fields, GetDir, GetFile, GetMergeinfo, List};
-use wire::svn::response::{Dirent, write_failure, write_success};
+use wire::svn::response::{write_failure, write_success};
 
-use crate::oplog;
-use crate::svn::session::Talk;
+use crate::log::operation_text;
+use crate::service::{dirent_fields, wire_dirent};
+use crate::svn::repo_session::RepoSession;
 
 /// Text is sent in strings of this size.
 const PIECE: usize = 32 << 10;
 
-impl Talk {
+impl RepoSession {
     pub(crate) fn check_path(&mut self, at: &AtRev) -> Result<()> {
         let path = self.path(&at.path);
         self.require(Access::Read, path.as_ref().ok(), false)?;
         let rev = self.rev(at.rev)?;
-        self.log_operation(|| oplog::at("check-path", &at.path, &path, rev));
+        self.log_operation(|| operation_text::at("check-path", &at.path, &path, rev));
         let kind = match path {
-            Ok(path) => self.place.repository.check_path(rev, &path)?,
+            Ok(path) => self.repo.repository.check_path(rev, &path)?,
             Err(_) => NodeKind::None,
         };
         self.success(|w| _ = w.word(kind.word()));
@@ -32,15 +33,15 @@ impl Talk {
         let path = self.path(&at.path);
         self.require(Access::Read, path.as_ref().ok(), false)?;
         let rev = self.rev(at.rev)?;
-        self.log_operation(|| oplog::at("stat", &at.path, &path, rev));
+        self.log_operation(|| operation_text::at("stat", &at.path, &path, rev));
         let found = match path {
-            Ok(path) => self.place.repository.stat(rev, &path)?,
+            Ok(path) => self.repo.repository.stat(rev, &path)?,
             Err(_) => None,
         };
         self.success(|w| match &found {
             Some(dirent) => {
                 w.open();
-                on_the_wire(dirent).write_stat(w);
+                wire_dirent(dirent).write_stat(w);
                 w.close();
             }
             None => _ = w.none(),
@@ -52,8 +53,8 @@ impl Talk {
         let path = self.path(&get.at.path)?;
         self.require(Access::Read, Some(&path), false)?;
         let rev = self.rev(get.at.rev)?;
-        self.log_operation(|| oplog::get("get-file", &path, rev, get.want_contents, get.want_props));
-        let repository = self.place.repository.clone();
+        self.log_operation(|| operation_text::get("get-file", &path, rev, get.want_contents, get.want_props));
+        let repository = self.repo.repository.clone();
         let file = repository.file(rev, &path)?;
         let props = if get.want_props {
             file.props()?
@@ -116,8 +117,8 @@ impl Talk {
         let path = self.path(&get.at.path)?;
         self.require(Access::Read, Some(&path), false)?;
         let rev = self.rev(get.at.rev)?;
-        self.log_operation(|| oplog::get("get-dir", &path, rev, get.want_contents, get.want_props));
-        let repository = self.place.repository.clone();
+        self.log_operation(|| operation_text::get("get-dir", &path, rev, get.want_contents, get.want_props));
+        let repository = self.repo.repository.clone();
         let props = match get.want_props {
             true => repository.node_props(rev, &path)?,
             false => Default::default(),
@@ -140,7 +141,7 @@ impl Talk {
         self.success(|w| {
             w.number(rev.0).proplist(&props).open();
             for (name, dirent) in &entries {
-                on_the_wire(dirent).write_entry(w, name, fields);
+                wire_dirent(dirent).write_entry(w, name, fields);
             }
             w.close();
             write_inherited(w, inherited.as_deref());
@@ -151,7 +152,7 @@ impl Talk {
     pub(crate) fn get_iprops(&mut self, at: &AtRev) -> Result<()> {
         let path = self.path(&at.path)?;
         self.require(Access::Read, Some(&path), false)?;
-        self.log_operation(|| oplog::iprops(&path, at.rev));
+        self.log_operation(|| operation_text::iprops(&path, at.rev));
         let Some(rev) = at.rev else {
             return Err(Error::new(
                 base::Code::FS_NO_SUCH_REVISION,
@@ -167,7 +168,7 @@ impl Talk {
         if !wanted {
             return Ok(None);
         }
-        let repository = &self.place.repository;
+        let repository = &self.repo.repository;
         repository
             .inherited_props(rev, path, None, &*self.readable())
             .map(Some)
@@ -177,8 +178,10 @@ impl Talk {
         let path = self.path(&request.at.path)?;
         self.require(Access::Read, Some(&path), false)?;
         let rev = self.rev(request.at.rev)?;
-        self.log_operation(|| oplog::list(&path, Some(rev), request.depth, request.patterns.as_deref()));
-        let repository = self.place.repository.clone();
+        self.log_operation(|| {
+            operation_text::list(&path, Some(rev), request.depth, request.patterns.as_deref())
+        });
+        let repository = self.repo.repository.clone();
         // A revision that does not exist fails without the closing word, as all that fails before the entries do.
         repository.check_path(rev, &FsPath::root())?;
         let readable = self.readable();
@@ -187,11 +190,11 @@ impl Talk {
             fields: dirent_fields(request.fields),
             patterns: request.patterns.clone(),
         };
-        self.entries(|talk| {
+        self.entries(|session| {
             let mut sink = |path: &FsPath, dirent: &repos::Dirent| {
-                let w = &mut Writer(talk.conn.out());
-                on_the_wire(dirent).write_listed(w, path, request.fields);
-                talk.conn.spill()
+                let w = &mut Writer(session.conn.out());
+                wire_dirent(dirent).write_listed(w, path, request.fields);
+                session.conn.spill()
             };
             list::run(
                 &repository,
@@ -206,7 +209,7 @@ impl Talk {
     }
 
     pub(crate) fn get_mergeinfo(&mut self, get: &GetMergeinfo) -> Result<()> {
-        self.trivial();
+        self.write_empty_auth_request();
         let paths: Vec<FsPath> = get
             .paths
             .iter()
@@ -217,9 +220,9 @@ impl Talk {
             "nearest-ancestor" => Inheritance::NearestAncestor,
             _ => Inheritance::Explicit,
         };
-        self.log_operation(|| oplog::mergeinfo(&paths, &get.inherit, get.descendants));
+        self.log_operation(|| operation_text::mergeinfo(&paths, &get.inherit, get.descendants));
         let rev = self.rev(get.rev)?;
-        let repository = &self.place.repository;
+        let repository = &self.repo.repository;
         let found = mergeinfo::get(
             repository,
             &paths,
@@ -241,7 +244,7 @@ impl Talk {
     }
 
     /// Sends entries one after the other, the word that ends them whatever happened, and what happened.
-    pub(crate) fn entries(&mut self, send: impl FnOnce(&mut Talk) -> Result<()>) -> Result<()> {
+    pub(crate) fn entries(&mut self, send: impl FnOnce(&mut RepoSession) -> Result<()>) -> Result<()> {
         let outcome = send(self);
         if let Some(error) = self.conn.lost() {
             return Err(error.clone());
@@ -276,26 +279,4 @@ fn read_exactly(reader: &mut TextReader, mut buf: &mut [u8]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-pub(crate) fn dirent_fields(fields: Fields) -> DirentFields {
-    DirentFields {
-        kind: fields.has(Fields::KIND),
-        size: fields.has(Fields::SIZE),
-        has_props: fields.has(Fields::HAS_PROPS),
-        created_rev: fields.has(Fields::CREATED_REV),
-        time: fields.has(Fields::TIME),
-        last_author: fields.has(Fields::LAST_AUTHOR),
-    }
-}
-
-pub(crate) fn on_the_wire(dirent: &repos::Dirent) -> Dirent<'_> {
-    Dirent {
-        kind: dirent.kind,
-        size: dirent.size,
-        has_props: dirent.has_props,
-        created_rev: dirent.created_rev,
-        date: dirent.date(),
-        author: dirent.author(),
-    }
 }

@@ -6,13 +6,13 @@ use repos::replay::{self, Options};
 use wire::svn::response::write_success;
 use wire::svn::{EditDriver, write_revprops};
 
-use crate::svn::session::Talk;
-use crate::svn::url::encoded;
+use crate::percent_encoding::encoded;
+use crate::svn::repo_session::RepoSession;
 
-impl Talk {
+impl RepoSession {
     pub(crate) fn replay(&mut self, rev: Revnum, low_water_mark: Revnum, send_deltas: bool) -> Result<()> {
         self.log_operation(|| format!("replay {} r{rev}", encoded(&self.parent)));
-        self.trivial();
+        self.write_empty_auth_request();
         self.replay_one(rev, low_water_mark, send_deltas)?;
         write_success(self.conn.out());
         Ok(())
@@ -25,12 +25,12 @@ impl Talk {
         low_water_mark: Revnum,
         send_deltas: bool,
     ) -> Result<()> {
-        self.trivial();
+        self.write_empty_auth_request();
         let readable = self.readable();
         let mut rev = start;
         while rev <= end {
             self.log_operation(|| format!("replay {} r{rev}", encoded(&self.parent)));
-            let props = self.place.repository.revprops(rev, &*readable)?;
+            let props = self.repo.repository.revprops(rev, &*readable)?;
             write_revprops(self.conn.out(), &props);
             self.replay_one(rev, low_water_mark, send_deltas)?;
             rev = rev.next();
@@ -45,9 +45,9 @@ impl Talk {
             low_water_mark: Some(low_water_mark).filter(|rev| *rev <= Revnum::MAX),
             send_deltas,
         };
-        let repository = self.place.repository.clone();
+        let repository = self.repo.repository.clone();
         let readable = self.readable();
-        let level = self.service.options().compression;
+        let level = self.service.context.options().compression;
         let driver = EditDriver::new(&mut self.conn, self.capabilities, level, &mut self.codec);
         let mut editor = driver.replay();
         let told: Result<(), Error> = replay::replay(&repository, rev, &options, &*readable, &mut editor);

@@ -10,10 +10,12 @@ use wire::svn::command::{Diff, Named, Status, Switch, Update};
 use wire::svn::report::ReportCommand;
 use wire::svn::response::{write_failure, write_success};
 
-use crate::oplog;
-use crate::svn::session::{Talk, TimeSlice, unknown_command};
+use crate::log::operation_text;
+use crate::svn::commands::unknown_command;
+use crate::svn::repo_session::RepoSession;
+use crate::svn::session::TimeSlice;
 
-impl Talk {
+impl RepoSession {
     pub(crate) fn update(&mut self, update: &Update) -> Result<()> {
         let target = operand(&update.target)?;
         let path = self.path(&target)?;
@@ -31,18 +33,19 @@ impl Talk {
             send_copyfrom: update.send_copyfrom,
         };
         let copyfrom = update.send_copyfrom;
-        let line = move |outcome: &Outcome| oplog::update(&path, rev, depth, copyfrom, outcome.is_checkout);
+        let line =
+            move |outcome: &Outcome| operation_text::update(&path, rev, depth, copyfrom, outcome.is_checkout);
         self.begin_report(options, Some(Box::new(line)))
     }
 
     pub(crate) fn switch(&mut self, switch: &Switch) -> Result<()> {
         let target = operand(&switch.target)?;
         let path = self.path(&target)?;
-        self.trivial();
-        let to = self.place.path_of(&switch.url)?;
+        self.write_empty_auth_request();
+        let to = self.repo.path_of(&switch.url)?;
         let rev = self.rev(switch.rev)?;
         let depth = depth_of(switch.depth, switch.recurse, Depth::Files);
-        self.log_operation(|| oplog::switch(&path, &to, rev, depth));
+        self.log_operation(|| operation_text::switch(&path, &to, rev, depth));
         let options = Options {
             target_rev: rev,
             anchor: self.parent.clone(),
@@ -59,10 +62,10 @@ impl Talk {
     pub(crate) fn status(&mut self, status: &Status) -> Result<()> {
         let target = operand(&status.target)?;
         let path = self.path(&target)?;
-        self.trivial();
+        self.write_empty_auth_request();
         let rev = self.rev(status.rev)?;
         let depth = depth_of(status.depth, status.recurse, Depth::Empty);
-        self.log_operation(|| oplog::status(&path, rev, depth));
+        self.log_operation(|| operation_text::status(&path, rev, depth));
         let options = Options {
             target_rev: rev,
             anchor: self.parent.clone(),
@@ -79,8 +82,8 @@ impl Talk {
     pub(crate) fn diff(&mut self, diff: &Diff) -> Result<()> {
         let target = operand(&diff.target)?;
         let path = self.path(&target)?;
-        self.trivial();
-        let to = self.place.path_of(&diff.url)?;
+        self.write_empty_auth_request();
+        let to = self.repo.path_of(&diff.url)?;
         let rev = self.rev(diff.rev)?;
         let depth = depth_of(diff.depth, diff.recurse, Depth::Files);
         let options = Options {
@@ -96,15 +99,15 @@ impl Talk {
         let ignore_ancestry = diff.ignore_ancestry;
         let line = move |outcome: &Outcome| {
             let from = (&path, outcome.from_rev);
-            oplog::diff(from, (&to, rev), depth, ignore_ancestry)
+            operation_text::diff(from, (&to, rev), depth, ignore_ancestry)
         };
         self.begin_report(options, Some(Box::new(line)))
     }
 
     /// Begins to read what the client has. The command that asked for it ends when that is read.
     fn begin_report(&mut self, options: Options, line: Option<LogLine>) -> Result<()> {
-        let report = Report::begin(&self.place.repository, options, self.readable())?;
-        self.reporting = Some(Box::new(Reporting {
+        let report = Report::begin(&self.repo.repository, options, self.readable())?;
+        self.pending_report = Some(Box::new(PendingReport {
             report,
             outcome: Ok(()),
             line,
@@ -122,13 +125,13 @@ impl Talk {
     /// If the connection is lost.
     pub(crate) fn read_report(
         &mut self,
-        mut reporting: Box<Reporting>,
+        mut reporting: Box<PendingReport>,
         mut is_there: bool,
         slice: &mut TimeSlice,
     ) -> Result<Option<Result<()>>> {
         loop {
             if !is_there && (slice.is_over(&self.conn) || !self.conn.await_message(Duration::ZERO)?) {
-                self.reporting = Some(reporting);
+                self.pending_report = Some(reporting);
                 return Ok(None);
             }
             is_there = false;
@@ -144,17 +147,17 @@ impl Talk {
     }
 
     /// Drives the edit and answers.
-    fn drive(&mut self, reporting: Reporting) -> Result<()> {
-        let Reporting {
+    fn drive(&mut self, reporting: PendingReport) -> Result<()> {
+        let PendingReport {
             report,
             outcome,
             line,
             ..
         } = reporting;
-        self.trivial();
+        self.write_empty_auth_request();
         outcome?;
         report.ready()?;
-        let level = self.service.options().compression;
+        let level = self.service.context.options().compression;
         let mut editor = EditDriver::new(&mut self.conn, self.capabilities, level, &mut self.codec);
         match report.finish(&mut editor) {
             Ok(outcome) => {
@@ -172,8 +175,8 @@ impl Talk {
     }
 
     /// Reads one message of a report.
-    fn read_entry(&mut self, reporting: &mut Reporting) -> Result<Entry> {
-        let Reporting { report, outcome, .. } = reporting;
+    fn read_entry(&mut self, reporting: &mut PendingReport) -> Result<Entry> {
+        let PendingReport { report, outcome, .. } = reporting;
         let item = self.conn.receive()?;
         let parsed = Named::parse(item).and_then(|named| match ReportCommand::parse(named)? {
             Some(command) => Ok(Ok(command)),
@@ -197,7 +200,7 @@ impl Talk {
                 rel_path(path).and_then(|path| report.delete_path(&path))
             }
             Ok(Ok(ReportCommand::LinkPath { path, url, at })) => {
-                let to = self.place.path_of(&String::from_utf8_lossy(url));
+                let to = self.repo.path_of(&String::from_utf8_lossy(url));
                 rel_path(path).and_then(|path| {
                     let to = to?;
                     let token = at.lock_token.map(String::from_utf8_lossy);
@@ -219,7 +222,7 @@ enum Entry {
 }
 
 /// A report that is being read.
-pub(crate) struct Reporting {
+pub(crate) struct PendingReport {
     report: Report,
     /// What is wrong with it, if anything.
     outcome: Result<()>,

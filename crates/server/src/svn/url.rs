@@ -6,6 +6,8 @@
 
 use base::{Code, Error, Result};
 
+use crate::percent_encoding::{percent_decode, percent_encode};
+
 /// A URL, taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SvnUrl {
@@ -114,51 +116,6 @@ fn canonical_authority(scheme: &str, authority: &str) -> String {
         Some(user) => format!("{user}@{host}"),
         None => host,
     }
-}
-
-/// Decodes `%XX`; a `%` without two digits stands for itself.
-pub(crate) fn percent_decode(text: &str) -> Vec<u8> {
-    let bytes = text.as_bytes();
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
-        at += 1;
-        let digits = bytes.get(at..at + 2).filter(|_| byte == b'%');
-        let decoded = digits.and_then(|d| {
-            let high = char::from(d[0]).to_digit(16)?;
-            let low = char::from(d[1]).to_digit(16)?;
-            u8::try_from(high * 16 + low).ok()
-        });
-        match decoded {
-            Some(decoded) => {
-                out.push(decoded);
-                at += 2;
-            }
-            None => out.push(byte),
-        }
-    }
-    out
-}
-
-/// Encodes what may not stand in the path of a URL.
-pub(crate) fn percent_encode(bytes: &[u8], out: &mut String) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    for &byte in bytes {
-        if byte.is_ascii_alphanumeric() || b"!$&'()*+,-./:=@_~".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            out.push('%');
-            out.push(char::from(HEX[usize::from(byte >> 4)]));
-            out.push(char::from(HEX[usize::from(byte & 15)]));
-        }
-    }
-}
-
-/// [`percent_encode`] of text.
-pub(crate) fn encoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    percent_encode(text.as_bytes(), &mut out);
-    out
 }
 
 #[cfg(test)]

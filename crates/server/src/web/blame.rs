@@ -11,12 +11,12 @@ use delta::editor::{EncodedVersions, TextChunk};
 use diff::{DiffOptions, Lines, changes_while, split};
 use repos::file_revs::{self, FileRev, Sink};
 
-use super::file::{Shown, show};
-use super::frame::{Frame, date, text};
-use super::{Outcome, Place, highlight, send, url};
-use crate::dav::{Fault, Visit};
-use crate::http::Reply;
-use crate::shares::Turn;
+use super::file::{FileView, show};
+use super::frame::{PageFrame, date, text};
+use super::{Outcome, ViewedNode, highlight, send, url};
+use crate::http::{Fault, ResponseWriter};
+use crate::net::ConcurrencyPermit;
+use crate::site::RequestContext;
 
 /// Longest file, in bytes, that is looked at.
 const MOST: usize = 1 << 20;
@@ -24,7 +24,7 @@ const MOST: usize = 1 << 20;
 #[derive(Template)]
 #[template(path = "web/blame.html")]
 struct BlamePage {
-    frame: Frame,
+    frame: PageFrame,
     note: Option<String>,
     lines: Vec<Line>,
     code: String,
@@ -37,30 +37,32 @@ struct Line {
 }
 
 pub(super) fn page(
-    visit: &mut Visit<'_>,
-    reply: &mut Reply,
-    place: &Place,
-    turn: Option<Turn<'_>>,
+    context: &mut RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    place: &ViewedNode,
+    turn: Option<ConcurrencyPermit<'_>>,
 ) -> Outcome {
     let mut page = BlamePage {
-        frame: Frame::of(visit, place, "blame"),
+        frame: PageFrame::of(context, place, "blame"),
         note: None,
         lines: Vec::new(),
         code: String::new(),
     };
-    let file = visit.repository().file(place.rev, &place.path)?;
+    let file = context.repository().file(place.rev, &place.path)?;
     match show(&file, &file.props()?)? {
-        Shown::Text(whole) if whole.len() <= MOST => match lines(visit, place, reply)? {
+        FileView::Text(whole) if whole.len() <= MOST => match lines(context, place, reply)? {
             Some(lines) => {
                 page.lines = lines;
-                page.code = highlight::html(place.path.basename(), &whole, visit.http.web.highlight);
+                page.code = highlight::html(place.path.basename(), &whole, context.options.web.highlight);
             }
             None => page.note = Some("This file has too much history to be shown here.".to_owned()),
         },
-        Shown::Text(_) | Shown::TooLong => page.note = Some("This file is too long for this.".to_owned()),
-        Shown::Binary => page.note = Some("A binary file has no lines.".to_owned()),
+        FileView::Text(_) | FileView::TooLong => {
+            page.note = Some("This file is too long for this.".to_owned())
+        }
+        FileView::Binary => page.note = Some("A binary file has no lines.".to_owned()),
     }
-    visit.log_operation(|| super::operation("get-file-revs", place));
+    context.log_operation(|| super::operation("get-file-revs", place));
     drop(turn);
     send(reply, &page, place.pegged)
 }
@@ -101,9 +103,13 @@ impl Sink for Revisions<'_> {
 }
 
 /// What stands before each line; `None` if it takes too long.
-fn lines(visit: &Visit<'_>, place: &Place, reply: &Reply) -> std::result::Result<Option<Vec<Line>>, Fault> {
-    let end = Instant::now() + 2 * visit.http.web.time_limit;
-    let repository = visit.repository();
+fn lines(
+    context: &RequestContext<'_>,
+    place: &ViewedNode,
+    reply: &ResponseWriter,
+) -> std::result::Result<Option<Vec<Line>>, Fault> {
+    let end = Instant::now() + 2 * context.options.web.time_limit;
+    let repository = context.repository();
     let mut revisions = Revisions::default();
     let go_on = || Instant::now() < end && reply.is_awaited();
     let cancel = Cancel::new();
@@ -114,7 +120,7 @@ fn lines(visit: &Visit<'_>, place: &Place, reply: &Reply) -> std::result::Result
         Some(Revnum::ZERO),
         Some(place.rev),
         false,
-        &*visit.readable(),
+        &*context.readable(),
         &mut revisions,
         &cancel,
     );
@@ -156,7 +162,7 @@ fn lines(visit: &Visit<'_>, place: &Place, reply: &Reply) -> std::result::Result
         Line {
             label: format!("{rev} {short:>width$}", width = widest.unwrap_or(0)),
             title: format!("r{rev}, {author}, {date}"),
-            href: url(visit, &FsPath::root(), NodeKind::Dir, "revision", Some(*rev)),
+            href: url(context, &FsPath::root(), NodeKind::Dir, "revision", Some(*rev)),
         }
     });
     Ok(Some(lines.collect()))

@@ -4,11 +4,11 @@ use askama::Template;
 use base::props;
 use repos::File;
 
-use super::frame::{Frame, date, properties, size};
-use super::{Outcome, Place, guard, highlight, send, url};
-use crate::dav::{Fault, Visit};
-use crate::http::Reply;
-use crate::shares::Turn;
+use super::frame::{PageFrame, date, properties, size};
+use super::{Outcome, ViewedNode, guard, highlight, send, url};
+use crate::http::{Fault, ResponseWriter};
+use crate::net::ConcurrencyPermit;
+use crate::site::RequestContext;
 
 /// Longest text that is shown at all.
 const MOST: u64 = 8 << 20;
@@ -25,7 +25,7 @@ const IMAGES: [(&str, &str); 6] = [
 #[derive(Template)]
 #[template(path = "web/file.html")]
 struct FilePage {
-    frame: Frame,
+    frame: PageFrame,
     about: String,
     image: Option<String>,
     note: Option<String>,
@@ -35,12 +35,12 @@ struct FilePage {
 }
 
 pub(super) fn page(
-    visit: &mut Visit<'_>,
-    reply: &mut Reply,
-    place: &Place,
-    turn: Option<Turn<'_>>,
+    context: &mut RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    place: &ViewedNode,
+    turn: Option<ConcurrencyPermit<'_>>,
 ) -> Outcome {
-    let file = visit.repository().file(place.rev, &place.path)?;
+    let file = context.repository().file(place.rev, &place.path)?;
     let all = file.props()?;
     let entry = |name: &str| all.get(name).map(Vec::as_slice);
     let shown = |name: &str| super::frame::text(entry(name).unwrap_or_default());
@@ -55,7 +55,7 @@ pub(super) fn page(
         date(entry(props::ENTRY_COMMITTED_DATE)),
     );
     let mut page = FilePage {
-        frame: Frame::of(visit, place, "file"),
+        frame: PageFrame::of(context, place, "file"),
         about,
         image: None,
         note: None,
@@ -64,43 +64,43 @@ pub(super) fn page(
         props: properties(&all),
     };
     match show(&file, &all)? {
-        Shown::Text(text) => {
+        FileView::Text(text) => {
             page.lines = text.lines().count();
-            page.code = highlight::html(place.path.basename(), &text, visit.http.web.highlight);
+            page.code = highlight::html(place.path.basename(), &text, context.options.web.highlight);
         }
-        Shown::Binary if picture(place.path.basename()).is_some() => {
-            page.image = Some(url(visit, &place.path, place.kind, "", Some(place.rev)));
+        FileView::Binary if picture(place.path.basename()).is_some() => {
+            page.image = Some(url(context, &place.path, place.kind, "", Some(place.rev)));
         }
-        Shown::Binary => page.note = Some("A binary file.".to_owned()),
-        Shown::TooLong => page.note = Some("This file is too long to be shown here.".to_owned()),
+        FileView::Binary => page.note = Some("A binary file.".to_owned()),
+        FileView::TooLong => page.note = Some("This file is too long to be shown here.".to_owned()),
     }
-    visit.log_operation(|| super::operation("get-file", place));
+    context.log_operation(|| super::operation("get-file", place));
     drop(turn);
     send(reply, &page, place.pegged)
 }
 
 /// What of a file can be shown.
-pub(super) enum Shown {
+pub(super) enum FileView {
     Text(String),
     Binary,
     TooLong,
 }
 
 /// Reads a file if it is a text of bearable length.
-pub(super) fn show(file: &File, all: &base::Props) -> Result<Shown, Fault> {
+pub(super) fn show(file: &File, all: &base::Props) -> Result<FileView, Fault> {
     let says_binary = all
         .get(props::MIME_TYPE)
         .is_some_and(|kind| props::mime_type_is_binary(kind));
     if says_binary {
-        return Ok(Shown::Binary);
+        return Ok(FileView::Binary);
     }
     if file.size()? > MOST {
-        return Ok(Shown::TooLong);
+        return Ok(FileView::TooLong);
     }
     let bytes = file.reader()?.read_all()?;
     Ok(match bytes.contains(&0) {
-        true => Shown::Binary,
-        false => Shown::Text(String::from_utf8_lossy(&bytes).into_owned()),
+        true => FileView::Binary,
+        false => FileView::Text(String::from_utf8_lossy(&bytes).into_owned()),
     })
 }
 
@@ -114,8 +114,12 @@ fn picture(name: &str) -> Option<&'static str> {
 }
 
 /// Sends the file to be kept, never to be shown.
-pub(super) fn download(visit: &mut Visit<'_>, reply: &mut Reply, place: &Place) -> Outcome {
-    let file = visit.repository().file(place.rev, &place.path)?;
+pub(super) fn download(
+    context: &mut RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    place: &ViewedNode,
+) -> Outcome {
+    let file = context.repository().file(place.rev, &place.path)?;
     let mut name = String::new();
     wire::dav::uri::encode(place.path.basename(), &mut name);
     guard(reply);
@@ -126,7 +130,7 @@ pub(super) fn download(visit: &mut Visit<'_>, reply: &mut Reply, place: &Place) 
             "content-disposition",
             &format!("attachment; filename*=UTF-8''{}", name.replace('\'', "%27")),
         );
-    visit.log_operation(|| super::operation("get-file", place));
+    context.log_operation(|| super::operation("get-file", place));
     if reply.bodiless() {
         return Ok(());
     }

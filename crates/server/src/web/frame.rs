@@ -2,8 +2,8 @@
 
 use base::{FsPath, NodeKind};
 
-use super::{Place, url};
-use crate::dav::Visit;
+use super::{ViewedNode, url};
+use crate::site::RequestContext;
 
 /// The style of all pages.
 pub(super) const STYLE: &str = include_str!("../../templates/web/style.css");
@@ -22,7 +22,7 @@ pub(super) struct Tab {
 }
 
 /// Everything around a page's content.
-pub(super) struct Frame {
+pub(super) struct PageFrame {
     pub(super) title: String,
     pub(super) crumbs: Vec<Crumb>,
     pub(super) tabs: Vec<Tab>,
@@ -33,10 +33,10 @@ pub(super) struct Frame {
     pub(super) foot: String,
 }
 
-impl Frame {
+impl PageFrame {
     /// A page that is not about a node.
-    pub(super) fn bare(title: String, crumbs: Vec<Crumb>) -> Frame {
-        Frame {
+    pub(super) fn bare(title: String, crumbs: Vec<Crumb>) -> PageFrame {
+        PageFrame {
             title,
             crumbs,
             tabs: Vec::new(),
@@ -48,16 +48,16 @@ impl Frame {
     }
 
     /// The page `view` of a node.
-    pub(super) fn of(visit: &Visit<'_>, place: &Place, view: &'static str) -> Frame {
+    pub(super) fn of(context: &RequestContext<'_>, place: &ViewedNode, view: &'static str) -> PageFrame {
         let rev = place.pegged.then_some(place.rev);
-        let name = visit
-            .place
+        let name = context
+            .mount
             .location
             .name
             .clone()
-            .unwrap_or_else(|| visit.place.basename());
+            .unwrap_or_else(|| context.mount.basename());
         let mut crumbs = vec![Crumb {
-            href: url(visit, &FsPath::root(), NodeKind::Dir, "", rev),
+            href: url(context, &FsPath::root(), NodeKind::Dir, "", rev),
             name: name.clone(),
         }];
         let (is_cut, shown) = innermost(&place.path);
@@ -72,7 +72,7 @@ impl Frame {
                 false => path.basename(),
             };
             crumbs.push(Crumb {
-                href: url(visit, path, kind, below, rev),
+                href: url(context, path, kind, below, rev),
                 name: name.to_owned(),
             });
         }
@@ -89,23 +89,29 @@ impl Frame {
             .iter()
             .map(|(name, other)| Tab {
                 name,
-                href: url(visit, &place.path, place.kind, other, rev),
+                href: url(context, &place.path, place.kind, other, rev),
                 current: *other == view,
             })
             .collect();
         if place.kind == NodeKind::File {
             tabs.push(Tab {
                 name: "Raw",
-                href: url(visit, &place.path, place.kind, "", rev),
+                href: url(context, &place.path, place.kind, "", rev),
                 current: false,
             });
         }
         tabs.push(Tab {
             name: "Revision",
-            href: url(visit, &FsPath::root(), NodeKind::Dir, "revision", Some(place.rev)),
+            href: url(
+                context,
+                &FsPath::root(),
+                NodeKind::Dir,
+                "revision",
+                Some(place.rev),
+            ),
             current: view == "revision",
         });
-        Frame {
+        PageFrame {
             title: format!("{}: {} (r{})", name, place.path, place.rev),
             crumbs,
             tabs,

@@ -26,15 +26,16 @@ use http::{Method, StatusCode};
 use sha2::{Digest as _, Sha256};
 use wire::dav::uri::{self, Resource};
 
-use self::frame::{Crumb, Frame, STYLE};
+use self::frame::{Crumb, PageFrame, STYLE};
 use self::query::Query;
-use crate::dav::{Fault, Visit};
-use crate::http::{HttpOptions, Reply, Request};
+use crate::config::HttpOptions;
+use crate::http::{Fault, Request, ResponseWriter};
+use crate::site::RequestContext;
 
 type Outcome = Result<(), Fault>;
 
 /// What a page is about: a node in a revision.
-struct Place {
+struct ViewedNode {
     path: FsPath,
     rev: Revnum,
     kind: NodeKind,
@@ -71,46 +72,50 @@ fn has_final_slash(path: &str) -> bool {
 ///
 /// # Errors
 /// 404 for what does not exist, 400 for what makes no sense; those of the engine.
-pub(crate) fn page(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
-    let query = Query::parse(visit.request.query.as_deref());
-    let Some(place) = find(visit, reply, &query)? else {
+pub(crate) fn page(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
+    let query = Query::parse(context.request.query.as_deref());
+    let Some(place) = find(context, reply, &query)? else {
         return Ok(());
     };
     // What compares or colours texts takes long: many of them must not take all processors.
     let is_long = matches!(query.view.as_str(), "file" | "blame" | "revision" | "log") && !reply.bodiless();
     let turn = match is_long {
-        true => match visit.request.turn(&visit.service.page_turns) {
+        true => match context.request.acquire(&context.site.service.page_limit) {
             Some(turn) => Some(turn),
             None => return Err(Fault::busy()),
         },
         false => None,
     };
     match (query.view.as_str(), place.kind) {
-        ("", NodeKind::Dir) | ("dir", NodeKind::Dir) => directory::page(visit, reply, &place),
-        ("file", NodeKind::File) => file::page(visit, reply, &place, turn),
-        ("blame", NodeKind::File) => blame::page(visit, reply, &place, turn),
-        ("download", NodeKind::File) => file::download(visit, reply, &place),
-        ("log", _) => log::page(visit, reply, &place, &query, turn),
-        ("revision", _) => revision::page(visit, reply, &place, turn),
+        ("", NodeKind::Dir) | ("dir", NodeKind::Dir) => directory::page(context, reply, &place),
+        ("file", NodeKind::File) => file::page(context, reply, &place, turn),
+        ("blame", NodeKind::File) => blame::page(context, reply, &place, turn),
+        ("download", NodeKind::File) => file::download(context, reply, &place),
+        ("log", _) => log::page(context, reply, &place, &query, turn),
+        ("revision", _) => revision::page(context, reply, &place, turn),
         // A directory's link with a file's view, or the other way round: the path became something else.
-        (_, NodeKind::Dir) => redirect(visit, reply, &place, ""),
-        (_, NodeKind::File) => redirect(visit, reply, &place, "file"),
+        (_, NodeKind::Dir) => redirect(context, reply, &place, ""),
+        (_, NodeKind::File) => redirect(context, reply, &place, "file"),
         _ => Err(Fault::html(StatusCode::NOT_FOUND)),
     }
 }
 
 /// Finds the node; `None` if the browser was sent elsewhere.
-fn find(visit: &Visit<'_>, reply: &mut Reply, query: &Query) -> Result<Option<Place>, Fault> {
+fn find(
+    context: &RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    query: &Query,
+) -> Result<Option<ViewedNode>, Fault> {
     let not_found = || Fault::html(StatusCode::NOT_FOUND);
-    let Resource::Public(path) = &visit.resource else {
+    let Resource::Public(path) = &context.resource else {
         return Err(not_found());
     };
-    let youngest = visit.youngest()?;
+    let youngest = context.youngest()?;
     let rev = query.peg.unwrap_or(youngest);
     if rev > youngest {
         return Err(not_found());
     }
-    let repository = visit.repository();
+    let repository = context.repository();
     let kind = match query.view == "revision" {
         // A revision is there even if the path is not.
         true => NodeKind::Dir,
@@ -119,7 +124,7 @@ fn find(visit: &Visit<'_>, reply: &mut Reply, query: &Query) -> Result<Option<Pl
     if kind == NodeKind::None {
         return Err(not_found());
     }
-    let place = Place {
+    let place = ViewedNode {
         path: path.clone(),
         rev,
         kind,
@@ -127,15 +132,15 @@ fn find(visit: &Visit<'_>, reply: &mut Reply, query: &Query) -> Result<Option<Pl
     };
     match query.operative {
         Some(older) if older < rev => {
-            let found = repos::history::locations(repository, path, rev, &[older], &*visit.readable())?;
+            let found = repos::history::locations(repository, path, rev, &[older], &*context.readable())?;
             let (rev, path) = found.into_iter().next().ok_or_else(not_found)?;
-            let older = Place {
+            let older = ViewedNode {
                 path,
                 rev,
                 pegged: true,
                 ..place
             };
-            redirect(visit, reply, &older, &query.view)?;
+            redirect(context, reply, &older, &query.view)?;
             Ok(None)
         }
         Some(younger) if younger > rev => Err(Fault::html(StatusCode::BAD_REQUEST)),
@@ -143,9 +148,14 @@ fn find(visit: &Visit<'_>, reply: &mut Reply, query: &Query) -> Result<Option<Pl
     }
 }
 
-fn redirect(visit: &Visit<'_>, reply: &mut Reply, place: &Place, view: &str) -> Outcome {
+fn redirect(
+    context: &RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    place: &ViewedNode,
+    view: &str,
+) -> Outcome {
     let target = url(
-        visit,
+        context,
         &place.path,
         place.kind,
         view,
@@ -156,8 +166,14 @@ fn redirect(visit: &Visit<'_>, reply: &mut Reply, place: &Place, view: &str) -> 
 }
 
 /// The URL of a page: `view` of a path, at a revision or the youngest.
-fn url(visit: &Visit<'_>, path: &FsPath, kind: NodeKind, view: &str, rev: Option<Revnum>) -> String {
-    let mut out = visit.base().public(path);
+fn url(
+    context: &RequestContext<'_>,
+    path: &FsPath,
+    kind: NodeKind,
+    view: &str,
+    rev: Option<Revnum>,
+) -> String {
+    let mut out = context.base().public(path);
     if kind == NodeKind::Dir && !out.ends_with('/') {
         out.push('/');
     }
@@ -176,7 +192,7 @@ fn url(visit: &Visit<'_>, path: &FsPath, kind: NodeKind, view: &str, rev: Option
 }
 
 /// Sends a page while it is made, with the policy that keeps it from running anything.
-fn send(reply: &mut Reply, page: &impl Template, immutable: bool) -> Outcome {
+fn send(reply: &mut ResponseWriter, page: &impl Template, immutable: bool) -> Outcome {
     guard(reply);
     reply.content_type("text/html; charset=utf-8");
     // Not for ever: the rules may change.
@@ -192,7 +208,7 @@ fn send(reply: &mut Reply, page: &impl Template, immutable: bool) -> Outcome {
 }
 
 /// Header lines of everything that a browser shows.
-fn guard(reply: &mut Reply) {
+fn guard(reply: &mut ResponseWriter) {
     static POLICY: LazyLock<String> = LazyLock::new(|| {
         let digest = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(STYLE));
         format!(
@@ -210,7 +226,7 @@ fn guard(reply: &mut Reply) {
 ///
 /// # Errors
 /// None but those of templates.
-pub(crate) fn repositories(reply: &mut Reply, prefix: &str, rows: Vec<(String, String)>) -> Outcome {
+pub(crate) fn repositories(reply: &mut ResponseWriter, prefix: &str, rows: Vec<(String, String)>) -> Outcome {
     let mut href = String::new();
     uri::encode(prefix, &mut href);
     href.push('/');
@@ -218,19 +234,19 @@ pub(crate) fn repositories(reply: &mut Reply, prefix: &str, rows: Vec<(String, S
         name: "Collection of Repositories".to_owned(),
         href,
     }];
-    let frame = Frame::bare("Collection of Repositories".to_owned(), crumbs);
+    let frame = PageFrame::bare("Collection of Repositories".to_owned(), crumbs);
     send(reply, &Repositories { frame, rows }, false)
 }
 
 #[derive(Template)]
 #[template(path = "web/repositories.html")]
 struct Repositories {
-    frame: Frame,
+    frame: PageFrame,
     rows: Vec<(String, String)>,
 }
 
 /// What the operational log says of a page about a node.
-fn operation(what: &str, place: &Place) -> String {
+fn operation(what: &str, place: &ViewedNode) -> String {
     let mut path = String::new();
     uri::encode(place.path.as_str(), &mut path);
     format!("{what} {path} r{} text props", place.rev)

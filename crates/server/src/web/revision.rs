@@ -9,12 +9,12 @@ use http::StatusCode;
 use repos::access::Readable;
 use repos::{ChangeKind, ChangedPath, log};
 
-use super::file::{Shown, show};
-use super::frame::{Frame, date, text};
-use super::{Outcome, Place, send, url};
-use crate::dav::{Fault, Visit};
-use crate::http::Reply;
-use crate::shares::Turn;
+use super::file::{FileView, show};
+use super::frame::{PageFrame, date, text};
+use super::{Outcome, ViewedNode, send, url};
+use crate::http::{Fault, ResponseWriter};
+use crate::net::ConcurrencyPermit;
+use crate::site::RequestContext;
 
 /// Most changed paths that are listed, and most of them that are compared.
 const PATHS: usize = 1000;
@@ -27,7 +27,7 @@ const LINES: usize = 20_000;
 #[derive(Template)]
 #[template(path = "web/revision.html")]
 struct RevisionPage {
-    frame: Frame,
+    frame: PageFrame,
     previous: Option<String>,
     next: Option<String>,
     author: String,
@@ -55,19 +55,19 @@ struct Patch {
 }
 
 pub(super) fn page(
-    visit: &mut Visit<'_>,
-    reply: &mut Reply,
-    place: &Place,
-    turn: Option<Turn<'_>>,
+    context: &mut RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    place: &ViewedNode,
+    turn: Option<ConcurrencyPermit<'_>>,
 ) -> Outcome {
-    let readable = visit.readable();
-    let repository = visit.repository();
+    let readable = context.readable();
+    let repository = context.repository();
     let rev = place.rev;
-    let link = |rev| url(visit, &FsPath::root(), NodeKind::Dir, "revision", Some(rev));
+    let link = |rev| url(context, &FsPath::root(), NodeKind::Dir, "revision", Some(rev));
     let mut page = RevisionPage {
-        frame: Frame::of(visit, place, "revision"),
+        frame: PageFrame::of(context, place, "revision"),
         previous: rev.prev().map(link),
-        next: (rev < visit.youngest()?).then(|| link(rev.next())),
+        next: (rev < context.youngest()?).then(|| link(rev.next())),
         author: String::new(),
         date: String::new(),
         message: String::new(),
@@ -93,12 +93,12 @@ pub(super) fn page(
     log::run(repository, &options, &*readable, &mut take, &Cancel::new())
         .map_err(|error| Fault::hidden(StatusCode::FORBIDDEN, error))?;
     page.left_out = all.len().saturating_sub(PATHS);
-    let mut comparing = Comparing {
-        visit,
+    let mut comparing = PatchMaker {
+        context,
         rev,
         all: &all,
         readable: &*readable,
-        end: Instant::now() + visit.http.web.time_limit,
+        end: Instant::now() + context.options.web.time_limit,
         reply,
         lines: 0,
     };
@@ -118,7 +118,7 @@ pub(super) fn page(
                     } else {
                         "dir"
                     };
-                    url(visit, &change.path, change.node_kind, view, Some(rev))
+                    url(context, &change.path, change.node_kind, view, Some(rev))
                 }
             },
             from: match &change.copyfrom {
@@ -129,22 +129,22 @@ pub(super) fn page(
         });
         page.patches.extend(patch);
     }
-    visit.log_operation(|| format!("log (/) r{rev}:{rev} discover-changed-paths"));
+    context.log_operation(|| format!("log (/) r{rev}:{rev} discover-changed-paths"));
     drop(turn);
     send(reply, &page, true)
 }
 
-struct Comparing<'a, 'v> {
-    visit: &'a Visit<'v>,
+struct PatchMaker<'a, 'v> {
+    context: &'a RequestContext<'v>,
     rev: Revnum,
     all: &'a [ChangedPath],
     readable: &'a dyn Readable,
     end: Instant,
-    reply: &'a Reply,
+    reply: &'a ResponseWriter,
     lines: usize,
 }
 
-impl Comparing<'_, '_> {
+impl PatchMaker<'_, '_> {
     /// The difference that a change made to a text, if it did.
     fn patch(&mut self, change: &ChangedPath, anchor: usize) -> Result<Option<Patch>, Fault> {
         let old = self.before(change);
@@ -225,16 +225,16 @@ impl Comparing<'_, '_> {
         let Some((rev, path)) = at else {
             return Ok(Some(Side::Text(String::new())));
         };
-        let repository = self.visit.repository();
+        let repository = self.context.repository();
         if !self.readable.read(&path) || repository.check_path(rev, &path)? != NodeKind::File {
             return Ok(None);
         }
         let file = repository.file(rev, &path)?;
         let all = file.props()?;
         Ok(Some(match show(&file, &all)? {
-            Shown::Text(text) => Side::Text(text),
-            Shown::Binary => Side::Binary,
-            Shown::TooLong => Side::TooLong,
+            FileView::Text(text) => Side::Text(text),
+            FileView::Binary => Side::Binary,
+            FileView::TooLong => Side::TooLong,
         }))
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use repos::authz::Source;
 use repos::config::AuthzFiles;
-use server::http::{AccessRules, Provider};
+use server::config::{AccessRules, Provider};
 use testkit::{Repo, Tool};
 
 use super::auth::basic;

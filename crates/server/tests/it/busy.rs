@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use server::http::{AccessRules, Ldap, LdapScope, Provider};
+use server::config::{AccessRules, Ldap, LdapScope, Provider};
 use testkit::Tool;
 
 use super::auth::basic;

@@ -1,6 +1,6 @@
 //! What a checkout is told before it fetches its texts is kept for the next one: it must be what would be told anew.
 
-use server::http::AccessRules;
+use server::config::AccessRules;
 use testkit::Tool;
 
 use super::site::{Site, request};

@@ -87,12 +87,12 @@ fn bodies_of_questions_may_come_late_but_must_come() {
 fn an_open_connection_sees_what_has_changed() {
     let site = Site::new(|plan, folder| {
         std::fs::write(folder.join("authz"), "[/]\n* = r\n").expect("written");
-        plan.access = Some(server::http::AccessRules {
+        plan.access = Some(server::config::AccessRules {
             authz: Some(repos::config::AuthzFiles {
                 authz: repos::authz::Source::File(folder.join("authz")),
                 groups: None,
             }),
-            ..server::http::AccessRules::default()
+            ..server::config::AccessRules::default()
         });
     });
     let mut client = site.connect();

@@ -17,27 +17,26 @@ use wire::dav::uri::encode_lower;
 use wire::dav::xml::Name;
 
 pub(super) use self::subject::working_tree;
-use self::subject::{Kind, Subject};
-use self::value::Values;
+use self::subject::{NodeAddress, Subject};
+use self::value::LiveProperties;
 pub(super) use self::value::etag;
 use super::Outcome;
-use super::fault::Fault;
-use super::visit::Visit;
-use crate::http::Reply;
+use crate::http::{Fault, ResponseWriter};
+use crate::site::RequestContext;
 
-pub(super) fn propfind(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
-    if visit.request.headers.contains_key("label") {
+pub(super) fn propfind(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
+    if context.request.headers.contains_key("label") {
         reply.header("vary", "Label");
     }
-    let subject = subject::find(visit)?;
-    let depth = depth(visit, &subject)?;
-    let wanted = match visit.xml()? {
+    let subject = subject::find(context)?;
+    let depth = depth(context, &subject)?;
+    let wanted = match context.xml()? {
         Some((root, _)) => Propfind::parse(&root)?,
         None => Propfind::All,
     };
-    let question = Question::new(wanted);
-    log(visit, &subject, depth, &question);
-    let mut values = Values::new(visit);
+    let question = PropertyRequest::new(wanted);
+    log(context, &subject, depth, &question);
+    let mut values = LiveProperties::new(context);
     if question.asks_for(Live::LockDiscovery) {
         takes_time()?;
         values.find_locks(&subject, depth);
@@ -51,7 +50,7 @@ pub(super) fn propfind(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     Multistatus::open(&mut text);
     question.answer(&mut values, &subject, &mut text)?;
     if let (Depth::Immediates, Some(node)) = (depth, subject.collection()) {
-        let (href, readable) = (subject.href(visit), visit.readable());
+        let (href, readable) = (subject.href(context), context.readable());
         let children = node.children(&*readable)?;
         if question.asks_for(Live::CheckedIn) {
             values.enter(node)?;
@@ -64,7 +63,7 @@ pub(super) fn propfind(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
                 href.push('/');
             }
             let child = Subject::Node {
-                kind: Kind::Tree,
+                kind: NodeAddress::Tree,
                 node: child,
                 href,
             };
@@ -80,8 +79,8 @@ pub(super) fn propfind(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
 }
 
 /// How deep; trees are not told whole.
-fn depth(visit: &Visit<'_>, subject: &Subject) -> Result<Depth, Fault> {
-    match visit.request.header("depth").map_or("infinity", str::trim) {
+fn depth(context: &RequestContext<'_>, subject: &Subject) -> Result<Depth, Fault> {
+    match context.request.header("depth").map_or("infinity", str::trim) {
         "0" => Ok(Depth::Empty),
         "1" => Ok(Depth::Immediates),
         word if !word.eq_ignore_ascii_case("infinity") => Err(Fault::html(StatusCode::BAD_REQUEST)),
@@ -91,7 +90,7 @@ fn depth(visit: &Visit<'_>, subject: &Subject) -> Result<Depth, Fault> {
 }
 
 /// Says in the log what was looked at, if it was a listing or everything about one thing.
-fn log(visit: &Visit<'_>, subject: &Subject, depth: Depth, question: &Question) {
+fn log(context: &RequestContext<'_>, subject: &Subject, depth: Depth, question: &PropertyRequest) {
     let encoded = |path: &str| {
         let mut out = String::new();
         wire::dav::uri::encode(path, &mut out);
@@ -99,18 +98,18 @@ fn log(visit: &Visit<'_>, subject: &Subject, depth: Depth, question: &Question) 
     };
     let all = !matches!(question.wanted, Propfind::Props(_));
     match subject {
-        Subject::Revision { rev, .. } if all => visit.log_operation(|| format!("rev-proplist r{rev}")),
+        Subject::Revision { rev, .. } if all => context.log_operation(|| format!("rev-proplist r{rev}")),
         Subject::Node { node, .. } => {
             let Some(rev) = subject.revision() else { return };
             let path = encoded(node.path().as_str());
             match (depth, subject.collection()) {
                 (Depth::Immediates, Some(_)) => {
                     let slash = if node.path().is_root() { "" } else { "/" };
-                    visit.log_operation(|| format!("get-dir {path}{slash} r{rev} text"));
+                    context.log_operation(|| format!("get-dir {path}{slash} r{rev} text"));
                 }
                 _ if all => {
                     let what = if node.is_dir() { "get-dir" } else { "get-file" };
-                    visit.log_operation(|| format!("{what} {path} r{rev} props"));
+                    context.log_operation(|| format!("{what} {path} r{rev} props"));
                 }
                 _ => {}
             }
@@ -120,31 +119,31 @@ fn log(visit: &Visit<'_>, subject: &Subject, depth: Depth, question: &Question) 
 }
 
 /// What is asked about each resource.
-struct Question {
+struct PropertyRequest {
     wanted: Propfind,
     /// What each name that is asked for means.
-    meanings: Vec<Meaning>,
+    meanings: Vec<RequestedProperty>,
     form: Multistatus,
 }
 
-enum Meaning {
+enum RequestedProperty {
     Live(Live),
     Stored(String),
     Nothing,
 }
 
-impl Question {
-    fn new(wanted: Propfind) -> Question {
+impl PropertyRequest {
+    fn new(wanted: Propfind) -> PropertyRequest {
         let meaning = |name: &Name| match Live::of(&name.space, &name.local) {
-            Some(live) => Meaning::Live(live),
-            None => stored_name(name).map_or(Meaning::Nothing, Meaning::Stored),
+            Some(live) => RequestedProperty::Live(live),
+            None => stored_name(name).map_or(RequestedProperty::Nothing, RequestedProperty::Stored),
         };
         let meanings = match &wanted {
             Propfind::Props(names) => names.iter().map(meaning).collect(),
             Propfind::All | Propfind::Names => Vec::new(),
         };
         let form = Multistatus::new(&wanted);
-        Question {
+        PropertyRequest {
             wanted,
             meanings,
             form,
@@ -157,8 +156,8 @@ impl Question {
     }
 
     /// Appends what there is to say about one resource.
-    fn answer(&self, values: &mut Values<'_>, subject: &Subject, out: &mut String) -> Outcome {
-        let href = subject.href(values.visit);
+    fn answer(&self, values: &mut LiveProperties<'_>, subject: &Subject, out: &mut String) -> Outcome {
+        let href = subject.href(values.context);
         let mut response = self.form.response(&href, out);
         match &self.wanted {
             Propfind::All => all(values, subject, &mut response)?,
@@ -166,15 +165,15 @@ impl Question {
             Propfind::Props(names) => {
                 for (name, meaning) in names.iter().zip(&self.meanings) {
                     let found = match meaning {
-                        Meaning::Live(live) => values.write(subject, *live, &mut response)?,
-                        Meaning::Stored(stored) => match subject.props()?.get(stored) {
+                        RequestedProperty::Live(live) => values.write(subject, *live, &mut response)?,
+                        RequestedProperty::Stored(stored) => match subject.props()?.get(stored) {
                             Some(value) => {
                                 response.stored(stored, value);
                                 true
                             }
                             None => false,
                         },
-                        Meaning::Nothing => false,
+                        RequestedProperty::Nothing => false,
                     };
                     if !found {
                         response.missing(name);
@@ -187,7 +186,7 @@ impl Question {
     }
 }
 
-fn all(values: &mut Values<'_>, subject: &Subject, response: &mut Response<'_>) -> Outcome {
+fn all(values: &mut LiveProperties<'_>, subject: &Subject, response: &mut Response<'_>) -> Outcome {
     for (name, value) in subject.props()?.iter() {
         response.stored(name, value);
     }
@@ -197,7 +196,7 @@ fn all(values: &mut Values<'_>, subject: &Subject, response: &mut Response<'_>) 
     Ok(())
 }
 
-fn names(values: &mut Values<'_>, subject: &Subject, response: &mut Response<'_>) -> Outcome {
+fn names(values: &mut LiveProperties<'_>, subject: &Subject, response: &mut Response<'_>) -> Outcome {
     for name in subject.props()?.keys() {
         response.stored_name(name);
     }

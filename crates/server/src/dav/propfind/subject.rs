@@ -7,15 +7,15 @@ use http::StatusCode;
 use repos::tree::{Node, Tree};
 use wire::dav::uri::{Resource, encode_lower};
 
-use crate::dav::fault::Fault;
-use crate::dav::steps::no_transaction;
-use crate::dav::visit::Visit;
+use crate::dav::txn_step::no_transaction;
+use crate::http::Fault;
+use crate::site::RequestContext;
 
 /// What properties are asked of.
 pub(super) enum Subject {
     /// A node of a tree.
     Node {
-        kind: Kind,
+        kind: NodeAddress,
         node: Node,
         /// URL, encoded; with a slash at its end for directories.
         href: String,
@@ -30,7 +30,7 @@ pub(super) enum Subject {
 
 /// How a node was addressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum NodeAddress {
     /// In the tree of a revision.
     Tree,
     /// As a version of its own.
@@ -44,7 +44,7 @@ impl Subject {
     pub(super) fn node(&self) -> Option<&Node> {
         match self {
             Subject::Node {
-                kind: Kind::Tree,
+                kind: NodeAddress::Tree,
                 node,
                 ..
             } => Some(node),
@@ -60,7 +60,7 @@ impl Subject {
     /// True for a directory of a revision's tree or of a transaction.
     pub(super) fn is_dir(&self) -> bool {
         match self {
-            Subject::Node { kind, node, .. } => *kind != Kind::Version && node.is_dir(),
+            Subject::Node { kind, node, .. } => *kind != NodeAddress::Version && node.is_dir(),
             Subject::Revision { .. } | Subject::Txn { .. } | Subject::Whole => false,
         }
     }
@@ -84,12 +84,12 @@ impl Subject {
     }
 
     /// Its URL's path, encoded.
-    pub(super) fn href(&self, visit: &Visit<'_>) -> String {
+    pub(super) fn href(&self, context: &RequestContext<'_>) -> String {
         match self {
             Subject::Node { href, .. } => href.clone(),
             // Also where it was asked for by its newer name.
-            Subject::Revision { rev, .. } => visit.base().named("bln", &rev.to_string()),
-            Subject::Txn { .. } | Subject::Whole => without_slash(&visit.request.path),
+            Subject::Revision { rev, .. } => context.base().named("bln", &rev.to_string()),
+            Subject::Txn { .. } | Subject::Whole => without_slash(&context.request.path),
         }
     }
 }
@@ -98,29 +98,29 @@ impl Subject {
 ///
 /// # Errors
 /// 404 and 400.
-pub(super) fn find(visit: &Visit<'_>) -> Result<Subject, Fault> {
-    let repository = visit.repository();
-    let in_revision = |kind, rev: Revnum, path: &FsPath| node(visit, kind, &visit.tree(rev)?, path);
-    match &visit.resource {
-        Resource::Public(path) => in_revision(Kind::Tree, visit.youngest()?, path),
+pub(super) fn find(context: &RequestContext<'_>) -> Result<Subject, Fault> {
+    let repository = context.repository();
+    let in_revision = |kind, rev: Revnum, path: &FsPath| node(context, kind, &context.tree(rev)?, path);
+    match &context.resource {
+        Resource::Public(path) => in_revision(NodeAddress::Tree, context.youngest()?, path),
         Resource::BaselineCollection(rev, path) | Resource::RevisionRoot(rev, path) => {
-            in_revision(Kind::Tree, *rev, path)
+            in_revision(NodeAddress::Tree, *rev, path)
         }
-        Resource::Version(rev, path) => in_revision(Kind::Version, *rev, path),
-        Resource::Baseline(rev) | Resource::Revision(rev) => revision(visit, *rev),
-        Resource::Vcc => match visit.request.header("label") {
-            Some(label) => revision(visit, leading_number(label)),
+        Resource::Version(rev, path) => in_revision(NodeAddress::Version, *rev, path),
+        Resource::Baseline(rev) | Resource::Revision(rev) => revision(context, *rev),
+        Resource::Vcc => match context.request.header("label") {
+            Some(label) => revision(context, leading_number(label)),
             None => Ok(Subject::Whole),
         },
         Resource::Me => Ok(Subject::Whole),
         Resource::Txn(_) | Resource::Vtxn(_) | Resource::Activity(_) | Resource::WorkingBaseline(..) => {
-            let props = repository.txn_props(&visit.txn_name()?);
+            let props = repository.txn_props(&context.txn_name()?);
             Ok(Subject::Txn {
                 props: Arc::new(props.map_err(|error| no_transaction(error, false))?),
             })
         }
         Resource::TxnRoot(_, path) | Resource::VtxnRoot(_, path) | Resource::Working(_, path) => {
-            node(visit, Kind::Working, &working_tree(visit)?, path)
+            node(context, NodeAddress::Working, &working_tree(context)?, path)
         }
     }
 }
@@ -129,11 +129,11 @@ pub(super) fn find(visit: &Visit<'_>) -> Result<Subject, Fault> {
 ///
 /// # Errors
 /// 404 and 400 if there is none; 501 if it is another user's.
-pub(in crate::dav) fn working_tree(visit: &Visit<'_>) -> Result<Tree, Fault> {
-    let (repository, name) = (visit.repository(), visit.txn_name()?);
+pub(in crate::dav) fn working_tree(context: &RequestContext<'_>) -> Result<Tree, Fault> {
+    let (repository, name) = (context.repository(), context.txn_name()?);
     let missing = |error| no_transaction(error, true);
     let tree = repository.txn_tree(&name).map_err(missing)?;
-    if let Some(user) = &visit.user {
+    if let Some(user) = &context.user {
         let list = repository.txn_props(&name).map_err(missing)?;
         if list
             .get(props::AUTHOR)
@@ -145,18 +145,23 @@ pub(in crate::dav) fn working_tree(visit: &Visit<'_>) -> Result<Tree, Fault> {
     Ok(tree)
 }
 
-fn node(visit: &Visit<'_>, kind: Kind, tree: &Tree, path: &FsPath) -> Result<Subject, Fault> {
+fn node(
+    context: &RequestContext<'_>,
+    kind: NodeAddress,
+    tree: &Tree,
+    path: &FsPath,
+) -> Result<Subject, Fault> {
     let found = tree.find(path)?;
     let node = found.ok_or_else(|| Fault::html(StatusCode::NOT_FOUND))?;
-    let mut href = without_slash(&visit.request.path);
+    let mut href = without_slash(&context.request.path);
     if node.is_dir() {
         href.push('/');
     }
     Ok(Subject::Node { kind, node, href })
 }
 
-fn revision(visit: &Visit<'_>, rev: Revnum) -> Result<Subject, Fault> {
-    let props = visit.repository().revprops(rev, &*visit.readable())?;
+fn revision(context: &RequestContext<'_>, rev: Revnum) -> Result<Subject, Fault> {
+    let props = context.repository().revprops(rev, &*context.readable())?;
     Ok(Subject::Revision {
         rev,
         props: Arc::new(props),

@@ -8,29 +8,33 @@ use wire::dav::report::{FILE_REV_END, FileRevHead, FileRevs, Out, Outlet, Text, 
 use wire::dav::xml::Element;
 
 use super::{Outcome, below, svndiff};
-use crate::dav::visit::Visit;
-use crate::http::Reply;
-use crate::oplog;
+use crate::http::ResponseWriter;
+use crate::log::operation_text;
+use crate::site::RequestContext;
 
-pub(super) fn file_revs(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> Outcome {
+pub(super) fn file_revs(
+    context: &mut RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    root: &Element,
+) -> Outcome {
     let request = FileRevs::parse(root)?;
-    let path = below(visit, &request.path)?;
+    let path = below(context, &request.path)?;
     let FileRevs {
         start,
         end: last,
         include_merged,
         ..
     } = request;
-    let (version, level) = svndiff(visit);
+    let (version, level) = svndiff(context);
     begin(reply.buffer(), ROOT);
-    let readable = visit.readable();
+    let readable = context.readable();
     let mut sink = Sink {
         reply,
         text: Text::new(version, level),
         codec: Codec::default(),
     };
     file_revs::run(
-        visit.repository(),
+        context.repository(),
         &path,
         start,
         last,
@@ -39,7 +43,7 @@ pub(super) fn file_revs(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element
         &mut sink,
         &Default::default(),
     )?;
-    visit.log_operation(|| oplog::file_revs(&path, start, last, include_merged));
+    context.log_operation(|| operation_text::file_revs(&path, start, last, include_merged));
     end(reply.buffer(), ROOT);
     Ok(())
 }
@@ -47,7 +51,7 @@ pub(super) fn file_revs(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element
 const ROOT: &str = "S:file-revs-report";
 
 struct Sink<'a> {
-    reply: &'a mut Reply,
+    reply: &'a mut ResponseWriter,
     text: Text,
     codec: Codec,
 }

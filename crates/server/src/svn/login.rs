@@ -1,0 +1,268 @@
+//! From the client's first words to a repository: which one, under which rules.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::{Code, Error, FsPath, Result};
+use delta::svndiff::Codec;
+use repos::Repository;
+use repos::authz::Authz;
+use repos::config::{Access, AuthzFiles, Passwords, ServerConf};
+use wire::svn::handshake::{Capabilities, Hello, ReposInfo};
+use wire::svn::response;
+
+use crate::log::Origin;
+use crate::percent_encoding::encoded;
+use crate::service::Service;
+use crate::service::access_files::{authz_of, conf_of};
+use crate::svn::auth::AuthExchange;
+use crate::svn::connection::SvnConnection;
+use crate::svn::repo_session::RepoSession;
+use crate::svn::url::SvnUrl;
+
+/// Longest path of a directory that is looked at.
+const MAX_PATH: usize = 4096;
+
+/// A repository and its rules, as one conversation sees them.
+pub(crate) struct SessionRepository {
+    pub(crate) repository: Repository,
+    pub(crate) conf: Arc<ServerConf>,
+    pub(crate) passwords: Option<Arc<Passwords>>,
+    pub(crate) authz: Option<Arc<Authz>>,
+    pub(crate) realm: String,
+    /// The name in authz sections; none for a repository that is the virtual root itself.
+    pub(crate) authz_name: Option<String>,
+    /// The name in log lines, URI-encoded.
+    pub(crate) log_name: String,
+    root: SvnUrl,
+    pub(crate) root_url: String,
+}
+
+impl SessionRepository {
+    /// The path in the repository that a URL names.
+    ///
+    /// # Errors
+    /// `RA_ILLEGAL_URL` for one outside of the repository.
+    pub(crate) fn path_of(&self, url: &str) -> Result<FsPath> {
+        let below = SvnUrl::parse(url).ok().and_then(|url| url.below(&self.root));
+        match below.map(|path| FsPath::canonicalize(&path)) {
+            Some(Ok(path)) => Ok(path),
+            _ => Err(Error::new(
+                Code::RA_ILLEGAL_URL,
+                format!("'{url}' is not the same repository as '{}'", self.root_url),
+            )),
+        }
+    }
+}
+
+impl RepoSession {
+    /// Finds the repository and asks the client who it is. `None` if the client was refused.
+    pub(crate) fn open(
+        service: &Arc<Service>,
+        mut conn: SvnConnection,
+        hello: Hello,
+    ) -> Result<Option<PendingLogin>> {
+        let origin = Origin::at(conn.stream().peer());
+        let (repo, parent) = match find(service, &hello.url, origin) {
+            Ok(found) => found,
+            Err(error) => return refuse(service, &mut conn, &error).map(|()| None),
+        };
+        let mut session = RepoSession {
+            service: service.clone(),
+            conn,
+            repo,
+            user: None,
+            rights: None,
+            capabilities: hello.capabilities(),
+            parent,
+            codec: Codec::new(),
+            pending_report: None,
+            refusals: 0,
+        };
+        session.look_up_rights();
+        let Some(exchange) = session.ask_first() else {
+            let error = Error::new(Code::RA_NOT_AUTHORIZED, "No access allowed to this repository");
+            // As the incumbent: once with the repository's name, once (by who refuses) without.
+            session.log_error(&error);
+            return refuse(service, &mut session.conn, &error).map(|()| None);
+        };
+        Ok(Some(PendingLogin {
+            session,
+            exchange,
+            hello,
+        }))
+    }
+
+    fn ask_first(&mut self) -> Option<AuthExchange> {
+        match self.mechanisms(Access::Read, false).is_empty() {
+            true => None,
+            false => self.ask(Access::Read, false),
+        }
+    }
+}
+
+/// A client that has not yet said who it is.
+pub(crate) struct PendingLogin {
+    pub(crate) session: RepoSession,
+    exchange: AuthExchange,
+    hello: Hello,
+}
+
+impl PendingLogin {
+    /// Takes one message of the client; true if that was the last.
+    ///
+    /// # Errors
+    /// If the connection is lost.
+    pub(crate) fn take_answer(&mut self) -> Result<bool> {
+        self.session.take_answer(&mut self.exchange)
+    }
+
+    /// Lets the client in and introduces the repository. `None` if the client was refused.
+    ///
+    /// # Errors
+    /// If the connection is lost.
+    pub(crate) fn finish(self) -> Result<Option<RepoSession>> {
+        let PendingLogin {
+            mut session, hello, ..
+        } = self;
+        if session.access() == Access::None {
+            let error = Error::new(Code::RA_NOT_AUTHORIZED, "Not authorized for access");
+            let service = session.service.clone();
+            return refuse(&service, &mut session.conn, &error).map(|()| None);
+        }
+        let capabilities = match session.repo.repository.tracks_merges()? {
+            true => Capabilities::MERGEINFO,
+            false => Capabilities::NONE,
+        };
+        let info = ReposInfo {
+            uuid: session.repo.repository.uuid(),
+            root_url: session.repo.root_url.clone(),
+            capabilities,
+        };
+        info.write(session.conn.out());
+        session.conn.end_command()?;
+        session.log_operation(|| {
+            let client = |name: &Option<String>| name.as_deref().map_or("-".to_owned(), encoded);
+            format!(
+                "open {} cap=({}) {} {} {}",
+                hello.version,
+                hello.words.join(" "),
+                encoded(&session.parent),
+                client(&hello.ra_client),
+                client(&hello.client),
+            )
+        });
+        Ok(Some(session))
+    }
+}
+
+/// Tells the client and the log why there is nothing to session about.
+fn refuse(service: &Service, conn: &mut SvnConnection, error: &Error) -> Result<()> {
+    if let Some(log) = &service.context.log {
+        log.error(Origin::at(conn.stream().peer()), error);
+    }
+    response::write_failure(conn.out(), error);
+    conn.flush()
+}
+
+/// Broken files of passwords or rules: the log hears what is wrong and where, the client only that something is.
+fn told(service: &Service, origin: Origin<'_>, error: &Error) -> Error {
+    match error.code() {
+        code @ (Code::AUTHZ_INVALID_CONFIG | Code::AUTHN_FAILED) => {
+            if let Some(log) = &service.context.log {
+                log.error(origin, error);
+            }
+            Error::bare(code)
+        }
+        _ => error.clone(),
+    }
+}
+
+fn find(service: &Service, url: &str, origin: Origin<'_>) -> Result<(SessionRepository, FsPath)> {
+    let parsed = SvnUrl::parse(url)?;
+    // With virtual hosts the authority is a directory like the others.
+    let host: Vec<Vec<u8>> = match service.context.options().virtual_host {
+        true => vec![parsed.host_directory()?],
+        false => Vec::new(),
+    };
+    let all: Vec<&[u8]> = host.iter().chain(&parsed.path).map(Vec::as_slice).collect();
+    let (path, names) = search(&service.root(), &all, host.len())?.ok_or_else(|| {
+        Error::new(
+            Code::RA_SVN_REPOS_NOT_FOUND,
+            format!("No repository found in '{}'", parsed.prefix(parsed.path.len())),
+        )
+    })?;
+    let count = names.len();
+    let repository = service.repositories.open(&path)?;
+    let authz_name = (count > 0).then(|| names.join("/"));
+    let in_url = count - host.len().min(count);
+    let parent = FsPath::canonicalize(&parsed.behind(in_url))?;
+    let log_name = match &authz_name {
+        Some(name) => encoded(name),
+        None => {
+            let base = path.file_name().unwrap_or_default().to_string_lossy();
+            encoded(&base)
+        }
+    };
+    let conf = conf_of(service, &repository)?;
+    let origin = Origin {
+        repository: Some(&log_name),
+        ..origin
+    };
+    let told = |error: Error| told(service, origin, &error);
+    let passwords = match &conf.password_db {
+        Some(path) => service.config.passwords(path).map_err(told)?,
+        None => None,
+    };
+    let authz = authz_of(service, AuthzFiles::of(&conf, repository.path()), false).map_err(told)?;
+    service.log_config_warnings(origin);
+    let realm = match &conf.realm {
+        Some(realm) => String::from_utf8_lossy(realm).into_owned(),
+        None => repository.uuid(),
+    };
+    let root_url = parsed.prefix(in_url);
+    let mut root = parsed;
+    root.path.truncate(in_url);
+    let repo = SessionRepository {
+        repository,
+        conf,
+        passwords,
+        authz,
+        realm,
+        authz_name,
+        log_name,
+        root,
+        root_url,
+    };
+    Ok((repo, parent))
+}
+
+/// Walks up from the whole path until a directory is a repository; returns it and the components that name it, which are
+/// also its name in authz sections. A component that is not UTF-8 names no directory, as with the incumbent: two such names
+/// could not be told apart in a section.
+///
+/// # Errors
+/// The system's, if a directory on the way may not be searched.
+fn search<'a>(root: &Path, components: &[&'a [u8]], least: usize) -> Result<Option<(PathBuf, Vec<&'a str>)>> {
+    let mut names = Vec::new();
+    let mut path = root.to_owned();
+    for component in components {
+        let Ok(name) = std::str::from_utf8(component) else {
+            break;
+        };
+        if path.as_os_str().len() + name.len() >= MAX_PATH || name.contains('\0') {
+            break;
+        }
+        path.push(name);
+        names.push(name);
+    }
+    loop {
+        if names.len() >= least && Repository::check_repository(&path)? {
+            return Ok(Some((path, names)));
+        }
+        if names.pop().is_none() {
+            return Ok(None);
+        }
+        path.pop();
+    }
+}

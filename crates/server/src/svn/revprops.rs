@@ -1,0 +1,71 @@
+//! Revision properties: reading and changing them, and the revision of a date.
+
+use base::{Code, Date, Error, Result, Revnum};
+use repos::change_revprop::RevpropChange;
+use repos::config::Access;
+use wire::svn::command::ChangeRevProp;
+
+use crate::percent_encoding::encoded;
+use crate::svn::repo_session::RepoSession;
+
+impl RepoSession {
+    pub(crate) fn get_dated_rev(&mut self, date: &str) -> Result<()> {
+        self.log_operation(|| format!("get-dated-rev {date}"));
+        self.write_empty_auth_request();
+        let date = Date::parse(date.as_bytes())?;
+        let rev = self.repo.repository.dated_revision(date)?;
+        self.success(|w| _ = w.number(rev.0));
+        Ok(())
+    }
+
+    pub(crate) fn rev_proplist(&mut self, rev: Revnum) -> Result<()> {
+        self.log_operation(|| format!("rev-proplist r{rev}"));
+        self.write_empty_auth_request();
+        let props = self.repo.repository.revprops(rev, &*self.readable())?;
+        self.success(|w| _ = w.proplist(&props));
+        Ok(())
+    }
+
+    pub(crate) fn rev_prop(&mut self, rev: Revnum, name: &str) -> Result<()> {
+        self.log_operation(|| format!("rev-prop r{rev} {}", encoded(name)));
+        self.write_empty_auth_request();
+        let value = self.repo.repository.revprop(rev, name, &*self.readable())?;
+        self.success(|w| _ = w.maybe_string(value));
+        Ok(())
+    }
+
+    pub(crate) fn change_rev_prop(&mut self, change: &ChangeRevProp) -> Result<()> {
+        if let Some(expect) = &change.expect
+            && expect.dont_care
+            && expect.previous.is_some()
+        {
+            let text = "'previous-value' and 'dont-care' cannot both be set in 'change-rev-prop2' request";
+            let error = Error::new(Code::INCORRECT_PARAMS, text);
+            self.log_error(&error);
+            return Err(error);
+        }
+        self.require(Access::Write, None, false)?;
+        // What was not UTF-8 has come as this character.
+        if change.name.contains(char::REPLACEMENT_CHARACTER) {
+            let text = format!("Bad property name: '{}'", change.name);
+            return Err(Error::new(Code::CLIENT_PROPERTY_NAME, text));
+        }
+        self.log_operation(|| format!("change-rev-prop r{} {}", change.rev, encoded(&change.name)));
+        let expected = match &change.expect {
+            Some(expect) if !expect.dont_care => Some(expect.previous.as_deref()),
+            _ => None,
+        };
+        let hooks = self.hooks()?;
+        let change = RevpropChange {
+            rev: change.rev,
+            name: &change.name,
+            expected,
+            value: change.value.as_deref(),
+            user: self.user.as_deref(),
+        };
+        let repository = &self.repo.repository;
+        repository.change_revprop(&change, Some(&hooks), Some(&hooks), &*self.readable())?;
+        self.success(|_| ());
+        Ok(())
+    }
+}
