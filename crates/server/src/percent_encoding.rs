@@ -2,7 +2,7 @@
 //!
 //! `wire::dav::uri` is the encoding of URLs over HTTP: it restores bytes that are not UTF-8, this one does not.
 
-/// Decodes `%XX`; a `%` without two digits stands for itself.
+/// Decodes `%XX`. A `%` without two digits stays.
 pub(crate) fn percent_decode(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -26,7 +26,7 @@ pub(crate) fn percent_decode(text: &str) -> Vec<u8> {
     out
 }
 
-/// Encodes what may not stand in the path of a URL.
+/// Appends `bytes`, with all bytes encoded that the path of a URL may not contain.
 pub(crate) fn percent_encode(bytes: &[u8], out: &mut String) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     for &byte in bytes {
@@ -40,7 +40,7 @@ pub(crate) fn percent_encode(bytes: &[u8], out: &mut String) {
     }
 }
 
-/// [`percent_encode`] of text.
+/// Returns encoded text.
 pub(crate) fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     percent_encode(text.as_bytes(), &mut out);

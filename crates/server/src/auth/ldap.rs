@@ -106,7 +106,7 @@ fn query(
 ) -> std::result::Result<LdapAnswer, LdapError> {
     // The last query has bound the connection to another entry.
     let (dn, secret) = match (&ldap.bind_dn, &ldap.bind_password) {
-        (Some(dn), Some(password)) => (dn.as_str(), password.shown()),
+        (Some(dn), Some(password)) => (dn.as_str(), password.reveal()),
         _ => ("", ""),
     };
     conn.with_timeout(ldap.timeout)
@@ -183,7 +183,7 @@ fn groups(
     if let (Some(dn), Some(password)) = (&ldap.bind_dn, &ldap.bind_password) {
         // The user may not have the right to read groups.
         conn.with_timeout(ldap.timeout)
-            .simple_bind(dn, password.shown())?
+            .simple_bind(dn, password.reveal())?
             .success()?;
     }
     let member = ldap_escape(if groups.members_are_dns { dn } else { user });

@@ -294,7 +294,7 @@ impl Authenticator {
     /// Checks the password with a directory; returns `None` if too many requests wait for that.
     fn query(&self, check: PasswordCheck<'_>, ldap: &Ldap) -> Result<Option<LdapAnswer>> {
         // Groups and the spelling of the name depend on every setting.
-        let secret = ldap.bind_password.as_ref().map(Secret::shown);
+        let secret = ldap.bind_password.as_ref().map(Secret::reveal);
         let against = format!("ldap {ldap:?} {secret:?}");
         self.verify_cached(check, &against, || {
             // A directory may be slow, or not answer at all: requests that wait for it must not hold all threads.

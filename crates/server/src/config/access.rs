@@ -1,4 +1,4 @@
-//! Who may come in, and how they prove who they are.
+//! The access rules of a location: authentication and authorization.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,42 +9,42 @@ use repos::config::{AuthzFiles, UsernameCase};
 
 use super::Require;
 
-/// Who may come in, and as whom.
+/// The access rules of a location.
 #[derive(Clone, Debug)]
 pub struct AccessRules {
-    /// Where names and passwords are looked up, in this order.
+    /// The sources of user names and passwords, in the order of look-up.
     pub providers: Arc<[Provider]>,
-    /// Shown to people who are asked for a password.
+    /// The realm: login prompts show it.
     pub realm: Option<String>,
-    /// Passwords may be sent in the clear (`AuthType Basic`).
+    /// Clients may send passwords as they are (`AuthType Basic`).
     pub basic: bool,
-    /// Digests of passwords may be sent (`AuthType Digest`).
+    /// Clients may send digests of passwords (`AuthType Digest`).
     pub digest: bool,
-    /// How long a password that was found right counts as right without looking again: slow hashes and directories are
-    /// asked once in that time. Files that change count at once.
+    /// How long a verified password is not checked again: slow hashes and directories are used once in that time. Changes of files
+    /// take effect at once.
     pub remember: Duration,
-    /// Groups of users beside those of a directory, for `require` (`AuthGroupFile`).
+    /// The file with groups of users for `require`, beside those of a directory (`AuthGroupFile`).
     pub group_file: Option<PathBuf>,
-    /// Who may come in at all (`Require`).
+    /// The condition for any access (`Require`).
     pub require: Option<Require>,
-    /// In place of `require`, for methods that do not only look (`LimitExcept GET PROPFIND OPTIONS REPORT`).
+    /// In place of `require`, for methods that write (`LimitExcept GET PROPFIND OPTIONS REPORT`).
     pub require_write: Option<Require>,
-    /// Who has not said a name may do what the rules grant to anybody (`Satisfy Any`, `AuthzSVNAnonymous On`).
+    /// Requests without credentials have the rights of anonymous users (`Satisfy Any`, `AuthzSVNAnonymous On`).
     pub anonymous: bool,
-    /// Who says a name is not asked to prove it where anybody may do the same (`AuthzSVNNoAuthWhenAnonymousAllowed`).
+    /// Requests that anonymous users may make are served without authentication (`AuthzSVNNoAuthWhenAnonymousAllowed`).
     pub no_auth_when_anonymous: bool,
     /// Path-based rules (`AuthzSVNAccessFile`).
     pub authz: Option<AuthzFiles>,
     /// As `authz`, by file name in each repository's `conf` (`AuthzSVNReposRelativeAccessFile`).
     pub repository_authz: Option<String>,
-    /// Groups beside `repository_authz` (`AuthzSVNGroupsFile`); those of `authz` stand in it.
+    /// The file with the groups of `repository_authz` (`AuthzSVNGroupsFile`); `authz` names its own.
     pub groups: Option<PathBuf>,
     /// `AuthzForceUsernameCase`.
     pub username_case: UsernameCase,
 }
 
 impl Default for AccessRules {
-    /// Basic and nobody whom it would let in; anonymous as far as there are rules.
+    /// Returns Basic authentication without providers; anonymous access as far as rules grant it.
     fn default() -> Self {
         AccessRules {
             providers: Arc::from([]),
@@ -65,83 +65,84 @@ impl Default for AccessRules {
     }
 }
 
-/// A place where names and passwords are looked up.
+/// A source of user names and passwords.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Provider {
-    /// A file as `htpasswd` or `htdigest` writes it; only lines of the second kind, and only for their realm, serve Digest.
+    /// A file of `htpasswd` or `htdigest`. Digest works with lines of the second kind, and only for their realm.
     Htpasswd(PathBuf),
-    /// A file as svnserve's `password-db`.
+    /// A file in the format of svnserve's `password-db`.
     Passwd(PathBuf),
-    /// A directory.
+    /// An LDAP directory.
     Ldap(Box<Ldap>),
     /// The subject of the client's certificate.
     Certificate,
 }
 
-/// A directory that knows users: one is searched for, then bound as.
+/// An LDAP directory with users. A user's entry is searched for, then bound to with the user's password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ldap {
     /// `ldap://HOST:PORT`, `ldaps://HOST:PORT`, `ldapi://…`.
     pub url: String,
-    /// Where to search from.
+    /// The base of the search.
     pub base: String,
-    /// Holds the name that people log in with.
+    /// The attribute with the login name.
     pub user_attribute: String,
-    /// How deep to search.
+    /// The depth of the search.
     pub scope: LdapScope,
-    /// Who is a user at all, as `(objectClass=person)`; `None` is everything.
+    /// The filter for users, as `(objectClass=person)`; `None` is every entry.
     pub filter: Option<String>,
-    /// Who we are while we search; anonymous without.
+    /// The entry that the server binds to for searches; `None` is anonymous.
     pub bind_dn: Option<String>,
-    /// The password for that.
+    /// The password of that entry.
     pub bind_password: Option<Secret>,
-    /// Encrypt an `ldap://` connection before anything is said.
+    /// Encrypt an `ldap://` connection before anything is sent.
     pub starttls: bool,
-    /// Certificates to trust, in PEM; those of the system without.
+    /// The file with trusted certificates, in PEM; `None` is the system's.
     pub ca: Option<PathBuf>,
-    /// Groups there become groups of the access file.
+    /// The groups of the directory, which become groups in authz files.
     pub groups: Option<LdapGroups>,
-    /// How long the directory may take for one answer.
+    /// How long one operation of the directory may take.
     pub timeout: Duration,
 }
 
-/// How deep below the base of a directory.
+/// The depth of a search below its base.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LdapScope {
-    /// Everything below.
+    /// All entries below.
     #[default]
     Subtree,
     /// Direct children.
     One,
 }
 
-/// How groups are found in a directory. A group called `dev` there is `@dev` in the access file, with whom that file itself puts
-/// in it, if it does.
+/// The search for groups in a directory. The group `dev` there is `@dev` in authz files; its members there and in the file's own
+/// definition add up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LdapGroups {
-    /// Where to search from.
+    /// The base of the search.
     pub base: String,
-    /// What is a group at all; `None` is everything that has members.
+    /// The filter for groups; `None` is every entry with members.
     pub filter: Option<String>,
-    /// Hold the members.
+    /// The attributes with the members.
     pub member_attributes: Vec<String>,
-    /// Members are named by their distinguished name, not by their login.
+    /// Members are distinguished names, not login names.
     pub members_are_dns: bool,
-    /// Holds the name of the group.
+    /// The attribute with the name of the group.
     pub name_attribute: String,
 }
 
-/// What no log may show.
+/// A text that no log shows.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Hides `text`.
+    /// Makes a secret of `text`.
     pub fn new(text: impl Into<String>) -> Secret {
         Secret(text.into())
     }
 
-    pub(crate) fn shown(&self) -> &str {
+    /// Returns the text.
+    pub(crate) fn reveal(&self) -> &str {
         &self.0
     }
 }

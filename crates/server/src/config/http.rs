@@ -1,4 +1,4 @@
-//! What the HTTP side of a server is told: which repositories stand at which URLs, under which rules.
+//! The options of HTTP: locations, limits, web pages.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -8,66 +8,66 @@ use wire::dav::xml;
 
 use super::{AccessRules, Recursion, Redirect};
 
-/// Everything that HTTP connections share. A request keeps the options with which it began; new ones count for the next.
+/// The options of HTTP. A request keeps the options that it began with.
 #[derive(Clone, Debug, Default)]
 pub struct HttpOptions {
-    /// Where repositories are found; the longest prefix that fits a request counts.
+    /// The locations. The one with the longest matching prefix counts.
     pub locations: Vec<Arc<Location>>,
-    /// What has moved; the first that fits a request counts, before any location.
+    /// The redirects. The first matching one counts, before any location.
     pub redirects: Vec<Redirect>,
     /// Compression of text deltas, 0 to 9 as `SVNCompressionLevel`.
     pub compression: u8,
-    /// Level of gzip for answers that clients take compressed; `None` sends them as they are.
+    /// The gzip level of responses for clients that accept gzip; `None` is no compression.
     pub gzip: Option<u32>,
-    /// What a peer may send and how long it may take.
+    /// Limits on what a peer may send, and on the time that it may take.
     pub limits: Limits,
     /// Pages for browsers.
     pub web: Web,
-    /// Metrics and health are told under `/-/` to everybody who can connect; a repository of that name is then hidden.
+    /// All listeners serve metrics and health under `/-/`, which hides a repository of that name.
     pub status: bool,
 }
 
-/// One part of the URL space.
+/// A URL prefix with its own settings.
 #[derive(Clone, Debug)]
 pub struct Location {
-    /// Path of the URL, decoded, without slash at its end; empty is the whole server.
+    /// The path of the URL, decoded, without a final slash; empty is the whole server.
     pub prefix: String,
-    /// What stands there.
+    /// The repository, or the directory of repositories.
     pub source: Source,
-    /// Name for titles (`SVNReposName`).
+    /// The name for titles (`SVNReposName`).
     pub name: Option<String>,
-    /// Lists the repositories to whoever asks for the location itself (`SVNListParentPath`).
+    /// The location's own URL lists the repositories (`SVNListParentPath`).
     pub list: bool,
-    /// Special part of the URL space, without slashes around it (`SVNSpecialURI`).
+    /// The path of Subversion's own resources, without slashes around it (`SVNSpecialURI`).
     pub special: String,
-    /// XSLT that listings name (`SVNIndexXSLT`).
+    /// The XSLT stylesheet of listings (`SVNIndexXSLT`).
     pub index_xslt: Option<String>,
     /// Writes of plain WebDAV programs become revisions (`SVNAutoversioning`).
     pub autoversioning: bool,
-    /// How paths inside of answers are authorised (`SVNPathAuthz`).
+    /// How paths in responses are authorized (`SVNPathAuthz`).
     pub path_authz: PathAuthz,
     /// The server that takes the writes for this one (`SVNMasterURI`).
     pub master: Option<Master>,
-    /// Where activities are kept; by default in each repository (`SVNActivitiesDB`).
+    /// The directory of activities; by default in each repository (`SVNActivitiesDB`).
     pub activities: Option<PathBuf>,
-    /// Whether whole trees may be sent in one answer (`SVNAllowBulkUpdates`).
+    /// Whether whole trees may be sent in one response (`SVNAllowBulkUpdates`).
     pub bulk: Bulk,
-    /// Clients are told of HTTPv2 (`SVNAdvertiseV2Protocol`).
+    /// The server advertises HTTPv2 (`SVNAdvertiseV2Protocol`).
     pub advertise_v2: bool,
-    /// Environment of hooks; by default the repository's own file (`SVNHooksEnv`).
+    /// The file with the environment of hooks; by default the repository's own (`SVNHooksEnv`).
     pub hooks_env: Option<PathBuf>,
-    /// Paths on which recursive actions are refused (mod_dontdothat).
+    /// The paths on which recursive operations are refused (mod_dontdothat).
     pub recursion: Option<Recursion>,
-    /// Who may come in. `None`: each repository's own `svnserve.conf` says it.
+    /// The access rules. `None`: those in each repository's own `svnserve.conf`.
     pub access: Option<AccessRules>,
-    /// Shown to whoever is asked for a password where a repository's own file says who may come in, in place of what that says.
+    /// The realm where a repository's own `svnserve.conf` has the access rules, in place of the realm in that file.
     pub realm: Option<String>,
-    /// Nobody may write.
+    /// No user may write.
     pub read_only: bool,
 }
 
 impl Location {
-    /// `source` at `prefix`, and everything else as it is without configuration.
+    /// Returns `source` at `prefix`, with default settings.
     pub fn new(prefix: impl Into<String>, source: Source) -> Location {
         Location {
             prefix: prefix.into(),
@@ -91,7 +91,7 @@ impl Location {
     }
 }
 
-/// What stands at a location.
+/// What a location serves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// One repository (`SVNPath`).
@@ -103,7 +103,7 @@ pub enum Source {
 /// `SVNPathAuthz`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PathAuthz {
-    /// Each path that an answer would show is checked.
+    /// Each path in a response is checked.
     #[default]
     On,
     /// Only the request's own path is checked.
@@ -113,32 +113,32 @@ pub enum PathAuthz {
 /// `SVNAllowBulkUpdates`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bulk {
-    /// Where a client asks for it.
+    /// If the client requests it.
     #[default]
     On,
     /// Never.
     Off,
-    /// Clients are told that we like it.
+    /// The server recommends it to clients.
     Prefer,
 }
 
 /// Another server to which writes are passed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Master {
-    /// Its URL of the same location.
+    /// The URL of the same location there.
     pub url: String,
-    /// Its Subversion version, major and minor; what it is too old for is not offered.
+    /// Its Subversion version, major and minor. Features that it is too old for are not offered.
     pub version: Option<(u32, u32)>,
 }
 
-/// What a peer may send, and how long it may take.
+/// Limits on what a peer may send, and on the time that it may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes of an XML body (`LimitXMLRequestBody`), and of a list of properties, other than what a working copy reports.
+    /// Bytes of an XML body other than an update report (`LimitXMLRequestBody`), and of a property list.
     pub xml_body: u64,
-    /// Bytes of what a working copy reports (`update-report`), which is read as it comes.
+    /// Bytes of an update report, which is parsed while it arrives.
     pub update_body: u64,
-    /// Elements within elements.
+    /// The nesting depth of elements.
     pub xml_depth: usize,
     /// Bytes of any body, 0 is no limit (`LimitRequestBody`).
     pub body: u64,
@@ -150,28 +150,28 @@ pub struct Limits {
     pub header_timeout: Duration,
     /// How long a request's body may take, besides the time that its bytes need at [`Limits::body_rate`].
     pub body_timeout: Duration,
-    /// Bytes a second that a body must have on average; 0 is any.
+    /// The lowest average rate of a body, bytes a second; 0 is no limit.
     pub body_rate: u64,
     /// Bytes of requests in memory, over all protocols together.
     pub request_memory: u64,
-    /// How long a connection may be quiet between two requests (`KeepAliveTimeout`). A client that cannot read the file that it
-    /// is about to send says nothing: it waits until the server ends the connection, and only then gives its transaction up.
+    /// How long a connection may be idle between two requests (`KeepAliveTimeout`). A client that cannot read the file that it is about
+    /// to send waits until the server ends the connection, and only then aborts its transaction.
     pub keep_alive: Duration,
-    /// How long a client may be silent within the body of a request (`Timeout`). A client that cannot read the file that it sends
-    /// neither ends the body nor the connection: it waits until the server does.
+    /// How long a client may send nothing within the body of a request (`Timeout`). A client that cannot read the rest of the file that
+    /// it sends waits until the server ends the connection.
     pub body_silence: Duration,
-    /// How long a peer may neither send nor take anything in the middle of a request.
+    /// How long a peer may neither send nor read in the middle of a request.
     pub stall: Duration,
-    /// Connections at once.
+    /// The highest number of connections.
     pub connections: usize,
-    /// Connections of one address at once; 0 is half of all.
+    /// The highest number of connections of one network; 0 is half of all.
     pub connections_per_address: usize,
-    /// Requests that are worked on at once.
+    /// The highest number of threads that answer requests.
     pub threads: usize,
 }
 
 impl Limits {
-    /// The most bytes of a working copy's report; 0 is no limit.
+    /// Returns the longest update report, bytes; 0 is no limit.
     pub(crate) fn longest_report(&self) -> u64 {
         match self.update_body {
             0 => 0,
@@ -179,8 +179,8 @@ impl Limits {
         }
     }
 
-    /// The limits of a document of so many bytes, or of one child of its root where children are read one by one: what it needs
-    /// in memory is in proportion to its length.
+    /// Returns the limits for a document of `bytes` bytes, or for one child of its root where children are read one by one. The memory
+    /// is in proportion to the length.
     pub(crate) fn xml(&self, bytes: u64) -> xml::Limits {
         let memory = XML_MEMORY + bytes.saturating_mul(XML_FACTOR);
         xml::Limits {
@@ -191,10 +191,10 @@ impl Limits {
     }
 }
 
-/// What the elements of a document may need in memory for each of its bytes.
+/// The memory that a parsed document may take, in bytes for each of its bytes.
 pub(crate) const XML_FACTOR: u64 = 32;
 
-/// What the elements of a short document may need, bytes.
+/// The memory that a short document may take, bytes.
 const XML_MEMORY: u64 = 256 << 10;
 
 impl Default for Limits {
@@ -223,11 +223,11 @@ impl Default for Limits {
 /// Pages for browsers.
 #[derive(Clone, Copy, Debug)]
 pub struct Web {
-    /// They are there; else browsers get the plain listings that Apache sends.
+    /// Browsers get pages; otherwise the plain listings of Apache.
     pub browse: bool,
-    /// Longest file, in bytes, that is shown in colours.
+    /// The longest file that is highlighted, bytes.
     pub highlight: u64,
-    /// How long a page may compare texts or look for revisions; blame has twice that.
+    /// How long a page may compare texts or search for revisions. Blame has twice that time.
     pub time_limit: Duration,
 }
 

@@ -1,12 +1,12 @@
-//! Paths on which no recursive action is wanted: `/tags` of a repository with ten thousand of them.
+//! Paths on which recursive operations are refused, such as `/tags` in a repository with ten thousand tags.
 
 use base::FsPath;
 
-/// Patterns of paths in a repository; the first that fits decides.
+/// Patterns of paths in a repository. The first matching one decides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recursion {
     patterns: Vec<Pattern>,
-    /// Replays, as `svnsync` asks for them, are refused as well where the root is.
+    /// Replays, as `svnsync` requests them, are refused as well.
     pub(crate) replay: bool,
 }
 
@@ -18,7 +18,7 @@ struct Pattern {
 }
 
 impl Recursion {
-    /// Understands patterns such as `/`, `/*/tags` and `!/*/trunk`, which allows what it fits; `replay` refuses replays too.
+    /// Parses patterns such as `/`, `/*/tags` and `!/*/trunk`, which allows the paths that it matches. `replay` refuses replays.
     ///
     /// # Errors
     /// A sentence that names the pattern.
@@ -49,16 +49,16 @@ impl Recursion {
         })
     }
 
-    /// True if nobody may do something with `path` and everything below it at once.
+    /// Returns whether recursive operations on `path` are refused.
     pub(crate) fn refuses(&self, path: &FsPath) -> bool {
         let parts: Vec<&str> = path.as_str().split('/').filter(|part| !part.is_empty()).collect();
-        let fits = |pattern: &&Pattern| {
+        let matches = |pattern: &&Pattern| {
             let same = |(wanted, part): (&String, &&str)| wanted == "*" || wanted == part;
             pattern.parts.len() == parts.len() && pattern.parts.iter().zip(&parts).all(same)
         };
         self.patterns
             .iter()
-            .find(fits)
+            .find(matches)
             .is_some_and(|pattern| !pattern.is_allowed)
     }
 }
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_pattern_that_fits_decides() {
+    fn the_first_matching_pattern_decides() {
         let patterns = ["/", "!/special/tags", "/*/tags", "/tags/"].map(str::to_owned);
         let recursion = Recursion::new(&patterns, false).expect("patterns");
         for (path, refused) in [

@@ -1,23 +1,23 @@
-//! Repositories that have moved: requests for their old URLs are sent to the new ones.
+//! Redirects from old URLs of repositories to new ones.
 
 use wire::dav::uri;
 
-/// One old place and the new one.
+/// A redirect from an old path to a new URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Redirect {
-    /// The beginning of old URLs: components of their paths, decoded.
+    /// The first components of old paths, decoded.
     from: Vec<String>,
-    /// The beginning of new URLs, encoded, without slash at its end: `https://host/path`, or `/path` on this server.
+    /// The beginning of new URLs, encoded, without a final slash: `https://host/path`, or `/path` on this server.
     to: String,
-    /// Clients may forget the old URL (301); else it is for now (302).
+    /// The redirect is permanent (301); otherwise temporary (302).
     permanent: bool,
 }
 
 impl Redirect {
-    /// Sends what begins with the path `from` (decoded) to `to`, a URL or the path of one on this server.
+    /// Returns a redirect from paths that begin with `from` (decoded) to `to`, a URL or a path on this server.
     ///
     /// # Errors
-    /// A sentence, if `from` is no path, or `to` neither a path nor a URL of http or https.
+    /// A sentence, if `from` is not a path, or `to` neither a path nor a URL of http or https.
     pub fn new(from: &str, to: &str, permanent: bool) -> Result<Redirect, String> {
         let parts: Vec<String> = from
             .split('/')
@@ -45,12 +45,12 @@ impl Redirect {
         })
     }
 
-    /// Clients may forget the old URL.
+    /// Returns whether the redirect is permanent.
     pub fn is_permanent(&self) -> bool {
         self.permanent
     }
 
-    /// The new URL of the path `components`, whose old one ended in a slash or not: without scheme and host if it is on this server.
+    /// Returns the new URL of the path `components`, which ended in a slash or not; without scheme and host if it is on this server.
     pub(crate) fn target(&self, components: &[String], slash: bool) -> Option<String> {
         let below = components.strip_prefix(&self.from[..])?;
         let mut url = self.to.clone();
@@ -64,7 +64,7 @@ impl Redirect {
         Some(url)
     }
 
-    /// True if what it leads to on this server begins with what it takes away, so that clients would go round in circles.
+    /// Returns whether the new path begins with the old one on the same server, so that clients would be redirected forever.
     pub fn is_circle(&self) -> bool {
         let to = uri::split(&self.to).filter(|_| self.to.starts_with('/') || self.to.is_empty());
         to.is_some_and(|(to, _)| to.starts_with(&self.from))
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_behind_the_old_place_stands_behind_the_new_one() {
+    fn the_rest_of_the_path_is_kept() {
         let url = "https://new.example.org/svn/";
         assert_eq!(
             target("/old", url, "/old").as_deref(),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_nowhere_is_refused() {
+    fn invalid_paths_and_urls_are_refused() {
         for (from, to) in [
             ("old", "/new"),
             ("/a/../b", "/new"),

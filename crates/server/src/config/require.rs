@@ -1,12 +1,12 @@
-//! Who may use a location at all: `require`, which says what Apache's `Require` lines say.
+//! `require`: the condition for any access to a location, as Apache's `Require` lines.
 //!
-//! Conditions are joined by `and`, `or` and `not`, with brackets: `group dev or (user bob and not ip 10.0.0.0/8)`. As in Apache a
-//! condition about users is undecided before a login, and so may be the whole: then the client is asked who it is.
+//! Conditions are joined by `and`, `or` and `not`, with brackets: `group dev or (user bob and not ip 10.0.0.0/8)`. As in Apache, a
+//! condition about users is undecided before a login, and so the whole may be: then the client must authenticate.
 
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// A condition on who sends a request, and from where.
+/// A condition on the user and the address of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Require {
     /// `anyone`
@@ -29,21 +29,21 @@ pub enum Require {
     Any(Vec<Require>),
 }
 
-/// Addresses that begin with the same bits.
+/// A range of addresses with the same first bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network {
     address: IpAddr,
     bits: u32,
 }
 
-/// Whether a condition holds.
+/// The result of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequireVerdict {
     Granted,
     Denied,
-    /// It depends on the user, and no user is known yet.
+    /// It depends on the user, and the request has no authenticated user.
     NeedsUser,
-    /// A negated condition that keeps nobody out: it grants nothing by itself.
+    /// A negated condition that does not deny: it grants nothing by itself.
     Neutral,
 }
 
@@ -51,12 +51,12 @@ pub(crate) enum RequireVerdict {
 #[derive(Clone, Copy)]
 pub(crate) struct LoggedIn<'a> {
     pub(crate) name: &'a str,
-    /// Whether a group has the user as a member.
+    /// Returns whether the user is in a group.
     pub(crate) is_in: &'a dyn Fn(&str) -> bool,
 }
 
 impl Require {
-    /// Judges a peer at `address`; `user` is who it is, once that is known.
+    /// Evaluates the condition for a request from `address`, of `user` once that is known.
     pub(crate) fn judge(&self, address: IpAddr, user: Option<LoggedIn<'_>>) -> RequireVerdict {
         let granted = |yes: bool| match yes {
             true => RequireVerdict::Granted,
@@ -103,7 +103,7 @@ impl Require {
         }
     }
 
-    /// True if it lets some requests in, and does not only keep some out.
+    /// Returns whether it can grant a request, and not only deny.
     fn can_grant(&self) -> bool {
         match self {
             Require::Not(_) => false,
@@ -112,7 +112,7 @@ impl Require {
         }
     }
 
-    /// True if it names a group, which somebody must know.
+    /// Returns whether it names a group.
     pub fn names_groups(&self) -> bool {
         match self {
             Require::Group(_) => true,
@@ -124,7 +124,7 @@ impl Require {
         }
     }
 
-    /// True if it asks who the user is.
+    /// Returns whether it depends on the user.
     pub fn names_users(&self) -> bool {
         match self {
             Require::ValidUser | Require::User(_) | Require::Group(_) => true,
@@ -139,7 +139,7 @@ impl Network {
     fn holds(&self, address: IpAddr) -> bool {
         let same = |a: u128, b: u128, length: u32| {
             let rest = length.saturating_sub(self.bits);
-            // A shift by all bits is none that Rust knows.
+            // Rust does not define a shift by all bits.
             a.checked_shr(rest).unwrap_or(0) == b.checked_shr(rest).unwrap_or(0)
         };
         match (self.address, address.to_canonical()) {
@@ -212,16 +212,16 @@ impl FromStr for Require {
     }
 }
 
-/// Most brackets and negations within each other.
-const DEEPEST: usize = 16;
+/// The highest nesting depth of brackets and negations.
+const MAX_DEPTH: usize = 16;
 
-/// What conditions are called.
+/// The names of conditions, for messages.
 const KINDS: &str = "anyone, nobody, valid-user, user, group and ip";
 
 #[derive(Debug)]
 struct Word {
     text: String,
-    /// It stands in quotes, so it is a name.
+    /// The word was in quotes, so it is a name.
     quoted: bool,
 }
 
@@ -293,7 +293,7 @@ impl Parser {
     }
 
     fn one(&mut self, depth: usize) -> Result<Require, String> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return Err("there are too many brackets within each other".to_owned());
         }
         if self.take("not") {
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_hold_their_addresses() {
+    fn networks_contain_their_addresses() {
         for (text, yes, no) in [
             ("10.1.2.3", "10.1.2.3", "10.1.2.4"),
             ("10.1", "10.1.255.1", "10.2.0.0"),
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_condition_is_refused() {
+    fn malformed_conditions_are_refused() {
         let deep = format!("{}anyone{}", "(".repeat(50), ")".repeat(50));
         for bad in [
             "",

@@ -1,37 +1,37 @@
-//! What a server is told when it starts.
+//! The options of svn:// sessions and of threads.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Options of all conversations of a server.
+/// The options of all svn:// sessions.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The directory that takes the place of `/` in URLs.
+    /// The directory that stands for `/` in URLs.
     pub root: PathBuf,
-    /// Nobody may write, whatever a repository's configuration says.
+    /// No user may write, whatever a repository's configuration says.
     pub read_only: bool,
-    /// One `svnserve.conf` for all repositories; theirs are then not read.
+    /// One `svnserve.conf` for all repositories, in place of their own.
     pub config_file: Option<PathBuf>,
-    /// The host in a URL is the first component of the path.
+    /// Virtual hosts: the host in a URL is the first directory of the path.
     pub virtual_host: bool,
     /// Compression on the wire, 0 to 9; 0 also means svndiff version 0.
     pub compression: u8,
-    /// Compress also for a peer that takes bytes as fast as they are made.
+    /// Compress for peers that read fast as well.
     pub always_compress: bool,
-    /// Most bytes in one message of a client; 0 is no limit.
+    /// The longest message of a client, bytes; 0 is no limit.
     pub max_request: u64,
-    /// Most bytes in one answer; 0 is no limit.
+    /// The longest response, bytes; 0 is no limit.
     pub max_response: u64,
-    /// How long a peer may neither read nor write in the middle of something.
+    /// How long a peer may neither send nor read in the middle of a command; `None` is no limit.
     pub stall_timeout: Option<Duration>,
-    /// The peer comes through a tunnel that has authenticated it.
+    /// The tunnel that has authenticated the peer, if there is one.
     pub tunnel: Option<Tunnel>,
 }
 
 /// A tunnel, as `svn+ssh://` makes one.
 #[derive(Clone, Debug)]
 pub struct Tunnel {
-    /// Who the peer is.
+    /// The user name of the peer.
     pub user: String,
 }
 
@@ -52,12 +52,12 @@ impl Default for Options {
     }
 }
 
-/// How many threads a server may use for conversations that are busy.
+/// The limits on the threads for busy sessions.
 #[derive(Clone, Copy, Debug)]
 pub struct Threads {
-    /// How many are kept when there is nothing to do.
+    /// How many idle threads stay.
     pub min: usize,
-    /// How many there are at most; what comes beyond waits.
+    /// The highest number of running threads. Further work waits.
     pub max: usize,
 }
 

@@ -1,36 +1,36 @@
-//! What encrypted connections need.
+//! The TLS options of listeners.
 
 use std::path::PathBuf;
 
-/// TLS of all `https` listeners.
+/// The TLS options of all `https` listeners.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsOptions {
-    /// Certificate chain, in PEM, the server's own first.
+    /// The file with the certificate chain, in PEM, the server's own certificate first.
     pub certificate: PathBuf,
-    /// Its key, in PEM; may be the same file.
+    /// The file with the key, in PEM; may be the same file.
     pub key: PathBuf,
-    /// Who vouches for clients' certificates, in PEM.
+    /// The file with the authorities of clients' certificates, in PEM.
     pub client_ca: Option<PathBuf>,
-    /// Lists of certificates of clients that were revoked, in PEM or DER. With any, each certificate that a client shows must be
-    /// of an authority whose list is among them, is not too old, and does not name it.
+    /// The files with lists of revoked client certificates, in PEM or DER. With any, each client certificate must be of an authority
+    /// whose list is among them, has not expired, and does not contain it.
     pub client_crls: Vec<PathBuf>,
-    /// Whether the authorities between a client's certificate and `client_ca` are looked up in the lists as well.
+    /// Whether the intermediate authorities of a client certificate are checked for revocation as well.
     pub check_whole_chain: bool,
-    /// Whether clients show certificates.
+    /// Whether clients must have certificates.
     pub client: ClientCertificates,
-    /// The oldest version that is spoken.
+    /// The oldest supported version.
     pub oldest: TlsVersion,
 }
 
-/// Whether clients show certificates.
+/// Whether clients must have certificates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientCertificates {
-    /// They are not asked.
+    /// No certificate is requested.
     #[default]
     No,
-    /// They may.
+    /// A certificate is requested.
     Optional,
-    /// They must.
+    /// A certificate is required.
     Required,
 }
 

@@ -66,7 +66,7 @@ pub(super) fn lock(context: &mut RequestContext<'_>, reply: &mut ResponseWriter)
     Ok(())
 }
 
-/// Makes the lock last longer that the client holds.
+/// Extends the client's lock.
 fn refresh(context: &RequestContext<'_>, path: &FsPath) -> Result<Lock, Fault> {
     let refused = || Fault::html(StatusCode::PRECONDITION_FAILED);
     context.check_locked(path, &[])?;
@@ -77,7 +77,7 @@ fn refresh(context: &RequestContext<'_>, path: &FsPath) -> Result<Lock, Fault> {
     if context.request.is_svn_client() {
         return Err(refused());
     }
-    // Tokens are no secrets: whoever reads the properties sees them.
+    // Tokens are no secrets: they are in the properties of a node.
     if context.user.as_deref() != Some(&lock.owner) {
         return Err(Fault::html(StatusCode::FORBIDDEN));
     }
@@ -115,7 +115,7 @@ fn take(
     let outcome = context
         .repository()
         .lock_many(&[target], &request, Some(&hooks), Date(now()))?;
-    // The lock is there whatever the hook after it says; the client is not told, as by the incumbent.
+    // The lock exists even if its post-lock hook fails. As with the incumbent, the client does not get that error.
     if let Some(error) = &outcome.post_hook_error {
         context.log_error(error);
     }

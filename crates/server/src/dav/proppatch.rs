@@ -1,7 +1,7 @@
 //! `PROPPATCH`: properties of nodes, transactions and revisions.
 //!
-//! All changes of a request are done, or none is: what was done before one fails is taken back, and each is told what became
-//! of it. The answer is 207 whenever the request was understood.
+//! A request makes all its changes or none: after a failure the changes before it are undone, and the response has the outcome of
+//! each. The status is 207 for every well-formed request.
 
 use base::{Error, NodeKind, Revnum};
 use http::StatusCode;
@@ -20,7 +20,7 @@ use super::txn_step::refused;
 use crate::http::{Fault, ResponseWriter, status_of};
 use crate::site::RequestContext;
 
-/// What was done, or why each was not.
+/// The outcome of each change; `None` is success.
 type Outcomes = Vec<Option<Failed>>;
 
 pub(super) fn proppatch(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
@@ -37,13 +37,13 @@ pub(super) fn proppatch(context: &mut RequestContext<'_>, reply: &mut ResponseWr
                 Some(path) => context.step(|context, in_use| {
                     let transaction = in_use.transaction;
                     let based_on = context.version_name();
-                    let is_there = transaction.kind(&path)? != NodeKind::None;
-                    if !is_there && based_on.is_none() {
+                    let exists = transaction.kind(&path)? != NodeKind::None;
+                    if !exists && based_on.is_none() {
                         return Err(Fault::html(StatusCode::NOT_FOUND));
                     }
-                    // What is out of date is so before it is locked, as with the incumbent.
+                    // As with the incumbent, "out of date" comes before "locked".
                     transaction.check_base(&path, based_on).map_err(refused)?;
-                    if is_there {
+                    if exists {
                         context.check_conditions(&path)?;
                         context.check_locked(&path, &transaction.ended_lock_tokens())?;
                     }
@@ -63,7 +63,7 @@ pub(super) fn proppatch(context: &mut RequestContext<'_>, reply: &mut ResponseWr
     Ok(())
 }
 
-/// Refuses resources that have no properties to change. Whether a transaction has the node is seen there.
+/// Refuses resources without properties that can be changed. Whether a transaction has the node is checked in the step.
 fn check_target(context: &mut RequestContext<'_>) -> Outcome {
     match &context.resource {
         Resource::Txn(_)
@@ -153,7 +153,7 @@ fn node_props(
     all_or_none(
         changes,
         |change| {
-            let Some((name, value)) = wanted(change, foreign)? else {
+            let Some((name, value)) = new_value(change, foreign)? else {
                 return Ok(None);
             };
             let step = transaction.borrow_mut().change_prop(path, &name, value);
@@ -161,7 +161,7 @@ fn node_props(
         },
         |_, step| {
             if let Some(step) = step {
-                // What could be changed can be changed back.
+                // The step has succeeded, so its reverse does.
                 _ = transaction.borrow_mut().undo_prop(path, &step);
             }
         },
@@ -174,10 +174,10 @@ fn txn_props(transaction: &mut Transaction, changes: &[PropChange]) -> Outcomes 
     all_or_none(
         changes,
         |change| {
-            let Some((name, value)) = wanted(change, ForeignProps::Refused)? else {
+            let Some((name, value)) = new_value(change, ForeignProps::Refused)? else {
                 return Ok(None);
             };
-            // Who commits is known from the request.
+            // The author of a commit is the request's user.
             if name == base::props::AUTHOR {
                 return Err(unexplained());
             }
@@ -187,23 +187,23 @@ fn txn_props(transaction: &mut Transaction, changes: &[PropChange]) -> Outcomes 
         |_, name| {
             if let (Some(name), Ok(before)) = (name, &before) {
                 let value = before.get(&name).map(Vec::as_slice);
-                // What could be changed can be changed back.
+                // The step has succeeded, so its reverse does.
                 _ = transaction.borrow_mut().set_prop(&name, value);
             }
         },
     )
 }
 
-/// A property and the value that it is to get.
-type Wanted<'a> = (String, Option<&'a [u8]>);
+/// The name of a property and its new value.
+type NewValue<'a> = (String, Option<&'a [u8]>);
 
-/// What becomes of properties that are in no namespace of Subversion's.
+/// The handling of properties outside of Subversion's namespaces.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ForeignProps {
     /// The request fails.
     Refused,
-    /// They are stored under their local names, without their namespaces, as by the incumbent: plain WebDAV programs take a refusal for
-    /// a failure of what they are doing.
+    /// They are stored under their local names, without namespaces, as by the incumbent: plain WebDAV programs give up their operation
+    /// after a refusal.
     Stored,
 }
 
@@ -216,8 +216,8 @@ impl ForeignProps {
     }
 }
 
-/// What a change asks for; `None` where there is nothing to do.
-fn wanted(change: &PropChange, foreign: ForeignProps) -> Result<Option<Wanted<'_>>, Failed> {
+/// Returns the property that a change sets; `None` if there is nothing to do.
+fn new_value(change: &PropChange, foreign: ForeignProps) -> Result<Option<NewValue<'_>>, Failed> {
     let name = match (property_name(&change.name), &change.action) {
         (Some(name), _) => name,
         (None, Action::Remove) => return Ok(None),
@@ -232,9 +232,9 @@ fn wanted(change: &PropChange, foreign: ForeignProps) -> Result<Option<Wanted<'_
     }
 }
 
-/// Changes a property of a revision, at once and with hooks.
+/// Changes a revision property at once, with hooks.
 fn revision_prop(context: &RequestContext<'_>, rev: Revnum, change: &PropChange) -> Result<(), Failed> {
-    let Some((name, value)) = wanted(change, ForeignProps::Refused)? else {
+    let Some((name, value)) = new_value(change, ForeignProps::Refused)? else {
         return Ok(());
     };
     let expected = match &change.expected {
@@ -267,7 +267,7 @@ fn revision_prop(context: &RequestContext<'_>, rev: Revnum, change: &PropChange)
     changed.map_err(explained)
 }
 
-/// Properties that the server computes.
+/// Returns whether the server computes the property.
 fn is_live(name: &Name) -> bool {
     match name.space.as_str() {
         DAV => LIVE.contains(&name.local.as_str()),
@@ -308,7 +308,7 @@ fn failed(status: u16, description: impl Into<String>) -> Failed {
     }
 }
 
-/// What the incumbent says of every failure but those of revisions.
+/// Returns the incumbent's message for every failure but those of revision properties.
 fn unexplained() -> Failed {
     failed(500, "Could not execute PROPPATCH.")
 }

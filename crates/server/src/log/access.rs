@@ -1,4 +1,4 @@
-//! The access log: one line for each request over HTTP, in the combined format that programs for such logs read.
+//! The access log: one line for each HTTP request, in the combined format that log analysers read.
 //!
 //! `ADDRESS - USER [TIME] "METHOD TARGET VERSION" STATUS BYTES "REFERER" "USER-AGENT" MICROSECONDS REQUEST "OPERATION"`: the last
 //! three are ours. Times are in UTC.
@@ -14,7 +14,7 @@ use jiff::Timestamp;
 
 use super::file::LogFile;
 
-/// Where lines go.
+/// The access log.
 #[derive(Debug)]
 pub struct AccessLog(LogFile);
 
@@ -27,7 +27,7 @@ impl AccessLog {
         LogFile::open(path).map(AccessLog)
     }
 
-    /// Opens the file anew; if that fails the old one stays.
+    /// Opens the file again. If that fails the old one stays.
     ///
     /// # Errors
     /// The system's, naming the file.
@@ -35,12 +35,13 @@ impl AccessLog {
         self.0.reopen()
     }
 
+    /// Adds a line.
     pub(crate) fn add(&self, line: &AccessLine<'_>) {
         self.0.add(&line.text(Timestamp::now()));
     }
 }
 
-/// What is written down of a request.
+/// The line of a request.
 pub(crate) struct AccessLine<'a> {
     pub(crate) address: IpAddr,
     pub(crate) user: Option<&'a str>,
@@ -49,14 +50,14 @@ pub(crate) struct AccessLine<'a> {
     pub(crate) target: &'a str,
     pub(crate) version: Version,
     pub(crate) status: StatusCode,
-    /// Of the answer's body.
+    /// The bytes of the response's body.
     pub(crate) bytes: u64,
     pub(crate) referer: Option<&'a HeaderValue>,
     pub(crate) agent: Option<&'a HeaderValue>,
     pub(crate) took: Duration,
-    /// The name of the request.
+    /// The request ID.
     pub(crate) id: &'a str,
-    /// In Subversion's words.
+    /// The operation in Subversion's terms.
     pub(crate) operation: Option<&'a str>,
 }
 
@@ -64,7 +65,7 @@ impl AccessLine<'_> {
     fn text(&self, now: Timestamp) -> String {
         let mut line = format!("{} - ", self.address.to_canonical());
         match self.user {
-            // Whoever reads the line counts words.
+            // Programs split the line at spaces.
             Some(user) if !user.is_empty() => escape(&user.replace(' ', "%20"), &mut line),
             _ => line.push('-'),
         }
@@ -94,7 +95,7 @@ impl AccessLine<'_> {
     }
 }
 
-/// What a client sends must not break lines nor leave its quotes.
+/// Appends text from a client, so that it neither ends the line nor its quotes.
 fn escape(text: &str, out: &mut String) {
     for c in text.chars() {
         match c {
@@ -111,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_of_the_combined_format_and_unbreakable() {
+    fn lines_have_the_combined_format_and_are_escaped() {
         let plain = AccessLine {
             address: [127, 0, 0, 1].into(),
             user: None,

@@ -1,5 +1,5 @@
-//! A file that lines are appended to, each by one write, so that several processes may share it. It can be opened anew
-//! under the same name, for whoever rotates logs. Without a file there is standard error.
+//! A file that lines are appended to, each by one write, so that several processes can share it. It can be opened again under the
+//! same name after a log rotation. Without a file, lines go to standard error.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use base::{Error, Result};
 use parking_lot::Mutex;
 
-/// Where the lines of a log go.
+/// A log file, or standard error.
 #[derive(Debug, Default)]
 pub struct LogFile(Mutex<Option<(PathBuf, File)>>);
 
@@ -28,7 +28,7 @@ impl LogFile {
         LogFile::default()
     }
 
-    /// From now on appends to the file at `path`, or writes to standard error; if that fails all stays as it was.
+    /// Appends to the file at `path` from now on, or writes to standard error. If that fails nothing changes.
     ///
     /// # Errors
     /// The system's, naming the file.
@@ -38,7 +38,7 @@ impl LogFile {
         Ok(())
     }
 
-    /// Opens the file anew; if that fails the old one stays.
+    /// Opens the file again. If that fails the old one stays.
     ///
     /// # Errors
     /// The system's, naming the file.
@@ -50,7 +50,7 @@ impl LogFile {
         Ok(())
     }
 
-    /// Adds whole lines. A full disk must stop nobody's work: then they are lost.
+    /// Adds whole lines. Errors are ignored: on a full disk lines are lost, but no operation fails.
     pub fn add(&self, lines: &str) {
         _ = (&*self).write_all(lines.as_bytes());
     }
@@ -71,7 +71,7 @@ impl Write for &LogFile {
 
 fn append_to(path: &Path) -> Result<(PathBuf, File)> {
     let failed = |e: io::Error| Error::io("Can't open file", path, &e);
-    // Whoever serves may leave the directory in which it was started.
+    // A server may change its working directory.
     let path = std::path::absolute(path).map_err(failed)?;
     let file = OpenOptions::new().append(true).create(true).open(&path);
     Ok((path.clone(), file.map_err(failed)?))

@@ -1,4 +1,4 @@
-//! The operational log: one line for each thing a client asked for, in Subversion's form.
+//! The operational log: one line for each operation of a client, in Subversion's form.
 //!
 //! `PID TIME ADDRESS USER REPOSITORY TEXT`; an error is `… ERR FILE LINE NUMBER MESSAGE`, further links of its chain
 //! `ERR-`.
@@ -12,20 +12,20 @@ use base::{Date, Error, Result};
 use super::file::LogFile;
 use crate::clock::now;
 
-/// Where lines go.
+/// The operational log.
 pub struct OperationLog(LogFile);
 
-/// Who caused a line.
+/// The origin of a line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Origin<'a> {
     pub(crate) peer: Option<IpAddr>,
     pub(crate) user: Option<&'a str>,
-    /// The repository's name; must be URI-encoded already.
+    /// The repository's name, URI-encoded.
     pub(crate) repository: Option<&'a str>,
 }
 
 impl Origin<'_> {
-    /// A peer of whom nothing else is known.
+    /// Returns an origin of which only the peer is known.
     pub(crate) fn at(peer: Option<IpAddr>) -> Self {
         Origin {
             peer,
@@ -48,7 +48,7 @@ impl OperationLog {
         OperationLog(LogFile::stderr())
     }
 
-    /// Opens the file anew; if that fails the old one stays.
+    /// Opens the file again. If that fails the old one stays.
     ///
     /// # Errors
     /// The system's, naming the file.
@@ -56,20 +56,24 @@ impl OperationLog {
         self.0.reopen()
     }
 
+    /// Adds the line of an operation.
     pub(crate) fn operation(&self, origin: Origin<'_>, text: &str) {
         let mut line = head(origin);
         _ = writeln!(line, "{}", OneLine(text));
         self.0.add(&line);
     }
 
+    /// Adds the lines of an error.
     pub(crate) fn error(&self, origin: Origin<'_>, error: &Error) {
         self.links("ERR", origin, error);
     }
 
+    /// Adds the lines of a warning.
     pub(crate) fn warning(&self, origin: Origin<'_>, error: &Error) {
         self.links("WARN", origin, error);
     }
 
+    /// Adds one line for each link of an error's chain.
     fn links(&self, word: &str, origin: Origin<'_>, error: &Error) {
         let mut lines = String::new();
         for (at, link) in error.links().enumerate() {
@@ -98,7 +102,7 @@ fn head(origin: Origin<'_>) -> String {
     line
 }
 
-/// Text that stays on one line of a log: control characters are shown as `\xNN` or `\u{NNNN}`, everything else as it is.
+/// Displays text on one line: control characters as `\xNN` or `\u{NNNN}`, all others as they are.
 pub(crate) struct OneLine<T>(pub(crate) T);
 
 impl<T: fmt::Display> fmt::Display for OneLine<T> {
@@ -107,7 +111,7 @@ impl<T: fmt::Display> fmt::Display for OneLine<T> {
     }
 }
 
-/// Escapes what is written through it.
+/// A formatter that escapes control characters.
 struct Escaped<'a, 'b>(&'a mut fmt::Formatter<'b>);
 
 impl fmt::Write for Escaped<'_, '_> {
@@ -126,12 +130,13 @@ impl fmt::Write for Escaped<'_, '_> {
     }
 }
 
-/// Control characters, and those that some programs take for the end of a line or that change its direction.
+/// Returns whether a character is a control character, or one that programs take for the end of a line or that changes the
+/// direction of text.
 fn breaks_lines(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Appends a message as the incumbent writes it: bytes outside of printable ASCII, and the backslash, are escaped as in C.
+/// Appends a message in the incumbent's form: bytes outside of printable ASCII, and the backslash, are escaped as in C.
 fn escape(text: &str, out: &mut String) {
     for byte in text.bytes() {
         match byte {

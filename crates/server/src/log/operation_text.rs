@@ -1,4 +1,4 @@
-//! The texts of the operational log, as Subversion 1.14 words them. Paths are URI-encoded.
+//! The texts of the operational log, as in Subversion 1.14. Paths are URI-encoded.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,10 @@ use wire::svn::command::{Log, LogRevprops};
 
 use crate::percent_encoding::encoded;
 
-/// What clients get of a log entry that do not say.
+/// The revision properties of a log entry for clients that do not name any.
 pub(crate) const STANDARD: [&str; 3] = [props::AUTHOR, props::DATE, props::LOG];
 
-/// A revision that was not given prints as -1.
+/// Returns a revision as text; -1 if none was given.
 pub(crate) fn rev(rev: Option<Revnum>) -> String {
     rev.map_or("-1".to_owned(), |rev| rev.to_string())
 }
@@ -27,7 +27,7 @@ fn depth(depth: Depth) -> String {
     }
 }
 
-/// The paths of a request that name something.
+/// Returns the valid paths of a request.
 pub(crate) fn valid(all: &[Result<FsPath>]) -> Vec<&FsPath> {
     all.iter().filter_map(|path| path.as_ref().ok()).collect()
 }
@@ -42,7 +42,7 @@ pub(crate) fn unlock(all: &[&FsPath], force: bool) -> String {
     format!("unlock ({}){tail}", paths(all.iter().copied()))
 }
 
-/// `check-path` and `stat`. A path that cannot exist is shown as it was sent.
+/// Returns the text of `check-path` and `stat`. A path that cannot exist is shown as it was sent.
 pub(crate) fn at(what: &str, sent: &str, path: &Result<FsPath>, rev: Revnum) -> String {
     match path {
         Ok(path) => format!("{what} {}@{rev}", encoded(path)),
@@ -66,7 +66,7 @@ pub(crate) fn list(path: &FsPath, at: Option<Revnum>, to: Depth, patterns: Optio
         None => text.push_str(" <ANY>"),
         Some(patterns) => {
             for pattern in patterns {
-                // As they are, but for what would break the line.
+                // Unchanged, except for control characters.
                 text.push(' ');
                 for c in pattern.chars() {
                     match c.is_ascii_control() {
@@ -141,7 +141,7 @@ pub(crate) fn file_revs(path: &FsPath, start: Option<Revnum>, end: Option<Revnum
     )
 }
 
-/// `update` and its kin, `checkout` and `export`.
+/// Returns the text of update, checkout and export.
 pub(crate) fn update(path: &FsPath, rev: Revnum, to: Depth, copyfrom: bool, is_checkout: bool) -> String {
     let what = if is_checkout {
         "checkout-or-export"

@@ -1,4 +1,4 @@
-//! The files that say who may do what, as all protocols read them.
+//! The configuration and authz files of repositories, for all protocols.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use repos::config::{AuthzFiles, ServerConf};
 use crate::log::Origin;
 use crate::service::Service;
 
-/// The `svnserve.conf` that holds for a repository.
+/// Reads the `svnserve.conf` of a repository, or the server's one for all.
 ///
 /// # Errors
 /// Those of reading it.
@@ -26,28 +26,28 @@ pub(crate) fn conf_of(service: &Service, repository: &Repository) -> Result<Arc<
     conf
 }
 
-/// The path-based rules in `files`, which may be in a repository themselves; `None` without files. If `others` know of groups
-/// the files need not define them.
+/// Reads the authz rules in `files`, which may be in a repository themselves; returns `None` without files. With
+/// `has_other_groups` the rules may use groups that the files do not define.
 ///
 /// # Errors
 /// Those of reading them.
 pub(crate) fn authz_of(
     service: &Service,
     files: Option<AuthzFiles>,
-    others: bool,
+    has_other_groups: bool,
 ) -> Result<Option<Arc<Authz>>> {
     let Some(files) = files else {
         return Ok(None);
     };
     let fetch = |path: &[u8]| fetch_youngest(service, Path::new(os_name(path)));
-    match others {
+    match has_other_groups {
         true => service.config.open_authz(&files, &fetch),
         false => service.config.authz(&files, &fetch),
     }
     .map(Some)
 }
 
-/// The text of a file in the youngest revision of the repository at or above `path`.
+/// Reads a file in the youngest revision of the repository at or above `path`.
 fn fetch_youngest(service: &Service, path: &Path) -> Result<Option<Vec<u8>>> {
     let Some(root) = Repository::find_upward(path) else {
         return Ok(None);
@@ -62,7 +62,7 @@ fn fetch_youngest(service: &Service, path: &Path) -> Result<Option<Vec<u8>>> {
     }
 }
 
-/// A path as the system names it.
+/// Returns a path of bytes in the system's type.
 pub(crate) fn os_name(bytes: &[u8]) -> &std::ffi::OsStr {
     use std::os::unix::ffi::OsStrExt;
     std::ffi::OsStr::from_bytes(bytes)

@@ -1,7 +1,7 @@
-//! The repositories that are open, shared by all conversations.
+//! The open repositories, shared by all sessions and requests.
 //!
-//! Opening one reads a dozen small files; a popular repository is opened once. It is opened anew when its `format` files
-//! or its UUID were replaced: after an upgrade, or when an administrator puts another repository in its place.
+//! To open a repository takes a dozen small files, so each is opened once. It is opened again when its `format` files or its UUID
+//! were replaced: after an upgrade, or when an administrator has put another repository at its path.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -13,16 +13,16 @@ use repos::config::FileStamp;
 use repos::prompt::takes_time;
 use repos::{Cache, Repository};
 
-/// Most repositories kept open.
+/// The highest number of open repositories.
 const MAX_OPEN: usize = 4096;
 
-/// Opens repositories, once each.
+/// The open repositories, by path.
 pub(crate) struct Repositories {
     cache: Arc<Cache>,
     open: Mutex<HashMap<PathBuf, (Identity, Repository)>>,
 }
 
-/// What changes when a repository is replaced or upgraded: the files that say what it is.
+/// The stamps of the files that change when a repository is replaced or upgraded.
 type Identity = [Option<FileStamp>; 3];
 
 impl Repositories {
@@ -33,7 +33,7 @@ impl Repositories {
         }
     }
 
-    /// Opens the repository at `path`, or answers the one that is open.
+    /// Returns the repository at `path`, and opens it if it is not open.
     ///
     /// # Errors
     /// As of [`Repository::open`].
@@ -43,11 +43,11 @@ impl Repositories {
         if let Some((known, repository)) = known
             && known == identity
         {
-            // Where revisions were replaced by a backup, reading this shows it. What cannot be read now fails later.
+            // This read detects revisions that were replaced by a backup. An error comes again when the repository is used.
             _ = repository.youngest();
             return Ok(repository);
         }
-        // Not under the lock: a slow disk below one repository must not stop the others.
+        // Not under the lock: a slow disk of one repository must not delay the others.
         takes_time()?;
         let repository = Repository::open(path, &self.cache)?;
         let mut open = self.open.lock();

@@ -1,8 +1,8 @@
-//! Who is there, and what they may do.
+//! Authentication and authorization of a session.
 //!
-//! Two rules must both allow: the blanket access of the repository's configuration, by whether a user is known, and the
-//! authz file's rights on the path. A client that has not said who it is and lacks a right is asked then, not before;
-//! one that has said is never asked again.
+//! Two rules must both allow an operation: the access to the whole repository in its configuration, which differs for anonymous and
+//! authenticated users, and the authz file's rights on the path. An anonymous client is asked to authenticate when it lacks a right,
+//! not before; an authenticated client is never asked again.
 
 use base::{Code, Error, FsPath, Result};
 use repos::authz::{Required, Rights};
@@ -16,17 +16,17 @@ use crate::percent_encoding::encoded;
 use crate::svn::repo_session::RepoSession;
 
 impl RepoSession {
-    /// What the configuration allows this client at most.
+    /// Returns the access to the whole repository.
     pub(crate) fn access(&self) -> Access {
         let access = match self.user {
             Some(_) => self.repo.conf.auth_access,
             None => self.repo.conf.anon_access,
         };
-        access.min(self.ceiling())
+        access.min(self.max_access())
     }
 
-    /// What this server allows anybody.
-    fn ceiling(&self) -> Access {
+    /// Returns the highest access that this server grants.
+    fn max_access(&self) -> Access {
         if self.service.context.options().read_only {
             Access::Read
         } else {
@@ -34,7 +34,7 @@ impl RepoSession {
         }
     }
 
-    /// Fetches what the authz file grants the current user.
+    /// Reads the rights that the authz file grants the current user.
     pub(crate) fn look_up_rights(&mut self) {
         let repo = &self.repo;
         self.rights = repo.authz.as_ref().map(|authz| {
@@ -46,8 +46,8 @@ impl RepoSession {
         });
     }
 
-    /// Demands a right on `path` (or, without one, on anything). Writes an authentication request, and holds the
-    /// exchange if the right may come of it.
+    /// Fails unless the session has a right on `path`, or without a path on any. Writes an authentication request; the client must
+    /// authenticate if that could give the right.
     ///
     /// # Errors
     /// `RA_NOT_AUTHORIZED`.
@@ -56,9 +56,9 @@ impl RepoSession {
             self.write_empty_auth_request();
             return Ok(());
         }
-        let worth_asking = self.user.is_none() && self.repo.conf.auth_access.min(self.ceiling()) >= access;
-        if worth_asking && !self.mechanisms(access, true).is_empty() {
-            self.exchange(access, true)?;
+        let can_log_in = self.user.is_none() && self.repo.conf.auth_access.min(self.max_access()) >= access;
+        if can_log_in && !self.mechanisms(access, true).is_empty() {
+            self.authenticate(access, true)?;
             if self.may(access, path, needs_user) {
                 return Ok(());
             }
@@ -69,6 +69,7 @@ impl RepoSession {
         Err(error)
     }
 
+    /// Returns whether the session has a right on `path`, or without a path on any.
     pub(crate) fn may(&self, access: Access, path: Option<&FsPath>, needs_user: bool) -> bool {
         if self.access() < access || (needs_user && self.user.is_none()) {
             return false;
@@ -96,6 +97,7 @@ impl RepoSession {
         }
     }
 
+    /// Logs that an authenticated user lacks a right on a path.
     pub(crate) fn log_denial(&self, access: Access, path: Option<&FsPath>) {
         if self.user.is_some() && self.access() >= access {
             let word = if access == Access::Write { "write" } else { "read" };
@@ -106,36 +108,36 @@ impl RepoSession {
         }
     }
 
-    /// What may be tried to get this access.
+    /// Returns the mechanisms that could give this access.
     pub(crate) fn mechanisms(&self, access: Access, user_required: bool) -> Vec<String> {
         let conf = &self.repo.conf;
-        let known = conf.auth_access.min(self.ceiling()) >= access;
+        let is_for_users = conf.auth_access.min(self.max_access()) >= access;
         let mut all = Vec::new();
         if !user_required && conf.anon_access >= access {
             all.push(ANONYMOUS.to_owned());
         }
-        if known && self.service.context.options().tunnel.is_some() {
+        if is_for_users && self.service.context.options().tunnel.is_some() {
             all.push(EXTERNAL.to_owned());
         }
-        if known && self.repo.passwords.is_some() {
+        if is_for_users && self.repo.passwords.is_some() {
             all.push(CRAM_MD5.to_owned());
         }
         all
     }
 
-    /// Holds an authentication exchange, from the request to the success. A client may try often.
+    /// Authenticates the client, from the request to the success. A client may try often.
     ///
     /// # Errors
     /// If the connection is lost.
-    pub(crate) fn exchange(&mut self, access: Access, user_required: bool) -> Result<()> {
-        if let Some(mut exchange) = self.ask(access, user_required) {
+    pub(crate) fn authenticate(&mut self, access: Access, user_required: bool) -> Result<()> {
+        if let Some(mut exchange) = self.begin_exchange(access, user_required) {
             while !self.take_answer(&mut exchange)? {}
         }
         Ok(())
     }
 
-    /// Writes an authentication request. `None` if it asks for nothing: then no answer comes.
-    pub(crate) fn ask(&mut self, access: Access, user_required: bool) -> Option<AuthExchange> {
+    /// Writes an authentication request. Returns `None` if it lists no mechanism: then the client does not answer.
+    pub(crate) fn begin_exchange(&mut self, access: Access, user_required: bool) -> Option<AuthExchange> {
         let mechanisms = self.mechanisms(access, user_required);
         let request = AuthRequest {
             mechanisms,
@@ -152,12 +154,12 @@ impl RepoSession {
         })
     }
 
-    /// Takes one message of the client; true if that was the last of the exchange.
+    /// Reads one message of the client; returns whether the exchange has ended.
     ///
     /// # Errors
     /// If the connection is lost.
     pub(crate) fn take_answer(&mut self, exchange: &mut AuthExchange) -> Result<bool> {
-        if self.refusals > MOST_REFUSALS {
+        if self.refusals > MAX_REFUSALS {
             self.conn.flush()?;
             let error = Error::new(
                 Code::RA_NOT_AUTHORIZED,
@@ -166,7 +168,7 @@ impl RepoSession {
             return Err(self.conn.lose(error));
         }
         let is_last = match exchange.challenge.take() {
-            Some(challenge) => self.check_answer(&challenge)?,
+            Some(challenge) => self.check_cram_response(&challenge)?,
             None => self.begin_mechanism(exchange)?,
         };
         match is_last {
@@ -177,7 +179,7 @@ impl RepoSession {
     }
 
     fn begin_mechanism(&mut self, exchange: &mut AuthExchange) -> Result<bool> {
-        let (mechanism, token) = self.choice()?;
+        let (mechanism, token) = self.read_choice()?;
         if !exchange.request.mechanisms.contains(&mechanism) {
             self.refuse("Must authenticate with listed mechanism");
             return Ok(false);
@@ -203,7 +205,8 @@ impl RepoSession {
         }
     }
 
-    fn choice(&mut self) -> Result<(String, Option<Vec<u8>>)> {
+    /// Reads the client's choice: a mechanism, and its first token.
+    fn read_choice(&mut self) -> Result<(String, Option<Vec<u8>>)> {
         let response = self.conn.receive()?.list().and_then(AuthResponse::parse);
         match response.map(|r| (r.mechanism.to_owned(), r.token.map(<[u8]>::to_vec))) {
             Ok(choice) => Ok(choice),
@@ -211,11 +214,11 @@ impl RepoSession {
         }
     }
 
-    /// Takes the answer to a challenge of CRAM-MD5; true if it is right.
-    fn check_answer(&mut self, challenge: &str) -> Result<bool> {
+    /// Reads the response to a challenge of CRAM-MD5; returns whether it is right.
+    fn check_cram_response(&mut self, challenge: &str) -> Result<bool> {
         let passwords = self.repo.passwords.clone();
         let Ok(answer) = self.conn.receive()?.string() else {
-            // Not an answer: the client chooses again.
+            // Not a response: the client chooses again.
             return Ok(false);
         };
         let password_of = |user: &str| passwords?.password(user.as_bytes()).map(<[u8]>::to_vec);
@@ -257,18 +260,18 @@ fn nonce() -> Result<u64> {
     }
 }
 
-/// An authentication exchange that is not over. Between two messages of the client it is data only.
+/// An authentication exchange that has not ended. Between two messages it is data only.
 pub(crate) struct AuthExchange {
     request: AuthRequest,
-    /// What the client must answer to.
+    /// The challenge of CRAM-MD5 that the client must answer.
     challenge: Option<String>,
 }
 
-/// Most bytes in a message of a client that has not proved who it is.
+/// The longest message of a client that authenticates, bytes.
 const LONGEST_ANSWER: u64 = 64 << 10;
 
-/// Most attempts to authenticate that may fail on one connection. The incumbent has no limit; its clients give up after three.
-const MOST_REFUSALS: u32 = 1000;
+/// The limit on failed attempts to authenticate. The incumbent has none; its clients give up after three.
+const MAX_REFUSALS: u32 = 1000;
 
 const ANONYMOUS: &str = "ANONYMOUS";
 const EXTERNAL: &str = "EXTERNAL";

@@ -49,7 +49,7 @@ impl RepoSession {
 
     /// Counts a command, sends its error if it has failed, and sends the rest of the output.
     fn end(&mut self, operation: &'static str, begun: Instant, result: Result<()>) -> Result<bool> {
-        let (received, sent) = self.conn.moved();
+        let (received, sent) = self.conn.take_counts();
         self.service.context.metrics.count(&FinishedOperation {
             protocol: Protocol::Svn,
             operation,

@@ -1,11 +1,11 @@
-//! A connection: bytes in and out, whole messages, limits.
+//! The connection of a session: buffers, whole messages, limits.
 //!
-//! Output gathers in a buffer and leaves when it is large enough or when we are about to wait for the peer. Input is read
-//! in pieces that fit what is expected, never much more than has come already: what is only announced costs nothing.
-//! Neither buffer exists while nothing is said.
+//! Output gathers in a buffer. It is sent when it is large enough, or when the session is about to wait for its peer. Input is
+//! read in pieces of the expected size, but not much longer than what has arrived: an announced length alone costs no memory.
+//! An idle connection has no buffers.
 //!
-//! Once something went wrong with the bytes themselves (the peer is gone, stalls, talks nonsense, or says more than it may)
-//! the connection is *lost*: every further call fails with the same error and nothing more is sent.
+//! After an error of the byte stream itself (the peer has gone, stalls, sends malformed messages or exceeds a limit) the connection
+//! is *lost*: every further call fails with the same error, and nothing more is sent.
 
 use std::io;
 use std::time::Duration;
@@ -19,50 +19,52 @@ use crate::net::QuotaShare;
 use crate::net::Stream;
 use crate::net::{FAST_NETWORK, PeerSpeed};
 
-/// Input up to this size is not counted as memory. Beyond, what is made of a message may need a few times its bytes.
+/// Input up to this size, in bytes, is not counted as memory. A parsed message may need a few times its bytes.
 const UNCOUNTED: usize = 64 << 10;
 const FACTOR: u64 = 4;
-/// Output of this size is sent.
+/// Output of this size, in bytes, is sent.
 const FLUSH_AT: usize = 64 << 10;
-/// Buffers larger than this are not kept from one command to the next.
+/// Larger buffers, in bytes, are freed between commands.
 const KEEP: usize = 256 << 10;
-/// Smallest and largest piece that is read at once; the largest only by a message that is as long already.
+/// The sizes of one read, in bytes. The largest only for a message of which as much has arrived.
 const READ: std::ops::Range<usize> = (16 << 10)..(1 << 20);
-/// The largest piece that is read at once of what is only announced.
+/// The largest read for a message of which less has arrived.
 const UNSEEN: usize = 128 << 10;
 
+/// The stream of a session with its buffers.
 pub(crate) struct SvnConnection {
     stream: Stream,
-    pace: PeerSpeed,
-    /// Bytes received; those before `start` are done with.
+    speed: PeerSpeed,
+    /// Received bytes. Those before `start` have been consumed.
     input: Vec<u8>,
     start: usize,
     scanner: Scanner,
-    /// Length of the message at `start`, if all of it is there.
+    /// The length of the message at `start`, if all of it has arrived.
     whole: Option<usize>,
     output: Vec<u8>,
     /// Bytes sent since the command began.
     sent: u64,
-    /// Bytes received since somebody asked.
+    /// Bytes received since the last [`SvnConnection::take_counts`].
     received: u64,
     max_request: u64,
-    /// As `max_request`, for one message.
+    /// As `max_request`, for the next message.
     max_next: Option<u64>,
     max_response: u64,
-    /// What `input` counts of the memory for requests.
+    /// The share of the memory for requests that `input` takes.
     memory: QuotaShare,
     lost: Option<Error>,
 }
 
 impl SvnConnection {
+    /// Returns a connection without buffers.
     pub(crate) fn new(stream: Stream, options: &Options, memory: QuotaShare) -> SvnConnection {
         let limit = |bytes| if bytes == 0 { u64::MAX } else { bytes };
         let (max_request, max_response) = (options.max_request, options.max_response);
-        // What is behind a tunnel is a network, whatever our end of it takes.
+        // Behind a tunnel is a network, however fast our end of the tunnel reads.
         let is_slow = options.always_compress || !stream.is_tcp();
         SvnConnection {
             stream,
-            pace: PeerSpeed::new(is_slow, FAST_NETWORK),
+            speed: PeerSpeed::new(is_slow, FAST_NETWORK),
             input: Vec::new(),
             start: 0,
             scanner: Scanner::default(),
@@ -78,85 +80,83 @@ impl SvnConnection {
         }
     }
 
+    /// Returns the stream.
     pub(crate) fn stream(&self) -> &Stream {
         &self.stream
     }
 
-    /// The next message may have no more than so many bytes.
+    /// Limits the length of the next message.
     pub(crate) fn limit_next_message(&mut self, bytes: u64) {
         self.max_next = Some(bytes.min(self.max_request));
     }
 
-    /// How many bytes were received since this was asked last, and how many the command has made so far.
-    pub(crate) fn moved(&mut self) -> (u64, u64) {
+    /// Returns how many bytes were received since the last call, and how many the command has written so far.
+    pub(crate) fn take_counts(&mut self) -> (u64, u64) {
         let sent = self.sent.saturating_add(self.output.len() as u64);
         (std::mem::take(&mut self.received), sent)
     }
 
-    /// Why the connection cannot go on, if so.
+    /// Returns the error of a lost connection.
     pub(crate) fn lost(&self) -> Option<&Error> {
         self.lost.as_ref()
     }
 
-    /// Marks the connection lost.
+    /// Marks the connection as lost; returns its first error.
     pub(crate) fn lose(&mut self, error: Error) -> Error {
         self.lost.get_or_insert(error).clone()
     }
 
-    /// The output buffer.
+    /// Returns the output buffer.
     pub(crate) fn out(&mut self) -> &mut Vec<u8> {
         &mut self.output
     }
 
-    /// A command has ended: its answer leaves, large buffers are let go.
+    /// Ends a command: sends its output and frees a large buffer.
     pub(crate) fn end_command(&mut self) -> Result<()> {
         self.flush()?;
         self.sent = 0;
-        self.pace.pause();
+        self.speed.pause();
         if self.output.capacity() > KEEP {
             self.output = Vec::new();
         }
         Ok(())
     }
 
-    /// True if part of another message has been received already.
+    /// Returns whether bytes of another message have been received.
     pub(crate) fn has_input(&self) -> bool {
         self.start < self.input.len()
     }
 
-    /// Sends everything and waits for a whole message (or the end); false if the peer says nothing for `patience`, or not
-    /// yet all. Then the buffers hold no more than what has come.
-    pub(crate) fn await_message(&mut self, patience: Duration) -> Result<bool> {
-        while patience < Duration::MAX && !self.scan()? {
-            let patience = if self.has_input() {
-                Duration::ZERO
-            } else {
-                patience
-            };
-            if !self.wait(patience)? {
-                self.rest();
+    /// Sends the output and waits for a whole message or the end. Returns false if the peer sends nothing for `linger`, or only a part
+    /// of a message; then the buffers hold no more than that.
+    pub(crate) fn await_message(&mut self, linger: Duration) -> Result<bool> {
+        while linger < Duration::MAX && !self.scan()? {
+            let linger = if self.has_input() { Duration::ZERO } else { linger };
+            if !self.wait(linger)? {
+                self.shrink();
                 return Ok(false);
             }
             if !self.fill(true)? {
-                // Whoever reads the message finds the same.
+                // The next read finds the end again.
                 return Ok(true);
             }
         }
         Ok(true)
     }
 
-    fn rest(&mut self) {
+    /// Frees what the buffers do not need.
+    fn shrink(&mut self) {
         self.input.drain(..self.start);
         self.start = 0;
         self.input.shrink_to_fit();
-        // It is not more than before.
+        // The count does not grow, so this cannot fail.
         _ = self.count_input();
         if self.output.is_empty() {
             self.output = Vec::new();
         }
     }
 
-    /// Counts what `input` holds of the memory for requests.
+    /// Updates the share of memory that `input` takes.
     fn count_input(&mut self) -> Result<()> {
         let bytes = match self.input.len() {
             0..=UNCOUNTED => 0,
@@ -169,13 +169,13 @@ impl SvnConnection {
         Err(self.lose(Error::new(Code::RA_SVN_REQUEST_SIZE, message)))
     }
 
-    fn wait(&mut self, patience: Duration) -> Result<bool> {
+    fn wait(&mut self, timeout: Duration) -> Result<bool> {
         self.flush()?;
-        let heard = self.stream.wait_readable(patience);
-        heard.map_err(|e| self.lose(io_error(&e, "Can't poll connection")))
+        let is_readable = self.stream.wait_readable(timeout);
+        is_readable.map_err(|e| self.lose(io_error(&e, "Can't poll connection")))
     }
 
-    /// Sends everything.
+    /// Sends the output.
     pub(crate) fn flush(&mut self) -> Result<()> {
         if let Some(error) = &self.lost {
             return Err(error.clone());
@@ -187,10 +187,10 @@ impl SvnConnection {
         if self.sent > self.max_response {
             return Err(self.lose(Error::bare(Code::RA_SVN_RESPONSE_SIZE)));
         }
-        self.pace.begin();
+        self.speed.begin();
         let result = self.stream.write_all(&self.output);
         if let Ok(waited) = result {
-            self.pace.sent(self.output.len(), waited);
+            self.speed.sent(self.output.len(), waited);
         }
         self.output.clear();
         match result {
@@ -199,7 +199,7 @@ impl SvnConnection {
         }
     }
 
-    /// Sends what has gathered if it is enough.
+    /// Sends the output if it is long enough.
     pub(crate) fn spill(&mut self) -> Result<()> {
         if self.output.len() >= FLUSH_AT {
             self.flush()?;
@@ -207,7 +207,7 @@ impl SvnConnection {
         Ok(())
     }
 
-    /// The next message, whose bytes stay until the next call.
+    /// Receives the next message.
     ///
     /// # Errors
     /// If the connection is lost; `RA_SVN_CONNECTION_CLOSED` if the peer has gone.
@@ -218,7 +218,7 @@ impl SvnConnection {
         }
     }
 
-    /// The next message, however long it takes the peer to begin with it.
+    /// As [`SvnConnection::receive`]; waits without limit for the first byte.
     ///
     /// # Errors
     /// If the connection is lost; `RA_SVN_CONNECTION_CLOSED` if the peer has gone.
@@ -229,7 +229,7 @@ impl SvnConnection {
         }
     }
 
-    /// The next message, or `None` if the peer has gone before its first byte. Waits as long as it takes.
+    /// As [`SvnConnection::receive_patiently`]; returns `None` if the peer closes the connection before the first byte.
     ///
     /// # Errors
     /// If the connection is lost.
@@ -241,7 +241,7 @@ impl SvnConnection {
     }
 
     fn item(&self, start: usize, end: usize) -> Result<Item<'_>> {
-        // What the scanner has passed parses.
+        // The scanner has found a whole item.
         Item::parse(&self.input[start..end]).map_err(Error::from)
     }
 
@@ -261,7 +261,7 @@ impl SvnConnection {
         Ok(Some(found))
     }
 
-    /// True if a whole message is there.
+    /// Returns whether a whole message has been received.
     fn scan(&mut self) -> Result<bool> {
         if self.whole.is_some() || !self.has_input() {
             return Ok(self.whole.is_some());
@@ -280,7 +280,7 @@ impl SvnConnection {
         Ok(self.whole.is_some())
     }
 
-    /// Reads some more bytes; false at the end.
+    /// Reads more bytes; returns false at the end.
     fn fill(&mut self, idle: bool) -> Result<bool> {
         if self.start > 0 {
             self.input.drain(..self.start);
@@ -295,14 +295,14 @@ impl SvnConnection {
         self.input.resize(have + wanted.clamp(READ.start, most), 0);
         let result = loop {
             match self.stream.read(&mut self.input[have..]) {
-                // The peer has nothing to say between two commands; that is its right.
+                // Between two commands the peer may be silent.
                 Err(e) if idle && have == 0 && is_timeout(&e) => {}
                 result => break result,
             }
         };
-        let came = *result.as_ref().unwrap_or(&0);
-        self.received += came as u64;
-        self.input.truncate(have + came);
+        let received = *result.as_ref().unwrap_or(&0);
+        self.received += received as u64;
+        self.input.truncate(have + received);
         self.count_input()?;
         match result {
             Ok(len) => Ok(len > 0),
@@ -330,7 +330,7 @@ impl Outlet for SvnConnection {
     }
 
     fn is_slow(&self) -> bool {
-        self.pace.is_slow()
+        self.speed.is_slow()
     }
 
     fn answer(&mut self) -> Result<Result<()>> {
@@ -357,7 +357,7 @@ fn io_error(e: &io::Error, what: &str) -> Error {
     }
 }
 
-/// The peer neither says nor takes what it should.
+/// Returns the error for a peer that neither sends nor reads.
 pub(crate) fn stalled(what: &str) -> Error {
     Error::new(Code::RA_SVN_IO_ERROR, format!("{what}: the peer stalls"))
 }

@@ -1,4 +1,4 @@
-//! How things came to be: log, locations, file revisions.
+//! History: log, locations, file revisions.
 
 use base::{Code, Error, FsPath, Result, Revnum, props};
 use delta::editor::{EncodedVersions, TextChunk};
@@ -193,17 +193,18 @@ struct FileRevs<'a> {
     codec: &'a mut Codec,
     version: u8,
     level: u8,
-    /// Version of the document that was begun.
+    /// The version of the current svndiff document, once it has begun.
     document: Option<u8>,
     window: Vec<u8>,
 }
 
 impl FileRevs<'_> {
-    /// How hard to compress what is encoded now.
+    /// Returns the compression level: 0 while the peer reads fast.
     fn level(&self) -> u8 {
         if self.conn.is_slow() { self.level } else { 0 }
     }
 
+    /// Begins the document unless it has begun; returns its version.
     fn begin(&mut self, version: u8) -> u8 {
         *self.document.get_or_insert_with(|| {
             Writer(self.conn.out()).string([b'S', b'V', b'N', version]);

@@ -136,7 +136,7 @@ impl RepoSession {
         self.answer_each(paths, outcome, sent, |w, at, ()| _ = w.string(sent(at)))
     }
 
-    /// The paths of a request with many, those that exist in no repository or may not be written as their errors.
+    /// Returns the paths of a request; an error for each path that is not valid or that the user may not write.
     fn targets<'a>(&self, sent: impl Iterator<Item = &'a str>) -> Vec<Result<FsPath>> {
         sent.map(|path| {
             let path = self.path(path)?;
@@ -170,8 +170,8 @@ impl RepoSession {
         repository.unlock_many(targets, self.user.as_deref(), force, Some(&hooks))
     }
 
-    /// A whole request is denied. The stock client waits for an answer to each path and then for `done`, for ever, so
-    /// that is what it gets.
+    /// Denies a whole request. The stock client waits forever for a response to each path and then for `done`, so that is what it
+    /// gets.
     fn deny_each(&mut self, count: usize, denied: Error) -> Result<()> {
         if self.conn.lost().is_some() {
             return Err(denied);
@@ -184,7 +184,7 @@ impl RepoSession {
         Ok(())
     }
 
-    /// Answers path by path, in the order of the request, then for the whole.
+    /// Sends the outcome of each path, in the order of the request, then that of the whole request.
     fn answer_each<'a, T>(
         &mut self,
         paths: Vec<Result<FsPath>>,
@@ -202,7 +202,7 @@ impl RepoSession {
                 Err(denied) => Err(denied),
                 Ok(_) => match each.next() {
                     Some((_, result)) => result,
-                    // The whole has failed before it came to single paths.
+                    // The whole request has failed before any path was handled.
                     None => Err(no_result(sent(at))),
                 },
             };
@@ -232,7 +232,7 @@ fn no_result(path: &str) -> Error {
     Error::new(Code::FS_LOCK_OPERATION_FAILED, format!("No result for '{path}'."))
 }
 
-/// What became of the only path of a request.
+/// Returns the outcome of a request with one path.
 fn only<T>(outcome: LockOutcome<T>) -> Result<T> {
     let done = outcome.each.into_iter().next();
     let (_, result) = done.ok_or_else(|| Error::bare(Code::RA_NOT_LOCKED))?;

@@ -1,4 +1,4 @@
-//! From the client's first words to a repository: which one, under which rules.
+//! The beginning of a session: finds the repository that the client's URL names, and its rules; then the client authenticates.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,17 +20,17 @@ use crate::svn::connection::SvnConnection;
 use crate::svn::repo_session::RepoSession;
 use crate::svn::url::SvnUrl;
 
-/// Longest path of a directory that is looked at.
+/// The longest path of a directory, bytes.
 const MAX_PATH: usize = 4096;
 
-/// A repository and its rules, as one conversation sees them.
+/// A session's repository and its rules. They stay the same during the session.
 pub(crate) struct SessionRepository {
     pub(crate) repository: Repository,
     pub(crate) conf: Arc<ServerConf>,
     pub(crate) passwords: Option<Arc<Passwords>>,
     pub(crate) authz: Option<Arc<Authz>>,
     pub(crate) realm: String,
-    /// The name in authz sections; none for a repository that is the virtual root itself.
+    /// The name in authz sections; `None` for a repository that is the server's root.
     pub(crate) authz_name: Option<String>,
     /// The name in log lines, URI-encoded.
     pub(crate) log_name: String,
@@ -39,7 +39,7 @@ pub(crate) struct SessionRepository {
 }
 
 impl SessionRepository {
-    /// The path in the repository that a URL names.
+    /// Returns the path in the repository that a URL names.
     ///
     /// # Errors
     /// `RA_ILLEGAL_URL` for one outside of the repository.
@@ -56,7 +56,7 @@ impl SessionRepository {
 }
 
 impl RepoSession {
-    /// Finds the repository and asks the client who it is. `None` if the client was refused.
+    /// Finds the repository and writes an authentication request. Returns `None` if the client was refused.
     pub(crate) fn open(
         service: &Arc<Service>,
         mut conn: SvnConnection,
@@ -80,9 +80,9 @@ impl RepoSession {
             refusals: 0,
         };
         session.look_up_rights();
-        let Some(exchange) = session.ask_first() else {
+        let Some(exchange) = session.begin_login() else {
             let error = Error::new(Code::RA_NOT_AUTHORIZED, "No access allowed to this repository");
-            // As the incumbent: once with the repository's name, once (by who refuses) without.
+            // As the incumbent, this is logged twice: here with the repository's name, then by `refuse` without.
             session.log_error(&error);
             return refuse(service, &mut session.conn, &error).map(|()| None);
         };
@@ -93,15 +93,15 @@ impl RepoSession {
         }))
     }
 
-    fn ask_first(&mut self) -> Option<AuthExchange> {
+    fn begin_login(&mut self) -> Option<AuthExchange> {
         match self.mechanisms(Access::Read, false).is_empty() {
             true => None,
-            false => self.ask(Access::Read, false),
+            false => self.begin_exchange(Access::Read, false),
         }
     }
 }
 
-/// A client that has not yet said who it is.
+/// A session whose client is authenticating.
 pub(crate) struct PendingLogin {
     pub(crate) session: RepoSession,
     exchange: AuthExchange,
@@ -109,7 +109,7 @@ pub(crate) struct PendingLogin {
 }
 
 impl PendingLogin {
-    /// Takes one message of the client; true if that was the last.
+    /// Reads one message of the client; returns whether the exchange has ended.
     ///
     /// # Errors
     /// If the connection is lost.
@@ -117,7 +117,7 @@ impl PendingLogin {
         self.session.take_answer(&mut self.exchange)
     }
 
-    /// Lets the client in and introduces the repository. `None` if the client was refused.
+    /// Ends the authentication and describes the repository. Returns `None` if the client was refused.
     ///
     /// # Errors
     /// If the connection is lost.
@@ -165,8 +165,9 @@ fn refuse(service: &Service, conn: &mut SvnConnection, error: &Error) -> Result<
     conn.flush()
 }
 
-/// Broken files of passwords or rules: the log hears what is wrong and where, the client only that something is.
-fn told(service: &Service, origin: Origin<'_>, error: &Error) -> Error {
+/// Returns the error for the client. Of a malformed file of passwords or rules the client gets the number alone, and the log the
+/// message.
+fn client_error(service: &Service, origin: Origin<'_>, error: &Error) -> Error {
     match error.code() {
         code @ (Code::AUTHZ_INVALID_CONFIG | Code::AUTHN_FAILED) => {
             if let Some(log) = &service.context.log {
@@ -180,7 +181,7 @@ fn told(service: &Service, origin: Origin<'_>, error: &Error) -> Error {
 
 fn find(service: &Service, url: &str, origin: Origin<'_>) -> Result<(SessionRepository, FsPath)> {
     let parsed = SvnUrl::parse(url)?;
-    // With virtual hosts the authority is a directory like the others.
+    // With virtual hosts the authority is the first directory.
     let host: Vec<Vec<u8>> = match service.context.options().virtual_host {
         true => vec![parsed.host_directory()?],
         false => Vec::new(),
@@ -209,12 +210,12 @@ fn find(service: &Service, url: &str, origin: Origin<'_>) -> Result<(SessionRepo
         repository: Some(&log_name),
         ..origin
     };
-    let told = |error: Error| told(service, origin, &error);
+    let for_client = |error: Error| client_error(service, origin, &error);
     let passwords = match &conf.password_db {
-        Some(path) => service.config.passwords(path).map_err(told)?,
+        Some(path) => service.config.passwords(path).map_err(for_client)?,
         None => None,
     };
-    let authz = authz_of(service, AuthzFiles::of(&conf, repository.path()), false).map_err(told)?;
+    let authz = authz_of(service, AuthzFiles::of(&conf, repository.path()), false).map_err(for_client)?;
     service.log_config_warnings(origin);
     let realm = match &conf.realm {
         Some(realm) => String::from_utf8_lossy(realm).into_owned(),
@@ -237,13 +238,13 @@ fn find(service: &Service, url: &str, origin: Origin<'_>) -> Result<(SessionRepo
     Ok((repo, parent))
 }
 
-/// Walks up from the whole path until a directory is a repository; returns it and the components that name it, which are
-/// also its name in authz sections. A component that is not UTF-8 names no directory, as with the incumbent: two such names
-/// could not be told apart in a section.
+/// Walks up from the whole path to the first repository. Returns its directory and the components that name it, which are its name
+/// in authz sections as well. As with the incumbent, a component that is not UTF-8 names no directory: a section could not tell
+/// two such names apart.
 ///
 /// # Errors
-/// The system's, if a directory on the way may not be searched.
-fn search<'a>(root: &Path, components: &[&'a [u8]], least: usize) -> Result<Option<(PathBuf, Vec<&'a str>)>> {
+/// The system's, if a directory on the way cannot be searched.
+fn search<'a>(root: &Path, components: &[&'a [u8]], min: usize) -> Result<Option<(PathBuf, Vec<&'a str>)>> {
     let mut names = Vec::new();
     let mut path = root.to_owned();
     for component in components {
@@ -257,7 +258,7 @@ fn search<'a>(root: &Path, components: &[&'a [u8]], least: usize) -> Result<Opti
         names.push(name);
     }
     loop {
-        if names.len() >= least && Repository::check_repository(&path)? {
+        if names.len() >= min && Repository::check_repository(&path)? {
             return Ok(Some((path, names)));
         }
         if names.pop().is_none() {

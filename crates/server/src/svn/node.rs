@@ -1,4 +1,4 @@
-//! What is at a path: kinds, properties, texts, entries, mergeinfo.
+//! Nodes: kinds, properties, texts, entries, mergeinfo.
 
 use base::{Error, FsPath, NodeKind, RelPath, Result, Revnum};
 use repos::config::Access;
@@ -12,7 +12,7 @@ use crate::log::operation_text;
 use crate::service::{dirent_fields, wire_dirent};
 use crate::svn::repo_session::RepoSession;
 
-/// Text is sent in strings of this size.
+/// A text is sent in strings of this size, bytes.
 const PIECE: usize = 32 << 10;
 
 impl RepoSession {
@@ -80,7 +80,7 @@ impl RepoSession {
         }
     }
 
-    /// Sends a text, its end, and a second response: only that can say that the text could not be read to its end.
+    /// Sends a text, its end, and a second response, which tells whether the text could be read to its end.
     fn send_text(&mut self, mut reader: TextReader, size: u64) -> Result<()> {
         let mut left = size;
         let mut outcome = Ok(());
@@ -101,7 +101,7 @@ impl RepoSession {
         }
         let mut rest = [0];
         if outcome.is_ok() {
-            // The digest is compared where the reader meets the end.
+            // The reader compares the digest at the end.
             outcome = reader.read_some(&mut rest).map(drop);
         }
         let out = self.conn.out();
@@ -123,12 +123,12 @@ impl RepoSession {
             true => repository.node_props(rev, &path)?,
             false => Default::default(),
         };
-        // Of a missing directory the incumbent first misses its parent here.
+        // For a missing directory the incumbent's error names its parent.
         let inherited = match get.want_iprops {
             true => Some(repository.inherited_from_above(rev, &path, None, &*self.readable())?),
             false => None,
         };
-        // Of revision, date and author the incumbent tells all if one is wanted.
+        // The incumbent sends revision, date and author if one of them is requested.
         let committed = [Fields::CREATED_REV, Fields::TIME, Fields::LAST_AUTHOR];
         let mut fields = get.fields;
         if committed.iter().any(|field| fields.has(*field)) {
@@ -182,7 +182,7 @@ impl RepoSession {
             operation_text::list(&path, Some(rev), request.depth, request.patterns.as_deref())
         });
         let repository = self.repo.repository.clone();
-        // A revision that does not exist fails without the closing word, as all that fails before the entries do.
+        // As the incumbent, errors before the first entry are sent without the word `done`.
         repository.check_path(rev, &FsPath::root())?;
         let readable = self.readable();
         let options = list::Options {
@@ -243,7 +243,7 @@ impl RepoSession {
         Ok(())
     }
 
-    /// Sends entries one after the other, the word that ends them whatever happened, and what happened.
+    /// Sends entries, then the word `done` in any case, then the outcome.
     pub(crate) fn entries(&mut self, send: impl FnOnce(&mut RepoSession) -> Result<()>) -> Result<()> {
         let outcome = send(self);
         if let Some(error) = self.conn.lost() {

@@ -1,4 +1,4 @@
-//! Working copies: update, switch, status and diff. The client reports what it has, then the server drives an edit.
+//! Reports: update, switch, status and diff. The client reports what its working copy has, then the server drives an edit.
 
 use std::time::{Duration, Instant};
 
@@ -104,7 +104,7 @@ impl RepoSession {
         self.begin_report(options, Some(Box::new(line)))
     }
 
-    /// Begins to read what the client has. The command that asked for it ends when that is read.
+    /// Begins to read the client's report. The command ends with the edit that follows.
     fn begin_report(&mut self, options: Options, line: Option<LogLine>) -> Result<()> {
         let report = Report::begin(&self.repo.repository, options, self.readable())?;
         self.pending_report = Some(Box::new(PendingReport {
@@ -117,28 +117,28 @@ impl RepoSession {
         Ok(())
     }
 
-    /// Reads as much of a report as is there, the first message in any case if it `is_there`. `None` if there is more to
-    /// come (a client that takes its time holds no thread), or if the `slice` is over. Else drives the edit, and returns the
-    /// result of the command.
+    /// Reads as much of a report as has arrived; the first message in any case, if `has_message`. Returns `None` if the report goes on
+    /// (a slow client must not hold a thread), or if the `slice` is over. Otherwise drives the edit, and returns the result of
+    /// the command.
     ///
     /// # Errors
     /// If the connection is lost.
     pub(crate) fn read_report(
         &mut self,
-        mut reporting: Box<PendingReport>,
-        mut is_there: bool,
+        mut pending: Box<PendingReport>,
+        mut has_message: bool,
         slice: &mut TimeSlice,
     ) -> Result<Option<Result<()>>> {
         loop {
-            if !is_there && (slice.is_over(&self.conn) || !self.conn.await_message(Duration::ZERO)?) {
-                self.pending_report = Some(reporting);
+            if !has_message && (slice.is_over(&self.conn) || !self.conn.await_message(Duration::ZERO)?) {
+                self.pending_report = Some(pending);
                 return Ok(None);
             }
-            is_there = false;
-            match self.read_entry(&mut reporting)? {
-                Entry::Taken => {}
-                Entry::Finish => return Ok(Some(self.drive(*reporting))),
-                Entry::Abort => {
+            has_message = false;
+            match self.read_entry(&mut pending)? {
+                ReportStep::Applied => {}
+                ReportStep::Finish => return Ok(Some(self.drive(*pending))),
+                ReportStep::Abort => {
                     write_success(self.conn.out());
                     return Ok(Some(Ok(())));
                 }
@@ -146,14 +146,14 @@ impl RepoSession {
         }
     }
 
-    /// Drives the edit and answers.
-    fn drive(&mut self, reporting: PendingReport) -> Result<()> {
+    /// Drives the edit and sends the response.
+    fn drive(&mut self, pending: PendingReport) -> Result<()> {
         let PendingReport {
             report,
             outcome,
             line,
             ..
-        } = reporting;
+        } = pending;
         self.write_empty_auth_request();
         outcome?;
         report.ready()?;
@@ -175,8 +175,8 @@ impl RepoSession {
     }
 
     /// Reads one message of a report.
-    fn read_entry(&mut self, reporting: &mut PendingReport) -> Result<Entry> {
-        let PendingReport { report, outcome, .. } = reporting;
+    fn read_entry(&mut self, pending: &mut PendingReport) -> Result<ReportStep> {
+        let PendingReport { report, outcome, .. } = pending;
         let item = self.conn.receive()?;
         let parsed = Named::parse(item).and_then(|named| match ReportCommand::parse(named)? {
             Some(command) => Ok(Ok(command)),
@@ -186,12 +186,12 @@ impl RepoSession {
             Err(what) => return Err(self.conn.lose(what.into())),
             Ok(Err(name)) => {
                 write_failure(self.conn.out(), &unknown_command(&name));
-                return Ok(Entry::Taken);
+                return Ok(ReportStep::Applied);
             }
-            Ok(Ok(ReportCommand::Finish)) => return Ok(Entry::Finish),
-            Ok(Ok(ReportCommand::Abort)) => return Ok(Entry::Abort),
-            // What comes after a mistake is read and ignored.
-            Ok(Ok(_)) if outcome.is_err() => return Ok(Entry::Taken),
+            Ok(Ok(ReportCommand::Finish)) => return Ok(ReportStep::Finish),
+            Ok(Ok(ReportCommand::Abort)) => return Ok(ReportStep::Abort),
+            // Messages after an error are ignored.
+            Ok(Ok(_)) if outcome.is_err() => return Ok(ReportStep::Applied),
             Ok(Ok(ReportCommand::SetPath { path, at })) => rel_path(path).and_then(|path| {
                 let token = at.lock_token.map(String::from_utf8_lossy);
                 report.set_path(&path, at.rev, at.depth, at.start_empty, token.as_deref())
@@ -210,13 +210,13 @@ impl RepoSession {
             }
         };
         *outcome = step;
-        Ok(Entry::Taken)
+        Ok(ReportStep::Applied)
     }
 }
 
-/// What a message of a report was.
-enum Entry {
-    Taken,
+/// The effect of a message in a report.
+enum ReportStep {
+    Applied,
     Finish,
     Abort,
 }
@@ -224,27 +224,29 @@ enum Entry {
 /// A report that is being read.
 pub(crate) struct PendingReport {
     report: Report,
-    /// What is wrong with it, if anything.
+    /// The first error.
     outcome: Result<()>,
     line: Option<LogLine>,
-    /// When its command began, and what that was.
+    /// When its command began.
     pub(crate) begun: Instant,
+    /// The label of the command for metrics.
     pub(crate) operation: &'static str,
 }
 
-/// Makes the line for the operational log once the edit is driven.
+/// Returns the line for the operational log after the edit.
 type LogLine = Box<dyn FnOnce(&Outcome) -> String + Send>;
 
-/// A path of the report. One that is not UTF-8 becomes one that is: no node has it, which is then found out.
+/// Returns a path of the report. Bytes that are not UTF-8 are replaced: then no node has the path, and the report fails.
 fn rel_path(path: &[u8]) -> Result<RelPath> {
     RelPath::canonicalize(&String::from_utf8_lossy(path))
 }
 
-/// The one entry of the session's directory that a command is about, or "".
+/// Returns the entry of the session's directory that a command is about; "" for the directory itself.
 fn operand(target: &str) -> Result<String> {
     RelPath::canonicalize(target).map(|path| path.as_str().to_owned())
 }
 
+/// Returns the depth of a command; old clients send `recurse` instead.
 fn depth_of(depth: Option<Depth>, recurse: bool, shallow: Depth) -> Depth {
     depth.unwrap_or(if recurse { Depth::Infinity } else { shallow })
 }

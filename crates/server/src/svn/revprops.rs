@@ -45,7 +45,7 @@ impl RepoSession {
             return Err(error);
         }
         self.require(Access::Write, None, false)?;
-        // What was not UTF-8 has come as this character.
+        // Bytes that are not UTF-8 were replaced by this character.
         if change.name.contains(char::REPLACEMENT_CHARACTER) {
             let text = format!("Bad property name: '{}'", change.name);
             return Err(Error::new(Code::CLIENT_PROPERTY_NAME, text));

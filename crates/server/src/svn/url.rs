@@ -1,14 +1,13 @@
-//! URLs of this protocol: made canonical, taken apart, and put in relation to a repository.
+//! svn:// URLs: canonical form, components, and the relation to a repository's URL.
 //!
-//! The path of a URL names a repository and, behind it, a place in that repository; only the disk tells where one
-//! ends and the other begins. Relations between URLs are by whole components of decoded paths: `…/repox` is not
-//! inside `…/repo`.
+//! The path of a URL names a repository and then a path in it; only the disk tells where the first ends. URLs are compared by whole
+//! components of decoded paths: `…/repox` is not below `…/repo`.
 
 use base::{Code, Error, Result};
 
 use crate::percent_encoding::{percent_decode, percent_encode};
 
-/// A URL, taken apart.
+/// A parsed URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SvnUrl {
     /// Scheme and authority with `://` between, in canonical form.
@@ -20,8 +19,7 @@ pub(crate) struct SvnUrl {
 }
 
 impl SvnUrl {
-    /// Takes a URL apart. Doubled slashes and `.` are dropped, scheme and host are lower case, the default port is left
-    /// out.
+    /// Parses a URL. Doubled slashes and `.` are dropped, scheme and host become lower case, and the default port is dropped.
     ///
     /// # Errors
     /// `BAD_URL` unless the scheme is `svn` or `svn+…`; `BAD_FILENAME` for `..`.
@@ -55,7 +53,7 @@ impl SvnUrl {
         })
     }
 
-    /// The URL of the first `count` components.
+    /// Returns the URL of the first `count` components.
     pub(crate) fn prefix(&self, count: usize) -> String {
         let mut url = self.front.clone();
         for component in self.path.iter().take(count) {
@@ -65,10 +63,10 @@ impl SvnUrl {
         url
     }
 
-    /// The name of the directory that the authority stands for with virtual hosts: decoded, and one component of a path.
+    /// Returns the directory name of the authority, for virtual hosts: decoded, and one component of a path.
     ///
     /// # Errors
-    /// `BAD_FILENAME` for an authority that is no name of a directory: empty, `.`, `..`, or with a slash or NUL in it.
+    /// `BAD_FILENAME` for an authority that is empty, `.`, `..`, or contains a slash or NUL.
     pub(crate) fn host_directory(&self) -> Result<Vec<u8>> {
         let name = percent_decode(&self.authority);
         let is_special = name.is_empty() || name == b"." || name == b"..";
@@ -78,12 +76,12 @@ impl SvnUrl {
         Ok(name)
     }
 
-    /// The path behind the first `count` components as text, without leading slash.
+    /// Returns the path behind the first `count` components as text, without leading slash.
     pub(crate) fn behind(&self, count: usize) -> String {
         join_text(self.path.get(count..).unwrap_or_default())
     }
 
-    /// What follows `root` in this URL, as text; `None` if this URL is not `root` or below it.
+    /// Returns the path below `root` as text; `None` if this URL is not `root` or below it.
     pub(crate) fn below(&self, root: &SvnUrl) -> Option<String> {
         (self.front == root.front && self.path.starts_with(&root.path)).then(|| self.behind(root.path.len()))
     }
@@ -138,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_of_ours_is_refused() {
+    fn other_urls_are_refused() {
         for bad in ["http://x/r", "svnfoo://x/r", "svn:/x", "/r"] {
             assert_eq!(SvnUrl::parse(bad).expect_err("not ours").code(), Code::BAD_URL);
         }

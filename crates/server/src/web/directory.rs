@@ -1,4 +1,4 @@
-//! A directory's entries.
+//! The page of a directory.
 
 use askama::Template;
 use base::{FsPath, NodeKind};
@@ -9,8 +9,8 @@ use super::{Outcome, ViewedNode, send, url};
 use crate::http::ResponseWriter;
 use crate::site::RequestContext;
 
-/// Most entries of one page.
-const MOST: usize = 10_000;
+/// The highest number of entries on the page.
+const MAX_ENTRIES: usize = 10_000;
 
 #[derive(Template)]
 #[template(path = "web/directory.html")]
@@ -32,17 +32,24 @@ struct Row {
     date: String,
 }
 
+/// Writes the page.
 pub(super) fn page(
     context: &mut RequestContext<'_>,
     reply: &mut ResponseWriter,
-    place: &ViewedNode,
+    viewed: &ViewedNode,
 ) -> Outcome {
     let repository = context.repository();
     let readable = context.readable();
-    let first = repository.first_of_directory(place.rev, &place.path, DirentFields::ALL, &*readable, MOST)?;
-    let rev = place.pegged.then_some(place.rev);
+    let first = repository.first_of_directory(
+        viewed.rev,
+        &viewed.path,
+        DirentFields::ALL,
+        &*readable,
+        MAX_ENTRIES,
+    )?;
+    let rev = viewed.pegged.then_some(viewed.rev);
     let rows = first.entries.iter().map(|(name, dirent)| {
-        let path = place.path.join_str(name);
+        let path = viewed.path.join_str(name);
         let is_dir = dirent.kind == NodeKind::Dir;
         let view = if is_dir { "" } else { "file" };
         Row {
@@ -66,15 +73,15 @@ pub(super) fn page(
         }
     });
     let page = Directory {
-        frame: PageFrame::of(context, place, ""),
-        up: place
+        frame: PageFrame::of(context, viewed, ""),
+        up: viewed
             .path
             .parent()
             .map(|up| url(context, &up, NodeKind::Dir, "", rev)),
         rows: rows.collect(),
         left_out: first.left_out,
-        props: properties(&repository.node_props(place.rev, &place.path)?),
+        props: properties(&repository.node_props(viewed.rev, &viewed.path)?),
     };
-    context.log_operation(|| crate::web::operation("get-dir", place));
-    send(reply, &page, place.pegged)
+    context.log_operation(|| crate::web::operation("get-dir", viewed));
+    send(reply, &page, viewed.pegged)
 }

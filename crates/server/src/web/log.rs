@@ -1,4 +1,4 @@
-//! The history of a node, fifty revisions a page.
+//! The log page: the history of a node, fifty revisions a page.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::http::ResponseWriter;
 use crate::net::ConcurrencyPermit;
 use crate::site::RequestContext;
 
-/// Revisions of one page.
+/// The number of revisions on a page.
 const PAGE: usize = 50;
 
 #[derive(Template)]
@@ -33,19 +33,20 @@ struct Entry {
     changes: usize,
 }
 
+/// Writes the page.
 pub(super) fn page(
     context: &mut RequestContext<'_>,
     reply: &mut ResponseWriter,
-    place: &ViewedNode,
+    viewed: &ViewedNode,
     query: &Query,
-    turn: Option<ConcurrencyPermit<'_>>,
+    permit: Option<ConcurrencyPermit<'_>>,
 ) -> Outcome {
-    let from = query.from.unwrap_or(place.rev).min(place.rev);
-    // Where the node was when this page begins.
+    let from = query.from.unwrap_or(viewed.rev).min(viewed.rev);
+    // The node's path in the first revision of this page.
     let readable = context.readable();
     let repository = context.repository();
-    let there = repos::history::locations(repository, &place.path, place.rev, &[from], &*readable)?;
-    // Revisions that are found by then are shown.
+    let there = repos::history::locations(repository, &viewed.path, viewed.rev, &[from], &*readable)?;
+    // The page shows the revisions that are found by then.
     let end = Instant::now() + context.options.web.time_limit;
     let mut found: Vec<Entry> = Vec::new();
     let cancel = Cancel::new();
@@ -54,7 +55,7 @@ pub(super) fn page(
             paths: vec![path],
             start: Some(from),
             end: Some(Revnum::ZERO),
-            // One more tells whether there is another page.
+            // One more shows whether there is another page.
             limit: PAGE as u64 + 1,
             changed_paths: true,
             ..log::Options::default()
@@ -88,19 +89,19 @@ pub(super) fn page(
     };
     found.truncate(PAGE);
     let older = more.map(|rev| {
-        let here = url(context, &place.path, place.kind, "log", Some(place.rev));
+        let here = url(context, &viewed.path, viewed.kind, "log", Some(viewed.rev));
         format!("{here}&from={rev}")
     });
     let page = LogPage {
-        frame: PageFrame::of(context, place, "log"),
+        frame: PageFrame::of(context, viewed, "log"),
         entries: found,
         older,
     };
     context.log_operation(|| {
         let mut path = String::new();
-        wire::dav::uri::encode(place.path.as_str(), &mut path);
+        wire::dav::uri::encode(viewed.path.as_str(), &mut path);
         format!("log ({path}) r{from}:0 limit={PAGE} discover-changed-paths")
     });
-    drop(turn);
-    send(reply, &page, place.pegged)
+    drop(permit);
+    send(reply, &page, viewed.pegged)
 }

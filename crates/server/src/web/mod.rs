@@ -1,12 +1,13 @@
-//! Pages for people: directories, files, logs, revisions and blame in a browser.
+//! Pages for browsers: directories, files, logs, revisions and blame.
 //!
-//! They stand at the same URLs as everything else. A browser (something that asks for `text/html` and is not a Subversion
-//! client) gets a page where others get Apache's plain listing; the other pages have `?view=…`. A file without `view` is
-//! the file itself, as ever. `p` is the revision to look at and `r` an older one to which the path's history is followed, as in all
-//! URLs of this server.
+//! They have the same URLs as everything else. A browser (a client that accepts `text/html` and is not one of Subversion) gets a page
+//! where others get Apache's plain listing; the other pages have `?view=…`. A file without `view` is the file itself. `p` is the peg
+//! revision and `r` an older one to which the path's history is followed, as in all URLs of this server.
 //!
-//! No page needs JavaScript, and none can hold any: everything that comes from a repository is escaped, the policy sent with each
-//! page forbids scripts, and pages carry their own style. What a user may not read is not on them.
+//! No page needs JavaScript, and none can contain any: everything from a repository is escaped, the content security policy of each
+//! page forbids scripts, and pages contain their style. A page shows nothing that its user may not read.
+//!
+//! This module reads repositories through a [`RequestContext`]. It knows no method but GET and HEAD.
 
 mod blame;
 mod directory;
@@ -34,16 +35,16 @@ use crate::site::RequestContext;
 
 type Outcome = Result<(), Fault>;
 
-/// What a page is about: a node in a revision.
+/// The node that a page is about.
 struct ViewedNode {
     path: FsPath,
     rev: Revnum,
     kind: NodeKind,
-    /// The URL named a revision: links keep it.
+    /// The URL names a revision: links keep it.
     pegged: bool,
 }
 
-/// True if a page is wanted, not what Subversion's clients get.
+/// Returns whether the response is a page, and not what Subversion's clients get.
 pub(crate) fn wanted(http: &HttpOptions, request: &Request, resource: &Resource) -> bool {
     if !http.web.browse || !matches!(request.method, Method::GET | Method::HEAD) || request.is_svn_client() {
         return false;
@@ -55,7 +56,7 @@ pub(crate) fn wanted(http: &HttpOptions, request: &Request, resource: &Resource)
     !view.is_empty() || (is_browser(request) && has_final_slash(&request.path))
 }
 
-/// True for what shows HTML to people.
+/// Returns whether the client is a browser.
 pub(crate) fn is_browser(request: &Request) -> bool {
     let accepted = request.header_list("accept");
     accepted
@@ -68,39 +69,39 @@ fn has_final_slash(path: &str) -> bool {
     uri::split(path).is_some_and(|(_, slash)| slash)
 }
 
-/// Sends the page that a request asks for.
+/// Writes the requested page.
 ///
 /// # Errors
-/// 404 for what does not exist, 400 for what makes no sense; those of the engine.
+/// 404 for a missing node or revision, 400 for a query without a meaning; those of the engine.
 pub(crate) fn page(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
     let query = Query::parse(context.request.query.as_deref());
-    let Some(place) = find(context, reply, &query)? else {
+    let Some(viewed) = find(context, reply, &query)? else {
         return Ok(());
     };
-    // What compares or colours texts takes long: many of them must not take all processors.
+    // Pages that compare or highlight texts take long: they must not occupy all processors.
     let is_long = matches!(query.view.as_str(), "file" | "blame" | "revision" | "log") && !reply.bodiless();
-    let turn = match is_long {
+    let permit = match is_long {
         true => match context.request.acquire(&context.site.service.page_limit) {
-            Some(turn) => Some(turn),
+            Some(permit) => Some(permit),
             None => return Err(Fault::busy()),
         },
         false => None,
     };
-    match (query.view.as_str(), place.kind) {
-        ("", NodeKind::Dir) | ("dir", NodeKind::Dir) => directory::page(context, reply, &place),
-        ("file", NodeKind::File) => file::page(context, reply, &place, turn),
-        ("blame", NodeKind::File) => blame::page(context, reply, &place, turn),
-        ("download", NodeKind::File) => file::download(context, reply, &place),
-        ("log", _) => log::page(context, reply, &place, &query, turn),
-        ("revision", _) => revision::page(context, reply, &place, turn),
-        // A directory's link with a file's view, or the other way round: the path became something else.
-        (_, NodeKind::Dir) => redirect(context, reply, &place, ""),
-        (_, NodeKind::File) => redirect(context, reply, &place, "file"),
+    match (query.view.as_str(), viewed.kind) {
+        ("", NodeKind::Dir) | ("dir", NodeKind::Dir) => directory::page(context, reply, &viewed),
+        ("file", NodeKind::File) => file::page(context, reply, &viewed, permit),
+        ("blame", NodeKind::File) => blame::page(context, reply, &viewed, permit),
+        ("download", NodeKind::File) => file::download(context, reply, &viewed),
+        ("log", _) => log::page(context, reply, &viewed, &query, permit),
+        ("revision", _) => revision::page(context, reply, &viewed, permit),
+        // A link with the view of another kind of node: the path is of another kind in this revision.
+        (_, NodeKind::Dir) => redirect(context, reply, &viewed, ""),
+        (_, NodeKind::File) => redirect(context, reply, &viewed, "file"),
         _ => Err(Fault::html(StatusCode::NOT_FOUND)),
     }
 }
 
-/// Finds the node; `None` if the browser was sent elsewhere.
+/// Finds the node; returns `None` if the response is a redirect.
 fn find(
     context: &RequestContext<'_>,
     reply: &mut ResponseWriter,
@@ -117,14 +118,14 @@ fn find(
     }
     let repository = context.repository();
     let kind = match query.view == "revision" {
-        // A revision is there even if the path is not.
+        // The page of a revision does not need the path to exist.
         true => NodeKind::Dir,
         false => repository.check_path(rev, path)?,
     };
     if kind == NodeKind::None {
         return Err(not_found());
     }
-    let place = ViewedNode {
+    let viewed = ViewedNode {
         path: path.clone(),
         rev,
         kind,
@@ -138,34 +139,34 @@ fn find(
                 path,
                 rev,
                 pegged: true,
-                ..place
+                ..viewed
             };
             redirect(context, reply, &older, &query.view)?;
             Ok(None)
         }
         Some(younger) if younger > rev => Err(Fault::html(StatusCode::BAD_REQUEST)),
-        _ => Ok(Some(place)),
+        _ => Ok(Some(viewed)),
     }
 }
 
 fn redirect(
     context: &RequestContext<'_>,
     reply: &mut ResponseWriter,
-    place: &ViewedNode,
+    viewed: &ViewedNode,
     view: &str,
 ) -> Outcome {
     let target = url(
         context,
-        &place.path,
-        place.kind,
+        &viewed.path,
+        viewed.kind,
         view,
-        place.pegged.then_some(place.rev),
+        viewed.pegged.then_some(viewed.rev),
     );
     reply.status(StatusCode::FOUND).header("location", &target);
     Ok(())
 }
 
-/// The URL of a page: `view` of a path, at a revision or the youngest.
+/// Returns the URL of a page: `view` of a path, at a revision or the youngest one.
 fn url(
     context: &RequestContext<'_>,
     path: &FsPath,
@@ -191,11 +192,11 @@ fn url(
     out
 }
 
-/// Sends a page while it is made, with the policy that keeps it from running anything.
+/// Writes a page, with the content security policy.
 fn send(reply: &mut ResponseWriter, page: &impl Template, immutable: bool) -> Outcome {
-    guard(reply);
+    write_policy(reply);
     reply.content_type("text/html; charset=utf-8");
-    // Not for ever: the rules may change.
+    // Not longer: access rules may change.
     let age = if immutable {
         "private, max-age=60"
     } else {
@@ -207,8 +208,8 @@ fn send(reply: &mut ResponseWriter, page: &impl Template, immutable: bool) -> Ou
     Ok(())
 }
 
-/// Header lines of everything that a browser shows.
-fn guard(reply: &mut ResponseWriter) {
+/// Writes the header lines that keep a browser from running content.
+fn write_policy(reply: &mut ResponseWriter) {
     static POLICY: LazyLock<String> = LazyLock::new(|| {
         let digest = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(STYLE));
         format!(
@@ -222,10 +223,10 @@ fn guard(reply: &mut ResponseWriter) {
         .header("referrer-policy", "same-origin");
 }
 
-/// The page that lists the repositories of a location: URL and name of each.
+/// Writes the page that lists the repositories of a location: URL and name of each.
 ///
 /// # Errors
-/// None but those of templates.
+/// Those of templates.
 pub(crate) fn repositories(reply: &mut ResponseWriter, prefix: &str, rows: Vec<(String, String)>) -> Outcome {
     let mut href = String::new();
     uri::encode(prefix, &mut href);
@@ -245,9 +246,9 @@ struct Repositories {
     rows: Vec<(String, String)>,
 }
 
-/// What the operational log says of a page about a node.
-fn operation(what: &str, place: &ViewedNode) -> String {
+/// Returns the line for the operational log of a page about a node.
+fn operation(what: &str, viewed: &ViewedNode) -> String {
     let mut path = String::new();
-    uri::encode(place.path.as_str(), &mut path);
-    format!("{what} {path} r{} text props", place.rev)
+    uri::encode(viewed.path.as_str(), &mut path);
+    format!("{what} {path} r{} text props", viewed.rev)
 }

@@ -1,4 +1,4 @@
-//! One revision: what was said of it, what it changed, and the difference it made.
+//! The page of a revision: its log message, changed paths, and differences.
 
 use std::time::Instant;
 
@@ -9,20 +9,20 @@ use http::StatusCode;
 use repos::access::Readable;
 use repos::{ChangeKind, ChangedPath, log};
 
-use super::file::{FileView, show};
+use super::file::{FileView, read_view};
 use super::frame::{PageFrame, date, text};
 use super::{Outcome, ViewedNode, send, url};
 use crate::http::{Fault, ResponseWriter};
 use crate::net::ConcurrencyPermit;
 use crate::site::RequestContext;
 
-/// Most changed paths that are listed, and most of them that are compared.
-const PATHS: usize = 1000;
-const PATCHES: usize = 200;
-/// Longest text, in bytes, that is compared.
-const LONG: usize = 512 << 10;
-/// Most lines of all patches together.
-const LINES: usize = 20_000;
+/// The highest number of changed paths that are listed, and of those that are compared.
+const MAX_PATHS: usize = 1000;
+const MAX_PATCHES: usize = 200;
+/// The longest text that is compared, bytes.
+const MAX_TEXT: usize = 512 << 10;
+/// The highest number of lines in all patches together.
+const MAX_LINES: usize = 20_000;
 
 #[derive(Template)]
 #[template(path = "web/revision.html")]
@@ -54,18 +54,19 @@ struct Patch {
     lines: Vec<(&'static str, String)>,
 }
 
+/// Writes the page.
 pub(super) fn page(
     context: &mut RequestContext<'_>,
     reply: &mut ResponseWriter,
-    place: &ViewedNode,
-    turn: Option<ConcurrencyPermit<'_>>,
+    viewed: &ViewedNode,
+    permit: Option<ConcurrencyPermit<'_>>,
 ) -> Outcome {
     let readable = context.readable();
     let repository = context.repository();
-    let rev = place.rev;
+    let rev = viewed.rev;
     let link = |rev| url(context, &FsPath::root(), NodeKind::Dir, "revision", Some(rev));
     let mut page = RevisionPage {
-        frame: PageFrame::of(context, place, "revision"),
+        frame: PageFrame::of(context, viewed, "revision"),
         previous: rev.prev().map(link),
         next: (rev < context.youngest()?).then(|| link(rev.next())),
         author: String::new(),
@@ -92,8 +93,8 @@ pub(super) fn page(
     };
     log::run(repository, &options, &*readable, &mut take, &Cancel::new())
         .map_err(|error| Fault::hidden(StatusCode::FORBIDDEN, error))?;
-    page.left_out = all.len().saturating_sub(PATHS);
-    let mut comparing = PatchMaker {
+    page.left_out = all.len().saturating_sub(MAX_PATHS);
+    let mut patches = PatchMaker {
         context,
         rev,
         all: &all,
@@ -102,9 +103,9 @@ pub(super) fn page(
         reply,
         lines: 0,
     };
-    for change in all.iter().take(PATHS) {
-        let patch = match page.patches.len() < PATCHES {
-            true => comparing.patch(change, page.patches.len() + 1)?,
+    for change in all.iter().take(MAX_PATHS) {
+        let patch = match page.patches.len() < MAX_PATCHES {
+            true => patches.patch(change, page.patches.len() + 1)?,
             false => None,
         };
         page.changes.push(Change {
@@ -130,10 +131,11 @@ pub(super) fn page(
         page.patches.extend(patch);
     }
     context.log_operation(|| format!("log (/) r{rev}:{rev} discover-changed-paths"));
-    drop(turn);
+    drop(permit);
     send(reply, &page, true)
 }
 
+/// Compares the changed files of a revision.
 struct PatchMaker<'a, 'v> {
     context: &'a RequestContext<'v>,
     rev: Revnum,
@@ -145,15 +147,15 @@ struct PatchMaker<'a, 'v> {
 }
 
 impl PatchMaker<'_, '_> {
-    /// The difference that a change made to a text, if it did.
+    /// Returns the difference of a changed file; `None` if its text is unchanged or not readable for the user.
     fn patch(&mut self, change: &ChangedPath, anchor: usize) -> Result<Option<Patch>, Fault> {
         let old = self.before(change);
         let new = match change.change {
             ChangeKind::Delete => None,
             _ => Some((self.rev, change.path.clone())),
         };
-        let told = change.text_mod || !matches!(change.change, ChangeKind::Modify);
-        if change.node_kind == NodeKind::Dir || !told {
+        let has_text = change.text_mod || !matches!(change.change, ChangeKind::Modify);
+        if change.node_kind == NodeKind::Dir || !has_text {
             return Ok(None);
         }
         let mut patch = Patch {
@@ -170,13 +172,13 @@ impl PatchMaker<'_, '_> {
                 patch.note = Some("A binary file.");
                 return Ok(Some(patch));
             }
-            (Side::Text(old), Side::Text(new)) if old.len().max(new.len()) <= LONG => (old, new),
+            (Side::Text(old), Side::Text(new)) if old.len().max(new.len()) <= MAX_TEXT => (old, new),
             _ => {
                 patch.note = Some("The texts are too long to be compared here.");
                 return Ok(Some(patch));
             }
         };
-        let left = LINES.saturating_sub(self.lines);
+        let left = MAX_LINES.saturating_sub(self.lines);
         let labels = Labels { old: b"", new: b"" };
         let go_on = || left > 0 && Instant::now() < self.end && self.reply.is_awaited();
         let options = DiffOptions::default();
@@ -201,7 +203,7 @@ impl PatchMaker<'_, '_> {
         Ok(Some(patch))
     }
 
-    /// Where the text was before the revision; `None` if it is new.
+    /// Returns path and revision of the old text; `None` if the file is new.
     fn before(&self, change: &ChangedPath) -> Option<(Revnum, FsPath)> {
         if let Some((rev, from)) = &change.copyfrom {
             return Some((*rev, from.clone()));
@@ -209,7 +211,7 @@ impl PatchMaker<'_, '_> {
         if matches!(change.change, ChangeKind::Add | ChangeKind::Replace) {
             return None;
         }
-        // A change below a copy is a change of what was copied.
+        // The old text of a file below a copied directory is at the copy's source.
         let copied = self.all.iter().rev().find(|other| {
             other.copyfrom.is_some() && other.path.contains(&change.path) && other.path != change.path
         });
@@ -220,7 +222,7 @@ impl PatchMaker<'_, '_> {
         moved.or_else(|| Some((self.rev.prev()?, change.path.clone())))
     }
 
-    /// One side of a comparison: nothing is an empty text; `None` is not a file, or not for this user.
+    /// Reads one side of a comparison: an empty text if there is none; `None` if it is not a file, or not readable for the user.
     fn text(&self, at: Option<(Revnum, FsPath)>) -> Result<Option<Side>, Fault> {
         let Some((rev, path)) = at else {
             return Ok(Some(Side::Text(String::new())));
@@ -231,7 +233,7 @@ impl PatchMaker<'_, '_> {
         }
         let file = repository.file(rev, &path)?;
         let all = file.props()?;
-        Ok(Some(match show(&file, &all)? {
+        Ok(Some(match read_view(&file, &all)? {
             FileView::Text(text) => Side::Text(text),
             FileView::Binary => Side::Binary,
             FileView::TooLong => Side::TooLong,

@@ -1,7 +1,7 @@
 //! `PROPFIND`: properties of resources.
 //!
-//! What a path names becomes a `Subject`; what is asked about it is answered property by property (`value`), and what
-//! is found is written at once: an answer about a directory with a million entries is sent while it is made.
+//! The resource of the request is a [`Subject`]. Its properties are read one by one (`value`) and written at once: the response for a
+//! directory with a million entries is sent while it is made.
 
 mod subject;
 mod value;
@@ -34,10 +34,10 @@ pub(super) fn propfind(context: &mut RequestContext<'_>, reply: &mut ResponseWri
         Some((root, _)) => Propfind::parse(&root)?,
         None => Propfind::All,
     };
-    let question = PropertyRequest::new(wanted);
-    log(context, &subject, depth, &question);
+    let properties = PropertyRequest::new(wanted);
+    log(context, &subject, depth, &properties);
     let mut values = LiveProperties::new(context);
-    if question.asks_for(Live::LockDiscovery) {
+    if properties.asks_for(Live::LockDiscovery) {
         takes_time()?;
         values.find_locks(&subject, depth);
         if let Some(lock) = subject.node().and_then(|node| values.lock_on(node)) {
@@ -48,12 +48,12 @@ pub(super) fn propfind(context: &mut RequestContext<'_>, reply: &mut ResponseWri
     reply.status(StatusCode::MULTI_STATUS).content_type(XML_TYPE);
     let mut text = String::new();
     Multistatus::open(&mut text);
-    question.answer(&mut values, &subject, &mut text)?;
+    properties.write(&mut values, &subject, &mut text)?;
     if let (Depth::Immediates, Some(node)) = (depth, subject.collection()) {
         let (href, readable) = (subject.href(context), context.readable());
         let children = node.children(&*readable)?;
-        if question.asks_for(Live::CheckedIn) {
-            values.enter(node)?;
+        if properties.asks_for(Live::CheckedIn) {
+            values.enter_directory(node)?;
         }
         for child in children.nodes() {
             let child = child?;
@@ -67,7 +67,7 @@ pub(super) fn propfind(context: &mut RequestContext<'_>, reply: &mut ResponseWri
                 node: child,
                 href,
             };
-            question.answer(&mut values, &child, &mut text)?;
+            properties.write(&mut values, &child, &mut text)?;
             reply.buffer().extend_from_slice(text.as_bytes());
             reply.spill()?;
             text.clear();
@@ -78,7 +78,7 @@ pub(super) fn propfind(context: &mut RequestContext<'_>, reply: &mut ResponseWri
     Ok(())
 }
 
-/// How deep; trees are not told whole.
+/// Returns the depth of the request. Whole trees are refused.
 fn depth(context: &RequestContext<'_>, subject: &Subject) -> Result<Depth, Fault> {
     match context.request.header("depth").map_or("infinity", str::trim) {
         "0" => Ok(Depth::Empty),
@@ -89,14 +89,14 @@ fn depth(context: &RequestContext<'_>, subject: &Subject) -> Result<Depth, Fault
     }
 }
 
-/// Says in the log what was looked at, if it was a listing or everything about one thing.
-fn log(context: &RequestContext<'_>, subject: &Subject, depth: Depth, question: &PropertyRequest) {
+/// Logs the request if it is for a listing or for all properties of one resource.
+fn log(context: &RequestContext<'_>, subject: &Subject, depth: Depth, properties: &PropertyRequest) {
     let encoded = |path: &str| {
         let mut out = String::new();
         wire::dav::uri::encode(path, &mut out);
         out
     };
-    let all = !matches!(question.wanted, Propfind::Props(_));
+    let all = !matches!(properties.wanted, Propfind::Props(_));
     match subject {
         Subject::Revision { rev, .. } if all => context.log_operation(|| format!("rev-proplist r{rev}")),
         Subject::Node { node, .. } => {
@@ -118,53 +118,54 @@ fn log(context: &RequestContext<'_>, subject: &Subject, depth: Depth, question: 
     }
 }
 
-/// What is asked about each resource.
+/// The properties that are requested for each resource.
 struct PropertyRequest {
     wanted: Propfind,
-    /// What each name that is asked for means.
-    meanings: Vec<RequestedProperty>,
+    /// The kind of each requested name.
+    kinds: Vec<RequestedProperty>,
     form: Multistatus,
 }
 
+/// A requested property.
 enum RequestedProperty {
+    /// A live property.
     Live(Live),
+    /// A stored property, by Subversion's name.
     Stored(String),
-    Nothing,
+    /// A property that no resource has.
+    Unknown,
 }
 
 impl PropertyRequest {
     fn new(wanted: Propfind) -> PropertyRequest {
-        let meaning = |name: &Name| match Live::of(&name.space, &name.local) {
+        let kind_of = |name: &Name| match Live::of(&name.space, &name.local) {
             Some(live) => RequestedProperty::Live(live),
-            None => stored_name(name).map_or(RequestedProperty::Nothing, RequestedProperty::Stored),
+            None => stored_name(name).map_or(RequestedProperty::Unknown, RequestedProperty::Stored),
         };
-        let meanings = match &wanted {
-            Propfind::Props(names) => names.iter().map(meaning).collect(),
+        let kinds = match &wanted {
+            Propfind::Props(names) => names.iter().map(kind_of).collect(),
             Propfind::All | Propfind::Names => Vec::new(),
         };
         let form = Multistatus::new(&wanted);
-        PropertyRequest {
-            wanted,
-            meanings,
-            form,
-        }
+        PropertyRequest { wanted, kinds, form }
     }
 
+    /// Returns whether this property is requested.
     fn asks_for(&self, live: Live) -> bool {
         let (space, local) = live.name();
         self.wanted.asks_for(space, local)
     }
 
-    /// Appends what there is to say about one resource.
-    fn answer(&self, values: &mut LiveProperties<'_>, subject: &Subject, out: &mut String) -> Outcome {
+    /// Appends the response for one resource.
+    fn write(&self, values: &mut LiveProperties<'_>, subject: &Subject, out: &mut String) -> Outcome {
         let href = subject.href(values.context);
         let mut response = self.form.response(&href, out);
         match &self.wanted {
             Propfind::All => all(values, subject, &mut response)?,
             Propfind::Names => names(values, subject, &mut response)?,
             Propfind::Props(names) => {
-                for (name, meaning) in names.iter().zip(&self.meanings) {
-                    let found = match meaning {
+                for (name, kind) in names.iter().zip(&self.kinds) {
+                    let found = match kind {
                         RequestedProperty::Live(live) => values.write(subject, *live, &mut response)?,
                         RequestedProperty::Stored(stored) => match subject.props()?.get(stored) {
                             Some(value) => {
@@ -173,7 +174,7 @@ impl PropertyRequest {
                             }
                             None => false,
                         },
-                        RequestedProperty::Nothing => false,
+                        RequestedProperty::Unknown => false,
                     };
                     if !found {
                         response.missing(name);

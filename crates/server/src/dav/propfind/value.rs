@@ -1,4 +1,4 @@
-//! Live properties: what the server knows about a resource beside what is stored with it.
+//! Live properties: values that the server computes.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -21,34 +21,34 @@ use crate::site::RequestContext;
 pub(super) enum LiveValue<'a> {
     Text(Cow<'a, str>),
     Href(String),
-    /// An empty element of WebDAV's.
+    /// An empty element in WebDAV's namespace.
     Word(&'static str),
     AnyLock,
     Lock(&'a Lock),
 }
 
-/// Answers what is asked about many resources, and remembers what they have in common.
+/// Computes the live properties of many resources, and caches what they share.
 pub(super) struct LiveProperties<'a> {
     pub(super) context: &'a RequestContext<'a>,
     uuid: String,
     svn_client: bool,
     committed: HashMap<Revnum, Rc<RevisionFacts>>,
     locks: BTreeMap<FsPath, Lock>,
-    /// The directory whose entries are asked for, if it was looked at: the youngest copy at or above it.
-    entered: Option<Option<Revnum>>,
+    /// The revision of the youngest copy at or above the listed directory, once it is known.
+    directory_copied_rev: Option<Option<Revnum>>,
 }
 
-/// What every node that a revision changed last says about it.
+/// The properties of a revision that the nodes which it changed last show.
 #[derive(Default)]
 struct RevisionFacts {
     date: Option<Date>,
-    /// The date as it is stored, where it can be parsed.
+    /// The date as it is stored, if it can be parsed.
     stored_date: Option<String>,
     author: Option<String>,
 }
 
-/// Revisions remembered before the memory is emptied.
-const REMEMBERED: usize = 4096;
+/// The highest number of cached revisions.
+const MAX_CACHED: usize = 4096;
 
 impl<'a> LiveProperties<'a> {
     pub(super) fn new(context: &'a RequestContext<'_>) -> LiveProperties<'a> {
@@ -58,12 +58,12 @@ impl<'a> LiveProperties<'a> {
             context,
             committed: HashMap::new(),
             locks: BTreeMap::new(),
-            entered: None,
+            directory_copied_rev: None,
         }
     }
 
-    /// Reads the locks that answers show. Locks that cannot be read are logged and not shown, as Apache does: clients ask for
-    /// them beside what they want.
+    /// Reads the locks for the response. As with Apache, an error is logged and no lock is shown: clients request locks beside the
+    /// properties that they need.
     pub(super) fn find_locks(&mut self, subject: &Subject, depth: Depth) {
         let Some(node) = subject.node() else {
             return;
@@ -79,7 +79,7 @@ impl<'a> LiveProperties<'a> {
         if depth == Depth::Immediates && node.is_dir() {
             let locks = repository.locks(node.path(), depth, &*self.context.readable())?;
             self.locks = locks.into_iter().map(|lock| (lock.path.clone(), lock)).collect();
-        // A directory of an older revision may have the path of a file that is locked now.
+        // A directory of an older revision may have the path of a locked file.
         } else if let Some(lock) = repository.get_lock(node.path())? {
             self.locks.insert(lock.path.clone(), lock);
         }
@@ -90,13 +90,13 @@ impl<'a> LiveProperties<'a> {
         self.locks.get(node.path())
     }
 
-    /// From now on the entries of this directory are asked about.
-    pub(super) fn enter(&mut self, dir: &Node) -> Result<(), Fault> {
-        self.entered = Some(dir.copied_rev()?);
+    /// Prepares for the entries of this directory.
+    pub(super) fn enter_directory(&mut self, dir: &Node) -> Result<(), Fault> {
+        self.directory_copied_rev = Some(dir.copied_rev()?);
         Ok(())
     }
 
-    /// Writes a property if the subject has it.
+    /// Writes a property if the subject has it; returns whether it has.
     pub(super) fn write(
         &mut self,
         subject: &Subject,
@@ -124,7 +124,7 @@ impl<'a> LiveProperties<'a> {
         Ok(true)
     }
 
-    /// The value of a property, if the subject has it.
+    /// Returns the value of a property, if the subject has it.
     pub(super) fn value(&mut self, subject: &Subject, live: Live) -> Result<Option<LiveValue<'_>>, Fault> {
         match live {
             Live::RepositoryUuid => return Ok(Some(text(self.uuid.clone()))),
@@ -138,7 +138,7 @@ impl<'a> LiveProperties<'a> {
         match subject {
             Subject::Node { kind, node, .. } => self.of_node(*kind, node, live),
             Subject::Revision { rev, props } => Ok(self.of_revision(*rev, props, live)),
-            Subject::Whole => self.of_whole(live),
+            Subject::Repository => self.of_repository(live),
             Subject::Txn { .. } => Ok(None),
         }
     }
@@ -175,7 +175,7 @@ impl<'a> LiveProperties<'a> {
                 None => return Ok(None),
             },
             Live::CheckedIn if in_tree => {
-                let copied = match self.entered {
+                let copied = match self.directory_copied_rev {
                     Some(copied) => copied,
                     None => node.copied_rev()?,
                 };
@@ -211,7 +211,7 @@ impl<'a> LiveProperties<'a> {
         })
     }
 
-    fn of_whole(&self, live: Live) -> Result<Option<LiveValue<'_>>, Fault> {
+    fn of_repository(&self, live: Live) -> Result<Option<LiveValue<'_>>, Fault> {
         Ok(match live {
             Live::CheckedIn => {
                 let youngest = self.context.youngest()?.to_string();
@@ -229,7 +229,7 @@ impl<'a> LiveProperties<'a> {
             return Ok(known.clone());
         }
         let committed = Rc::new(RevisionFacts::of(&*self.context.repository().all_revprops(rev)?));
-        if self.committed.len() >= REMEMBERED {
+        if self.committed.len() >= MAX_CACHED {
             self.committed.clear();
         }
         self.committed.insert(rev, committed.clone());
@@ -255,7 +255,7 @@ impl RevisionFacts {
     }
 }
 
-/// The tag of a node: where and when it was last changed.
+/// Returns the entity tag of a node: path and revision of its last change.
 pub(in crate::dav) fn etag(is_dir: bool, rev: Revnum, path: &str) -> String {
     let weak = if is_dir { "W/" } else { "" };
     format!("{weak}\"{rev}/{path}\"")

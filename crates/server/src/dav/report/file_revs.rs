@@ -1,4 +1,4 @@
-//! The revisions of a file: what `blame` reads.
+//! The file-revs report, for `svn blame`.
 
 use base::{Error, Result};
 use delta::editor::{EncodedVersions, TextChunk};
@@ -28,7 +28,7 @@ pub(super) fn file_revs(
     let (version, level) = svndiff(context);
     begin(reply.buffer(), ROOT);
     let readable = context.readable();
-    let mut sink = Sink {
+    let mut sink = FileRevsWriter {
         reply,
         text: Text::new(version, level),
         codec: Codec::default(),
@@ -50,13 +50,14 @@ pub(super) fn file_revs(
 
 const ROOT: &str = "S:file-revs-report";
 
-struct Sink<'a> {
+/// Writes revisions and deltas to the response.
+struct FileRevsWriter<'a> {
     reply: &'a mut ResponseWriter,
     text: Text,
     codec: Codec,
 }
 
-impl file_revs::Sink for Sink<'_> {
+impl file_revs::Sink for FileRevsWriter<'_> {
     fn revision(&mut self, rev: &FileRev<'_>) -> Result<()> {
         let head = FileRevHead {
             path: rev.path.as_str(),

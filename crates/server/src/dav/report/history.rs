@@ -1,4 +1,4 @@
-//! Reports on where a node was, and on dates. The incumbent does not log these.
+//! Reports on the locations of a node, and on dates. The incumbent does not log these.
 
 use base::FsPath;
 use http::StatusCode;
@@ -19,7 +19,7 @@ pub(super) fn dated_rev(
     root: &Element,
 ) -> Outcome {
     let date = parse_date(root)?;
-    // Theirs names no number here.
+    // The incumbent's response has no number here.
     let rev = context.repository().dated_revision(date);
     let rev = rev.map_err(|error| Fault::hidden(StatusCode::INTERNAL_SERVER_ERROR, error))?;
     write_revision(reply.buffer(), "S:dated-rev-report", Some(rev));
@@ -56,7 +56,7 @@ pub(super) fn segments(
     } = LocationSegments::parse(root)?;
     let path = below(context, &path)?;
     let youngest = context.youngest()?;
-    // Here, not over svn://, orders that make no sense are the client's fault.
+    // Other than over svn://, a wrong order of revisions is a 400.
     let (from, until) = (start.unwrap_or(youngest), last.unwrap_or_default());
     for (bad, message) in [
         (

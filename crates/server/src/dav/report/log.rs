@@ -13,8 +13,8 @@ use crate::http::ResponseWriter;
 use crate::log::operation_text;
 use crate::site::RequestContext;
 
-/// Items behind which what there is goes out at once, however little: people wait for the first ones.
-const EARLY: [u64; 4] = [4, 16, 64, 256];
+/// After these numbers of items the output is sent at once, however short: users wait for the first items.
+const FLUSH_AFTER: [u64; 4] = [4, 16, 64, 256];
 
 pub(super) fn log(context: &mut RequestContext<'_>, reply: &mut ResponseWriter, root: &Element) -> Outcome {
     super::base_path(context)?;
@@ -44,7 +44,7 @@ pub(super) fn log(context: &mut RequestContext<'_>, reply: &mut ResponseWriter, 
     let mut sink = |entry: &log::LogEntry<'_>| {
         write(reply.buffer(), entry, encode_binary);
         count += 1;
-        match EARLY.contains(&count) {
+        match FLUSH_AFTER.contains(&count) {
             true => reply
                 .flush()
                 .map_err(|e| Error::os(&e, "Can't write to connection")),

@@ -1,8 +1,8 @@
-//! `REPORT`: questions about history, and what a working copy needs to become another revision.
+//! `REPORT`: queries about history, and the edits that change working copies.
 //!
-//! The root of the body says which of a dozen reports is asked for. Most of them are about the node that the URL names, and all
-//! are answered by the same engine as over `svn://`, while the answer is already on its way: what fails early becomes a status,
-//! what fails later breaks the connection off, so that nobody takes half of an answer for the whole.
+//! The root element of the body names one of a dozen reports. Most of them are about the node that the URL names. All use the same
+//! engine as svn:// commands. The response is sent while it is made: an early error becomes a status, a later one ends the
+//! connection, so that no client takes a part of a response for the whole.
 
 mod file_revs;
 mod history;
@@ -26,12 +26,12 @@ use super::resource_kind::ResourceKind;
 use crate::http::{Fault, RequestBody, ResponseWriter};
 use crate::site::RequestContext;
 
-/// The body of a report, while it is read.
+/// The body of a report request, while it is read.
 type Body = ElementStream<BufReader<RequestBody>>;
 
 pub(super) fn report(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
     let body = open(context)?;
-    exists(context)?;
+    check_exists(context)?;
     let root = body.root().ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))?;
     let Some(kind) = ReportKind::of(&root.name) else {
         let message = "The requested report is unknown";
@@ -61,10 +61,10 @@ pub(super) fn report(context: &mut RequestContext<'_>, reply: &mut ResponseWrite
 /// Begins to read the body.
 fn open(context: &mut RequestContext<'_>) -> Result<Body, Fault> {
     let limits = context.options.limits;
-    // Which report it is, is in the body. The other reports have the limit of XML bodies.
+    // Which report it is, is in the body. The reports other than update have the limit of XML bodies, below.
     context.request.body.limit(limits.longest_report());
     let body = std::mem::replace(&mut context.request.body, RequestBody::empty());
-    // They hold for each entry of a working copy's report, and for the whole of every other one.
+    // These limits hold for each entry of an update report, and for the whole of every other report.
     let limits = xml::Limits {
         bytes: limits.xml_body,
         ..limits.xml(body.length().unwrap_or(limits.xml_body))
@@ -73,11 +73,11 @@ fn open(context: &mut RequestContext<'_>) -> Result<Body, Fault> {
         .ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))
 }
 
-/// Bytes of the body that are read at once.
+/// The size of one read, bytes.
 const READ: usize = 32 << 10;
 
-/// What the URL names must be there.
-fn exists(context: &mut RequestContext<'_>) -> Outcome {
+/// Checks that the request's resource exists.
+fn check_exists(context: &mut RequestContext<'_>) -> Outcome {
     if context.resource.is_in_transaction() {
         return match context.resource_kind()? {
             ResourceKind::Working { exists: false } | ResourceKind::Activity { exists: false } => {
@@ -104,7 +104,7 @@ fn exists(context: &mut RequestContext<'_>) -> Outcome {
     }
 }
 
-/// The path that the URL names.
+/// Returns the path that the URL names.
 fn base_path<'v>(context: &'v RequestContext<'_>) -> Result<&'v FsPath, Fault> {
     context
         .resource
@@ -112,24 +112,24 @@ fn base_path<'v>(context: &'v RequestContext<'_>) -> Result<&'v FsPath, Fault> {
         .ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))
 }
 
-/// A path of a report, in the repository.
+/// Returns the path in the repository of a path in a report.
 fn below(context: &RequestContext<'_>, path: &RelPath) -> Result<FsPath, Fault> {
     Ok(base_path(context)?.join(path))
 }
 
-/// svndiff version that the client reads, and zlib's level.
+/// Returns the svndiff version for the client, and the compression level.
 fn svndiff(context: &RequestContext<'_>) -> (u8, u8) {
     let level = context.options.compression;
     let version = svndiff_version(&context.request.header_list("accept-encoding"), level);
     (version, level)
 }
 
-/// An error that is the client's fault unless its number says otherwise.
+/// Returns a 400, unless the error's number implies another status.
 fn bad_request(error: Error) -> Fault {
     Fault::new(StatusCode::BAD_REQUEST, error)
 }
 
-/// The error of a report without the revision that it needs.
+/// Returns the error of a report without its required revision.
 fn no_revision() -> Error {
     Error::new(Code::FS_NO_SUCH_REVISION, "Invalid revision number '-1'")
 }

@@ -1,4 +1,4 @@
-//! Reports on what is at a path: locks, mergeinfo, inherited properties, listings.
+//! Reports on nodes: locks, mergeinfo, inherited properties, listings.
 
 use base::FsPath;
 use http::StatusCode;

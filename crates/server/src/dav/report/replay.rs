@@ -32,7 +32,7 @@ pub(super) fn replay(
     };
     let rev = request.rev;
     context.log_operation(|| match &request.include {
-        // The incumbent's words, without a slash before them.
+        // As the incumbent, without a leading slash.
         Some(path) if !path.is_empty() => format!("replay {} r{rev}", encoded(path.as_str())),
         _ => format!("replay {} r{rev}", encoded(base_path.as_str())),
     });

@@ -137,7 +137,8 @@ fn write_resource_walk(
     Ok(())
 }
 
-/// Reads the whole body: what is query, what the client has, and whether that is nothing: one entry that starts empty.
+/// Reads the whole body. Returns the request, the report of what the client has, and whether that is nothing: one entry that starts
+/// empty, as in a checkout.
 fn read(context: &RequestContext<'_>, mut body: Body) -> Result<(UpdateRequest, Report, bool), Fault> {
     let root = body.root().ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))?;
     let mut request = UpdateRequest::new(root);
