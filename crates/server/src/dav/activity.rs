@@ -27,7 +27,7 @@ pub(super) fn mkactivity(context: &mut RequestContext<'_>, reply: &mut ResponseW
     }
     let (name, _) = post::begin(context, Props::new())?;
     activities.store(&id, &name)?;
-    reply.header("cache-control", "no-cache");
+    reply.head.header("cache-control", "no-cache");
     created(context, reply);
     Ok(())
 }
@@ -77,7 +77,7 @@ pub(super) fn checkout(context: &mut RequestContext<'_>, reply: &mut ResponseWri
             context.base().named("wbl", &format!("{id}/{rev}"))
         }
     };
-    reply.header("cache-control", "no-cache");
+    reply.head.header("cache-control", "no-cache");
     created_at(context, reply, &url);
     Ok(())
 }

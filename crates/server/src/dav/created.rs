@@ -15,9 +15,11 @@ pub(super) fn created(context: &RequestContext<'_>, reply: &mut ResponseWriter) 
 
 /// Writes a 201 for the resource at the path `url`.
 pub(super) fn created_at(context: &RequestContext<'_>, reply: &mut ResponseWriter, url: &str) {
-    reply.status(StatusCode::CREATED);
-    reply.header("location", &format!("{}{url}", context.request.origin()));
-    reply.content_type("text/html; charset=utf-8");
+    reply.head.status(StatusCode::CREATED);
+    reply
+        .head
+        .header("location", &format!("{}{url}", context.request.origin()));
+    reply.head.content_type("text/html; charset=utf-8");
     let mut page = String::from(
         "<!DOCTYPE html>\n<html><head><title>201 Created</title></head>\n<body><h1>Created</h1><p>",
     );

@@ -61,7 +61,7 @@ pub(super) fn lock(context: &mut RequestContext<'_>, reply: &mut ResponseWriter)
     let expires = if is_svn { None } else { expiry(context) };
     let lock = take(context, target, comment.as_deref(), !is_svn, expires, steal)?;
     context.log_operation(|| operation_text::lock(&[&path], steal));
-    reply.header("lock-token", &format!("<{}>", lock.token));
+    reply.head.header("lock-token", &format!("<{}>", lock.token));
     answer(&lock, depth, reply);
     Ok(())
 }
@@ -141,6 +141,7 @@ fn expiry(context: &RequestContext<'_>) -> Option<Date> {
 
 fn answer(lock: &Lock, depth: &str, reply: &mut ResponseWriter) {
     reply
+        .head
         .header("x-svn-creation-date", &lock.created.to_string())
         .header("x-svn-lock-owner", &lock.owner)
         .content_type(XML_TYPE);
@@ -190,7 +191,7 @@ pub(super) fn unlock(context: &mut RequestContext<'_>, reply: &mut ResponseWrite
         None => {}
     }
     context.log_operation(|| operation_text::unlock(&[&path], force));
-    reply.status(StatusCode::NO_CONTENT);
+    reply.head.status(StatusCode::NO_CONTENT);
     Ok(())
 }
 

@@ -109,8 +109,8 @@ fn lock_tokens(base_path: &FsPath, held: &[HeldLock]) -> Result<Vec<(FsPath, Str
 }
 
 fn answer(context: &RequestContext<'_>, reply: &mut ResponseWriter, info: &CommitInfo) -> Outcome {
-    reply.header("cache-control", "no-cache");
-    reply.content_type(MERGE_TYPE);
+    reply.head.header("cache-control", "no-cache");
+    reply.head.content_type(MERGE_TYPE);
     let mut out = String::new();
     let merged = Merged {
         rev: info.rev,

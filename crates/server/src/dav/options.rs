@@ -33,17 +33,17 @@ pub(super) fn options(context: &mut RequestContext<'_>, reply: &mut ResponseWrit
     // A revision that does not exist is an error here as well.
     let allow = allow(context)?;
     for value in ALWAYS {
-        reply.header("dav", value);
+        reply.head.header("dav", value);
     }
-    reply.header("ms-author-via", "DAV").header("allow", allow);
+    reply.head.header("ms-author-via", "DAV").header("allow", allow);
     if full {
         describe_repository(context, reply)?;
     }
     let Some(_) = body else {
-        reply.content_length(0);
+        reply.head.content_length(0);
         return Ok(());
     };
-    reply.content_type(wire::dav::fault::XML_TYPE);
+    reply.head.content_type(wire::dav::fault::XML_TYPE);
     let mut text =
         String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<D:options-response xmlns:D=\"DAV:\">\n");
     if full {
@@ -62,6 +62,7 @@ fn describe_repository(context: &RequestContext<'_>, reply: &mut ResponseWriter)
     let repository = context.repository();
     let merges = if repository.tracks_merges()? { "yes" } else { "no" };
     reply
+        .head
         .header("svn-youngest-rev", &context.youngest()?.to_string())
         .header("svn-repository-uuid", &repository.uuid())
         .header("svn-repository-mergeinfo", merges);
@@ -70,9 +71,9 @@ fn describe_repository(context: &RequestContext<'_>, reply: &mut ResponseWriter)
     let since = |minor| master.is_none_or(|version| version >= (1, minor));
     let dav = |name: &str| format!("http://subversion.tigris.org/xmlns/dav/svn/{name}");
     if location.advertise_v2 && since(7) {
-        reply.header("dav", &dav("replay-rev-resource"));
+        reply.head.header("dav", &dav("replay-rev-resource"));
         let special = context.base().special();
-        reply.header(
+        reply.head.header(
             "svn-repository-root",
             match context.base().root() {
                 "" => "/",
@@ -88,25 +89,25 @@ fn describe_repository(context: &RequestContext<'_>, reply: &mut ResponseWriter)
             ("svn-vtxn-root-stub", "vtxr"),
             ("svn-vtxn-stub", "vtxn"),
         ] {
-            reply.header(name, &format!("{special}/{kind}"));
+            reply.head.header(name, &format!("{special}/{kind}"));
         }
         let bulk = match location.bulk {
             Bulk::On => "On",
             Bulk::Off => "Off",
             Bulk::Prefer => "Prefer",
         };
-        reply.header("svn-allow-bulk-updates", bulk);
-        reply.header("svn-supported-posts", "create-txn");
+        reply.head.header("svn-allow-bulk-updates", bulk);
+        reply.head.header("svn-supported-posts", "create-txn");
         if since(8) {
-            reply.header("svn-supported-posts", "create-txn-with-props");
+            reply.head.header("svn-supported-posts", "create-txn-with-props");
         }
     }
     if since(8) {
-        reply.header("dav", &dav("ephemeral-txnprops"));
+        reply.head.header("dav", &dav("ephemeral-txnprops"));
     }
     if since(10) {
         for name in ["svndiff1", "svndiff2", "put-result-checksum"] {
-            reply.header("dav", &dav(name));
+            reply.head.header("dav", &dav(name));
         }
     }
     Ok(())

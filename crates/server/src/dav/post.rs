@@ -27,15 +27,15 @@ pub(super) fn post(context: &mut RequestContext<'_>, reply: &mut ResponseWriter)
         Post::CreateTxnWithProps(list) => list,
     };
     let (name, _) = begin(context, revprops)?;
-    reply.status(StatusCode::CREATED);
+    reply.head.status(StatusCode::CREATED);
     match context.request.header_utf8(VTXN_NAME) {
         Some(chosen) => {
             context.activities().store(chosen, &name)?;
-            reply.header(VTXN_NAME, chosen);
+            reply.head.header(VTXN_NAME, chosen);
         }
-        None => _ = reply.header("svn-txn-name", &name),
+        None => _ = reply.head.header("svn-txn-name", &name),
     }
-    reply.content_length(0);
+    reply.head.content_length(0);
     Ok(())
 }
 

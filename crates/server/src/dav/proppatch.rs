@@ -58,7 +58,7 @@ pub(super) fn proppatch(context: &mut RequestContext<'_>, reply: &mut ResponseWr
     context.is_refused = outcome.iter().any(Option::is_some);
     let mut out = String::new();
     write_proppatch(&href, &namespaces(&root), &changes, &outcome, &mut out);
-    reply.status(StatusCode::MULTI_STATUS).content_type(XML_TYPE);
+    reply.head.status(StatusCode::MULTI_STATUS).content_type(XML_TYPE);
     *reply.buffer() = out.into_bytes();
     Ok(())
 }

@@ -98,12 +98,14 @@ fn pass_back(
     response: &http::response::Parts,
     upstream: &mut Upstream,
 ) -> Outcome {
-    reply.status(response.status);
+    reply.head.status(response.status);
     for (name, value) in &response.headers {
         let ours =
             CONNECTION_HEADERS.contains(name) || *name == header::CONTENT_LENGTH || *name == header::DATE;
         if !ours {
-            reply.header_named(name.clone(), paths.inward(context, name, value));
+            reply
+                .head
+                .header_named(name.clone(), paths.inward(context, name, value));
         }
     }
     let kind = response.headers.get(header::CONTENT_TYPE);

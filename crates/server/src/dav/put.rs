@@ -56,10 +56,10 @@ pub(super) fn put(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) 
         }
         Ok(put)
     })?;
-    reply.header("x-svn-result-fulltext-md5", &md5.to_string());
+    reply.head.header("x-svn-result-fulltext-md5", &md5.to_string());
     match is_new {
         true => created(context, reply),
-        false => _ = reply.status(StatusCode::NO_CONTENT),
+        false => _ = reply.head.status(StatusCode::NO_CONTENT),
     }
     Ok(())
 }

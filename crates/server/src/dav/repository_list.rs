@@ -63,6 +63,7 @@ pub(super) fn send(
         return web::repositories(reply, &location.prefix, rows.collect());
     }
     reply
+        .head
         .content_type(media::of_index(location))
         .header("cache-control", "max-age=0");
     let page = Index {

@@ -63,7 +63,7 @@ pub(super) fn delete(context: &mut RequestContext<'_>, reply: &mut ResponseWrite
         }
         _ => delete_node(context)?,
     }
-    reply.status(StatusCode::NO_CONTENT);
+    reply.head.status(StatusCode::NO_CONTENT);
     Ok(())
 }
 
@@ -212,7 +212,7 @@ pub(super) fn copy(context: &mut RequestContext<'_>, reply: &mut ResponseWriter)
         Ok(exists)
     })?;
     match replaced {
-        true => _ = reply.status(StatusCode::NO_CONTENT),
+        true => _ = reply.head.status(StatusCode::NO_CONTENT),
         false => created_at(context, reply, &created_url(context, &to)),
     }
     Ok(())

@@ -115,24 +115,24 @@ impl Fault {
             (true, false) => return reply.cut_short(),
         }
         reply.start_over();
-        reply.status(self.status);
+        reply.head.status(self.status);
         for (name, value) in &self.headers {
-            reply.header(name, value);
+            reply.head.header(name, value);
         }
         let mut text = String::new();
         match &self.error {
             Some(error) if !self.hidden => {
-                reply.content_type(XML_TYPE);
+                reply.head.content_type(XML_TYPE);
                 write_error(error.code(), &xml::fuzzy(error.message().as_bytes()), &mut text);
             }
             _ => {
-                reply.content_type("text/html; charset=utf-8");
+                reply.head.content_type("text/html; charset=utf-8");
                 text = page(self.status, &request.id);
             }
         }
-        reply.header("x-request-id", &request.id);
+        reply.head.header("x-request-id", &request.id);
         if ends_connection(self.status) && !self.headers.iter().any(|(name, _)| *name == "connection") {
-            reply.header("connection", "close");
+            reply.head.header("connection", "close");
         }
         *reply.buffer() = text.into_bytes();
     }

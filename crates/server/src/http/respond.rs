@@ -80,7 +80,7 @@ fn run_handler<H: Handler>(
         ))
     });
     if handled.is_ok() {
-        reply.header("x-request-id", &request.id);
+        reply.head.header("x-request-id", &request.id);
     }
     handled
 }
@@ -98,7 +98,10 @@ fn dispatch<H: Handler>(
             status_page(context, request, reply)
         }
         (_, "*") => {
-            reply.header("allow", "OPTIONS,GET,HEAD,POST").content_length(0);
+            reply
+                .head
+                .header("allow", "OPTIONS,GET,HEAD,POST")
+                .content_length(0);
             Ok(())
         }
         _ => connection.handler.answer(&connection.state, request, reply),
@@ -146,7 +149,7 @@ fn panicked(panic: &(dyn Any + Send)) -> Error {
 
 fn record(context: &ServerContext, request: &Request, reply: &ResponseWriter) {
     let user = request.user.as_ref();
-    let status = reply.current_status();
+    let status = reply.head.current_status();
     let words = request
         .operation
         .as_ref()
@@ -237,7 +240,7 @@ pub(super) mod tests {
             match request.path.as_str() {
                 "/early" => panic!("a mistake of ours"),
                 _ => {
-                    reply.content_type("text/xml; charset=\"utf-8\"");
+                    reply.head.content_type("text/xml; charset=\"utf-8\"");
                     reply.buffer().extend_from_slice(b"<begun>");
                     std::io::Write::flush(reply).expect("a client that reads");
                     panic!("a mistake of ours");

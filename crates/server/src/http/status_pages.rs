@@ -39,7 +39,7 @@ pub(super) fn status_page(
         "/-/ready" => match not_ready(context) {
             None => ("text/plain", "ready\n".to_owned()),
             Some(why) => {
-                reply.status(StatusCode::SERVICE_UNAVAILABLE);
+                reply.head.status(StatusCode::SERVICE_UNAVAILABLE);
                 ("text/plain", format!("not ready: {why}\n"))
             }
         },
@@ -49,7 +49,7 @@ pub(super) fn status_page(
         ),
         _ => return Err(Fault::html(StatusCode::NOT_FOUND)),
     };
-    reply.content_type(kind).header("cache-control", "no-store");
+    reply.head.content_type(kind).header("cache-control", "no-store");
     *reply.buffer() = text.into_bytes();
     Ok(())
 }

@@ -100,7 +100,7 @@ pub(crate) fn authorize(context: &mut RequestContext<'_>, reply: &mut ResponseWr
         }
         AuthOutcome::Authenticated(user, info) => {
             if let Some(info) = info {
-                reply.header("authentication-info", &info);
+                reply.head.header("authentication-info", &info);
             }
             context.user = Some(user.name);
             look_up_rights(context, &rules, &user.groups);

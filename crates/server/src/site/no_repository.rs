@@ -231,7 +231,7 @@ fn log_in(
         AuthOutcome::Rejected { stale } => Err(access::challenge_for(service, request, rules, stale)),
         AuthOutcome::Authenticated(user, info) => {
             if let Some(info) = info {
-                reply.header("authentication-info", &info);
+                reply.head.header("authentication-info", &info);
             }
             request.user = Some(user.name.clone());
             Ok(Some(user))

@@ -125,6 +125,7 @@ pub(super) fn download(
     wire::dav::uri::encode(viewed.path.basename(), &mut name);
     write_policy(reply);
     reply
+        .head
         .content_type("application/octet-stream")
         .content_length(file.size()?)
         .header(

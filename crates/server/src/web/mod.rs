@@ -162,7 +162,7 @@ fn redirect(
         view,
         viewed.pegged.then_some(viewed.rev),
     );
-    reply.status(StatusCode::FOUND).header("location", &target);
+    reply.head.status(StatusCode::FOUND).header("location", &target);
     Ok(())
 }
 
@@ -195,15 +195,15 @@ fn url(
 /// Writes a page, with the content security policy.
 fn send(reply: &mut ResponseWriter, page: &impl Template, immutable: bool) -> Outcome {
     write_policy(reply);
-    reply.content_type("text/html; charset=utf-8");
+    reply.head.content_type("text/html; charset=utf-8");
     // Not longer: access rules may change.
     let age = if immutable {
         "private, max-age=60"
     } else {
         "no-cache"
     };
-    reply.header("cache-control", age);
-    reply.header("vary", "Accept");
+    reply.head.header("cache-control", age);
+    reply.head.header("vary", "Accept");
     Template::write_into(page, reply)?;
     Ok(())
 }
@@ -218,6 +218,7 @@ fn write_policy(reply: &mut ResponseWriter) {
         )
     });
     reply
+        .head
         .header("content-security-policy", &POLICY)
         .header("x-content-type-options", "nosniff")
         .header("referrer-policy", "same-origin");

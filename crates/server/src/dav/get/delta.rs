@@ -56,6 +56,7 @@ pub(super) fn send(
     reply: &mut ResponseWriter,
 ) -> Outcome {
     reply
+        .head
         .content_type(SVNDIFF)
         .header("vary", "X-SVN-VR-DeltaBase")
         .header("x-svn-vr-base", &base.url);

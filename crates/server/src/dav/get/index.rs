@@ -14,7 +14,7 @@ use crate::site::RequestContext;
 pub(super) fn index(context: &RequestContext<'_>, target: &GetTarget, reply: &mut ResponseWriter) -> Outcome {
     let location = &context.mount.location;
     let node = &target.node;
-    reply.content_type(media::of_index(location));
+    reply.head.content_type(media::of_index(location));
     if reply.bodiless() {
         return Ok(());
     }

@@ -30,9 +30,11 @@ pub(in crate::dav) fn of_index(location: &Location) -> &'static str {
 
 /// Forbids browsers to guess the type, and to run scripts.
 pub(super) fn keep_harmless(media: &str, reply: &mut ResponseWriter) {
-    reply.header("x-content-type-options", "nosniff");
+    reply.head.header("x-content-type-options", "nosniff");
     if !is_harmless(media) {
-        reply.header("content-security-policy", "sandbox; default-src 'none'");
+        reply
+            .head
+            .header("content-security-policy", "sandbox; default-src 'none'");
     }
 }
 

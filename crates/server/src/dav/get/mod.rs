@@ -42,16 +42,18 @@ pub(super) fn get(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) 
         return Err(Fault::html(StatusCode::PRECONDITION_FAILED));
     }
     let is_immutable = target.immutable && !node.is_dir();
-    reply.header("cache-control", if is_immutable { IMMUTABLE } else { REVALIDATE });
+    reply
+        .head
+        .header("cache-control", if is_immutable { IMMUTABLE } else { REVALIDATE });
     if let Some(date) = modified {
-        reply.header("last-modified", &http_date::format(date));
+        reply.head.header("last-modified", &http_date::format(date));
     }
     if !tag.is_empty() {
-        reply.header("etag", &tag);
+        reply.head.header("etag", &tag);
     }
-    reply.header("accept-ranges", "bytes");
+    reply.head.header("accept-ranges", "bytes");
     if verdict == Verdict::NotModified {
-        reply.status(StatusCode::NOT_MODIFIED);
+        reply.head.status(StatusCode::NOT_MODIFIED);
         return Ok(());
     }
     if node.is_dir() {

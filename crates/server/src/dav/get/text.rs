@@ -38,7 +38,7 @@ pub(super) fn send(
         let properties = node.props()?;
         let mime = properties.get(props::MIME_TYPE).map(Vec::as_slice);
         let media = media::of_file(mime, node.path().basename(), svn_client);
-        reply.content_type(&media);
+        reply.head.content_type(&media);
         if !svn_client {
             media::keep_harmless(&media, reply);
         }
@@ -59,6 +59,7 @@ pub(super) fn send(
         Part::Bytes(part) => {
             let (first, last) = (part.start, part.end - 1);
             reply
+                .head
                 .status(StatusCode::PARTIAL_CONTENT)
                 .header("content-range", &format!("bytes {first}-{last}/{size}"));
             part
@@ -68,7 +69,7 @@ pub(super) fn send(
             return Err(fault.with("content-range", format!("bytes */{size}")));
         }
     };
-    reply.content_length(wanted.end - wanted.start);
+    reply.head.content_length(wanted.end - wanted.start);
     if reply.bodiless() {
         return Ok(true);
     }
@@ -81,7 +82,7 @@ pub(super) fn send(
         // Whether the text is cached, and so checked, is known after the first read. An unchecked text must not stay in a proxy's cache.
         reader.fill()?;
         if !reader.is_checked() {
-            reply.only_header("cache-control", super::REVALIDATE);
+            reply.head.only_header("cache-control", super::REVALIDATE);
         }
     }
     send_range(&mut reader, wanted, size, reply)?;

@@ -26,7 +26,7 @@ use crate::site::RequestContext;
 
 pub(super) fn propfind(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
     if context.request.headers.contains_key("label") {
-        reply.header("vary", "Label");
+        reply.head.header("vary", "Label");
     }
     let subject = subject::find(context)?;
     let depth = depth(context, &subject)?;
@@ -41,11 +41,13 @@ pub(super) fn propfind(context: &mut RequestContext<'_>, reply: &mut ResponseWri
         takes_time()?;
         values.find_locks(&subject, depth);
         if let Some(lock) = subject.node().and_then(|node| values.lock_on(node)) {
-            reply.header("x-svn-lock-owner", &lock.owner);
-            reply.header("x-svn-creation-date", &lock.created.to_string());
+            reply.head.header("x-svn-lock-owner", &lock.owner);
+            reply
+                .head
+                .header("x-svn-creation-date", &lock.created.to_string());
         }
     }
-    reply.status(StatusCode::MULTI_STATUS).content_type(XML_TYPE);
+    reply.head.status(StatusCode::MULTI_STATUS).content_type(XML_TYPE);
     let mut text = String::new();
     Multistatus::open(&mut text);
     properties.write(&mut values, &subject, &mut text)?;

@@ -37,7 +37,7 @@ pub(super) fn report(context: &mut RequestContext<'_>, reply: &mut ResponseWrite
         let message = "The requested report is unknown";
         return Err(Error::new(Code::UNSUPPORTED_FEATURE, message).into());
     };
-    reply.content_type(wire::dav::fault::XML_TYPE);
+    reply.head.content_type(wire::dav::fault::XML_TYPE);
     if kind == ReportKind::Update {
         return update::update(context, reply, body);
     }

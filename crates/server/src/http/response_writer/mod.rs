@@ -4,19 +4,20 @@
 //! the handler has finished: short responses are sent whole and with their length, and an early failure still becomes a proper
 //! status. Once bytes were sent, a failure can only end the connection.
 
+mod compression;
+mod head;
 mod recording;
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
 
 use bytes::Bytes;
-use flate2::Compression;
-use flate2::write::GzEncoder;
-use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, VARY};
-use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
+use http::Response;
 use repos::prompt;
 use tokio::sync::{mpsc, oneshot};
 
+use self::compression::BodyCompression;
+use self::head::ResponseHead;
 use self::recording::BodyRecording;
 use super::client_wait::ClientWait;
 use super::response_body::ResponseBody;
@@ -32,24 +33,20 @@ const MIN_COMPRESSED: usize = 512;
 
 /// A response in the making.
 pub(crate) struct ResponseWriter {
-    status: StatusCode,
-    headers: HeaderMap,
+    pub(crate) head: ResponseHead,
     buffer: Vec<u8>,
     /// A body that was set as a whole.
     whole: VecDeque<Bytes>,
     /// A copy of what was sent, if one was asked for.
     recording: Option<BodyRecording>,
-    head: HeadState,
+    state: HeadState,
     pieces: Option<mpsc::Sender<io::Result<Bytes>>>,
     /// The method is HEAD: only header lines are sent.
     bodiless: bool,
     /// Bytes of the body that were sent, compressed if it is compressed.
     pub(crate) sent: u64,
     wait: ClientWait,
-    /// The client accepts gzip; the level to compress with.
-    gzip: Option<u32>,
-    /// Set once compression has begun.
-    encoder: Option<GzEncoder<Vec<u8>>>,
+    compression: BodyCompression,
     /// The body is XML: it shows by itself whether it is complete.
     is_xml: bool,
     end: ResponseEnd,
@@ -95,20 +92,18 @@ impl ResponseWriter {
         ResponseWriter::new(HeadState::Buffered(VecDeque::new()), bodiless, wait, gzip)
     }
 
-    fn new(head: HeadState, bodiless: bool, wait: ClientWait, gzip: Option<u32>) -> ResponseWriter {
+    fn new(state: HeadState, bodiless: bool, wait: ClientWait, gzip: Option<u32>) -> ResponseWriter {
         ResponseWriter {
-            status: StatusCode::OK,
-            headers: HeaderMap::new(),
+            head: ResponseHead::default(),
             buffer: Vec::new(),
             whole: VecDeque::new(),
             recording: None,
-            head,
+            state,
             pieces: None,
             bodiless,
             sent: 0,
             wait,
-            gzip: gzip.filter(|_| !bodiless),
-            encoder: None,
+            compression: BodyCompression::new(gzip.filter(|_| !bodiless)),
             is_xml: false,
             end: ResponseEnd::Complete,
         }
@@ -119,59 +114,14 @@ impl ResponseWriter {
         &self.wait
     }
 
-    /// Adds a header line that another server has sent.
-    pub(crate) fn header_named(&mut self, name: HeaderName, value: HeaderValue) -> &mut Self {
-        self.headers.append(name, value);
-        self
-    }
-
-    /// Sets the status. The default is 200.
-    pub(crate) fn status(&mut self, status: StatusCode) -> &mut Self {
-        self.status = status;
-        self
-    }
-
-    /// Returns the current status.
-    pub(crate) fn current_status(&self) -> StatusCode {
-        self.status
-    }
-
-    /// Adds a header line. A line whose value is not valid is left out.
-    pub(crate) fn header(&mut self, name: &'static str, value: &str) -> &mut Self {
-        if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
-            self.headers.append(HeaderName::from_static(name), value);
-        }
-        self
-    }
-
-    /// Sets a header, in place of all lines with this name.
-    pub(crate) fn only_header(&mut self, name: &'static str, value: &str) -> &mut Self {
-        self.headers.remove(name);
-        self.header(name, value)
-    }
-
-    /// Sets the content type.
-    pub(crate) fn content_type(&mut self, value: &str) -> &mut Self {
-        if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
-            self.headers.insert(CONTENT_TYPE, value);
-        }
-        self
-    }
-
-    /// Announces the length of the body: then it is not sent in chunks, and `HEAD` shows it.
-    pub(crate) fn content_length(&mut self, bytes: u64) -> &mut Self {
-        self.headers.insert(CONTENT_LENGTH, HeaderValue::from(bytes));
-        self
-    }
-
     /// Returns whether the head was sent: then the status cannot change any more.
     pub(crate) fn begun(&self) -> bool {
-        matches!(self.head, HeadState::Sent)
+        matches!(self.state, HeadState::Sent)
     }
 
     /// Returns false once the client is known to have gone before the response has begun.
     pub(crate) fn is_awaited(&self) -> bool {
-        !matches!(&self.head, HeadState::Awaited(head) if head.is_closed())
+        !matches!(&self.state, HeadState::Awaited(head) if head.is_closed())
     }
 
     /// Returns whether the response ended because the client has gone.
@@ -186,7 +136,7 @@ impl ResponseWriter {
 
     /// Takes the complete response of a buffered writer.
     pub(super) fn take(&mut self) -> Option<Response<ResponseBody>> {
-        match std::mem::replace(&mut self.head, HeadState::Sent) {
+        match std::mem::replace(&mut self.state, HeadState::Sent) {
             HeadState::Finished(response) => Some(response),
             _ => None,
         }
@@ -194,15 +144,14 @@ impl ResponseWriter {
 
     /// Drops everything that was not sent yet; an error response takes its place.
     pub(crate) fn start_over(&mut self) {
-        if let HeadState::Buffered(pieces) = &mut self.head {
+        if let HeadState::Buffered(pieces) = &mut self.state {
             pieces.clear();
             self.sent = 0;
         }
         self.buffer.clear();
         self.whole.clear();
         self.recording = None;
-        self.headers.clear();
-        self.status = StatusCode::OK;
+        self.head = ResponseHead::default();
     }
 
     /// Returns whether only header lines are sent.
@@ -264,36 +213,28 @@ impl ResponseWriter {
 
     fn send(&mut self, bytes: Bytes) -> io::Result<()> {
         self.recording.take_if(|recording| !recording.add(&bytes));
-        if !self.begun() && self.gzip.is_some_and(|_| self.is_compressible()) {
+        if !self.begun() && self.compression.is_wanted(&self.head) {
             takes_time()?;
-            self.encoder = self.gzip.map(|level| self.begin_gzip(level));
+            self.compression.begin(&mut self.head);
         }
-        let bytes = match &mut self.encoder {
-            None => bytes,
-            Some(encoder) => {
-                encoder.write_all(&bytes)?;
-                std::mem::take(encoder.get_mut()).into()
-            }
-        };
-        self.send_as_it_is(bytes)
+        let bytes = self.compression.compress(bytes)?;
+        self.send_compressed(bytes)
     }
 
-    fn send_as_it_is(&mut self, bytes: Bytes) -> io::Result<()> {
+    fn send_compressed(&mut self, bytes: Bytes) -> io::Result<()> {
         self.sent += bytes.len() as u64;
-        if let HeadState::Buffered(pieces) = &mut self.head {
+        if let HeadState::Buffered(pieces) = &mut self.state {
             if self.sent > MAX_INLINE_BODY {
                 takes_time()?;
             }
             pieces.extend((!bytes.is_empty()).then_some(bytes));
             return Ok(());
         }
-        if let HeadState::Awaited(head) = std::mem::replace(&mut self.head, HeadState::Sent) {
+        if let HeadState::Awaited(head) = std::mem::replace(&mut self.state, HeadState::Sent) {
             let (pieces, from) = mpsc::channel(QUEUE);
-            let kind = self.headers.get(CONTENT_TYPE).map(HeaderValue::as_bytes);
-            self.is_xml = kind.is_some_and(|kind| kind.starts_with(b"text/xml"));
-            let left = self.headers.get(CONTENT_LENGTH);
-            let left = left.and_then(|length| length.to_str().ok()?.parse().ok());
-            let response = self.response(ResponseBody::Pieces { from, left });
+            self.is_xml = self.head.is_xml();
+            let left = self.head.announced_length();
+            let response = self.head.response(ResponseBody::Pieces { from, left });
             if head.send(response).is_err() {
                 return Err(self.client_gone());
             }
@@ -315,59 +256,18 @@ impl ResponseWriter {
         gone()
     }
 
-    /// Returns whether compression makes the body shorter, as far as its type tells.
-    fn is_compressible(&self) -> bool {
-        let text = |name| self.headers.get(name).and_then(|v: &HeaderValue| v.to_str().ok());
-        let kind = text(CONTENT_TYPE).unwrap_or_default();
-        let kind = kind.split(';').next().unwrap_or_default().trim();
-        let is_text = kind.starts_with("text/")
-            || [
-                "application/xml",
-                "application/json",
-                "application/javascript",
-                "image/svg+xml",
-            ]
-            .contains(&kind);
-        let whole = self.status == StatusCode::OK || self.status == StatusCode::MULTI_STATUS;
-        let as_is = text(CACHE_CONTROL).is_some_and(|value| value.contains("no-transform"));
-        is_text && whole && !as_is && !self.headers.contains_key(CONTENT_ENCODING)
-    }
-
-    /// Sets the header lines of a compressed body.
-    fn begin_gzip(&mut self, level: u32) -> GzEncoder<Vec<u8>> {
-        self.headers.remove(CONTENT_LENGTH);
-        self.headers
-            .insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-        self.headers
-            .append(VARY, HeaderValue::from_static("Accept-Encoding"));
-        // Another body needs another tag. This is the form of Apache.
-        let tag = self.headers.get(ETAG).and_then(|tag| tag.to_str().ok());
-        let tag = tag.and_then(|tag| tag.strip_suffix('"').map(|tag| format!("{tag}-gzip\"")));
-        if let Some(tag) = tag.and_then(|tag| HeaderValue::try_from(tag).ok()) {
-            self.headers.insert(ETAG, tag);
-        }
-        GzEncoder::new(Vec::with_capacity(PIECE), Compression::new(level.min(9)))
-    }
-
-    fn response(&mut self, body: ResponseBody) -> Response<ResponseBody> {
-        let mut response = Response::new(body);
-        *response.status_mut() = self.status;
-        *response.headers_mut() = std::mem::take(&mut self.headers);
-        response
-    }
-
     /// Ends a complete response.
     pub(crate) fn finish(&mut self) -> io::Result<()> {
         if self.begun() {
             self.send_buffer()?;
-            if let Some(encoder) = self.encoder.take() {
-                self.send_as_it_is(encoder.finish()?.into())?;
+            if let Some(rest) = self.compression.finish()? {
+                self.send_compressed(rest)?;
             }
             // Without its sender the body has ended.
             self.pieces = None;
             return Ok(());
         }
-        if matches!(&self.head, HeadState::Buffered(pieces) if !pieces.is_empty()) {
+        if matches!(&self.state, HeadState::Buffered(pieces) if !pieces.is_empty()) {
             self.send_buffer()?;
             if let Some(last) = self.whole.pop_front() {
                 self.send(last)?;
@@ -381,30 +281,24 @@ impl ResponseWriter {
             Some(whole) if self.buffer.is_empty() => whole,
             _ => std::mem::take(&mut self.buffer).into(),
         };
-        if let Some(level) = self.gzip
-            && whole.len() >= MIN_COMPRESSED
-            && self.is_compressible()
-        {
+        if whole.len() >= MIN_COMPRESSED && self.compression.is_wanted(&self.head) {
             takes_time()?;
-            let mut encoder = self.begin_gzip(level);
-            encoder.write_all(&whole)?;
-            whole = encoder.finish()?.into();
+            whole = self.compression.compress_whole(&mut self.head, &whole)?;
         }
-        let empty =
-            self.bodiless || self.status == StatusCode::NO_CONTENT || self.status == StatusCode::NOT_MODIFIED;
-        let body = match empty {
+        let is_empty = self.bodiless || self.head.is_without_body();
+        let body = match is_empty {
             true => None,
             false => Some(whole),
         };
         self.sent = body.as_ref().map_or(0, |body| body.len() as u64);
-        let response = self.response(ResponseBody::Whole(body));
+        let response = self.head.response(ResponseBody::Whole(body));
         self.hand_over(response)
     }
 
     /// Ends a response whose body was set as a whole, in several pieces.
     fn finish_several(&mut self) -> io::Result<()> {
         let pieces = std::mem::take(&mut self.whole);
-        if self.gzip.is_some_and(|_| self.is_compressible()) {
+        if self.compression.is_wanted(&self.head) {
             for piece in pieces {
                 self.send(piece)?;
             }
@@ -415,15 +309,15 @@ impl ResponseWriter {
             true => ResponseBody::Whole(None),
             false => ResponseBody::Several(pieces),
         };
-        let response = self.response(body);
+        let response = self.head.response(body);
         self.hand_over(response)
     }
 
     fn hand_over(&mut self, response: Response<ResponseBody>) -> io::Result<()> {
-        match std::mem::replace(&mut self.head, HeadState::Sent) {
+        match std::mem::replace(&mut self.state, HeadState::Sent) {
             HeadState::Awaited(head) => head.send(response).map_err(|_| gone()),
             _ => {
-                self.head = HeadState::Finished(response);
+                self.state = HeadState::Finished(response);
                 Ok(())
             }
         }
@@ -431,10 +325,10 @@ impl ResponseWriter {
 
     /// Ends the response of a buffered writer with a body in several pieces.
     fn finish_buffered(&mut self) -> io::Result<()> {
-        let HeadState::Buffered(pieces) = std::mem::replace(&mut self.head, HeadState::Sent) else {
+        let HeadState::Buffered(pieces) = std::mem::replace(&mut self.state, HeadState::Sent) else {
             return Err(gone());
         };
-        self.head = HeadState::Finished(self.response(ResponseBody::Several(pieces)));
+        self.state = HeadState::Finished(self.head.response(ResponseBody::Several(pieces)));
         Ok(())
     }
 
@@ -449,10 +343,10 @@ impl ResponseWriter {
 
     /// Ends the response in the middle, so that the client sees that it is incomplete.
     pub(crate) fn break_off(&mut self) {
-        if !matches!(self.head, HeadState::Finished(_)) {
-            self.head = HeadState::Sent;
+        if !matches!(self.state, HeadState::Finished(_)) {
+            self.state = HeadState::Sent;
         }
-        self.encoder = None;
+        self.compression.cancel();
         self.buffer.clear();
         if let Some(pieces) = self.pieces.take() {
             // An error means that the client has gone.
@@ -480,10 +374,8 @@ impl Write for ResponseWriter {
     /// Sends the buffer, however short: the client waits for it.
     fn flush(&mut self) -> io::Result<()> {
         self.send_buffer()?;
-        if let Some(encoder) = &mut self.encoder {
-            encoder.flush()?;
-            let bytes = std::mem::take(encoder.get_mut());
-            self.send_as_it_is(bytes.into())?;
+        if let Some(bytes) = self.compression.flush()? {
+            self.send_compressed(bytes)?;
         }
         Ok(())
     }
