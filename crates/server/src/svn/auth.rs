@@ -5,124 +5,37 @@
 //! not before; an authenticated client is never asked again.
 
 use base::{Code, Error, FsPath, Result};
-use repos::authz::{Required, Rights};
 use repos::config::Access;
 use wire::svn::auth::{AuthAnswer, AuthResponse, CramRefusal, cram_challenge, cram_check};
 use wire::svn::handshake::AuthRequest;
 
 use crate::auth::is_plain;
 use crate::clock::now;
-use crate::percent_encoding::encoded;
 use crate::svn::repo_session::RepoSession;
 
 impl RepoSession {
-    /// Returns the access to the whole repository.
-    pub(crate) fn access(&self) -> Access {
-        let access = match self.user {
-            Some(_) => self.repo.conf.auth_access,
-            None => self.repo.conf.anon_access,
-        };
-        access.min(self.max_access())
-    }
-
-    /// Returns the highest access that this server grants.
-    fn max_access(&self) -> Access {
-        if self.service.context.options().read_only {
-            Access::Read
-        } else {
-            Access::Write
-        }
-    }
-
-    /// Reads the rights that the authz file grants the current user.
-    pub(crate) fn look_up_rights(&mut self) {
-        let repo = &self.repo;
-        self.rights = repo.authz.as_ref().map(|authz| {
-            let folded = self
-                .user
-                .as_deref()
-                .map(|user| repo.conf.username_case.fold(user));
-            authz.rights(repo.authz_name.as_deref(), folded.as_deref())
-        });
-    }
-
     /// Fails unless the session has a right on `path`, or without a path on any. Writes an authentication request; the client must
     /// authenticate if that could give the right.
     ///
     /// # Errors
     /// `RA_NOT_AUTHORIZED`.
     pub(crate) fn require(&mut self, access: Access, path: Option<&FsPath>, needs_user: bool) -> Result<()> {
-        if self.may(access, path, needs_user) {
-            self.write_empty_auth_request();
+        if self.access.may(access, path, needs_user) {
+            self.conn.write_empty_auth_request();
             return Ok(());
         }
-        let can_log_in = self.user.is_none() && self.repo.conf.auth_access.min(self.max_access()) >= access;
-        if can_log_in && !self.mechanisms(access, true).is_empty() {
+        let can_log_in = self.access.user.is_none()
+            && self.access.repo.conf.auth_access.min(self.access.max_access()) >= access;
+        if can_log_in && !self.access.mechanisms(access, true).is_empty() {
             self.authenticate(access, true)?;
-            if self.may(access, path, needs_user) {
+            if self.access.may(access, path, needs_user) {
                 return Ok(());
             }
         }
         let error = Error::bare(Code::RA_NOT_AUTHORIZED);
-        self.log_denial(access, path);
-        self.log_error(&error);
+        self.access.log_denial(access, path);
+        self.access.log_error(&error);
         Err(error)
-    }
-
-    /// Returns whether the session has a right on `path`, or without a path on any.
-    pub(crate) fn may(&self, access: Access, path: Option<&FsPath>, needs_user: bool) -> bool {
-        if self.access() < access || (needs_user && self.user.is_none()) {
-            return false;
-        }
-        let Some(rights) = &self.rights else {
-            return true;
-        };
-        match path {
-            Some(path) => {
-                let required = if access == Access::Write {
-                    Required::Write
-                } else {
-                    Required::Read
-                };
-                rights.allows(path, required, false)
-            }
-            None => {
-                let needed = if access == Access::Write {
-                    Rights::Write
-                } else {
-                    Rights::Read
-                };
-                rights.max_rights() >= needed
-            }
-        }
-    }
-
-    /// Logs that an authenticated user lacks a right on a path.
-    pub(crate) fn log_denial(&self, access: Access, path: Option<&FsPath>) {
-        if self.user.is_some() && self.access() >= access {
-            let word = if access == Access::Write { "write" } else { "read" };
-            self.log_operation(|| match path {
-                Some(path) => format!("Authorization Failed {word} {}", encoded(path)),
-                None => format!("Authorization Failed {word}"),
-            });
-        }
-    }
-
-    /// Returns the mechanisms that could give this access.
-    pub(crate) fn mechanisms(&self, access: Access, user_required: bool) -> Vec<String> {
-        let conf = &self.repo.conf;
-        let is_for_users = conf.auth_access.min(self.max_access()) >= access;
-        let mut all = Vec::new();
-        if !user_required && conf.anon_access >= access {
-            all.push(ANONYMOUS.to_owned());
-        }
-        if is_for_users && self.service.context.options().tunnel.is_some() {
-            all.push(EXTERNAL.to_owned());
-        }
-        if is_for_users && self.repo.passwords.is_some() {
-            all.push(CRAM_MD5.to_owned());
-        }
-        all
     }
 
     /// Authenticates the client, from the request to the success. A client may try often.
@@ -138,10 +51,10 @@ impl RepoSession {
 
     /// Writes an authentication request. Returns `None` if it lists no mechanism: then the client does not answer.
     pub(crate) fn begin_exchange(&mut self, access: Access, user_required: bool) -> Option<AuthExchange> {
-        let mechanisms = self.mechanisms(access, user_required);
+        let mechanisms = self.access.mechanisms(access, user_required);
         let request = AuthRequest {
             mechanisms,
-            realm: self.repo.realm.clone(),
+            realm: self.access.repo.realm.clone(),
         };
         request.write(self.conn.out());
         if request.mechanisms.is_empty() {
@@ -184,7 +97,7 @@ impl RepoSession {
             self.refuse("Must authenticate with listed mechanism");
             return Ok(false);
         }
-        let options = self.service.context.options();
+        let options = self.access.service.context.options();
         match (mechanism.as_str(), options.tunnel.as_ref()) {
             (ANONYMOUS, _) => Ok(true),
             (EXTERNAL, Some(tunnel)) => {
@@ -197,7 +110,7 @@ impl RepoSession {
                 Ok(true)
             }
             _ => {
-                let challenge = cram_challenge(nonce()?, now(), &self.service.host);
+                let challenge = cram_challenge(nonce()?, now(), &self.access.service.host);
                 AuthAnswer::Step(challenge.as_bytes()).write(self.conn.out());
                 exchange.challenge = Some(challenge);
                 Ok(false)
@@ -216,7 +129,7 @@ impl RepoSession {
 
     /// Reads the response to a challenge of CRAM-MD5; returns whether it is right.
     fn check_cram_response(&mut self, challenge: &str) -> Result<bool> {
-        let passwords = self.repo.passwords.clone();
+        let passwords = self.access.repo.passwords.clone();
         let Ok(answer) = self.conn.receive()?.string() else {
             // Not a response: the client chooses again.
             return Ok(false);
@@ -240,8 +153,8 @@ impl RepoSession {
     }
 
     fn log_in(&mut self, user: String) {
-        self.user = Some(user);
-        self.look_up_rights();
+        self.access.user = Some(user);
+        self.access.look_up_rights();
     }
 
     fn refuse(&mut self, why: &str) {
@@ -273,6 +186,6 @@ const LONGEST_ANSWER: u64 = 64 << 10;
 /// The limit on failed attempts to authenticate. The incumbent has none; its clients give up after three.
 const MAX_REFUSALS: u32 = 1000;
 
-const ANONYMOUS: &str = "ANONYMOUS";
-const EXTERNAL: &str = "EXTERNAL";
-const CRAM_MD5: &str = "CRAM-MD5";
+pub(super) const ANONYMOUS: &str = "ANONYMOUS";
+pub(super) const EXTERNAL: &str = "EXTERNAL";
+pub(super) const CRAM_MD5: &str = "CRAM-MD5";

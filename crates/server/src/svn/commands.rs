@@ -50,7 +50,7 @@ impl RepoSession {
     /// Counts a command, sends its error if it has failed, and sends the rest of the output.
     fn end(&mut self, operation: &'static str, begun: Instant, result: Result<()>) -> Result<bool> {
         let (received, sent) = self.conn.take_counts();
-        self.service.context.metrics.count(&FinishedOperation {
+        self.access.service.context.metrics.count(&FinishedOperation {
             protocol: Protocol::Svn,
             operation,
             took: begun.elapsed(),
@@ -132,18 +132,19 @@ impl RepoSession {
     }
 
     fn reparent(&mut self, url: &str) -> Result<()> {
-        self.write_empty_auth_request();
-        self.parent = self.repo.path_of(url)?;
-        self.log_operation(|| format!("reparent {}", encoded(&self.parent)));
-        self.success(|_| ());
+        self.conn.write_empty_auth_request();
+        self.access.parent = self.access.repo.path_of(url)?;
+        self.access
+            .log_operation(|| format!("reparent {}", encoded(&self.access.parent)));
+        self.conn.success(|_| ());
         Ok(())
     }
 
     fn get_latest_rev(&mut self) -> Result<()> {
-        self.write_empty_auth_request();
-        let rev = self.repo.repository.youngest()?;
-        self.log_operation(|| "get-latest-rev".to_owned());
-        self.success(|w| _ = w.number(rev.0));
+        self.conn.write_empty_auth_request();
+        let rev = self.access.repo.repository.youngest()?;
+        self.access.log_operation(|| "get-latest-rev".to_owned());
+        self.conn.success(|w| _ = w.number(rev.0));
         Ok(())
     }
 }

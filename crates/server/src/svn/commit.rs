@@ -26,28 +26,28 @@ impl RepoSession {
     pub(crate) fn commit(&mut self, commit: &Commit) -> Result<()> {
         self.require(Access::Write, None, !commit.lock_tokens.is_empty())?;
         let options = commit::Options {
-            base_url: decoded(&self.repo.root_url),
-            base_path: self.parent.clone(),
+            base_url: decoded(&self.access.repo.root_url),
+            base_path: self.access.parent.clone(),
             revprops: revprops(commit),
-            author: self.user.clone(),
+            author: self.access.user.clone(),
             lock_tokens: self.lock_tokens(commit)?,
             keep_locks: commit.keep_locks,
             capabilities: self.hook_capabilities(),
-            authz: Arc::new(SessionRights(self.rights.clone())),
+            authz: Arc::new(SessionRights(self.access.rights.clone())),
             hooks: self.hooks()?,
         };
         let clock: commit::Clock = Arc::new(|| Date(now()));
-        let mut editor = commit::start(&self.repo.repository, options, clock)?;
+        let mut editor = commit::start(&self.access.repo.repository, options, clock)?;
         write_success(self.conn.out());
         if !self.receive_edit(&mut editor)? {
             return Ok(());
         }
         let info = editor.outcome()?;
-        self.log_operation(|| format!("commit r{}", info.rev));
+        self.access.log_operation(|| format!("commit r{}", info.rev));
         for error in &info.unlock_errors {
-            self.log_error(error);
+            self.access.log_error(error);
         }
-        self.write_empty_auth_request();
+        self.conn.write_empty_auth_request();
         write_info(&mut Writer(self.conn.out()), &info);
         Ok(())
     }
@@ -56,8 +56,8 @@ impl RepoSession {
     fn lock_tokens(&mut self, commit: &Commit) -> Result<Vec<(FsPath, String)>> {
         let mut all = Vec::with_capacity(commit.lock_tokens.len());
         for (path, token) in &commit.lock_tokens {
-            let path = self.path(path)?;
-            self.demand_write(&path)?;
+            let path = self.access.path(path)?;
+            self.access.demand_write(&path)?;
             all.push((path, token.clone()));
         }
         Ok(all)
@@ -75,7 +75,7 @@ impl RepoSession {
     /// Applies the client's edit. Returns true if the client has closed it; false if it was aborted or has failed, and the client
     /// has got the error.
     fn receive_edit(&mut self, editor: &mut CommitEditor) -> Result<bool> {
-        let mut decoder = EditDecoder::below(&self.parent);
+        let mut decoder = EditDecoder::below(&self.access.parent);
         loop {
             let item = self.conn.receive_patiently()?;
             let parsed = Named::parse(item).and_then(|named| match EditCommand::parse(named)? {
@@ -116,7 +116,7 @@ impl RepoSession {
     /// not delay that.
     fn fail_edit(&mut self, editor: &mut CommitEditor, error: &Error) -> Result<()> {
         if let Err(left) = editor.abort_edit() {
-            self.log_error(&left);
+            self.access.log_error(&left);
         }
         write_failure(self.conn.out(), error);
         // The kernel's buffer has room for a failure, so this does not wait for a client that only writes.

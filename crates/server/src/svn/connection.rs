@@ -11,8 +11,9 @@ use std::io;
 use std::time::Duration;
 
 use base::{Code, Error, Result};
+use wire::svn::handshake::AuthRequest;
 use wire::svn::response::Response;
-use wire::svn::{Item, Outlet, Scanner};
+use wire::svn::{Item, Outlet, Scanner, Writer};
 
 use crate::config::Options;
 use crate::net::QuotaShare;
@@ -109,6 +110,19 @@ impl SvnConnection {
     /// Returns the output buffer.
     pub(crate) fn out(&mut self) -> &mut Vec<u8> {
         &mut self.output
+    }
+
+    /// Writes the authentication request that asks for nothing: every response begins with one.
+    pub(crate) fn write_empty_auth_request(&mut self) {
+        AuthRequest::write_trivial(&mut self.output);
+    }
+
+    /// Writes a successful response with parameters.
+    pub(crate) fn success(&mut self, params: impl FnOnce(&mut Writer<'_>)) {
+        let w = &mut Writer(&mut self.output);
+        w.open().word("success").open();
+        params(w);
+        w.close().close();
     }
 
     /// Ends a command: sends its output and frees a large buffer.

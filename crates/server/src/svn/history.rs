@@ -18,10 +18,11 @@ impl RepoSession {
         let paths: Vec<FsPath> = request
             .paths
             .iter()
-            .map(|path| self.path(path))
+            .map(|path| self.access.path(path))
             .collect::<Result<_>>()?;
-        self.write_empty_auth_request();
-        self.log_operation(|| operation_text::log(&paths, &request));
+        self.conn.write_empty_auth_request();
+        self.access
+            .log_operation(|| operation_text::log(&paths, &request));
         let revprops = match request.revprops {
             LogRevprops::All => log::Revprops::All,
             LogRevprops::Some(names) => log::Revprops::Names(names),
@@ -37,8 +38,8 @@ impl RepoSession {
             include_merged: request.include_merged,
             revprops,
         };
-        let repository = self.repo.repository.clone();
-        let readable = self.readable();
+        let repository = self.access.repo.repository.clone();
+        let readable = self.access.readable();
         self.entries(|session| {
             let mut sink = |entry: &log::LogEntry<'_>| {
                 write_log_entry(&mut Writer(session.conn.out()), entry);
@@ -49,11 +50,12 @@ impl RepoSession {
     }
 
     pub(crate) fn get_locations(&mut self, path: &str, peg: Revnum, revs: &[Revnum]) -> Result<()> {
-        let path = self.path(path)?;
-        self.write_empty_auth_request();
-        self.log_operation(|| operation_text::locations(&path, peg, revs));
-        let repository = self.repo.repository.clone();
-        let readable = self.readable();
+        let path = self.access.path(path)?;
+        self.conn.write_empty_auth_request();
+        self.access
+            .log_operation(|| operation_text::locations(&path, peg, revs));
+        let repository = self.access.repo.repository.clone();
+        let readable = self.access.readable();
         self.entries(|session| {
             let found = history::locations(&repository, &path, peg, revs, &*readable)?;
             let w = &mut Writer(session.conn.out());
@@ -71,11 +73,12 @@ impl RepoSession {
         start: Option<Revnum>,
         end: Option<Revnum>,
     ) -> Result<()> {
-        let path = self.path(path)?;
-        self.write_empty_auth_request();
-        self.log_operation(|| operation_text::segments(&path, peg, start, end));
-        let repository = self.repo.repository.clone();
-        let readable = self.readable();
+        let path = self.access.path(path)?;
+        self.conn.write_empty_auth_request();
+        self.access
+            .log_operation(|| operation_text::segments(&path, peg, start, end));
+        let repository = self.access.repo.repository.clone();
+        let readable = self.access.readable();
         self.entries(|session| {
             let mut sink = |segment: history::Segment| {
                 let w = &mut Writer(session.conn.out());
@@ -88,12 +91,12 @@ impl RepoSession {
     }
 
     pub(crate) fn get_deleted_rev(&mut self, path: &str, peg: Revnum, end: Revnum) -> Result<()> {
-        let path = self.path(path)?;
-        self.write_empty_auth_request();
-        self.log_operation(|| "get-deleted-rev".to_owned());
-        match history::deleted_rev(&self.repo.repository, &path, peg, end)? {
+        let path = self.access.path(path)?;
+        self.conn.write_empty_auth_request();
+        self.access.log_operation(|| "get-deleted-rev".to_owned());
+        match history::deleted_rev(&self.access.repo.repository, &path, peg, end)? {
             Some(rev) => {
-                self.success(|w| _ = w.number(rev.0));
+                self.conn.success(|w| _ = w.number(rev.0));
                 Ok(())
             }
             None => Err(Error::new(
@@ -113,12 +116,13 @@ impl RepoSession {
         end: Option<Revnum>,
         include_merged: bool,
     ) -> Result<()> {
-        let path = self.path(path)?;
-        self.write_empty_auth_request();
-        self.log_operation(|| operation_text::file_revs(&path, start, end, include_merged));
-        let repository = self.repo.repository.clone();
-        let readable = self.readable();
-        let level = self.service.context.options().compression;
+        let path = self.access.path(path)?;
+        self.conn.write_empty_auth_request();
+        self.access
+            .log_operation(|| operation_text::file_revs(&path, start, end, include_merged));
+        let repository = self.access.repo.repository.clone();
+        let readable = self.access.readable();
+        let level = self.access.service.context.options().compression;
         self.entries(|session| {
             let mut sink = FileRevs {
                 conn: &mut session.conn,

@@ -14,11 +14,12 @@ use crate::svn::repo_session::RepoSession;
 
 impl RepoSession {
     pub(crate) fn get_lock(&mut self, path: &str) -> Result<()> {
-        let path = self.path(path)?;
+        let path = self.access.path(path)?;
         self.require(Access::Read, Some(&path), false)?;
-        self.log_operation(|| format!("get-lock {}", encoded(&path)));
-        let lock = self.repo.repository.get_lock(&path)?;
-        self.success(|w| {
+        self.access
+            .log_operation(|| format!("get-lock {}", encoded(&path)));
+        let lock = self.access.repo.repository.get_lock(&path)?;
+        self.conn.success(|w| {
             w.open();
             if let Some(lock) = &lock {
                 w.open();
@@ -31,20 +32,25 @@ impl RepoSession {
     }
 
     pub(crate) fn get_locks(&mut self, path: &str, depth: Option<Depth>) -> Result<()> {
-        let path = self.path(path)?;
+        let path = self.access.path(path)?;
         let depth = depth.unwrap_or(Depth::Infinity);
         if depth < Depth::Empty {
             let error = Error::new(
                 Code::INCORRECT_PARAMS,
                 "Invalid 'depth' specified in get-locks request",
             );
-            self.log_error(&error);
+            self.access.log_error(&error);
             return Err(error);
         }
-        self.log_operation(|| format!("get-locks {}", encoded(&path)));
-        self.write_empty_auth_request();
-        let locks = self.repo.repository.locks(&path, depth, &*self.readable())?;
-        self.success(|w| {
+        self.access
+            .log_operation(|| format!("get-locks {}", encoded(&path)));
+        self.conn.write_empty_auth_request();
+        let locks = self
+            .access
+            .repo
+            .repository
+            .locks(&path, depth, &*self.access.readable())?;
+        self.conn.success(|w| {
             w.open();
             for lock in &locks {
                 w.open();
@@ -57,16 +63,17 @@ impl RepoSession {
     }
 
     pub(crate) fn lock(&mut self, target: &LockTarget, comment: Option<&str>, steal: bool) -> Result<()> {
-        let path = self.path(&target.path)?;
+        let path = self.access.path(&target.path)?;
         self.require(Access::Write, Some(&path), true)?;
-        self.log_operation(|| operation_text::lock(&[&path], steal));
+        self.access
+            .log_operation(|| operation_text::lock(&[&path], steal));
         let target = Target {
             path,
             token: None,
             rev: target.rev,
         };
         let lock = only(self.lock_all(&[target], comment, steal)?)?;
-        self.success(|w| {
+        self.conn.success(|w| {
             w.open();
             write_lock(w, &lock);
             w.close();
@@ -75,11 +82,12 @@ impl RepoSession {
     }
 
     pub(crate) fn unlock(&mut self, target: &UnlockTarget, force: bool) -> Result<()> {
-        let path = self.path(&target.path)?;
+        let path = self.access.path(&target.path)?;
         self.require(Access::Write, Some(&path), !force)?;
-        self.log_operation(|| operation_text::unlock(&[&path], force));
+        self.access
+            .log_operation(|| operation_text::unlock(&[&path], force));
         only(self.unlock_all(&[(path, target.token.clone())], force)?)?;
-        self.success(|_| ());
+        self.conn.success(|_| ());
         Ok(())
     }
 
@@ -93,7 +101,8 @@ impl RepoSession {
             return self.deny_each(targets.len(), denied);
         }
         let paths = self.targets(targets.iter().map(|target| target.path.as_str()));
-        self.log_operation(|| operation_text::lock(&operation_text::valid(&paths), steal));
+        self.access
+            .log_operation(|| operation_text::lock(&operation_text::valid(&paths), steal));
         let allowed: Vec<Target> = paths
             .iter()
             .zip(targets)
@@ -119,7 +128,8 @@ impl RepoSession {
             return self.deny_each(targets.len(), denied);
         }
         let paths = self.targets(targets.iter().map(|target| target.path.as_str()));
-        self.log_operation(|| operation_text::unlock(&operation_text::valid(&paths), force));
+        self.access
+            .log_operation(|| operation_text::unlock(&operation_text::valid(&paths), force));
         let allowed: Vec<(FsPath, Option<String>)> = paths
             .iter()
             .zip(targets)
@@ -139,8 +149,8 @@ impl RepoSession {
     /// Returns the paths of a request; an error for each path that is not valid or that the user may not write.
     fn targets<'a>(&self, sent: impl Iterator<Item = &'a str>) -> Vec<Result<FsPath>> {
         sent.map(|path| {
-            let path = self.path(path)?;
-            self.demand_write(&path)?;
+            let path = self.access.path(path)?;
+            self.access.demand_write(&path)?;
             Ok(path)
         })
         .collect()
@@ -154,20 +164,20 @@ impl RepoSession {
     ) -> Result<LockOutcome<base::Lock>> {
         let hooks = self.hooks()?;
         let request = LockRequest {
-            user: self.user.as_deref(),
+            user: self.access.user.as_deref(),
             comment,
             is_dav_comment: false,
             expires: None,
             steal,
         };
-        let repository = &self.repo.repository;
+        let repository = &self.access.repo.repository;
         repository.lock_many(targets, &request, Some(&hooks), Date(now()))
     }
 
     fn unlock_all(&mut self, targets: &[(FsPath, Option<String>)], force: bool) -> Result<LockOutcome<()>> {
         let hooks = self.hooks()?;
-        let repository = &self.repo.repository;
-        repository.unlock_many(targets, self.user.as_deref(), force, Some(&hooks))
+        let repository = &self.access.repo.repository;
+        repository.unlock_many(targets, self.access.user.as_deref(), force, Some(&hooks))
     }
 
     /// Denies a whole request. The stock client waits forever for a response to each path and then for `done`, so that is what it

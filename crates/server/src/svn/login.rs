@@ -17,6 +17,7 @@ use crate::service::Service;
 use crate::service::access_files::{authz_of, conf_of};
 use crate::svn::auth::AuthExchange;
 use crate::svn::connection::SvnConnection;
+use crate::svn::repo_access::RepoAccess;
 use crate::svn::repo_session::RepoSession;
 use crate::svn::url::SvnUrl;
 
@@ -67,23 +68,19 @@ impl RepoSession {
             Ok(found) => found,
             Err(error) => return refuse(service, &mut conn, &error).map(|()| None),
         };
+        let access = RepoAccess::new(service.clone(), repo, parent, conn.stream().peer());
         let mut session = RepoSession {
-            service: service.clone(),
+            access,
             conn,
-            repo,
-            user: None,
-            rights: None,
             capabilities: hello.capabilities(),
-            parent,
             codec: Codec::new(),
             pending_report: None,
             refusals: 0,
         };
-        session.look_up_rights();
         let Some(exchange) = session.begin_login() else {
             let error = Error::new(Code::RA_NOT_AUTHORIZED, "No access allowed to this repository");
             // As the incumbent, this is logged twice: here with the repository's name, then by `refuse` without.
-            session.log_error(&error);
+            session.access.log_error(&error);
             return refuse(service, &mut session.conn, &error).map(|()| None);
         };
         Ok(Some(PendingLogin {
@@ -94,7 +91,7 @@ impl RepoSession {
     }
 
     fn begin_login(&mut self) -> Option<AuthExchange> {
-        match self.mechanisms(Access::Read, false).is_empty() {
+        match self.access.mechanisms(Access::Read, false).is_empty() {
             true => None,
             false => self.begin_exchange(Access::Read, false),
         }
@@ -125,29 +122,29 @@ impl PendingLogin {
         let PendingLogin {
             mut session, hello, ..
         } = self;
-        if session.access() == Access::None {
+        if session.access.blanket() == Access::None {
             let error = Error::new(Code::RA_NOT_AUTHORIZED, "Not authorized for access");
-            let service = session.service.clone();
+            let service = session.access.service.clone();
             return refuse(&service, &mut session.conn, &error).map(|()| None);
         }
-        let capabilities = match session.repo.repository.tracks_merges()? {
+        let capabilities = match session.access.repo.repository.tracks_merges()? {
             true => Capabilities::MERGEINFO,
             false => Capabilities::NONE,
         };
         let info = ReposInfo {
-            uuid: session.repo.repository.uuid(),
-            root_url: session.repo.root_url.clone(),
+            uuid: session.access.repo.repository.uuid(),
+            root_url: session.access.repo.root_url.clone(),
             capabilities,
         };
         info.write(session.conn.out());
         session.conn.end_command()?;
-        session.log_operation(|| {
+        session.access.log_operation(|| {
             let client = |name: &Option<String>| name.as_deref().map_or("-".to_owned(), encoded);
             format!(
                 "open {} cap=({}) {} {} {}",
                 hello.version,
                 hello.words.join(" "),
-                encoded(&session.parent),
+                encoded(&session.access.parent),
                 client(&hello.ra_client),
                 client(&hello.client),
             )

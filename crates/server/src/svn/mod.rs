@@ -17,6 +17,7 @@ mod login;
 mod node;
 mod parking;
 mod replay;
+mod repo_access;
 mod repo_session;
 mod report;
 mod revprops;

@@ -17,28 +17,30 @@ const PIECE: usize = 32 << 10;
 
 impl RepoSession {
     pub(crate) fn check_path(&mut self, at: &AtRev) -> Result<()> {
-        let path = self.path(&at.path);
+        let path = self.access.path(&at.path);
         self.require(Access::Read, path.as_ref().ok(), false)?;
-        let rev = self.rev(at.rev)?;
-        self.log_operation(|| operation_text::at("check-path", &at.path, &path, rev));
+        let rev = self.access.rev(at.rev)?;
+        self.access
+            .log_operation(|| operation_text::at("check-path", &at.path, &path, rev));
         let kind = match path {
-            Ok(path) => self.repo.repository.check_path(rev, &path)?,
+            Ok(path) => self.access.repo.repository.check_path(rev, &path)?,
             Err(_) => NodeKind::None,
         };
-        self.success(|w| _ = w.word(kind.word()));
+        self.conn.success(|w| _ = w.word(kind.word()));
         Ok(())
     }
 
     pub(crate) fn stat(&mut self, at: &AtRev) -> Result<()> {
-        let path = self.path(&at.path);
+        let path = self.access.path(&at.path);
         self.require(Access::Read, path.as_ref().ok(), false)?;
-        let rev = self.rev(at.rev)?;
-        self.log_operation(|| operation_text::at("stat", &at.path, &path, rev));
+        let rev = self.access.rev(at.rev)?;
+        self.access
+            .log_operation(|| operation_text::at("stat", &at.path, &path, rev));
         let found = match path {
-            Ok(path) => self.repo.repository.stat(rev, &path)?,
+            Ok(path) => self.access.repo.repository.stat(rev, &path)?,
             Err(_) => None,
         };
-        self.success(|w| match &found {
+        self.conn.success(|w| match &found {
             Some(dirent) => {
                 w.open();
                 wire_dirent(dirent).write_stat(w);
@@ -50,11 +52,12 @@ impl RepoSession {
     }
 
     pub(crate) fn get_file(&mut self, get: &GetFile) -> Result<()> {
-        let path = self.path(&get.at.path)?;
+        let path = self.access.path(&get.at.path)?;
         self.require(Access::Read, Some(&path), false)?;
-        let rev = self.rev(get.at.rev)?;
-        self.log_operation(|| operation_text::get("get-file", &path, rev, get.want_contents, get.want_props));
-        let repository = self.repo.repository.clone();
+        let rev = self.access.rev(get.at.rev)?;
+        self.access
+            .log_operation(|| operation_text::get("get-file", &path, rev, get.want_contents, get.want_props));
+        let repository = self.access.repo.repository.clone();
         let file = repository.file(rev, &path)?;
         let props = if get.want_props {
             file.props()?
@@ -66,7 +69,7 @@ impl RepoSession {
             true => Some((file.reader()?, file.size()?)),
             false => None,
         };
-        self.success(|w| {
+        self.conn.success(|w| {
             w.open()
                 .string(file.md5.to_string())
                 .close()
@@ -114,18 +117,19 @@ impl RepoSession {
     }
 
     pub(crate) fn get_dir(&mut self, get: &GetDir) -> Result<()> {
-        let path = self.path(&get.at.path)?;
+        let path = self.access.path(&get.at.path)?;
         self.require(Access::Read, Some(&path), false)?;
-        let rev = self.rev(get.at.rev)?;
-        self.log_operation(|| operation_text::get("get-dir", &path, rev, get.want_contents, get.want_props));
-        let repository = self.repo.repository.clone();
+        let rev = self.access.rev(get.at.rev)?;
+        self.access
+            .log_operation(|| operation_text::get("get-dir", &path, rev, get.want_contents, get.want_props));
+        let repository = self.access.repo.repository.clone();
         let props = match get.want_props {
             true => repository.node_props(rev, &path)?,
             false => Default::default(),
         };
         // For a missing directory the incumbent's error names its parent.
         let inherited = match get.want_iprops {
-            true => Some(repository.inherited_from_above(rev, &path, None, &*self.readable())?),
+            true => Some(repository.inherited_from_above(rev, &path, None, &*self.access.readable())?),
             false => None,
         };
         // The incumbent sends revision, date and author if one of them is requested.
@@ -135,10 +139,10 @@ impl RepoSession {
             fields = committed.into_iter().fold(fields, Fields::with);
         }
         let entries = match get.want_contents {
-            true => repository.directory(rev, &path, dirent_fields(fields), &*self.readable())?,
+            true => repository.directory(rev, &path, dirent_fields(fields), &*self.access.readable())?,
             false => Vec::new(),
         };
-        self.success(|w| {
+        self.conn.success(|w| {
             w.number(rev.0).proplist(&props).open();
             for (name, dirent) in &entries {
                 wire_dirent(dirent).write_entry(w, name, fields);
@@ -150,9 +154,10 @@ impl RepoSession {
     }
 
     pub(crate) fn get_iprops(&mut self, at: &AtRev) -> Result<()> {
-        let path = self.path(&at.path)?;
+        let path = self.access.path(&at.path)?;
         self.require(Access::Read, Some(&path), false)?;
-        self.log_operation(|| operation_text::iprops(&path, at.rev));
+        self.access
+            .log_operation(|| operation_text::iprops(&path, at.rev));
         let Some(rev) = at.rev else {
             return Err(Error::new(
                 base::Code::FS_NO_SUCH_REVISION,
@@ -160,7 +165,7 @@ impl RepoSession {
             ));
         };
         let inherited = self.inherited(rev, &path, true)?;
-        self.success(|w| write_inherited(w, inherited.as_deref()));
+        self.conn.success(|w| write_inherited(w, inherited.as_deref()));
         Ok(())
     }
 
@@ -168,23 +173,23 @@ impl RepoSession {
         if !wanted {
             return Ok(None);
         }
-        let repository = &self.repo.repository;
+        let repository = &self.access.repo.repository;
         repository
-            .inherited_props(rev, path, None, &*self.readable())
+            .inherited_props(rev, path, None, &*self.access.readable())
             .map(Some)
     }
 
     pub(crate) fn list(&mut self, request: &List) -> Result<()> {
-        let path = self.path(&request.at.path)?;
+        let path = self.access.path(&request.at.path)?;
         self.require(Access::Read, Some(&path), false)?;
-        let rev = self.rev(request.at.rev)?;
-        self.log_operation(|| {
+        let rev = self.access.rev(request.at.rev)?;
+        self.access.log_operation(|| {
             operation_text::list(&path, Some(rev), request.depth, request.patterns.as_deref())
         });
-        let repository = self.repo.repository.clone();
+        let repository = self.access.repo.repository.clone();
         // As the incumbent, errors before the first entry are sent without the word `done`.
         repository.check_path(rev, &FsPath::root())?;
-        let readable = self.readable();
+        let readable = self.access.readable();
         let options = list::Options {
             depth: request.depth,
             fields: dirent_fields(request.fields),
@@ -209,30 +214,31 @@ impl RepoSession {
     }
 
     pub(crate) fn get_mergeinfo(&mut self, get: &GetMergeinfo) -> Result<()> {
-        self.write_empty_auth_request();
+        self.conn.write_empty_auth_request();
         let paths: Vec<FsPath> = get
             .paths
             .iter()
-            .map(|path| self.path(path))
+            .map(|path| self.access.path(path))
             .collect::<Result<_>>()?;
         let inherit = match get.inherit.as_str() {
             "inherited" => Inheritance::Inherited,
             "nearest-ancestor" => Inheritance::NearestAncestor,
             _ => Inheritance::Explicit,
         };
-        self.log_operation(|| operation_text::mergeinfo(&paths, &get.inherit, get.descendants));
-        let rev = self.rev(get.rev)?;
-        let repository = &self.repo.repository;
+        self.access
+            .log_operation(|| operation_text::mergeinfo(&paths, &get.inherit, get.descendants));
+        let rev = self.access.rev(get.rev)?;
+        let repository = &self.access.repo.repository;
         let found = mergeinfo::get(
             repository,
             &paths,
             rev,
             inherit,
             get.descendants,
-            &*self.readable(),
+            &*self.access.readable(),
         )?;
-        let parent = self.parent.clone();
-        self.success(|w| {
+        let parent = self.access.parent.clone();
+        self.conn.success(|w| {
             w.open();
             for (path, mergeinfo) in &found {
                 let below = path.rel_str_below(&parent).unwrap_or(path.rel_str());

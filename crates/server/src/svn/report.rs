@@ -18,13 +18,13 @@ use crate::svn::session::TimeSlice;
 impl RepoSession {
     pub(crate) fn update(&mut self, update: &Update) -> Result<()> {
         let target = operand(&update.target)?;
-        let path = self.path(&target)?;
+        let path = self.access.path(&target)?;
         self.require(Access::Read, Some(&path), false)?;
-        let rev = self.rev(update.rev)?;
+        let rev = self.access.rev(update.rev)?;
         let depth = depth_of(update.depth, update.recurse, Depth::Files);
         let options = Options {
             target_rev: rev,
-            anchor: self.parent.clone(),
+            anchor: self.access.parent.clone(),
             operand: target,
             switch_to: None,
             text_deltas: true,
@@ -40,15 +40,16 @@ impl RepoSession {
 
     pub(crate) fn switch(&mut self, switch: &Switch) -> Result<()> {
         let target = operand(&switch.target)?;
-        let path = self.path(&target)?;
-        self.write_empty_auth_request();
-        let to = self.repo.path_of(&switch.url)?;
-        let rev = self.rev(switch.rev)?;
+        let path = self.access.path(&target)?;
+        self.conn.write_empty_auth_request();
+        let to = self.access.repo.path_of(&switch.url)?;
+        let rev = self.access.rev(switch.rev)?;
         let depth = depth_of(switch.depth, switch.recurse, Depth::Files);
-        self.log_operation(|| operation_text::switch(&path, &to, rev, depth));
+        self.access
+            .log_operation(|| operation_text::switch(&path, &to, rev, depth));
         let options = Options {
             target_rev: rev,
-            anchor: self.parent.clone(),
+            anchor: self.access.parent.clone(),
             operand: target,
             switch_to: Some(to),
             text_deltas: true,
@@ -61,14 +62,15 @@ impl RepoSession {
 
     pub(crate) fn status(&mut self, status: &Status) -> Result<()> {
         let target = operand(&status.target)?;
-        let path = self.path(&target)?;
-        self.write_empty_auth_request();
-        let rev = self.rev(status.rev)?;
+        let path = self.access.path(&target)?;
+        self.conn.write_empty_auth_request();
+        let rev = self.access.rev(status.rev)?;
         let depth = depth_of(status.depth, status.recurse, Depth::Empty);
-        self.log_operation(|| operation_text::status(&path, rev, depth));
+        self.access
+            .log_operation(|| operation_text::status(&path, rev, depth));
         let options = Options {
             target_rev: rev,
-            anchor: self.parent.clone(),
+            anchor: self.access.parent.clone(),
             operand: target,
             switch_to: None,
             text_deltas: false,
@@ -81,14 +83,14 @@ impl RepoSession {
 
     pub(crate) fn diff(&mut self, diff: &Diff) -> Result<()> {
         let target = operand(&diff.target)?;
-        let path = self.path(&target)?;
-        self.write_empty_auth_request();
-        let to = self.repo.path_of(&diff.url)?;
-        let rev = self.rev(diff.rev)?;
+        let path = self.access.path(&target)?;
+        self.conn.write_empty_auth_request();
+        let to = self.access.repo.path_of(&diff.url)?;
+        let rev = self.access.rev(diff.rev)?;
         let depth = depth_of(diff.depth, diff.recurse, Depth::Files);
         let options = Options {
             target_rev: rev,
-            anchor: self.parent.clone(),
+            anchor: self.access.parent.clone(),
             operand: target,
             switch_to: Some(to.clone()),
             text_deltas: diff.text_deltas,
@@ -106,7 +108,7 @@ impl RepoSession {
 
     /// Begins to read the client's report. The command ends with the edit that follows.
     fn begin_report(&mut self, options: Options, line: Option<LogLine>) -> Result<()> {
-        let report = Report::begin(&self.repo.repository, options, self.readable())?;
+        let report = Report::begin(&self.access.repo.repository, options, self.access.readable())?;
         self.pending_report = Some(Box::new(PendingReport {
             report,
             outcome: Ok(()),
@@ -154,16 +156,16 @@ impl RepoSession {
             line,
             ..
         } = pending;
-        self.write_empty_auth_request();
+        self.conn.write_empty_auth_request();
         outcome?;
         report.ready()?;
-        let level = self.service.context.options().compression;
+        let level = self.access.service.context.options().compression;
         let mut editor = EditDriver::new(&mut self.conn, self.capabilities, level, &mut self.codec);
         match report.finish(&mut editor) {
             Ok(outcome) => {
                 write_success(self.conn.out());
                 if let Some(line) = line {
-                    self.log_operation(|| line(&outcome));
+                    self.access.log_operation(|| line(&outcome));
                 }
                 Ok(())
             }
@@ -200,7 +202,7 @@ impl RepoSession {
                 rel_path(path).and_then(|path| report.delete_path(&path))
             }
             Ok(Ok(ReportCommand::LinkPath { path, url, at })) => {
-                let to = self.repo.path_of(&String::from_utf8_lossy(url));
+                let to = self.access.repo.path_of(&String::from_utf8_lossy(url));
                 rel_path(path).and_then(|path| {
                     let to = to?;
                     let token = at.lock_token.map(String::from_utf8_lossy);

@@ -10,27 +10,36 @@ use crate::svn::repo_session::RepoSession;
 
 impl RepoSession {
     pub(crate) fn get_dated_rev(&mut self, date: &str) -> Result<()> {
-        self.log_operation(|| format!("get-dated-rev {date}"));
-        self.write_empty_auth_request();
+        self.access.log_operation(|| format!("get-dated-rev {date}"));
+        self.conn.write_empty_auth_request();
         let date = Date::parse(date.as_bytes())?;
-        let rev = self.repo.repository.dated_revision(date)?;
-        self.success(|w| _ = w.number(rev.0));
+        let rev = self.access.repo.repository.dated_revision(date)?;
+        self.conn.success(|w| _ = w.number(rev.0));
         Ok(())
     }
 
     pub(crate) fn rev_proplist(&mut self, rev: Revnum) -> Result<()> {
-        self.log_operation(|| format!("rev-proplist r{rev}"));
-        self.write_empty_auth_request();
-        let props = self.repo.repository.revprops(rev, &*self.readable())?;
-        self.success(|w| _ = w.proplist(&props));
+        self.access.log_operation(|| format!("rev-proplist r{rev}"));
+        self.conn.write_empty_auth_request();
+        let props = self
+            .access
+            .repo
+            .repository
+            .revprops(rev, &*self.access.readable())?;
+        self.conn.success(|w| _ = w.proplist(&props));
         Ok(())
     }
 
     pub(crate) fn rev_prop(&mut self, rev: Revnum, name: &str) -> Result<()> {
-        self.log_operation(|| format!("rev-prop r{rev} {}", encoded(name)));
-        self.write_empty_auth_request();
-        let value = self.repo.repository.revprop(rev, name, &*self.readable())?;
-        self.success(|w| _ = w.maybe_string(value));
+        self.access
+            .log_operation(|| format!("rev-prop r{rev} {}", encoded(name)));
+        self.conn.write_empty_auth_request();
+        let value = self
+            .access
+            .repo
+            .repository
+            .revprop(rev, name, &*self.access.readable())?;
+        self.conn.success(|w| _ = w.maybe_string(value));
         Ok(())
     }
 
@@ -41,7 +50,7 @@ impl RepoSession {
         {
             let text = "'previous-value' and 'dont-care' cannot both be set in 'change-rev-prop2' request";
             let error = Error::new(Code::INCORRECT_PARAMS, text);
-            self.log_error(&error);
+            self.access.log_error(&error);
             return Err(error);
         }
         self.require(Access::Write, None, false)?;
@@ -50,7 +59,8 @@ impl RepoSession {
             let text = format!("Bad property name: '{}'", change.name);
             return Err(Error::new(Code::CLIENT_PROPERTY_NAME, text));
         }
-        self.log_operation(|| format!("change-rev-prop r{} {}", change.rev, encoded(&change.name)));
+        self.access
+            .log_operation(|| format!("change-rev-prop r{} {}", change.rev, encoded(&change.name)));
         let expected = match &change.expect {
             Some(expect) if !expect.dont_care => Some(expect.previous.as_deref()),
             _ => None,
@@ -61,11 +71,11 @@ impl RepoSession {
             name: &change.name,
             expected,
             value: change.value.as_deref(),
-            user: self.user.as_deref(),
+            user: self.access.user.as_deref(),
         };
-        let repository = &self.repo.repository;
-        repository.change_revprop(&change, Some(&hooks), Some(&hooks), &*self.readable())?;
-        self.success(|_| ());
+        let repository = &self.access.repo.repository;
+        repository.change_revprop(&change, Some(&hooks), Some(&hooks), &*self.access.readable())?;
+        self.conn.success(|_| ());
         Ok(())
     }
 }
