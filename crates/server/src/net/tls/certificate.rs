@@ -1,71 +1,15 @@
-//! The common name in a certificate: parses as much of DER as that takes.
-//!
-//! The certificate has been verified by then; every length is checked all the same.
+//! The common name in a client's certificate. `rustls` has verified the certificate by then.
 
-/// OID 2.5.4.3.
-const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
-const SEQUENCE: u8 = 0x30;
-const SET: u8 = 0x31;
-const OBJECT_ID: u8 = 0x06;
-/// `[0]`, constructed: the version.
-const VERSION: u8 = 0xa0;
+use x509_parser::certificate::X509Certificate;
+use x509_parser::prelude::FromDer as _;
 
 /// Returns the last common name of a certificate's subject, if it is text without control characters.
 pub(crate) fn common_name(certificate: &[u8]) -> Option<String> {
-    let (_, body, _) = element(certificate).filter(|(tag, ..)| *tag == SEQUENCE)?;
-    let (_, mut rest, _) = element(body).filter(|(tag, ..)| *tag == SEQUENCE)?;
-    let (tag, _, after) = element(rest)?;
-    if tag == VERSION {
-        rest = after;
-    }
-    // Serial number, signature algorithm, issuer, validity.
-    for _ in 0..4 {
-        rest = element(rest)?.2;
-    }
-    let (_, mut subject, _) = element(rest).filter(|(tag, ..)| *tag == SEQUENCE)?;
-    let mut found = None;
-    while !subject.is_empty() {
-        let (tag, mut set, after) = element(subject)?;
-        subject = after;
-        if tag != SET {
-            return None;
-        }
-        while !set.is_empty() {
-            let (_, attribute, after) = element(set).filter(|(tag, ..)| *tag == SEQUENCE)?;
-            set = after;
-            let (_, name, after) = element(attribute).filter(|(tag, ..)| *tag == OBJECT_ID)?;
-            if name == COMMON_NAME {
-                let (tag, value, _) = element(after)?;
-                found = text(tag, value);
-            }
-        }
-    }
-    found.filter(|name| !name.is_empty() && !name.contains(char::is_control))
-}
-
-/// Returns the first element's tag, its contents, and the bytes behind it.
-fn element(der: &[u8]) -> Option<(u8, &[u8], &[u8])> {
-    let (&tag, rest) = der.split_first()?;
-    let (&first, rest) = rest.split_first()?;
-    let (len, rest) = match first {
-        short @ 0..=0x7f => (usize::from(short), rest),
-        long @ 0x81..=0x84 => {
-            let (bytes, rest) = rest.split_at_checked(usize::from(long & 0x7f))?;
-            let len = bytes.iter().fold(0, |len, byte| len << 8 | usize::from(*byte));
-            (len, rest)
-        }
-        _ => return None,
-    };
-    let (contents, rest) = rest.split_at_checked(len)?;
-    Some((tag, contents, rest))
-}
-
-/// Reads UTF-8, printable and ASCII strings. Today's certificates use no others.
-fn text(tag: u8, value: &[u8]) -> Option<String> {
-    match tag {
-        0x0c | 0x13 | 0x16 => String::from_utf8(value.to_vec()).ok(),
-        _ => None,
-    }
+    let (_, certificate) = X509Certificate::from_der(certificate).ok()?;
+    let name = certificate.subject().iter_common_name().last()?;
+    let name = name.as_str().ok()?;
+    let is_valid = !name.is_empty() && !name.contains(char::is_control);
+    is_valid.then(|| name.to_owned())
 }
 
 #[cfg(test)]
