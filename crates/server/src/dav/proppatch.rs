@@ -98,7 +98,7 @@ fn href(context: &RequestContext<'_>, resource: &Resource) -> String {
     }
 }
 
-/// Does all changes, or none: takes back what was done before one that fails.
+/// Makes all changes, or none: after a failure the changes before it are undone.
 fn all_or_none<T>(
     changes: &[PropChange],
     mut done: impl FnMut(&PropChange) -> Result<T, Failed>,

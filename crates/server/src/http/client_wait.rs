@@ -84,7 +84,7 @@ impl ClientWait {
         }
         let moment = || wait_at_most(UNCOUNTED).ok();
         let _blocked = match self.pool.block_or(self.address, moment)? {
-            BlockOutcome::FinishedOperation(done) => return Some(done),
+            BlockOutcome::Done(done) => return Some(done),
             blocked => blocked,
         };
         match limit {

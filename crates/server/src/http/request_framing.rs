@@ -204,7 +204,7 @@ impl RequestFraming {
 }
 
 impl BodyFraming {
-    /// SampleCollector at a line of the head; `None` if it says nothing that can be followed.
+    /// Parses a header line; returns `None` if the framing cannot be followed.
     fn parse_field(&mut self, line: &[u8]) -> Option<()> {
         let colon = line.iter().position(|byte| *byte == b':')?;
         let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());

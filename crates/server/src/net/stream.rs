@@ -187,7 +187,7 @@ impl Tcp {
             return Ok(());
         }
         let _blocked = match self.block(PollFlags::IN, UNCOUNTED_READ)? {
-            BlockOutcome::FinishedOperation(()) => return Ok(()),
+            BlockOutcome::Done(()) => return Ok(()),
             blocked => blocked,
         };
         match wait(&self.socket.as_fd(), PollFlags::IN, self.stall_timeout)? {
@@ -201,7 +201,7 @@ impl Tcp {
             return Ok(());
         }
         let _blocked = match self.block(PollFlags::OUT, UNCOUNTED_WRITE)? {
-            BlockOutcome::FinishedOperation(()) => return Ok(()),
+            BlockOutcome::Done(()) => return Ok(()),
             blocked => blocked,
         };
         let slow = self.stall_timeout.map(|limit| STALL_CHECK.min(limit / 4));
@@ -221,7 +221,8 @@ impl Tcp {
         }
     }
 
-    /// Lets another thread run while the calling one waits for `events`; `FinishedOperation` if they came, within `limit`, while no other could.
+    /// Lets another thread run while the calling one waits for `events`. Returns `Done` if that is not possible and they have arrived
+    /// within `limit`.
     ///
     /// # Errors
     /// `TimedOut` if too many threads wait for peers of this network: the connection ends.
@@ -235,7 +236,7 @@ impl Tcp {
             came => Some(came),
         };
         match pool.block_or(address, wait_briefly) {
-            Some(BlockOutcome::FinishedOperation(came)) => came.map(|_| BlockOutcome::FinishedOperation(())),
+            Some(BlockOutcome::Done(came)) => came.map(|_| BlockOutcome::Done(())),
             Some(BlockOutcome::Blocked(blocked)) => Ok(BlockOutcome::Blocked(blocked)),
             Some(BlockOutcome::Uncounted) => Ok(BlockOutcome::Uncounted),
             None => Err(io::ErrorKind::TimedOut.into()),

@@ -203,7 +203,7 @@ pub(crate) enum BlockOutcome<T> {
     /// It may wait, and belongs to no pool.
     Uncounted,
     /// It need not wait: the result is there.
-    FinishedOperation(T),
+    Done(T),
 }
 
 impl Drop for BlockedGuard {
@@ -323,7 +323,7 @@ impl ThreadPool {
             return Some(BlockOutcome::Blocked(blocked));
         }
         match wait_briefly() {
-            Some(done) => Some(BlockOutcome::FinishedOperation(done)),
+            Some(done) => Some(BlockOutcome::Done(done)),
             None => self.block(address).map(BlockOutcome::Blocked),
         }
     }

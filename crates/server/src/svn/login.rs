@@ -153,7 +153,7 @@ impl PendingLogin {
     }
 }
 
-/// Tells the client and the log why there is nothing to session about.
+/// Sends an error to the client, and logs it.
 fn refuse(service: &Service, conn: &mut SvnConnection, error: &Error) -> Result<()> {
     if let Some(log) = &service.context.log {
         log.error(Origin::at(conn.stream().peer()), error);

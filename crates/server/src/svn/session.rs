@@ -80,7 +80,7 @@ enum Phase {
     /// The greeting was sent.
     Greeted(SvnConnection),
     /// The client authenticates.
-    PendingLogin(Box<PendingLogin>),
+    Login(Box<PendingLogin>),
     /// Commands are carried out.
     Open(Box<RepoSession>),
     /// The session has ended.
@@ -109,7 +109,7 @@ impl Session {
     pub(crate) fn stream(&self) -> Option<&Stream> {
         match &self.phase {
             Phase::New(conn) | Phase::Greeted(conn) => Some(conn.stream()),
-            Phase::PendingLogin(login) => Some(login.session.conn.stream()),
+            Phase::Login(login) => Some(login.session.conn.stream()),
             Phase::Open(session) => Some(session.conn.stream()),
             Phase::Ended => None,
         }
@@ -156,7 +156,7 @@ impl Session {
         let stall_timeout = self.service.context.options().stall_timeout?;
         match &self.phase {
             Phase::New(_) | Phase::Greeted(_) => self.begun.checked_add(stall_timeout.min(HELLO_TIME)),
-            Phase::PendingLogin(_) => self.begun.checked_add(stall_timeout.min(LOGIN_TIME)),
+            Phase::Login(_) => self.begun.checked_add(stall_timeout.min(LOGIN_TIME)),
             Phase::Open(session) if session.conn.has_input() || session.pending_report.is_some() => {
                 Instant::now().checked_add(stall_timeout)
             }
@@ -190,12 +190,12 @@ impl Session {
                         return Ok(SessionStatus::Ended);
                     };
                     match RepoSession::open(&self.service, conn, hello)? {
-                        Some(login) => self.phase = Phase::PendingLogin(Box::new(login)),
+                        Some(login) => self.phase = Phase::Login(Box::new(login)),
                         None => return Ok(SessionStatus::Ended),
                     }
                     continue;
                 }
-                Phase::PendingLogin(login) => {
+                Phase::Login(login) => {
                     if !login.session.conn.await_message(linger)? {
                         return Ok(SessionStatus::Waiting);
                     }
@@ -205,7 +205,7 @@ impl Session {
                     if !login.take_answer()? {
                         continue;
                     }
-                    let Phase::PendingLogin(login) = std::mem::replace(&mut self.phase, Phase::Ended) else {
+                    let Phase::Login(login) = std::mem::replace(&mut self.phase, Phase::Ended) else {
                         return Ok(SessionStatus::Ended);
                     };
                     match login.finish()? {

@@ -64,7 +64,7 @@ impl TlsOptions {
     /// SampleCollector whether connections could be encrypted with these: files that can be read, and a key that fits.
     ///
     /// # Errors
-    /// What keeps them from it.
+    /// As for a server that starts with these options.
     pub fn check(&self) -> Result<()> {
         read(self).map(drop)
     }
