@@ -1,9 +1,9 @@
-//! What operators see: logs, metrics, health.
+//! Logs, metrics and health.
 
 use super::site::{Client, Site, request, status_of};
 
 #[test]
-fn requests_are_written_down() {
+fn requests_are_logged() {
     let site = Site::plain();
     let path = site.path("access.log");
     let log = server::AccessLog::open(&path).expect("a log");
@@ -49,7 +49,7 @@ fn requests_are_written_down() {
 }
 
 #[test]
-fn whoever_watches_is_told() {
+fn status_pages_show_health_and_metrics() {
     let site = Site::plain();
     site.ask("OPTIONS", "/repo", "");
     let ask = |path: &str| {
@@ -89,7 +89,7 @@ fn whoever_watches_is_told() {
 }
 
 #[test]
-fn metrics_may_stand_beside_repositories() {
+fn status_pages_can_be_on_all_listeners() {
     let site = Site::new(|plan, _| plan.options.status = true);
     assert_eq!(site.ask("GET", "/-/health", "").0, 200);
     assert_eq!(site.ask("HEAD", "/-/metrics", "").0, 200);

@@ -1,4 +1,4 @@
-//! Texts whose digest the client was told are the client's to check; all others are checked before they leave.
+//! Clients check the texts whose digests were announced to them; the server checks all others before it sends them.
 
 use std::io::Read as _;
 
@@ -77,7 +77,7 @@ fn comes(site: &Site, name: &str, headers: &str) -> bool {
 }
 
 #[test]
-fn who_was_told_the_digest_checks_and_nobody_else() {
+fn only_a_client_with_the_digest_gets_an_unchecked_text() {
     let site = Site::plain();
     fill_and_damage(&site);
     for (name, _) in TEXTS {
@@ -90,28 +90,28 @@ fn who_was_told_the_digest_checks_and_nobody_else() {
 }
 
 #[test]
-fn a_text_that_nobody_has_read_goes_to_a_checkout_as_it_is_once() {
+fn an_uncached_text_is_sent_unchecked_to_a_checkout_once() {
     let site = Site::plain();
     fill_and_damage(&site);
     report(&site);
     for (name, _) in TEXTS {
-        // Browsers were told nothing, though they come from the same address.
+        // Browsers have got no digest, though they have the same address.
         assert!(!comes(&site, name, ""), "{name}");
     }
     let site = Site::plain();
     fill_and_damage(&site);
     report(&site);
     for (name, _) in TEXTS {
-        // The client sees the damage itself.
+        // The client finds the damage itself.
         assert!(comes(&site, name, SUBVERSION), "{name}");
         assert!(!comes(&site, name, SUBVERSION), "{name}");
         assert!(!comes(&site, name, ""), "{name}");
     }
 }
 
-/// What was not checked is kept by no cache between us and the client.
+/// A text that was not checked must not stay in a proxy's cache.
 #[test]
-fn caches_on_the_way_keep_what_was_checked() {
+fn proxies_cache_only_checked_texts() {
     let site = Site::plain();
     fill(&site);
     report(&site);
@@ -133,9 +133,9 @@ fn caches_on_the_way_keep_what_was_checked() {
     }
 }
 
-/// What the stock client does with it: it refuses the file, whoever has checked.
+/// The stock client refuses the file, whether it or the server has found the damage.
 #[test]
-fn the_stock_client_takes_no_damaged_text() {
+fn the_stock_client_refuses_a_damaged_text() {
     let site = Site::plain();
     fill_and_damage(&site);
     let url = format!("http://{}/repo/texts", site.plain);
@@ -143,7 +143,7 @@ fn the_stock_client_takes_no_damaged_text() {
         let into = site.path(command);
         let told = Tool::new("svn").args([command, "-q"]).arg(&url).arg(&into).run();
         assert_ne!(told.code, 0, "{command}");
-        // The second time we look first, and hang up.
+        // The second time the server checks first, and ends the connection.
         let says_why = told.err().contains("hecksum mismatch");
         assert!(says_why || command == "checkout", "{command}: {}", told.err());
     }

@@ -1,4 +1,4 @@
-//! What is answered at once out of memory must be what is answered at length, and rules must count as soon as they change.
+//! Inline responses must be the same as those of a thread, and changed rules must take effect.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -30,7 +30,7 @@ fn get(length: usize) -> String {
 
 /// The first reading makes the texts ready, the second finds them in memory, and then all are asked for in one breath.
 #[test]
-fn texts_are_the_same_first_and_again_and_in_one_breath() {
+fn texts_are_the_same_uncached_cached_and_pipelined() {
     let site = Site::plain();
     fill(&site);
     let mut client = site.connect();
@@ -54,7 +54,7 @@ fn texts_are_the_same_first_and_again_and_in_one_breath() {
 
 /// A body that is there at once, one that comes soon, one that lets itself be waited for, and one that never comes whole.
 #[test]
-fn bodies_of_questions_may_come_late_but_must_come() {
+fn bodies_of_reading_requests_may_be_late_but_not_missing() {
     let site = Site::plain();
     let body = "<propfind xmlns=\"DAV:\"><prop><resourcetype/></prop></propfind>";
     let head = request(
@@ -84,7 +84,7 @@ fn bodies_of_questions_may_come_late_but_must_come() {
 /// On a connection that stays open: rules that were written a moment ago, revisions that were made a moment ago, and paths that
 /// lead out of the repository that the connection was about.
 #[test]
-fn an_open_connection_sees_what_has_changed() {
+fn an_open_connection_sees_changes() {
     let site = Site::new(|plan, folder| {
         std::fs::write(folder.join("authz"), "[/]\n* = r\n").expect("written");
         plan.access = Some(server::config::AccessRules {

@@ -1,11 +1,11 @@
-//! What a checkout is told before it fetches its texts is kept for the next one: it must be what would be told anew.
+//! The report of a checkout is cached for the next one: it must be the same as a new one.
 
 use server::config::AccessRules;
 use testkit::Tool;
 
 use super::site::{Site, request};
 
-/// A report without texts, about everything, for a client that has nothing.
+/// Returns a report without texts on the whole tree, for a client that has nothing.
 fn report(rev: u64, entry: &str) -> String {
     let body = format!(
         "<S:update-report xmlns:S=\"svn:\"><S:include-props>yes</S:include-props><S:src-path>/repo</S:src-path>\
@@ -51,7 +51,7 @@ fn set(site: &Site, rev: u64, name: &str, value: &str) {
 }
 
 #[test]
-fn a_second_checkout_is_told_the_same_and_what_has_changed_since() {
+fn a_second_report_is_the_same_and_has_later_changes() {
     let site = Site::plain();
     let first = ask(&site, 1, NOTHING);
     assert!(
@@ -86,7 +86,7 @@ fn a_second_checkout_is_told_the_same_and_what_has_changed_since() {
 /// Where nobody has changed a property for a while only the directories are looked at, which show every change but one that is
 /// written into the file where it is; that shows within a second.
 #[test]
-fn properties_that_rested_for_long_are_seen_to_change() {
+fn changes_of_old_revision_properties_are_seen() {
     let site = Site::plain();
     let dir = site.path("repos/repo/db/revprops/0");
     let rest = || {
@@ -118,7 +118,7 @@ fn properties_that_rested_for_long_are_seen_to_change() {
 
 /// Who may not see everything gets nothing of what was kept for those who may.
 #[test]
-fn what_is_kept_is_for_those_who_may_see_all() {
+fn only_users_who_may_read_all_get_a_cached_report() {
     let rules = |folder: &std::path::Path, text: &str| {
         std::fs::write(folder.join("authz"), text).expect("written");
     };

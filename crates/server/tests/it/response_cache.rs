@@ -1,4 +1,4 @@
-//! What was answered before is answered again: to nobody who may not read it, and never anything else.
+//! Cached responses: they are sent again unchanged, and only to users who may read them.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ fn fill(site: &Site) {
 }
 
 /// The lines of a head but for those that are new each time.
-fn lasting(head: &str) -> Vec<&str> {
+fn stable_lines(head: &str) -> Vec<&str> {
     let new = |line: &&str| !line.starts_with("x-request-id: ") && !line.starts_with("date: ");
     let mut lines: Vec<&str> = head.lines().filter(new).collect();
     lines.sort_unstable();
@@ -43,7 +43,7 @@ fn lasting(head: &str) -> Vec<&str> {
 
 /// Alone, in one breath, between questions of other kinds, and cut anywhere.
 #[test]
-fn the_same_comes_again_in_its_place() {
+fn a_cached_response_is_sent_in_order() {
     let site = Site::plain();
     fill(&site);
     let mut client = site.connect();
@@ -56,7 +56,7 @@ fn the_same_comes_again_in_its_place() {
             assert!(head.contains("\r\ndate: "), "{head}");
             match round {
                 0 => heads.push(head),
-                _ => assert_eq!(lasting(&head), lasting(&heads[at])),
+                _ => assert_eq!(stable_lines(&head), stable_lines(&heads[at])),
             }
         }
     }
@@ -111,7 +111,7 @@ fn the_same_comes_again_in_its_place() {
 
 /// Names differ, rules differ and change, and the repository becomes another one.
 #[test]
-fn who_may_not_read_it_is_not_answered() {
+fn users_without_the_right_to_read_get_no_cached_response() {
     let site = Site::new(|plan, folder| {
         std::fs::write(folder.join("users"), "[users]\nalice = a\nbob = b\n").expect("written");
         std::fs::write(folder.join("authz"), "[/]\nalice = r\n[/trunk]\n* = r\n").expect("written");
@@ -159,7 +159,7 @@ fn who_may_not_read_it_is_not_answered() {
 
 /// By its path alone a text is the same until the next commit, and its date until somebody changes that.
 #[test]
-fn by_path_alone_it_is_the_youngest() {
+fn a_path_without_a_revision_is_the_youngest_one() {
     let site = Site::plain();
     fill(&site);
     let repository = Repo::at(&site.path("repos/repo"));
@@ -208,7 +208,7 @@ fn by_path_alone_it_is_the_youngest() {
 
 /// Each request is written down, with a name of its own.
 #[test]
-fn what_comes_again_is_written_down() {
+fn cached_responses_are_logged() {
     let site = Site::plain();
     fill(&site);
     let path = site.path("access.log");

@@ -1,4 +1,4 @@
-//! Logins that take long, and more of them than a server works on at the same time.
+//! Slow logins, more of them than the server checks at the same time.
 
 use std::net::TcpListener;
 use std::path::Path;
@@ -43,7 +43,7 @@ fn flood(site: &Site, fails: u16) -> (usize, usize) {
 }
 
 #[test]
-fn passwords_that_wait_in_vain_can_be_tried_again() {
+fn refused_logins_can_be_tried_again() {
     let site = Site::new(|plan, folder: &Path| {
         let file = folder.join("htpasswd");
         let tool = Tool::new("htpasswd").args(["-bc", "-B", "-C", "9"]).arg(&file);
@@ -57,7 +57,7 @@ fn passwords_that_wait_in_vain_can_be_tried_again() {
 }
 
 #[test]
-fn a_directory_that_does_not_answer_stops_nothing_else() {
+fn a_directory_that_does_not_respond_delays_no_other_request() {
     let silent = TcpListener::bind(("127.0.0.1", 0)).expect("because the loopback is there");
     let address = silent.local_addr().expect("because it is bound");
     let site = Site::new(|plan, _| {
