@@ -20,6 +20,7 @@ mod handler;
 mod request;
 mod request_body;
 mod request_framing;
+mod request_head;
 mod request_reader;
 mod respond;
 mod response_body;

@@ -21,8 +21,8 @@ use repos::config::Access;
 use repos::tree::Tree;
 use wire::dav::uri;
 
-use super::access::RepositoryRules;
 use super::mount::MountedRepository;
+use super::rules::RepositoryRules;
 use crate::auth::same;
 use crate::config::HttpOptions;
 use crate::http::CachedAuth;

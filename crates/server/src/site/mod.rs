@@ -17,6 +17,8 @@ pub(crate) mod mount;
 pub(crate) mod no_repository;
 mod open_transactions;
 pub(crate) mod redirect;
+mod required_rights;
+mod rules;
 
 use std::sync::Arc;
 

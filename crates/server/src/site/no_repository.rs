@@ -13,8 +13,10 @@ use http::StatusCode;
 use repos::config::Access;
 use wire::dav::uri::Resource;
 
-use super::access::{self, RepositoryRules};
+use super::access;
 use super::mount::MissingRepository;
+use super::required_rights::{has_right, needed_rights_on};
+use super::rules::{RepositoryRules, policy_of, rules_at};
 use crate::auth::{AuthOutcome, User};
 use crate::config::{Location, RequireVerdict, Source};
 use crate::http::{Fault, Request, ResponseWriter};
@@ -156,7 +158,7 @@ fn authorize(
         return Ok(());
     };
     // No repository can contain a destination, so any resource stands for it.
-    let needed = access::needed_rights_on(request, target.path.clone(), |_| Some(Resource::Me))?;
+    let needed = needed_rights_on(request, target.path.clone(), |_| Some(Resource::Me))?;
     let case = |user: &str| rules.username_case.fold(user).into_owned();
     let has_rights = |access, user: Option<&str>, groups: &[String]| {
         let authz = rules.authz.as_ref();
@@ -164,7 +166,7 @@ fn authorize(
         let rights = authz.map(|authz| authz.rights_in_groups(target.name, user.as_deref(), groups));
         needed
             .iter()
-            .all(|right| access::has_right(rights.as_deref(), access, right))
+            .all(|right| has_right(rights.as_deref(), access, right))
     };
     let before = access::required_at(service, request, target.location, None)?;
     if before == Some(RequireVerdict::Denied) {
@@ -198,13 +200,13 @@ fn rules_of(target: &MissingTarget<'_>, service: &Service) -> Result<Option<Repo
     let Some(access) = &target.location.access else {
         return Ok(None);
     };
-    let rules = access::rules_at(service, access, &target.folder, || target.realm.clone());
+    let rules = rules_at(service, access, &target.folder, || target.realm.clone());
     rules.map(Some).or_else(|error| match access.authz {
         // The rules of a missing repository are missing: no user has a right in it.
         None => Ok(Some(RepositoryRules {
             anonymous: Access::None,
             authenticated: Access::None,
-            policy: access::policy_of(access, || target.realm.clone()),
+            policy: policy_of(access, || target.realm.clone()),
             no_auth_when_anonymous: false,
             has_require: false,
             authz: None,
