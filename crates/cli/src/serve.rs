@@ -25,7 +25,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 use repos::{Cache, CreateOptions, Repository, load};
 use rustix::io::Errno;
 use server::Listener;
-use server::http::Source;
+use server::config::Source;
 
 use crate::args::help::option_line;
 use crate::args::option::Memory;

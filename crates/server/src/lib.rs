@@ -1,45 +1,55 @@
-//! The processes that serve repositories.
+//! The server side of svn:// and of HTTP.
 //!
-//! A [`Service`] is what all connections share: options, the cache, the repositories that are open, the log. A
-//! conversation runs over a [`Stream`] (a socket, or standard input and output) as straight-line, blocking code on a
-//! thread of its own; between two commands a quiet conversation is put aside without a thread ([`Server`]), so ten
-//! thousand idle clients cost ten thousand small structs.
+//! A [`Service`] is what all connections share: settings, open repositories, the cache, logs. A [`Server`] accepts connections for it.
+//! svn:// sessions are blocking code on threads; between two commands an idle session is parked without a thread, so ten thousand
+//! idle clients cost ten thousand small structs. HTTP connections are async tasks; their requests are answered by the same
+//! blocking engine.
 //!
-//! What a peer causes passes `repos`, where authorisation is: this crate never names the storage engine.
+//! # Layers
 //!
-//! What is absent: argument lists (the programs'), the protocol's grammar (`wire`), any knowledge of what is on disk.
+//! A module uses modules above it in this table, never those below. `cargo xtask tidy` checks that.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `clock`, `percent_encoding` | the time of day, the encoding of paths in logs and URLs |
+//! | `log` | the operational log, the access log, log files |
+//! | `config` | resolved settings, without I/O |
+//! | `metrics` | counters and samples |
+//! | `signals` | SIGTERM, SIGINT, SIGHUP, and the request to stop |
+//! | `net` | listeners, streams, threads, quotas, TLS; no protocol |
+//! | `context` | what connections of all protocols share: settings, logs, limits |
+//! | `http` | the protocol of HTTP/1.1; no WebDAV, no repository's URL |
+//! | `auth` | user names, passwords, certificates of HTTP requests |
+//! | `service` | repositories, access files, the cache |
+//! | `svn` | svn:// sessions |
+//! | `site` | locations, mounted repositories, access rules of HTTP |
+//! | `web` | pages for browsers |
+//! | `dav` | WebDAV and DeltaV: the methods of HTTP |
+//! | `server` | the accept loops of all protocols |
+//!
+//! Everything that a peer causes passes `repos`, where authorization is: this crate never names the storage engine. It parses no
+//! command line and no bytes of a protocol that `wire` can parse.
 
-mod access_log;
 mod auth;
+mod clock;
+pub mod config;
+mod context;
 mod dav;
-pub mod http;
-mod idle;
-mod listen;
+mod http;
 mod log;
-mod log_file;
 mod metrics;
-mod oplog;
-mod options;
-mod pace;
-mod repositories;
-mod rules;
-mod serve;
+mod net;
+mod percent_encoding;
+mod server;
 mod service;
-mod shares;
 mod signals;
-mod stream;
+mod site;
 mod svn;
-mod svn_sessions;
-mod thread_pool;
-mod trust;
 mod web;
 
-pub use access_log::AccessLog;
-pub use listen::Listener;
-pub use log::OperationLog;
-pub use log_file::LogFile;
-pub use options::{Options, Threads, Tunnel};
-pub use serve::Server;
+pub use config::{Options, Threads, Tunnel};
+pub use log::{AccessLog, LogFile, OperationLog};
+pub use net::{Listener, Stream};
+pub use server::{Server, serve_session};
 pub use service::Service;
 pub use signals::{Signals, Stop};
-pub use stream::Stream;

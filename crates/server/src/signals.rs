@@ -1,7 +1,7 @@
-//! How a server is told to stop, and what signals mean to it.
+//! The request to stop a server, and the signals of a server process.
 //!
-//! SIGTERM and SIGINT stop it. SIGHUP opens the log file anew; a server without one stops, as when its terminal is
-//! closed. Who has more to do then says so ([`Signals::listen_with`]). SIGPIPE never reaches us: the standard library ignores it.
+//! SIGTERM and SIGINT stop it. SIGHUP opens the log file again; a server without a log file stops, as when its terminal is closed.
+//! [`Signals::listen_with`] does other work at SIGHUP. The standard library ignores SIGPIPE.
 
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -16,7 +16,7 @@ use signal_hook::{iterator, low_level};
 
 use crate::log::{OperationLog, Origin};
 
-/// Asked to stop: a flag that everybody can look at and a descriptor that can be waited for.
+/// The request to stop: a flag, and a descriptor that becomes readable. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Stop(Arc<StopInner>);
 
@@ -24,34 +24,34 @@ pub struct Stop(Arc<StopInner>);
 struct StopInner {
     stopped: AtomicBool,
     /// Becomes readable, and is never read.
-    waiting: UnixStream,
-    ringing: UnixStream,
+    receiver: UnixStream,
+    sender: UnixStream,
 }
 
 impl Stop {
-    /// Nobody has asked yet.
+    /// Returns a request that is not set.
     ///
     /// # Errors
     /// The system's.
     pub fn new() -> Result<Stop> {
-        let (waiting, ringing) =
+        let (receiver, sender) =
             UnixStream::pair().map_err(|e| Error::os(&e, "Can't create a pair of sockets"))?;
         Ok(Stop(Arc::new(StopInner {
             stopped: AtomicBool::new(false),
-            waiting,
-            ringing,
+            receiver,
+            sender,
         })))
     }
 
-    /// Asks; asking again changes nothing.
+    /// Requests the stop. Further calls change nothing.
     pub fn stop(&self) {
         if !self.0.stopped.swap(true, Ordering::SeqCst) {
-            // One byte always fits.
-            _ = (&self.0.ringing).write_all(&[0]);
+            // The buffer has room for one byte.
+            _ = (&self.0.sender).write_all(&[0]);
         }
     }
 
-    /// True once somebody has asked.
+    /// Returns whether the stop was requested.
     pub fn is_stopped(&self) -> bool {
         self.0.stopped.load(Ordering::SeqCst)
     }
@@ -59,19 +59,19 @@ impl Stop {
 
 impl AsFd for Stop {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.waiting.as_fd()
+        self.0.receiver.as_fd()
     }
 }
 
-/// A thread that listens for signals.
+/// The thread that handles signals.
 #[derive(Debug)]
 pub struct Signals {
-    /// The one that stopped the server, or 0.
+    /// The signal that has stopped the server, or 0.
     fatal: Arc<AtomicI32>,
 }
 
 impl Signals {
-    /// From now on SIGTERM and SIGINT ask `stop` to stop, and SIGHUP opens `log` anew (or stops, if there is none).
+    /// Starts the thread. SIGTERM and SIGINT set `stop`. SIGHUP opens `log` again, or sets `stop` without a log.
     ///
     /// # Errors
     /// The system's.
@@ -79,7 +79,7 @@ impl Signals {
         let reopen = log.map(|log| {
             move || {
                 if let Err(error) = log.reopen() {
-                    // Into the old one.
+                    // The old file is still open.
                     log.error(Origin::default(), &error);
                 }
             }
@@ -87,7 +87,7 @@ impl Signals {
         Self::listen_with(stop, reopen)
     }
 
-    /// From now on SIGTERM and SIGINT ask `stop` to stop, and SIGHUP does `hang_up` (or stops, if there is nothing to do).
+    /// Starts the thread. SIGTERM and SIGINT set `stop`. SIGHUP calls `hang_up`, or sets `stop` without one.
     ///
     /// # Errors
     /// The system's.
@@ -116,12 +116,12 @@ impl Signals {
         Ok(Signals { fatal })
     }
 
-    /// Ends the process by the signal that stopped the server, so that whoever started it learns why it ended. Returns if
-    /// it was no signal.
+    /// Ends the process by the signal that has stopped the server, so that the parent process sees why it ended. Returns if no signal
+    /// has stopped it.
     pub fn die_of_it(&self) {
         let signal = self.fatal.load(Ordering::SeqCst);
         if signal != 0 {
-            // If that is not possible the process ends in the ordinary way.
+            // If that is not possible the process exits normally.
             _ = low_level::emulate_default_handler(signal);
         }
     }

@@ -32,8 +32,8 @@ fn all() -> Vec<String> {
     out.extend(io_where_none_belongs(&files));
     out.extend(lint_excuses(&files));
     out.extend(vague_names(&files));
-    out.extend(layers_upside_down(&files));
     out.extend(forbidden_edges());
+    out.extend(upward_uses(&files));
     out.extend(undocumented_dependencies());
     out
 }
@@ -154,39 +154,6 @@ fn vague_names(files: &[Source]) -> Vec<String> {
         .collect()
 }
 
-/// Modules of a layered crate that name a layer above their own.
-fn layers_upside_down(files: &[Source]) -> Vec<String> {
-    let mut out = Vec::new();
-    for (folder, layers) in LAYERS {
-        for file in files {
-            let Ok(below) = file.path.strip_prefix(folder) else {
-                continue;
-            };
-            let top = below
-                .components()
-                .next()
-                .map(|part| part.as_os_str().to_string_lossy());
-            let own = layers.iter().position(|layer| top.as_deref() == Some(layer));
-            let Some(own) = own else { continue };
-            for (number, line) in file.product_lines() {
-                let code = line.split("//").next().unwrap_or_default();
-                for above in &layers[own + 1..] {
-                    let path = format!("crate::{above}");
-                    let names = code.match_indices(&path).any(|(at, _)| {
-                        let next = code.as_bytes().get(at + path.len());
-                        next.is_none_or(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_')
-                    });
-                    if names {
-                        let at = number + 1;
-                        out.push(format!("{}:{at}: {path} is a layer above", file.shown()));
-                    }
-                }
-            }
-        }
-    }
-    out
-}
-
 fn forbidden_edges() -> Vec<String> {
     let mut out = Vec::new();
     let graph = match workspace_graph() {
@@ -201,6 +168,40 @@ fn forbidden_edges() -> Vec<String> {
         for dependency in dependencies.iter().filter(|d| graph.contains_key(*d)) {
             if !allowed.contains(&dependency.as_str()) && !allowed.contains(&"*") {
                 out.push(format!("crate {name} may not name {dependency}"));
+            }
+        }
+    }
+    out
+}
+
+/// Uses of a module in the same layer or in one above.
+fn upward_uses(files: &[Source]) -> Vec<String> {
+    let mut out = Vec::new();
+    for (folder, layers) in LAYERS {
+        let layer = |name: &str| layers.iter().position(|layer| layer.contains(&name));
+        for file in files.iter().filter(|f| !f.is_test()) {
+            let Ok(below) = file.path.strip_prefix(folder) else {
+                continue;
+            };
+            let first = below.iter().next().unwrap_or_default().to_string_lossy();
+            let module = first.trim_end_matches(".rs");
+            if module == "lib" {
+                continue;
+            }
+            let Some(own) = layer(module) else {
+                out.push(format!("{}: not in the table of layers", file.shown()));
+                continue;
+            };
+            for (number, line) in file.product_lines() {
+                let code = line.split("//").next().unwrap_or_default();
+                for path in code.split("crate::").skip(1) {
+                    let used = path.split(|c: char| !(c.is_alphanumeric() || c == '_')).next();
+                    let used = used.unwrap_or_default();
+                    if used != module && layer(used).is_none_or(|used| used >= own) {
+                        let at = number + 1;
+                        out.push(format!("{}:{at}: {module} may not use {used}", file.shown()));
+                    }
+                }
             }
         }
     }
@@ -291,8 +292,37 @@ const IO_NAMES: &[&str] = &[
     "std::process",
 ];
 
-/// Crates whose top modules are layers, the lowest first. A module names its own layer and those below.
-const LAYERS: &[(&str, &[&str])] = &[("crates/fsfs/src", &["format", "store", "tree", "txn", "admin"])];
+/// The modules of layered crates, the lowest layer first. A module uses modules of earlier layers only.
+const LAYERS: &[(&str, &[&[&str]])] = &[
+    (
+        "crates/fsfs/src",
+        &[
+            &["format"],
+            &["store"],
+            &["tree"],
+            &["txn"],
+            &["admin"],
+            &["fuzz_api"],
+        ],
+    ),
+    (
+        "crates/server/src",
+        &[
+            &["clock", "percent_encoding"],
+            &["log", "config"],
+            &["metrics", "signals"],
+            &["net"],
+            &["context"],
+            &["http"],
+            &["auth"],
+            &["service"],
+            &["svn", "site"],
+            &["web"],
+            &["dav"],
+            &["server"],
+        ],
+    ),
+];
 
 /// Which crates a crate may depend on.
 const EDGES: &[(&str, &[&str])] = &[

@@ -1,7 +1,7 @@
 //! What may not stand beside what, and values that no type can judge: everything that is wrong with a file apart from the
 //! files that it names.
 
-use server::http::Require;
+use server::config::Require;
 
 use super::Config;
 use super::address::Address;

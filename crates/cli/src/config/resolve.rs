@@ -8,7 +8,7 @@ use base::Result;
 use repos::Repository;
 use repos::authz::Source as AuthzSource;
 use repos::config::AuthzFiles;
-use server::http::{
+use server::config::{
     AccessRules, Bulk, ClientCertificates, HttpOptions, Ldap, LdapGroups, LdapScope, Limits, Location,
     Master, PathAuthz, Provider, Recursion, Redirect, Require, Secret, Source, TlsOptions, TlsVersion, Web,
 };

@@ -134,7 +134,7 @@ pub fn tls(server: &Server<'_>, root: &Path) -> Table {
 /// `[limits]`, where Apache's are above ours.
 pub fn limits(place: &Place<'_>) -> Table {
     let mut table = Table::new("[limits]");
-    let ours = server::http::Limits::default();
+    let ours = server::config::Limits::default();
     let number = |name: &str| {
         place
             .last(name)

@@ -1,6 +1,6 @@
 //! `Redirect` and its kin as `[[redirect]]`.
 
-use server::http::Redirect;
+use server::config::Redirect;
 
 use super::draft::Table;
 use super::hosts::{Host, Server, contains, path_of};

@@ -146,7 +146,7 @@ fn serve(given: &Svnserve, argv: &[OsString], out: &mut Out) -> Result<std::resu
 }
 
 fn converse(service: &Arc<Service>, stream: Stream) -> Result<()> {
-    match service.converse(stream) {
+    match server::serve_session(service, stream) {
         Some(error) => Err(error),
         None => Ok(()),
     }

@@ -233,11 +233,6 @@ impl FsFormat {
         self.number < 3
     }
 
-    /// There is a file `fsfs.conf`.
-    pub(crate) fn has_conf(&self) -> bool {
-        self.number >= 4
-    }
-
     /// Revision files can be in shards.
     pub(crate) fn supports_shards(&self) -> bool {
         self.number >= 3

@@ -1,18 +1,18 @@
-//! The oldest hash of passwords: DES `crypt` of Unix, as `htpasswd -d` writes it.
+//! The oldest password hash: DES `crypt` of Unix, as `htpasswd -d` writes it.
 //!
-//! Eight characters of a password are the key with which a block of zeros is encrypted 25 times, by a DES of which two characters
-//! of salt exchange some bits. It protects nobody who is attacked in earnest, and longer passwords are right whatever comes after
-//! their eighth character; but files full of it are about, and Apache takes them.
+//! The first eight characters of a password are the key that a block of zeros is encrypted with 25 times, by a variant of DES in
+//! which two characters of salt exchange some bits. It does not resist attacks, and all characters after the eighth are ignored; but
+//! existing files have such hashes, and Apache accepts them.
 //!
-//! Bits are numbered from 1 and from the left, as in the tables of the standard (FIPS 46-3), and kept one a byte: clear, and
-//! quick enough for a password.
+//! Bits are numbered from 1 and from the left, as in the tables of the standard (FIPS 46-3), and stored one in a byte: simple, and
+//! fast enough for a password.
 
 use super::same;
 
-/// Letters of salts and hashes, six bits each.
+/// The characters of salts and hashes, six bits each.
 const LETTERS: &[u8; 64] = b"./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// Whether `hash` was made of `password`; `None` if it is no hash of this kind.
+/// Returns whether `hash` is a hash of `password`; `None` if it is of another kind.
 pub(super) fn verify(password: &[u8], hash: &str) -> Option<bool> {
     let hash = hash.as_bytes();
     if hash.len() != 13 || !hash.iter().all(|b| LETTERS.contains(b)) {
@@ -40,11 +40,11 @@ fn crypt(password: &[u8], salt: &[u8; 2]) -> Option<[u8; 13]> {
     Some(made)
 }
 
-/// The keys of the 16 rounds. Of each character the lower seven bits count.
+/// Returns the keys of the 16 rounds. The lower seven bits of each character count.
 fn schedule(password: &[u8]) -> [[u8; 48]; 16] {
     let mut key = [0; 64];
     for (at, bit) in key.iter_mut().enumerate().filter(|(at, _)| at % 8 < 7) {
-        // What a C string ends with ends the password as well.
+        // As in C, a NUL ends the password.
         let text = password.split(|b| *b == 0).next().unwrap_or_default();
         let letter = text.get(at / 8).copied().unwrap_or(0);
         *bit = letter >> (6 - at % 8) & 1;

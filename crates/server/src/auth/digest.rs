@@ -1,8 +1,8 @@
-//! Digest authentication: passwords that are never sent, only hashes of them with a number that we chose.
+//! Digest authentication: the client sends a hash of its password and a nonce that the server chose.
 //!
-//! The number (nonce) says when it was made and proves that we made it, so none need be kept until somebody has answered
-//! one rightly. From then on each answer to it must carry a count of its own: a request that was listened to cannot be
-//! sent again. Counts may come out of order, for clients use several connections, but not long after much higher ones.
+//! A nonce holds the time when it was made and a proof that this server made it, so none is stored before a client has used one
+//! rightly. From then on each request with that nonce must have a count of its own: a recorded request cannot be sent again.
+//! Counts may arrive out of order, since clients use several connections, but not far behind the highest one.
 
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,16 +13,16 @@ use sha2::{Digest as _, Sha256};
 
 use super::same;
 
-/// How long a nonce may be answered, microseconds.
+/// How long a nonce may be used, microseconds.
 const LIFETIME: u64 = 300 * 1_000_000;
-/// How far behind the highest count another may come.
-const BEHIND: u64 = 4096;
-/// Most nonces whose counts are watched.
-const MOST: usize = 20_000;
+/// How far behind the highest count another may arrive.
+const WINDOW: u64 = 4096;
+/// The highest number of stored nonces.
+const MAX_NONCES: usize = 20_000;
 
-/// What a client sends: the fields of `Authorization: Digest`.
+/// The fields of `Authorization: Digest`.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub(crate) struct DigestResponse {
     pub(super) user: String,
     realm: String,
     nonce: String,
@@ -33,7 +33,7 @@ pub(crate) struct Answer {
     algorithm: Algorithm,
 }
 
-/// How things are hashed.
+/// A hash function of RFC 7616.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Algorithm {
     Md5,
@@ -49,20 +49,20 @@ impl Algorithm {
         }
     }
 
-    /// The hash of name, realm and password.
+    /// Returns the hash of name, realm and password.
     fn ha1(self, user: &str, realm: &str, password: &[u8]) -> String {
         self.hash(&[user.as_bytes(), realm.as_bytes(), password])
     }
 }
 
-/// The hash that `htdigest` keeps.
+/// Returns the hash that `htdigest` stores.
 pub(super) fn md5_ha1(user: &str, realm: &str, password: &[u8]) -> String {
     Algorithm::Md5.ha1(user, realm, password)
 }
 
-/// Takes `Authorization: Digest …` apart. `None` for other schemes, and for answers that lack something: without `qop` a
-/// listener could use them again.
-pub(crate) fn parse(header: &str) -> Option<Answer> {
+/// Parses `Authorization: Digest …`. Returns `None` for other schemes and for incomplete fields: without `qop` a recorded request
+/// could be sent again.
+pub(crate) fn parse(header: &str) -> Option<DigestResponse> {
     let (scheme, rest) = header.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("digest") {
         return None;
@@ -80,7 +80,7 @@ pub(crate) fn parse(header: &str) -> Option<Answer> {
     if count.len() != 8 {
         return None;
     }
-    Some(Answer {
+    Some(DigestResponse {
         user: field("username")?,
         realm: field("realm")?,
         nonce: field("nonce")?,
@@ -97,7 +97,7 @@ pub(crate) fn parse(header: &str) -> Option<Answer> {
     })
 }
 
-/// `name=value` and `name="value"`, separated by commas.
+/// Parses `name=value` and `name="value"`, separated by commas.
 fn fields(text: &str) -> Option<Vec<(String, String)>> {
     let mut rest = text.trim();
     let mut found = Vec::new();
@@ -135,118 +135,119 @@ fn quoted_value(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// What is asked of a request.
-pub(super) struct Asked<'a> {
+/// The parts of a request that its digest must fit.
+pub(super) struct DigestTarget<'a> {
     pub(super) method: &'a str,
     /// Path and query, as they were sent.
-    pub(super) target: &'a str,
+    pub(super) path_and_query: &'a str,
     pub(super) realm: &'a str,
 }
 
-/// What an answer is worth.
+/// The result of a check.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// The password is right; the client may check that we know it too by this line.
+pub(super) enum DigestVerdict {
+    /// The password is right. The text is for `Authentication-Info`: it proves to the client that the server knows the password.
     Right(String),
     Wrong,
-    /// The password is right, but the number is too old, or was used already.
+    /// The password is right, but the nonce is too old, or the count was used already.
     Stale,
 }
 
-impl Answer {
-    /// Hash of name, realm and a password that is known.
+impl DigestResponse {
+    /// Returns the hash of name, realm and `password`.
     pub(super) fn ha1_of(&self, password: &[u8]) -> String {
         self.algorithm.ha1(&self.user, &self.realm, password)
     }
 
-    /// Hashes that files hold are of this kind.
+    /// Returns whether the response was made with MD5, as the hashes in files of `htdigest` are.
     pub(super) fn is_md5(&self) -> bool {
         self.algorithm == Algorithm::Md5
     }
 
-    /// The client answers what we asked, as far as it shows without its password.
-    pub(super) fn fits(&self, asked: &Asked<'_>) -> bool {
-        // Some send the whole URL.
+    /// Returns whether the response is for this realm and this request, as far as that shows without the password.
+    pub(super) fn fits(&self, target: &DigestTarget<'_>) -> bool {
+        // Some clients send the whole URL.
         let path = self
             .uri
             .split_once("://")
             .and_then(|(_, rest)| rest.find('/').map(|at| &rest[at..]));
-        self.realm == asked.realm && (self.uri == asked.target || path == Some(asked.target))
+        self.realm == target.realm
+            && (self.uri == target.path_and_query || path == Some(target.path_and_query))
     }
 
-    /// Judges the answer with the hash that the right password makes.
-    pub(super) fn judge(&self, nonces: &Nonces, asked: &Asked<'_>, ha1: &str) -> Verdict {
+    /// Checks the response with the hash of the right password, and uses up its count.
+    pub(super) fn judge(&self, nonces: &NonceTable, target: &DigestTarget<'_>, ha1: &str) -> DigestVerdict {
         let made = |method: &str| {
             let ha2 = self.algorithm.hash(&[method.as_bytes(), self.uri.as_bytes()]);
             let parts = [ha1, &self.nonce, &self.count, &self.cnonce, "auth", &ha2];
             self.algorithm.hash(&parts.map(str::as_bytes))
         };
-        if !same(made(asked.method).as_bytes(), self.response.as_bytes()) {
-            return Verdict::Wrong;
+        if !same(made(target.method).as_bytes(), self.response.as_bytes()) {
+            return DigestVerdict::Wrong;
         }
         let Ok(count) = u64::from_str_radix(&self.count, 16) else {
-            return Verdict::Wrong;
+            return DigestVerdict::Wrong;
         };
         let owner = (self.user.clone(), self.realm.clone());
         let counts = |made| nonces.count(owner, &self.nonce, made, count);
         if !nonces.fresh_since(&self.nonce, &self.realm).is_some_and(counts) {
-            return Verdict::Stale;
+            return DigestVerdict::Stale;
         }
         let rspauth = made("");
         let cnonce = self.cnonce.replace(['"', '\\'], "");
-        Verdict::Right(format!(
+        DigestVerdict::Right(format!(
             "rspauth=\"{rspauth}\", cnonce=\"{cnonce}\", nc={}, qop=auth",
             self.count
         ))
     }
 }
 
-/// The numbers that we gave out.
-pub(super) struct Nonces {
-    /// Proves that a number is ours.
+/// The nonces of this server.
+pub(super) struct NonceTable {
+    /// The key of the proofs in nonces.
     secret: [u8; 32],
-    counted: Mutex<Table>,
+    counts: Mutex<NonceCounts>,
 }
 
-/// The nonces that were answered rightly, of all users.
+/// The nonces that were used rightly, of all users.
 #[derive(Default)]
-struct Table {
-    nonces: HashMap<String, Counted>,
-    users: HashMap<Owner, Share>,
+struct NonceCounts {
+    nonces: HashMap<String, CountedNonce>,
+    users: HashMap<Owner, UserNonces>,
 }
 
 /// A user in a realm.
 type Owner = (String, String);
 
-/// What one user has of the table.
+/// One user's part of the table.
 #[derive(Default)]
-struct Share {
+struct UserNonces {
     nonces: usize,
-    /// Nonces made before that, in microseconds since 1970, are too old: their counts were given up.
+    /// Nonces made before this time, in microseconds since 1970, are refused: their counts were dropped.
     since: u64,
 }
 
-/// Which counts of a nonce were used.
-struct Counted {
+/// The used counts of a nonce.
+struct CountedNonce {
     owner: Owner,
-    /// When it was made, in microseconds since 1970.
+    /// The time when it was made, in microseconds since 1970.
     made: u64,
     highest: u64,
-    /// A bit for each of the last [`BEHIND`] counts, by their remainder.
-    used: Box<[u64; (BEHIND / 64) as usize]>,
+    /// A bit for each of the last [`WINDOW`] counts, by their remainder.
+    used: Box<[u64; (WINDOW / 64) as usize]>,
 }
 
-impl Default for Nonces {
+impl Default for NonceTable {
     fn default() -> Self {
-        Nonces {
+        NonceTable {
             secret: super::random(),
-            counted: Mutex::default(),
+            counts: Mutex::default(),
         }
     }
 }
 
-impl Nonces {
-    /// A new number for `realm`.
+impl NonceTable {
+    /// Returns a new nonce for `realm`.
     pub(super) fn make(&self, realm: &str) -> String {
         self.made_at(now(), &hex(&super::random::<8>()), realm)
     }
@@ -260,7 +261,7 @@ impl Nonces {
         format!("{time:016x}{salt}{}", hex(&proof[..16]))
     }
 
-    /// When a nonce was made, in microseconds since 1970, if it is one of ours and not too old.
+    /// Returns the time when a nonce was made, in microseconds since 1970, if this server made it and it is not too old.
     fn fresh_since(&self, nonce: &str, realm: &str) -> Option<u64> {
         let (time, salt) = (nonce.get(..16)?, nonce.get(16..32)?);
         let made = u64::from_str_radix(time, 16).ok()?;
@@ -269,14 +270,14 @@ impl Nonces {
         (is_ours && age <= LIFETIME).then_some(made)
     }
 
-    /// Uses up a count of a nonce that was made at `made`, for a user who has proved the password; false if it was used
+    /// Uses up a count of a nonce that was made at `made`, for a user who has proved the password. Returns false if the count was used
     /// before, or may have been.
     fn count(&self, owner: Owner, nonce: &str, made: u64, count: u64) -> bool {
-        let mut table = self.counted.lock();
+        let mut table = self.counts.lock();
         if let Some(counted) = table.nonces.get_mut(nonce) {
             return counted.owner == owner && counted.take(count);
         }
-        if table.nonces.len() >= MOST {
+        if table.nonces.len() >= MAX_NONCES {
             table.make_space(now());
         }
         let share = table.users.entry(owner.clone()).or_default();
@@ -284,11 +285,11 @@ impl Nonces {
             return false;
         }
         share.nonces += 1;
-        let mut counted = Counted {
+        let mut counted = CountedNonce {
             owner,
             made,
             highest: 0,
-            used: Box::new([0; (BEHIND / 64) as usize]),
+            used: Box::new([0; (WINDOW / 64) as usize]),
         };
         let is_new = counted.take(count);
         table.nonces.insert(nonce.to_owned(), counted);
@@ -296,20 +297,20 @@ impl Nonces {
     }
 }
 
-impl Table {
-    /// Gives up nonces that are too old and, if that is not enough, the older half of those of the user who has most: a user
-    /// who asks for many takes no place from others.
+impl NonceCounts {
+    /// Drops nonces that are too old and, if that is not enough, the older half of those of the user with most of them: a user with
+    /// many nonces takes no space from others.
     fn make_space(&mut self, now: u64) {
         self.nonces
             .retain(|_, counted| now.saturating_sub(counted.made) <= LIFETIME);
-        if self.nonces.len() >= MOST
+        if self.nonces.len() >= MAX_NONCES
             && let Some((owner, _)) = self.users.iter().max_by_key(|(_, share)| share.nonces)
         {
             let owner = owner.clone();
             let times = self.nonces.values().filter(|counted| counted.owner == owner);
             let mut times: Vec<u64> = times.map(|counted| counted.made).collect();
             times.sort_unstable();
-            // What is given up must stay unusable, so it ends with a whole microsecond.
+            // Dropped nonces must stay unusable, so the limit is the next whole microsecond.
             let since = times.get(times.len() / 2).map_or(now, |median| median + 1);
             self.nonces
                 .retain(|_, counted| counted.owner != owner || counted.made >= since);
@@ -328,14 +329,14 @@ impl Table {
     }
 }
 
-impl Counted {
+impl CountedNonce {
     fn take(&mut self, count: u64) -> bool {
-        let place = |count: u64| ((count % BEHIND / 64) as usize, 1 << (count % 64));
-        if count + BEHIND <= self.highest {
+        let place = |count: u64| ((count % WINDOW / 64) as usize, 1 << (count % 64));
+        if count + WINDOW <= self.highest {
             return false;
         }
         if count > self.highest {
-            if count - self.highest >= BEHIND {
+            if count - self.highest >= WINDOW {
                 self.used.fill(0);
             } else {
                 for passed in self.highest + 1..=count {
@@ -352,7 +353,7 @@ impl Counted {
     }
 }
 
-/// Microseconds since 1970.
+/// Returns the time in microseconds since 1970.
 fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
@@ -373,29 +374,38 @@ mod tests {
 
     #[test]
     fn the_example_of_the_rfc_has_the_right_hash() {
-        let answer = parse(RECORDED).expect("it is complete");
-        let asked = Asked {
+        let response = parse(RECORDED).expect("it is complete");
+        let target = DigestTarget {
             method: "GET",
-            target: "/dir/index.html",
+            path_and_query: "/dir/index.html",
             realm: "http-auth@example.org",
         };
-        assert!(answer.fits(&asked));
-        let ha1 = answer.ha1_of(b"Circle of Life");
-        // Right, but we did not make that nonce.
-        assert_eq!(answer.judge(&Nonces::default(), &asked, &ha1), Verdict::Stale);
-        let wrong = answer.ha1_of(b"circle of life");
-        assert_eq!(answer.judge(&Nonces::default(), &asked, &wrong), Verdict::Wrong);
+        assert!(response.fits(&target));
+        let ha1 = response.ha1_of(b"Circle of Life");
+        // The password is right, but the nonce is not ours.
+        assert_eq!(
+            response.judge(&NonceTable::default(), &target, &ha1),
+            DigestVerdict::Stale
+        );
+        let wrong = response.ha1_of(b"circle of life");
+        assert_eq!(
+            response.judge(&NonceTable::default(), &target, &wrong),
+            DigestVerdict::Wrong
+        );
         let sha = RECORDED.replace("=MD5", "=SHA-256").replace(
             "8ca523f5e9506fed4657c9700eebdbec",
             "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1",
         );
-        let answer = parse(&sha).expect("it is complete");
-        let ha1 = answer.ha1_of(b"Circle of Life");
-        assert_eq!(answer.judge(&Nonces::default(), &asked, &ha1), Verdict::Stale);
+        let response = parse(&sha).expect("it is complete");
+        let ha1 = response.ha1_of(b"Circle of Life");
+        assert_eq!(
+            response.judge(&NonceTable::default(), &target, &ha1),
+            DigestVerdict::Stale
+        );
     }
 
     #[test]
-    fn answers_that_lack_something_are_none() {
+    fn incomplete_responses_are_not_parsed() {
         for lacking in [
             "username", "realm", "uri", "nonce", "nc", "cnonce", "qop", "response",
         ] {
@@ -422,13 +432,13 @@ mod tests {
     }
 
     #[test]
-    fn a_nonce_is_ours_of_its_realm_and_young() {
-        let nonces = Nonces::default();
+    fn a_nonce_counts_in_its_server_and_realm_and_for_its_lifetime() {
+        let nonces = NonceTable::default();
         let is_fresh = |nonce: &str, realm: &str| nonces.fresh_since(nonce, realm).is_some();
         let nonce = nonces.make("r");
         assert!(is_fresh(&nonce, "r"));
         assert!(!is_fresh(&nonce, "s"));
-        assert!(Nonces::default().fresh_since(&nonce, "r").is_none());
+        assert!(NonceTable::default().fresh_since(&nonce, "r").is_none());
         let old = nonces.made_at(now() - LIFETIME - 1_000_000, "0123456789abcdef", "r");
         assert!(!is_fresh(&old, "r"));
         let ahead = nonces.made_at(now() + 100_000_000, "0123456789abcdef", "r");
@@ -443,14 +453,14 @@ mod tests {
     }
 
     #[test]
-    fn each_count_is_good_once_in_whatever_order() {
-        let nonces = Nonces::default();
+    fn each_count_is_accepted_once_in_any_order() {
+        let nonces = NonceTable::default();
         let count = |nonce: &str, count: u64| nonces.count(owner("u"), nonce, now(), count);
         for good in [1, 3, 2, 500, 4, 499, 4500, 405, 100_000, 99_999] {
             assert!(count("n", good), "{good}");
             assert!(!count("n", good), "{good}");
         }
-        for gone in [1, 5, 404, 4500, 100_000 - BEHIND] {
+        for gone in [1, 5, 404, 4500, 100_000 - WINDOW] {
             assert!(!count("n", gone), "{gone}");
         }
         assert!(count("m", 1));
@@ -459,22 +469,22 @@ mod tests {
 
     #[test]
     fn one_user_cannot_fill_the_table_for_others() {
-        let nonces = Nonces::default();
+        let nonces = NonceTable::default();
         let begun = now();
         assert!(nonces.count(owner("alice"), "a", begun, 1));
-        for at in 0..2 * MOST as u64 {
+        for at in 0..2 * MAX_NONCES as u64 {
             assert!(
                 nonces.count(owner("eve"), &format!("e{at}"), begun + at, 1),
                 "{at}"
             );
         }
-        assert!(nonces.counted.lock().nonces.len() <= MOST);
-        // Others come in, and what they have used stays used.
+        assert!(nonces.counts.lock().nonces.len() <= MAX_NONCES);
+        // Other users can log in, and their used counts stay used.
         assert!(nonces.count(owner("bob"), "b", begun, 1));
         assert!(!nonces.count(owner("alice"), "a", begun, 1));
         assert!(nonces.count(owner("alice"), "a", begun, 2));
-        // So does what was given up.
-        for at in [0, 1, 1000, MOST as u64 / 2, 2 * MOST as u64 - 1] {
+        // The counts that were dropped stay used.
+        for at in [0, 1, 1000, MAX_NONCES as u64 / 2, 2 * MAX_NONCES as u64 - 1] {
             assert!(
                 !nonces.count(owner("eve"), &format!("e{at}"), begun + at, 1),
                 "{at}"

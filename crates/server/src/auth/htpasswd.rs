@@ -1,7 +1,6 @@
 //! Files as `htpasswd` and `htdigest` write them, and the hashes in them.
 //!
-//! A line is `NAME:HASH`, or `NAME:REALM:HA1` where the second command wrote it. Of a name that stands there twice the
-//! first counts.
+//! A line is `NAME:HASH`, or `NAME:REALM:HA1` where the second command wrote it. The first line of a name counts.
 
 use std::collections::HashMap;
 
@@ -46,24 +45,24 @@ impl Htpasswd {
         file
     }
 
-    /// The hash of a user's password.
+    /// Returns the hash of a user's password.
     pub(super) fn hash(&self, user: &str) -> Option<&str> {
         self.hashes.get(user).map(String::as_str)
     }
 
-    /// What `htdigest` knows of a user in a realm: MD5 of name, realm and password.
+    /// Returns the hash that `htdigest` stores for a user in a realm: MD5 of name, realm and password.
     pub(super) fn ha1(&self, user: &str, realm: &str) -> Option<&str> {
         let key = (user.to_owned(), realm.to_owned());
         self.digests.get(&key).map(String::as_str)
     }
 }
 
-/// Whether `hash` was made of `password`.
+/// Returns whether `hash` is a hash of `password`.
 ///
 /// # Errors
-/// What is wrong with a hash that no password fits: nobody comes in with it, but the administrator should hear of it.
+/// What is wrong with a hash that no password can fit: for the log, since the user can't log in.
 pub(super) fn verify(password: &[u8], hash: &str) -> Result<bool, &'static str> {
-    // So somebody is kept out on purpose.
+    // Administrators disable users in this way.
     if hash.is_empty() || hash.starts_with(['*', '!']) {
         return Ok(false);
     }
@@ -90,7 +89,7 @@ mod tests {
 
     /// Made by `htpasswd` of Apache 2.4, `openssl passwd` and `mkpasswd`, all of the password `s3cret`.
     #[test]
-    fn hashes_of_the_real_tools_are_understood() {
+    fn hashes_of_the_real_tools_are_verified() {
         let file = Htpasswd::parse(include_str!("htpasswd_sample.txt"));
         assert_eq!(file.hashes.len(), 9);
         for name in [
@@ -113,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_say_nothing_are_passed_over() {
+    fn comments_and_malformed_lines_are_skipped() {
         let file = Htpasswd::parse("# a:b\n\nnobody\na:x\r\na:y\nb:x:comment\n");
         assert_eq!(file.hash("a"), Some("x"));
         assert_eq!(file.hash("b"), Some("x"));

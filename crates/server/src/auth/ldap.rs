@@ -1,8 +1,7 @@
-//! Directories: a user is searched for, then bound as with the password that was sent.
+//! LDAP directories: the user's entry is searched for, then bound to with the password that was sent.
 //!
-//! One connection does both, and the search for groups; it is kept for the next question. A directory that has closed a
-//! connection meanwhile is asked again over a new one. What was found is remembered by whoever asks here: a directory hears of
-//! a user once in a few minutes.
+//! One connection does both, and the search for groups. It is kept for the next query; if the directory has closed it meanwhile,
+//! the query is repeated over a new one. The caller caches the result, so a directory is queried for a user once in a few minutes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,63 +11,63 @@ use ldap3::{LdapConn, LdapConnSettings, LdapError, Scope, SearchEntry, ldap_esca
 use parking_lot::Mutex;
 
 use super::{User, is_plain};
-use crate::http::{Ldap, LdapScope};
-use crate::trust;
+use crate::config::{Ldap, LdapScope};
+use crate::net::tls::authorities;
 
-/// Most connections to a directory that are kept.
-const KEPT: usize = 8;
-/// What a directory says to a wrong password.
+/// The highest number of idle connections.
+const MAX_IDLE: usize = 8;
+/// The result code for a wrong password.
 const INVALID_CREDENTIALS: u32 = 49;
-/// What it may say about users who must not log in.
+/// The result codes for users who may not log in.
 const REFUSALS: [u32; 4] = [19, 48, 50, 53];
 
-/// Connections to directories that are not in use.
+/// The idle connections to directories.
 #[derive(Default)]
-pub(super) struct Directories {
+pub(super) struct LdapConnections {
     idle: Mutex<Vec<(Ldap, LdapConn)>>,
 }
 
-/// What a directory says.
+/// The answer of a directory.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Found {
-    /// It does not know the user.
-    Nobody,
+pub(super) enum LdapAnswer {
+    /// The directory has no such user, or several.
+    UnknownUser,
     WrongPassword,
-    /// The user, by the name that the directory has, with the groups there.
+    /// The user, with the name as the directory spells it and the groups there.
     User(User),
 }
 
-impl Directories {
-    /// Whether `password` is that of `user`.
+impl LdapConnections {
+    /// Checks the password of `user`.
     ///
     /// # Errors
-    /// `AUTHN_FAILED` if the directory cannot be asked.
-    pub(super) fn ask(&self, ldap: &Ldap, user: &str, password: &[u8]) -> Result<Found> {
-        // To a directory an empty password means that nobody wants to prove anything: it would say yes.
+    /// `AUTHN_FAILED` if the directory cannot be queried.
+    pub(super) fn query(&self, ldap: &Ldap, user: &str, password: &[u8]) -> Result<LdapAnswer> {
+        // A bind with an empty password is anonymous: a directory would accept it.
         let Some(password) = std::str::from_utf8(password).ok().filter(|p| !p.is_empty()) else {
-            return Ok(Found::WrongPassword);
+            return Ok(LdapAnswer::WrongPassword);
         };
         if user.is_empty() {
-            return Ok(Found::Nobody);
+            return Ok(LdapAnswer::UnknownUser);
         }
         while let Some(mut conn) = self.take(ldap) {
-            match ask(&mut conn, ldap, user, password) {
+            match query(&mut conn, ldap, user, password) {
                 Ok(found) => {
                     self.put(ldap, conn);
                     return Ok(found);
                 }
-                // It was idle for too long.
+                // The directory has closed the idle connection.
                 Err(LdapError::Io { .. } | LdapError::OpSend { .. } | LdapError::ResultRecv { .. }) => {}
                 Err(error) => return Err(failed(ldap, &error)),
             }
         }
         let mut conn = connect(ldap)?;
-        let found = ask(&mut conn, ldap, user, password).map_err(|error| failed(ldap, &error))?;
+        let found = query(&mut conn, ldap, user, password).map_err(|error| failed(ldap, &error))?;
         self.put(ldap, conn);
         Ok(found)
     }
 
-    /// Closes all connections that are not in use.
+    /// Closes all idle connections.
     pub(super) fn close(&self) {
         self.idle.lock().clear();
     }
@@ -81,7 +80,7 @@ impl Directories {
 
     fn put(&self, ldap: &Ldap, conn: LdapConn) {
         let mut idle = self.idle.lock();
-        if idle.len() >= KEPT {
+        if idle.len() >= MAX_IDLE {
             idle.remove(0);
         }
         idle.push((ldap.clone(), conn));
@@ -93,21 +92,21 @@ fn connect(ldap: &Ldap) -> Result<LdapConn> {
         .set_conn_timeout(ldap.timeout)
         .set_starttls(ldap.starttls);
     if let Some(path) = &ldap.ca {
-        let config = trust::in_authorities_of(path);
+        let config = authorities::client_config(path);
         settings = settings.set_config(config.map_err(|e| Error::new(Code::AUTHN_FAILED, e))?);
     }
     LdapConn::with_settings(settings, &ldap.url).map_err(|error| failed(ldap, &error))
 }
 
-fn ask(
+fn query(
     conn: &mut LdapConn,
     ldap: &Ldap,
     user: &str,
     password: &str,
-) -> std::result::Result<Found, LdapError> {
-    // Whoever was here last bound as somebody else.
+) -> std::result::Result<LdapAnswer, LdapError> {
+    // The last query has bound the connection to another entry.
     let (dn, secret) = match (&ldap.bind_dn, &ldap.bind_password) {
-        (Some(dn), Some(password)) => (dn.as_str(), password.shown()),
+        (Some(dn), Some(password)) => (dn.as_str(), password.reveal()),
         _ => ("", ""),
     };
     conn.with_timeout(ldap.timeout)
@@ -123,20 +122,20 @@ fn ask(
         .with_timeout(ldap.timeout)
         .search(&ldap.base, scope, &filter, vec![&ldap.user_attribute])?
         .success()?;
-    // Of two with the same name nobody knows who is meant.
+    // If two entries have the name, it is not clear which user is meant.
     let mut entries = entries
         .into_iter()
         .filter(|entry| !entry.is_ref())
         .collect::<Vec<_>>();
     let (Some(entry), true) = (entries.pop(), entries.is_empty()) else {
-        return Ok(Found::Nobody);
+        return Ok(LdapAnswer::UnknownUser);
     };
     let SearchEntry { dn, attrs, .. } = SearchEntry::construct(entry);
     let bound = conn.with_timeout(ldap.timeout).simple_bind(&dn, password)?;
     match bound.rc {
         0 => {}
-        INVALID_CREDENTIALS => return Ok(Found::WrongPassword),
-        rc if REFUSALS.contains(&rc) => return Ok(Found::WrongPassword),
+        INVALID_CREDENTIALS => return Ok(LdapAnswer::WrongPassword),
+        rc if REFUSALS.contains(&rc) => return Ok(LdapAnswer::WrongPassword),
         _ => return Err(bound.into()),
     }
     let Some(name) = spelling(attrs, &ldap.user_attribute, user) else {
@@ -145,14 +144,14 @@ fn ask(
             "The directory at '{}' shows no '{attribute}' that is {user:?}: see that 'bind-dn' may read it",
             ldap.url
         );
-        return Ok(Found::WrongPassword);
+        return Ok(LdapAnswer::WrongPassword);
     };
     let groups = groups(conn, ldap, &dn, &name)?;
-    Ok(Found::User(User { name, groups }))
+    Ok(LdapAnswer::User(User { name, groups }))
 }
 
-/// The value of `attribute` that `typed` has found: directories compare names without case and without surplus spaces, access
-/// rules do not, so a rule for a name must hold for each of its spellings.
+/// Returns the value of `attribute` that `typed` has matched. Directories ignore case and surplus spaces in names, access rules do
+/// not: with the directory's spelling a rule for a name holds for every spelling that is typed.
 fn spelling(attributes: HashMap<String, Vec<String>>, attribute: &str, typed: &str) -> Option<String> {
     let folded = |name: &str| {
         let words: Vec<String> = name.split_whitespace().map(str::to_lowercase).collect();
@@ -165,7 +164,7 @@ fn spelling(attributes: HashMap<String, Vec<String>>, attribute: &str, typed: &s
     let at = values.iter().position(|value| folded(value) == folded(typed));
     let name = match at {
         Some(at) => values.swap_remove(at),
-        // The directory folds more than we do; with one value there is no doubt.
+        // The directory folds more than we do. A single value must be the one that matched.
         None if values.len() == 1 => values.remove(0),
         None => return None,
     };
@@ -182,9 +181,9 @@ fn groups(
         return Ok(Arc::from([]));
     };
     if let (Some(dn), Some(password)) = (&ldap.bind_dn, &ldap.bind_password) {
-        // Users may not be allowed to look at groups.
+        // The user may not have the right to read groups.
         conn.with_timeout(ldap.timeout)
-            .simple_bind(dn, password.shown())?
+            .simple_bind(dn, password.reveal())?
             .success()?;
     }
     let member = ldap_escape(if groups.members_are_dns { dn } else { user });
@@ -216,7 +215,7 @@ fn groups(
     Ok(named.collect())
 }
 
-/// Errors of directories name no password.
+/// Returns the error of a query. Errors of directories contain no password.
 fn failed(ldap: &Ldap, error: &LdapError) -> Error {
     let message = format!("Can't ask the directory at '{}': {error}", ldap.url);
     Error::new(Code::AUTHN_FAILED, message)

@@ -1,8 +1,9 @@
-//! The salted, thousandfold MD5 of passwords: `$apr1$` as `htpasswd` writes it by default, and `$1$` of older systems.
+//! MD5-crypt, the password hash with salt and a thousand rounds of MD5: `$apr1$`, the default of `htpasswd`, and `$1$` of older
+//! systems.
 
 use md5::{Digest as _, Md5};
 
-/// Whether `stored` (`$apr1$SALT$HASH` or `$1$SALT$HASH`) was made of `password`; `None` if it is neither.
+/// Returns whether `stored` (`$apr1$SALT$HASH` or `$1$SALT$HASH`) is a hash of `password`; `None` if it is neither.
 pub(super) fn verify(password: &[u8], stored: &str) -> Option<bool> {
     let magic = ["$apr1$", "$1$"]
         .into_iter()

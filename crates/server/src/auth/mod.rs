@@ -1,353 +1,63 @@
-//! Who sends a request, as far as names and passwords tell.
+//! Authentication of HTTP requests: user names, passwords and certificates.
 //!
-//! A request says who sends it in its `Authorization` line, by its certificate, or not at all; [`Keeper::identify`] looks
-//! the name up where the location's rules say: in files as `htpasswd` and `htdigest` write them ([`htpasswd`]), in svnserve's,
-//! in a directory ([`ldap`]). Passwords come as they are (Basic) or as hashes that nobody can use again ([`digest`]).
-//! What was found right is known for a while ([`remembered`]).
+//! A request names its user in the `Authorization` line, by a client certificate, or not at all. [`Authenticator::identify`] checks
+//! the name with the location's providers: files of `htpasswd` and `htdigest` ([`htpasswd`]), svnserve's password files, LDAP
+//! directories ([`ldap`]). Passwords are sent as they are (Basic) or as hashes that cannot be used again ([`digest`]).
+//! Verified passwords are remembered for a while ([`credential_cache`]).
 //!
-//! What is absent: what a user may do. `dav::access` answers that.
+//! This module does not know what a user may do: `site::access` decides that. It knows no method and no repository. The CRAM-MD5
+//! exchange of svn:// is in `svn::auth`.
 
+mod authenticator;
+mod credential_cache;
 mod des_crypt;
 mod digest;
-mod files;
-mod groups;
+mod file_cache;
+mod group_file;
 mod htpasswd;
 mod ldap;
 mod md5_crypt;
-mod remembered;
 
-use std::net::IpAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::Result;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use repos::read_mode::check_may_wait;
 
-use self::digest::{Answer, Asked, Nonces, Verdict};
-use self::files::Files;
-use self::groups::Groups;
-use self::htpasswd::Htpasswd;
-use self::ldap::{Directories, Found};
-use self::remembered::Remembered;
-use crate::http::{Ldap, LoggedIn, Provider, Request, Require, RequireVerdict, Secret};
-use crate::service::Service;
+pub(crate) use self::authenticator::Authenticator;
+use crate::config::Provider;
 
-/// How users of one place prove who they are.
-pub(crate) struct Door {
-    /// Where names are looked up, in this order. The first that knows a name says whether the password is right.
+/// How the users of a location or a repository prove their names.
+pub(crate) struct AuthPolicy {
+    /// Where names are looked up, in this order. The first provider that knows a name checks the password.
     pub(crate) providers: Arc<[Provider]>,
     /// Without quotes and backslashes: see [`plain_realm`].
     pub(crate) realm: String,
     pub(crate) basic: bool,
     pub(crate) digest: bool,
-    /// How long a right password is not checked again.
+    /// How long a verified password is not checked again.
     pub(crate) remember: Duration,
 }
 
-/// Somebody who has proved a name.
+/// A user who has proved a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct User {
     pub(crate) name: String,
-    /// Groups that a directory puts the user in.
+    /// The user's groups in an LDAP directory.
     pub(crate) groups: Arc<[String]>,
 }
 
-/// What a request proves.
+/// The result of authentication.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Proof {
-    /// It says no name.
-    Nothing,
-    /// The name is right; the text is for `Authentication-Info`.
-    Name(User, Option<String>),
-    /// The name or the password is wrong, or (`stale`) the number that was answered is too old.
-    Wrong { stale: bool },
-    /// Too many passwords wait to be checked: the client may try again later.
+pub(crate) enum AuthOutcome {
+    /// The request names no user.
+    NoCredentials,
+    /// The user has proved the name; the text is for `Authentication-Info`.
+    Authenticated(User, Option<String>),
+    /// The name or the password is wrong, or (`stale`) the nonce is too old.
+    Rejected { stale: bool },
+    /// Too many passwords wait to be checked: the client may try again.
     Busy,
-}
-
-/// Knows who knows whom, for the whole process.
-#[derive(Default)]
-pub(crate) struct Keeper {
-    files: Files<Htpasswd>,
-    remembered: Remembered,
-    nonces: Nonces,
-    directories: Directories,
-    groups: Files<Groups>,
-}
-
-impl Keeper {
-    /// Forgets which passwords were right, and closes connections to directories: their settings may have changed.
-    pub(crate) fn forget(&self) {
-        self.remembered.forget();
-        self.directories.close();
-    }
-
-    /// Judges whether a request that comes from `address` fulfils `require`, as `user` if it is known who sends it. `file` names
-    /// groups beside those of a directory.
-    ///
-    /// # Errors
-    /// If the file of groups cannot be read.
-    pub(crate) fn judge(
-        &self,
-        require: &Require,
-        address: IpAddr,
-        user: Option<&User>,
-        file: Option<&Path>,
-    ) -> Result<RequireVerdict> {
-        let wanted = file.filter(|_| user.is_some() && require.names_groups());
-        let groups = wanted
-            .map(|path| self.groups.get(path, Groups::parse))
-            .transpose()?;
-        let Some(user) = user else {
-            return Ok(require.judge(address, None));
-        };
-        let is_in = |group: &str| {
-            let in_file = groups
-                .as_ref()
-                .is_some_and(|groups| groups.has(group, &user.name));
-            in_file || user.groups.iter().any(|name| name == group)
-        };
-        let user = LoggedIn {
-            name: &user.name,
-            is_in: &is_in,
-        };
-        Ok(require.judge(address, Some(user)))
-    }
-
-    /// Finds out who sends a request.
-    ///
-    /// # Errors
-    /// If that cannot be found out: a file or a directory fails us.
-    pub(crate) fn identify(&self, service: &Service, door: &Door, request: &Request) -> Result<Proof> {
-        if door.providers.is_empty() {
-            // Whatever a client says, nobody could check it: it is nobody, as far as we know.
-            return Ok(Proof::Nothing);
-        }
-        let header = request.header_utf8("authorization");
-        if let Some(name) = certified(door, request)
-            && (header.is_none() || door.providers.len() == 1)
-        {
-            return Ok(name);
-        }
-        let Some(header) = header else {
-            return Ok(Proof::Nothing);
-        };
-        if door.basic
-            && let Some((user, password)) = basic(header)
-            && is_plain(&user)
-        {
-            return self.by_password(service, door, user, &password, request);
-        }
-        if door.digest
-            && let Some(answer) = digest::parse(header)
-            && is_plain(&answer.user)
-        {
-            return self.by_digest(service, door, &answer, request);
-        }
-        Ok(Proof::Wrong { stale: false })
-    }
-
-    /// What clients are asked for, the better first.
-    pub(crate) fn challenges(&self, door: &Door, request: &Request, stale: bool) -> Vec<String> {
-        let mut lines = Vec::new();
-        let realm = &door.realm;
-        if door.providers.iter().all(|p| *p == Provider::Certificate) {
-            return lines;
-        }
-        if door.digest {
-            let stale = if stale { ", stale=true" } else { "" };
-            let nonce = self.nonces.make(&door.realm);
-            let mut line = |algorithm: &str| {
-                lines.push(format!(
-                    "Digest realm=\"{realm}\", nonce=\"{nonce}\", algorithm={algorithm}, qop=\"auth\"{stale}"
-                ));
-            };
-            // Subversion's clients know one algorithm and stumble over another.
-            if !request.is_svn_client() && knows_plain_text(door) {
-                line("SHA-256");
-            }
-            line("MD5");
-        }
-        if door.basic {
-            lines.push(format!("Basic realm=\"{realm}\""));
-        }
-        lines
-    }
-
-    fn by_password(
-        &self,
-        service: &Service,
-        door: &Door,
-        user: String,
-        password: &[u8],
-        request: &Request,
-    ) -> Result<Proof> {
-        for provider in door.providers.iter() {
-            let right = match provider {
-                Provider::Certificate => continue,
-                Provider::Htpasswd(path) => {
-                    let file = self.files.get(path, Htpasswd::parse)?;
-                    match (file.hash(&user), file.ha1(&user, &door.realm)) {
-                        (Some(hash), _) => {
-                            let question = Asking {
-                                door,
-                                user: &user,
-                                password,
-                                request,
-                            };
-                            match self.verify(service, question, path, hash)? {
-                                Some(right) => right,
-                                None => return Ok(Proof::Busy),
-                            }
-                        }
-                        (None, Some(ha1)) => {
-                            let made = digest::md5_ha1(&user, &door.realm, password);
-                            same(made.as_bytes(), ha1.as_bytes())
-                        }
-                        (None, None) => continue,
-                    }
-                }
-                Provider::Passwd(path) => {
-                    let file = service.config.passwords(path)?;
-                    match file.as_ref().and_then(|file| file.password(user.as_bytes())) {
-                        Some(known) => same(known, password),
-                        None => continue,
-                    }
-                }
-                Provider::Ldap(ldap) => {
-                    let question = Asking {
-                        door,
-                        user: &user,
-                        password,
-                        request,
-                    };
-                    match self.ask(service, question, ldap)? {
-                        Some(Found::Nobody) => continue,
-                        Some(Found::WrongPassword) => false,
-                        Some(Found::User(user)) => return Ok(Proof::Name(user, None)),
-                        None => return Ok(Proof::Busy),
-                    }
-                }
-            };
-            return Ok(match right {
-                true => Proof::Name(User::plain(user), None),
-                false => Proof::Wrong { stale: false },
-            });
-        }
-        Ok(Proof::Wrong { stale: false })
-    }
-
-    /// Returns whether the password has the hash, `None` if too many others wait for that.
-    fn verify(&self, service: &Service, asking: Asking<'_>, file: &Path, hash: &str) -> Result<Option<bool>> {
-        let Asking { user, password, .. } = asking;
-        let against = format!("hash {hash}");
-        let found = self.remember(asking, &against, || {
-            // A good hash takes long by design: many wrong passwords must not take all processors.
-            let _turn = asking.request.turn(&service.password_turns)?;
-            let right = htpasswd::verify(password, hash).unwrap_or_else(|what| {
-                let file = file.display();
-                tracing::warn!("'{file}' has {what} for {user:?}, who can't log in: try 'htpasswd -B'");
-                false
-            });
-            Some(Ok(match right {
-                true => Found::User(User::plain(user.to_owned())),
-                false => Found::WrongPassword,
-            }))
-        })?;
-        Ok(found.map(|found| matches!(found, Found::User(_))))
-    }
-
-    /// Asks a directory; returns `None` if too many others wait for that.
-    fn ask(&self, service: &Service, asking: Asking<'_>, ldap: &Ldap) -> Result<Option<Found>> {
-        // Every setting: groups and the spelling of the name depend on all of them.
-        let secret = ldap.bind_password.as_ref().map(Secret::shown);
-        let against = format!("ldap {ldap:?} {secret:?}");
-        self.remember(asking, &against, || {
-            // A directory may be slow, or not answer at all: those who wait for it must not hold all threads.
-            asking.request.patience.while_blocked(|| {
-                let turn = service.directory_turns.wait(asking.request.peer.address.ip())?;
-                let found = self.directories.ask(ldap, asking.user, asking.password);
-                drop(turn);
-                Some(found)
-            })
-        })
-    }
-
-    /// The user whose password was right a moment ago, or else what `find` finds; `None` if it had to wait for too many others.
-    /// `against` is all that the answer depends on but the name and the password.
-    fn remember(
-        &self,
-        asking: Asking<'_>,
-        against: &str,
-        find: impl FnOnce() -> Option<Result<Found>>,
-    ) -> Result<Option<Found>> {
-        let question = self
-            .remembered
-            .question(against.as_bytes(), asking.user, asking.password);
-        if let Some(known) = self.remembered.recall(question, asking.door.remember) {
-            return Ok(Some(Found::User(known)));
-        }
-        check_may_wait()?;
-        let Some(found) = find().transpose()? else {
-            return Ok(None);
-        };
-        if let Found::User(user) = &found {
-            self.remembered.keep(question, asking.door.remember, user);
-        }
-        Ok(Some(found))
-    }
-
-    fn by_digest(&self, service: &Service, door: &Door, answer: &Answer, request: &Request) -> Result<Proof> {
-        // An answer counts once: it must not be looked at a second time.
-        check_may_wait()?;
-        let target = match &request.query {
-            Some(query) => format!("{}?{query}", request.path),
-            None => request.path.clone(),
-        };
-        let asked = Asked {
-            method: request.method.as_str(),
-            target: &target,
-            realm: &door.realm,
-        };
-        if !answer.fits(&asked) {
-            return Ok(Proof::Wrong { stale: false });
-        }
-        for provider in door.providers.iter() {
-            let ha1 = match provider {
-                // Neither has what a digest is made of.
-                Provider::Certificate | Provider::Ldap(_) => None,
-                Provider::Htpasswd(path) => {
-                    let file = self.files.get(path, Htpasswd::parse)?;
-                    let known = file.ha1(&answer.user, &door.realm).filter(|_| answer.is_md5());
-                    known.map(str::to_owned)
-                }
-                Provider::Passwd(path) => {
-                    let file = service.config.passwords(path)?;
-                    let known = file.as_ref().and_then(|f| f.password(answer.user.as_bytes()));
-                    known.map(|password| answer.ha1_of(password))
-                }
-            };
-            let Some(ha1) = ha1 else { continue };
-            return Ok(match answer.judge(&self.nonces, &asked, &ha1) {
-                Verdict::Right(info) => Proof::Name(User::plain(answer.user.clone()), Some(info)),
-                Verdict::Stale => Proof::Wrong { stale: true },
-                Verdict::Wrong => Proof::Wrong { stale: false },
-            });
-        }
-        Ok(Proof::Wrong { stale: false })
-    }
-}
-
-/// A name and a password that a client has sent.
-#[derive(Clone, Copy)]
-struct Asking<'a> {
-    door: &'a Door,
-    user: &'a str,
-    password: &'a [u8],
-    request: &'a Request,
 }
 
 impl User {
@@ -359,21 +69,7 @@ impl User {
     }
 }
 
-/// Who the client's certificate says it is.
-fn certified(door: &Door, request: &Request) -> Option<Proof> {
-    let asked = door.providers.contains(&Provider::Certificate);
-    let name = request.peer.certificate.as_ref().filter(|_| asked)?;
-    Some(Proof::Name(User::plain(name.clone()), None))
-}
-
-/// Only from these can a digest of another kind than a file holds be made.
-fn knows_plain_text(door: &Door) -> bool {
-    door.providers
-        .iter()
-        .any(|provider| matches!(provider, Provider::Passwd(_)))
-}
-
-/// User name and password of `Authorization: Basic`.
+/// Parses user name and password of `Authorization: Basic`.
 pub(crate) fn basic(header: &str) -> Option<(String, Vec<u8>)> {
     let (scheme, rest) = header.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("basic") {
@@ -385,26 +81,26 @@ pub(crate) fn basic(header: &str) -> Option<(String, Vec<u8>)> {
     Some((user, decoded[colon + 1..].to_vec()))
 }
 
-/// True for a name that can stand in a line of a log: one with control characters is nobody's.
+/// Returns whether a name has no control characters, so that it can stand in a line of a log.
 pub(crate) fn is_plain(user: &str) -> bool {
     !user.contains(char::is_control)
 }
 
-/// Compares secrets in time that does not tell where they differ.
+/// Compares secrets in a time that does not depend on where they differ.
 pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |seen, (a, b)| seen | (a ^ b)) == 0
 }
 
-/// A realm that needs no escapes, which clients read in different ways.
+/// Replaces quotes and backslashes in a realm: clients read their escapes in different ways.
 pub(crate) fn plain_realm(realm: &str) -> String {
     realm.replace(['"', '\\'], "'")
 }
 
-/// Bytes that nobody can guess.
+/// Returns random bytes of the system.
 fn random<const LEN: usize>() -> [u8; LEN] {
     let mut bytes = [0; LEN];
     let got = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-    assert_eq!(got, Ok(LEN), "the system gives so few random bytes at once");
+    assert_eq!(got, Ok(LEN), "the system returns so few random bytes at once");
     bytes
 }
 

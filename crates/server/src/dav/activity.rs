@@ -1,4 +1,4 @@
-//! `MKACTIVITY` and `CHECKOUT`: how old clients begin a commit. An activity is a name that a client chose for its transaction.
+//! `MKACTIVITY` and `CHECKOUT`: how old clients begin a commit. An activity is a client's name for its transaction.
 
 use base::{Code, Error, FsPath, Props, Revnum};
 use http::StatusCode;
@@ -7,46 +7,47 @@ use wire::dav::uri::Resource;
 
 use super::Outcome;
 use super::created::{created, created_at};
-use super::fault::Fault;
 use super::post;
-use super::target::Target;
-use super::visit::Visit;
-use crate::http::Reply;
+use super::resource_kind::ResourceKind;
+use crate::http::{Fault, ResponseWriter};
+use crate::site::RequestContext;
 
-pub(super) fn mkactivity(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
-    let Resource::Activity(id) = visit.resource.clone() else {
-        return Err(visit.refusal(|target| match target {
-            Target::Regular { exists: false } | Target::Working { exists: false } => StatusCode::FORBIDDEN,
+pub(super) fn mkactivity(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
+    let Resource::Activity(id) = context.resource.clone() else {
+        return Err(context.refusal(|kind| match kind {
+            ResourceKind::Regular { exists: false } | ResourceKind::Working { exists: false } => {
+                StatusCode::FORBIDDEN
+            }
             _ => StatusCode::CONFLICT,
         }));
     };
-    let activities = visit.activities();
+    let activities = context.activities();
     if activities.find(&id)?.is_some() {
         return Err(Fault::html(StatusCode::CONFLICT));
     }
-    let (name, _) = post::begin(visit, Props::new())?;
+    let (name, _) = post::begin(context, Props::new())?;
     activities.store(&id, &name)?;
-    reply.header("cache-control", "no-cache");
-    created(visit, reply);
+    reply.head.header("cache-control", "no-cache");
+    created(context, reply);
     Ok(())
 }
 
-pub(super) fn checkout(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
-    let root = visit.xml()?.map(|(root, _)| root);
+pub(super) fn checkout(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
+    let root = context.xml()?.map(|(root, _)| root);
     let asked = match &root {
         Some(root) => Checkout::parse(root).ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))?,
         None => Checkout::default(),
     };
-    match visit.target()? {
-        Target::Regular { exists: false }
-        | Target::Working { exists: false }
-        | Target::Activity { exists: false } => {
+    match context.resource_kind()? {
+        ResourceKind::Regular { exists: false }
+        | ResourceKind::Working { exists: false }
+        | ResourceKind::Activity { exists: false } => {
             return Err(Fault::html(StatusCode::NOT_FOUND));
         }
-        Target::Version | Target::Baseline => {}
-        // Of what is controlled, the version is taken.
-        Target::Private if visit.resource == Resource::Vcc && asked.apply_to_version => {}
-        Target::Regular { .. } => {
+        ResourceKind::Version | ResourceKind::Baseline => {}
+        // Of a version-controlled resource, its version is checked out.
+        ResourceKind::Private if context.resource == Resource::Vcc && asked.apply_to_version => {}
+        ResourceKind::Regular { .. } => {
             let text = "CHECKOUT can only be performed on a version resource";
             return Err(refusal(
                 StatusCode::METHOD_NOT_ALLOWED,
@@ -56,33 +57,33 @@ pub(super) fn checkout(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         }
         _ => return Err(Fault::html(StatusCode::CONFLICT)),
     }
-    let id = activity(visit, &asked)?;
-    let Some(name) = visit.activities().find(&id)? else {
+    let id = activity(context, &asked)?;
+    let Some(name) = context.activities().find(&id)? else {
         let text = "The specified activity does not exist";
         return Err(conflict(Code::APMOD_ACTIVITY_NOT_FOUND, text));
     };
-    let url = match visit.resource.clone() {
+    let url = match context.resource.clone() {
         Resource::Version(rev, path) => {
-            check_version(visit, &name, rev, &path)?;
-            visit.base().working("wrk", &id, &path)
+            check_version(context, &name, rev, &path)?;
+            context.base().working("wrk", &id, &path)
         }
         Resource::Baseline(rev) | Resource::Revision(rev) => {
-            check_baseline(visit, &name, rev)?;
-            visit.base().named("wbl", &format!("{id}/{rev}"))
+            check_baseline(context, &name, rev)?;
+            context.base().named("wbl", &format!("{id}/{rev}"))
         }
         _ => {
-            let rev = visit.youngest()?;
-            check_baseline(visit, &name, rev)?;
-            visit.base().named("wbl", &format!("{id}/{rev}"))
+            let rev = context.youngest()?;
+            check_baseline(context, &name, rev)?;
+            context.base().named("wbl", &format!("{id}/{rev}"))
         }
     };
-    reply.header("cache-control", "no-cache");
-    created_at(visit, reply, &url);
+    reply.head.header("cache-control", "no-cache");
+    created_at(context, reply, &url);
     Ok(())
 }
 
-/// The activity that a request names.
-fn activity(visit: &Visit<'_>, asked: &Checkout) -> Result<String, Fault> {
+/// Returns the activity that a request names.
+fn activity(context: &RequestContext<'_>, asked: &Checkout) -> Result<String, Fault> {
     let unsupported = |text: &str| refusal(StatusCode::NOT_IMPLEMENTED, Code::UNSUPPORTED_FEATURE, text);
     if asked.unreserved {
         return Err(unsupported(
@@ -100,7 +101,7 @@ fn activity(visit: &Visit<'_>, asked: &Checkout) -> Result<String, Fault> {
             Code::INCOMPLETE_DATA,
             "An activity must be provided for checkout",
         )),
-        [url] => match visit.place.resource_of_url(url) {
+        [url] => match context.mount.resource_of_url(url) {
             Some(Resource::Activity(id)) => Ok(id),
             Some(Resource::Txn(_) | Resource::TxnRoot(..) | Resource::Me | Resource::Revision(_)) => {
                 Err(unsupported("Unsupported URI form"))
@@ -117,11 +118,11 @@ fn activity(visit: &Visit<'_>, asked: &Checkout) -> Result<String, Fault> {
     }
 }
 
-/// Old clients change a revision's properties-to-be through the youngest baseline. Their transaction may be based on an older
-/// one: who has seen another commit asks again, with the baseline that is the youngest then.
-fn check_baseline(visit: &mut Visit<'_>, name: &str, rev: Revnum) -> Outcome {
-    visit.step_in(name, |visit, _| {
-        if rev != visit.youngest()? {
+/// Checks that a baseline is the youngest one: old clients change the properties of a future revision through it. The transaction
+/// may be based on an older revision: after another commit such a client repeats the request with the new baseline.
+fn check_baseline(context: &mut RequestContext<'_>, name: &str, rev: Revnum) -> Outcome {
+    context.step_in(name, |context, _| {
+        if rev != context.youngest()? {
             return Err(conflict(
                 Code::APMOD_BAD_BASELINE,
                 "The specified baseline is not the latest baseline, so it may not be checked out",
@@ -131,15 +132,15 @@ fn check_baseline(visit: &mut Visit<'_>, name: &str, rev: Revnum) -> Outcome {
     })
 }
 
-/// The version must be the one that the transaction has, or one that has not changed since.
-fn check_version(visit: &mut Visit<'_>, name: &str, rev: Revnum, path: &FsPath) -> Outcome {
-    if rev > visit.youngest()? {
+/// Checks that a version is the one in the transaction, or one that has not changed since.
+fn check_version(context: &mut RequestContext<'_>, name: &str, rev: Revnum, path: &FsPath) -> Outcome {
+    if rev > context.youngest()? {
         return Err(Error::new(Code::FS_NO_SUCH_REVISION, format!("No such revision {rev}")).into());
     }
-    visit.step_in(name, |_, in_use| {
+    context.step_in(name, |_, in_use| {
         let transaction = in_use.transaction;
         let node = transaction.existing(path)?;
-        // One that the transaction has changed already may be checked out again.
+        // A node that the transaction has changed may be checked out again.
         let Some(created) = node.created_rev() else {
             return Ok(());
         };
@@ -160,7 +161,7 @@ fn conflict(code: Code, text: &str) -> Fault {
     refusal(StatusCode::CONFLICT, code, text)
 }
 
-/// A status that the number does not change.
+/// Returns an error response whose status does not depend on the number.
 fn refusal(status: StatusCode, code: Code, text: &str) -> Fault {
     let mut fault = Fault::new(status, Error::new(code, text));
     fault.status = status;

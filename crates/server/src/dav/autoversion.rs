@@ -1,70 +1,69 @@
-//! Writes of plain WebDAV programs: each becomes a revision of its own, where a location allows it.
+//! Autoversioning: each write of a plain WebDAV program becomes a revision, where a location allows it.
 //!
-//! Such a program knows nothing of transactions: it puts, deletes and moves what everybody sees. One transaction is begun for
-//! its request, the method's own code takes its step in it as if it had been named, and it is made a revision at
-//! once; or removed, if the step failed.
+//! Such a program does not know transactions: it writes, deletes and moves public resources. A transaction is begun for its
+//! request, the method's own code takes its step in it as if the request had named it, and it is committed at once; or
+//! removed, if the step failed.
 
 use base::{FsPath, Props, Revnum, props};
 use http::StatusCode;
 use repos::transaction::{PutText, TransactionEnd};
 use wire::dav::uri::Resource;
 
-use super::fault::Fault;
-use super::steps::clock;
-use super::visit::Visit;
+use super::txn_step::clock;
 use super::{Outcome, post};
-use crate::http::Reply;
+use crate::http::{Fault, ResponseWriter};
+use crate::site::RequestContext;
 
-/// Marks revisions that were made like this.
+/// The revision property of such revisions.
 const AUTOVERSIONED: &str = "svn:autoversioned";
 
-/// True if a request is a plain program's write.
-pub(super) fn is_wanted(visit: &Visit<'_>) -> bool {
-    visit.place.location.autoversioning
-        && visit.autoversion.is_none()
-        && matches!(visit.resource, Resource::Public(_))
+/// Returns whether a request is the write of a plain WebDAV program.
+pub(super) fn is_wanted(context: &RequestContext<'_>) -> bool {
+    context.mount.location.autoversioning
+        && context.autoversion.is_none()
+        && matches!(context.resource, Resource::Public(_))
         && matches!(
-            visit.request.method.as_str(),
+            context.request.method.as_str(),
             "PUT" | "MKCOL" | "DELETE" | "COPY" | "MOVE" | "PROPPATCH"
         )
 }
 
-/// Does what `step` does, and makes a revision of it.
+/// Runs `step` in a new transaction, and commits it.
 ///
 /// # Errors
 /// Those of the step and of commits.
 pub(super) fn autoversion(
-    visit: &mut Visit<'_>,
-    reply: &mut Reply,
-    step: impl FnOnce(&mut Visit<'_>, &mut Reply) -> Outcome,
+    context: &mut RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    step: impl FnOnce(&mut RequestContext<'_>, &mut ResponseWriter) -> Outcome,
 ) -> Outcome {
-    let path = match &visit.resource {
+    let path = match &context.resource {
         Resource::Public(path) => path.clone(),
         _ => return Err(Fault::html(StatusCode::CONFLICT)),
     };
-    let (name, base) = begin(visit, &path)?;
-    visit.autoversion = Some(name.clone());
-    // What the request says of a node is asked of what the transaction is based on: what somebody else changes from then on is
-    // a conflict.
-    visit.look_at(base);
-    match step(visit, reply) {
-        Ok(()) if !visit.is_refused => commit(visit, &name),
-        Ok(()) => Ok(visit.abort(&name)?),
+    let (name, base) = begin(context, &path)?;
+    context.autoversion = Some(name.clone());
+    // The request's preconditions are checked in the revision that the transaction is based on: later changes by others are
+    // conflicts.
+    context.set_youngest(base);
+    match step(context, reply) {
+        Ok(()) if !context.is_refused => commit(context, &name),
+        Ok(()) => Ok(context.abort(&name)?),
         Err(fault) => {
-            // What cannot be removed now is listed by `lstxns`.
-            _ = visit.abort(&name);
+            // If that fails the transaction stays, and `lstxns` lists it.
+            _ = context.abort(&name);
             Err(fault)
         }
     }
 }
 
-/// Makes an empty file, for somebody who wants to lock it.
+/// Commits an empty file, for a client that locks a path where nothing is.
 ///
 /// # Errors
 /// Those of commits.
-pub(super) fn make_empty(visit: &mut Visit<'_>, path: &FsPath) -> Outcome {
-    let (name, _) = begin(visit, path)?;
-    let made = visit.step_in(&name, |_, in_use| {
+pub(super) fn make_empty(context: &mut RequestContext<'_>, path: &FsPath) -> Outcome {
+    let (name, _) = begin(context, path)?;
+    let made = context.step_in(&name, |_, in_use| {
         let put = PutText {
             path,
             base_md5: None,
@@ -76,35 +75,35 @@ pub(super) fn make_empty(visit: &mut Visit<'_>, path: &FsPath) -> Outcome {
         Ok(())
     });
     match made {
-        Ok(()) => commit(visit, &name),
+        Ok(()) => commit(context, &name),
         Err(fault) => {
-            _ = visit.abort(&name);
+            _ = context.abort(&name);
             Err(fault)
         }
     }
 }
 
-fn begin(visit: &Visit<'_>, path: &FsPath) -> Result<(String, Revnum), Fault> {
-    // Log messages have no CR. A request for such a path fails in its step, or has found a node that `load` has made.
+fn begin(context: &RequestContext<'_>, path: &FsPath) -> Result<(String, Revnum), Fault> {
+    // Log messages contain no CR. A request for such a path fails in its step, or is for a node that `load` has made.
     let path = path.as_str().replace('\r', "?\\013");
     let message = format!("Autoversioning commit:  a non-deltaV client made a change to\n{path}");
     let revprops = Props::from_iter([
         (props::LOG.to_owned(), message.into_bytes()),
         (AUTOVERSIONED.to_owned(), b"*".to_vec()),
     ]);
-    post::begin(visit, revprops)
+    post::begin(context, revprops)
 }
 
-fn commit(visit: &Visit<'_>, name: &str) -> Outcome {
-    let transaction = visit.take(name)?;
-    let held = visit.held_tokens()?;
+fn commit(context: &RequestContext<'_>, name: &str) -> Outcome {
+    let transaction = context.take(name)?;
+    let held = context.held_tokens()?;
     let tokens: Vec<(FsPath, String)> = held.into_iter().map(|token| (FsPath::root(), token)).collect();
     let ending = TransactionEnd {
         lock_tokens: &tokens,
-        // Their programs unlock what they have locked.
+        // Plain WebDAV programs release their locks themselves.
         release_locks: false,
-        user: visit.user.as_deref(),
-        hooks: &visit.hooks()?,
+        user: context.user.as_deref(),
+        hooks: &context.hooks()?,
     };
     let info = transaction
         .commit(&ending, &clock())
@@ -114,6 +113,6 @@ fn commit(visit: &Visit<'_>, name: &str) -> Outcome {
             }
             _ => error.into(),
         })?;
-    visit.log_operation(|| format!("commit r{}", info.rev));
+    context.log_operation(|| format!("commit r{}", info.rev));
     Ok(())
 }

@@ -1,8 +1,8 @@
-//! `LOCK` and `UNLOCK`: locks of users, on files of the youngest revision.
+//! `LOCK` and `UNLOCK`: users' locks on files of the youngest revision.
 //!
-//! Subversion's clients and plain WebDAV programs mean different things by the same words: what the former put into `owner` is
-//! a comment, to the latter it is theirs and comes back as it was; the former lock what exists, the latter may make a file by
-//! locking it, where writes of such programs become revisions.
+//! Subversion's clients and plain WebDAV programs use the same elements differently. The former put a comment into `owner`; the latter
+//! put their own data there and expect it back unchanged. The former lock existing files; the latter may create a file by
+//! locking it, where autoversioning is on.
 
 use base::{Code, Date, Error, FsPath, Lock, NodeKind, Result};
 use http::StatusCode;
@@ -11,75 +11,74 @@ use wire::dav::fault::XML_TYPE;
 use wire::dav::lock::{ActiveLock, LockInfo, parse_timeout, parse_token, write_lock_answer};
 use wire::dav::uri::Resource;
 
-use super::fault::Fault;
-use super::visit::Visit;
 use super::{Outcome, autoversion};
-use crate::http::Reply;
-use crate::oplog;
-use crate::service::now;
+use crate::clock::now;
+use crate::http::{Fault, ResponseWriter};
+use crate::log::operation_text;
+use crate::site::RequestContext;
 
 const MICROSECONDS: u64 = 1_000_000;
 
-pub(super) fn lock(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
-    let path = public(visit)?;
-    if visit.user.is_none() {
+pub(super) fn lock(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
+    let path = public(context)?;
+    if context.user.is_none() {
         return Err(Fault::html(StatusCode::NOT_IMPLEMENTED));
     }
-    visit.check_conditions(&path)?;
-    // What is locked already is that, whatever is believed of it.
-    if visit.repository().get_lock(&path)?.is_none() {
-        visit.check_believed(&path)?;
+    context.check_conditions(&path)?;
+    // A locked node is refused as locked, whatever the header says.
+    if context.repository().get_lock(&path)?.is_none() {
+        context.check_if_header(&path)?;
     }
-    let depth = match visit.request.header("depth").map(str::trim) {
+    let depth = match context.request.header("depth").map(str::trim) {
         None => "infinity",
         Some("0") => "0",
         Some(word) if word.eq_ignore_ascii_case("infinity") => "infinity",
         Some(_) => return Err(Fault::html(StatusCode::BAD_REQUEST)),
     };
-    let body = visit.request.body.read_all(visit.http.limits.xml_body)?;
+    let body = context.request.body.read_all(context.options.limits.xml_body)?;
     if body.is_empty() {
-        let lock = refresh(visit, &path)?;
+        let lock = refresh(context, &path)?;
         answer(&lock, depth, reply);
         return Ok(());
     }
-    let root = visit.parse_xml(&body)?;
+    let root = context.parse_xml(&body)?;
     let info = LockInfo::parse(&root, &body).ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))?;
-    let is_svn = visit.request.is_svn_client();
-    let youngest = visit.repository().youngest()?;
-    if visit.repository().check_path(youngest, &path)? == NodeKind::None {
-        if is_svn || !visit.place.location.autoversioning {
+    let is_svn = context.request.is_svn_client();
+    let youngest = context.repository().youngest()?;
+    if context.repository().check_path(youngest, &path)? == NodeKind::None {
+        if is_svn || !context.mount.location.autoversioning {
             return Err(Fault::html(StatusCode::METHOD_NOT_ALLOWED));
         }
-        autoversion::make_empty(visit, &path)?;
+        autoversion::make_empty(context, &path)?;
     }
     let target = LockTarget {
         path: path.clone(),
         token: None,
-        rev: visit.version_name(),
+        rev: context.version_name(),
     };
-    let steal = visit.has_option("lock-steal");
+    let steal = context.has_option("lock-steal");
     let comment = if is_svn { info.owner_text } else { info.owner_xml };
-    let expires = if is_svn { None } else { expiry(visit) };
-    let lock = take(visit, target, comment.as_deref(), !is_svn, expires, steal)?;
-    visit.log_operation(|| oplog::lock(&[&path], steal));
-    reply.header("lock-token", &format!("<{}>", lock.token));
+    let expires = if is_svn { None } else { expiry(context) };
+    let lock = take(context, target, comment.as_deref(), !is_svn, expires, steal)?;
+    context.log_operation(|| operation_text::lock(&[&path], steal));
+    reply.head.header("lock-token", &format!("<{}>", lock.token));
     answer(&lock, depth, reply);
     Ok(())
 }
 
-/// Makes the lock last longer that the client holds.
-fn refresh(visit: &Visit<'_>, path: &FsPath) -> Result<Lock, Fault> {
+/// Extends the client's lock.
+fn refresh(context: &RequestContext<'_>, path: &FsPath) -> Result<Lock, Fault> {
     let refused = || Fault::html(StatusCode::PRECONDITION_FAILED);
-    visit.check_locked(path, &[])?;
-    if visit.held_tokens()?.is_empty() {
+    context.check_locked(path, &[])?;
+    if context.held_tokens()?.is_empty() {
         return Err(Fault::html(StatusCode::BAD_REQUEST));
     }
-    let lock = visit.repository().get_lock(path)?.ok_or_else(refused)?;
-    if visit.request.is_svn_client() {
+    let lock = context.repository().get_lock(path)?.ok_or_else(refused)?;
+    if context.request.is_svn_client() {
         return Err(refused());
     }
-    // Tokens are no secrets: whoever reads the properties sees them.
-    if visit.user.as_deref() != Some(&lock.owner) {
+    // Tokens are no secrets: they are in the properties of a node.
+    if context.user.as_deref() != Some(&lock.owner) {
         return Err(Fault::html(StatusCode::FORBIDDEN));
     }
     let target = LockTarget {
@@ -88,17 +87,17 @@ fn refresh(visit: &Visit<'_>, path: &FsPath) -> Result<Lock, Fault> {
         rev: None,
     };
     take(
-        visit,
+        context,
         target,
         lock.comment.as_deref(),
         lock.is_dav_comment,
-        expiry(visit),
+        expiry(context),
         true,
     )
 }
 
 fn take(
-    visit: &Visit<'_>,
+    context: &RequestContext<'_>,
     target: LockTarget,
     comment: Option<&str>,
     is_dav_comment: bool,
@@ -106,22 +105,22 @@ fn take(
     steal: bool,
 ) -> Result<Lock, Fault> {
     let request = LockRequest {
-        user: visit.user.as_deref(),
+        user: context.user.as_deref(),
         comment,
         is_dav_comment,
         expires,
         steal,
     };
-    let hooks = visit.hooks()?;
-    let outcome = visit
+    let hooks = context.hooks()?;
+    let outcome = context
         .repository()
         .lock_many(&[target], &request, Some(&hooks), Date(now()))?;
-    // The lock is there whatever the hook after it says; the client is not told, as by the incumbent.
+    // The lock exists even if its post-lock hook fails. As with the incumbent, the client does not get that error.
     if let Some(error) = &outcome.post_hook_error {
-        visit.log_error(error);
+        context.log_error(error);
     }
     only(outcome).map_err(|error| match error.code() {
-        Code::FS_PATH_ALREADY_LOCKED if !visit.request.is_svn_client() => {
+        Code::FS_PATH_ALREADY_LOCKED if !context.request.is_svn_client() => {
             Fault::hidden(StatusCode::LOCKED, error)
         }
         _ => error.into(),
@@ -134,14 +133,15 @@ fn only<T>(outcome: LockOutcome<T>) -> Result<T> {
 }
 
 /// When a lock ends that the request asks for.
-fn expiry(visit: &Visit<'_>) -> Option<Date> {
-    let seconds = parse_timeout(visit.request.header("timeout")?)??;
+fn expiry(context: &RequestContext<'_>) -> Option<Date> {
+    let seconds = parse_timeout(context.request.header("timeout")?)??;
     let span = i64::try_from(seconds.checked_mul(MICROSECONDS)?).ok()?;
     now().checked_add(span).map(Date)
 }
 
-fn answer(lock: &Lock, depth: &str, reply: &mut Reply) {
+fn answer(lock: &Lock, depth: &str, reply: &mut ResponseWriter) {
     reply
+        .head
         .header("x-svn-creation-date", &lock.created.to_string())
         .header("x-svn-lock-owner", &lock.owner)
         .content_type(XML_TYPE);
@@ -150,7 +150,7 @@ fn answer(lock: &Lock, depth: &str, reply: &mut Reply) {
     *reply.buffer() = out.into_bytes();
 }
 
-/// A lock as WebDAV describes it.
+/// Returns a lock as WebDAV describes it.
 pub(super) fn active<'a>(lock: &'a Lock, depth: &'a str) -> ActiveLock<'a> {
     let left = |end: Date| u64::try_from(end.0.saturating_sub(now())).unwrap_or(0) / MICROSECONDS;
     ActiveLock {
@@ -162,42 +162,42 @@ pub(super) fn active<'a>(lock: &'a Lock, depth: &'a str) -> ActiveLock<'a> {
     }
 }
 
-pub(super) fn unlock(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
-    let path = public(visit)?;
-    visit.check_conditions(&path)?;
+pub(super) fn unlock(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
+    let path = public(context)?;
+    context.check_conditions(&path)?;
     let bad = || Fault::html(StatusCode::BAD_REQUEST);
-    let token = visit.request.header("lock-token").and_then(parse_token);
+    let token = context.request.header("lock-token").and_then(parse_token);
     let token = token.ok_or_else(bad)?.to_owned();
-    let lock = visit.repository().get_lock(&path)?.ok_or_else(bad)?;
+    let lock = context.repository().get_lock(&path)?.ok_or_else(bad)?;
     if lock.token != token {
         return Err(bad());
     }
-    let is_svn = visit.request.is_svn_client();
-    let force = visit.has_option("lock-break");
-    let hooks = visit.hooks()?;
+    let is_svn = context.request.is_svn_client();
+    let force = context.has_option("lock-break");
+    let hooks = context.hooks()?;
     let targets = [(path.clone(), Some(token))];
-    let outcome = visit
+    let outcome = context
         .repository()
-        .unlock_many(&targets, visit.user.as_deref(), force, Some(&hooks))?;
-    let told_after = outcome.post_hook_error.clone();
+        .unlock_many(&targets, context.user.as_deref(), force, Some(&hooks))?;
+    let post_hook_error = outcome.post_hook_error.clone();
     only(outcome).map_err(|error| match error.code() {
         Code::FS_LOCK_OWNER_MISMATCH if !is_svn => Fault::hidden(StatusCode::FORBIDDEN, error),
         Code::FS_NO_SUCH_LOCK | Code::FS_BAD_LOCK_TOKEN => Fault::hidden(StatusCode::BAD_REQUEST, error),
         _ => error.into(),
     })?;
-    match told_after {
+    match post_hook_error {
         Some(error) if is_svn => return Err(error.into()),
-        Some(error) => visit.log_error(&error),
+        Some(error) => context.log_error(&error),
         None => {}
     }
-    visit.log_operation(|| oplog::unlock(&[&path], force));
-    reply.status(StatusCode::NO_CONTENT);
+    context.log_operation(|| operation_text::unlock(&[&path], force));
+    reply.head.status(StatusCode::NO_CONTENT);
     Ok(())
 }
 
-/// Only what everybody sees can be locked.
-fn public(visit: &Visit<'_>) -> Result<FsPath, Fault> {
-    match &visit.resource {
+/// Returns the request's path; only public resources can be locked.
+fn public(context: &RequestContext<'_>) -> Result<FsPath, Fault> {
+    match &context.resource {
         Resource::Public(path) => Ok(path.clone()),
         _ => Err(Fault::html(StatusCode::METHOD_NOT_ALLOWED)),
     }

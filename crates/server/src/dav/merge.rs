@@ -1,4 +1,4 @@
-//! `MERGE`: a transaction becomes a revision. It is durable when the client hears of it.
+//! `MERGE`: commits a transaction. The revision is durable before the response is sent.
 
 use std::collections::HashSet;
 
@@ -12,83 +12,85 @@ use wire::dav::merge::{self, MERGE_TYPE, Merge, Merged};
 use wire::dav::uri::{Resource, report_path};
 
 use super::Outcome;
-use super::fault::Fault;
-use super::place;
-use super::steps::clock;
-use super::visit::Visit;
-use crate::http::Reply;
+use super::txn_step::clock;
+use crate::http::{Fault, ResponseWriter};
+use crate::site::{RequestContext, mount};
 
-pub(super) fn merge(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
+pub(super) fn merge(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
     let bad = || Fault::html(StatusCode::BAD_REQUEST);
-    let (root, _) = visit.required_xml()?;
+    let (root, _) = context.required_xml()?;
     let asked = Merge::parse(&root).ok_or_else(bad)?;
-    let source = visit.place.resource_of_url(&asked.source);
-    let source = source.ok_or_else(|| place::no_resource(&asked.source))?;
-    let base_path = visit.resource.path().cloned().unwrap_or_else(FsPath::root);
-    let is_there = visit.target()?.exists();
-    visit.resource = source.clone();
+    let source = context.mount.resource_of_url(&asked.source);
+    let source = source.ok_or_else(|| mount::no_resource(&asked.source))?;
+    let base_path = context.resource.path().cloned().unwrap_or_else(FsPath::root);
+    let is_there = context.resource_kind()?.exists();
+    context.resource = source.clone();
     if !is_there {
-        return Err(nothing_there(visit));
+        return Err(missing_resource(context));
     }
-    let name = source_name(visit)?;
+    let name = source_name(context)?;
     let lock_tokens = lock_tokens(&base_path, &asked.locks)?;
-    if !lock_tokens.is_empty() && visit.user.is_none() {
+    if !lock_tokens.is_empty() && context.user.is_none() {
         let text = "Lock token(s) in request, but missing an user name";
         return Err(Error::new(Code::FS_LOCK_OWNER_MISMATCH, text).into());
     }
-    let info = commit(visit, &name, &lock_tokens)?;
-    // Names that cannot be changed now lead nowhere later, which does no harm.
+    let info = commit(context, &name, &lock_tokens)?;
+    // If the name cannot be changed it names a missing transaction later, which does no harm.
     match &source {
-        // It stays known, for the client that will remove it.
-        Resource::Activity(id) => _ = visit.activities().store(id, ""),
-        Resource::Vtxn(id) => _ = visit.activities().remove(id),
+        // The activity stays known until its client removes it.
+        Resource::Activity(id) => _ = context.activities().store(id, ""),
+        Resource::Vtxn(id) => _ = context.activities().remove(id),
         _ => {}
     }
-    visit.log_operation(|| format!("commit r{}", info.rev));
+    context.log_operation(|| format!("commit r{}", info.rev));
     for error in &info.unlock_errors {
-        visit.log_error(error);
+        context.log_error(error);
     }
-    answer(visit, reply, &info)
+    answer(context, reply, &info)
 }
 
-/// Why nothing is merged into a resource that does not exist. What is wrong with the transaction itself comes first.
-fn nothing_there(visit: &mut Visit<'_>) -> Fault {
-    let opened = match &visit.resource {
-        Resource::Txn(_) | Resource::Vtxn(_) => visit.step(|_, _| Ok(())),
+/// Returns the error response for a request whose resource does not exist. An error of the transaction itself comes first.
+fn missing_resource(context: &mut RequestContext<'_>) -> Fault {
+    let opened = match &context.resource {
+        Resource::Txn(_) | Resource::Vtxn(_) => context.step(|_, _| Ok(())),
         _ => Ok(()),
     };
     opened.err().unwrap_or_else(|| Fault::html(StatusCode::NOT_FOUND))
 }
 
-/// The transaction that the request means.
-fn source_name(visit: &mut Visit<'_>) -> Result<String, Fault> {
+/// Returns the name of the request's transaction.
+fn source_name(context: &mut RequestContext<'_>) -> Result<String, Fault> {
     let refused = |text: &str| {
         let error = Error::new(Code::INCORRECT_PARAMS, text);
         Err(Fault::new(StatusCode::METHOD_NOT_ALLOWED, error).with("cache-control", "no-cache"))
     };
-    match &visit.resource {
-        Resource::Activity(id) => match visit.activities().find(id)? {
+    match &context.resource {
+        Resource::Activity(id) => match context.activities().find(id)? {
             Some(name) => Ok(name),
             None => refused("MERGE activity or transaction resource does not exist"),
         },
-        Resource::Txn(_) | Resource::Vtxn(_) => visit.txn_name(),
+        Resource::Txn(_) | Resource::Vtxn(_) => context.txn_name(),
         _ => {
-            visit.target()?;
+            context.resource_kind()?;
             refused("MERGE can only be performed using an activity or transaction resource as the source")
         }
     }
 }
 
-fn commit(visit: &Visit<'_>, name: &str, lock_tokens: &[(FsPath, String)]) -> Result<CommitInfo, Fault> {
-    let transaction = visit.take(name).map_err(|error| match error.code() {
+fn commit(
+    context: &RequestContext<'_>,
+    name: &str,
+    lock_tokens: &[(FsPath, String)],
+) -> Result<CommitInfo, Fault> {
+    let transaction = context.take(name).map_err(|error| match error.code() {
         Code::FS_NO_SUCH_TRANSACTION => Fault::hidden(StatusCode::NOT_FOUND, error),
         _ => error.into(),
     })?;
     let ending = TransactionEnd {
         lock_tokens,
-        release_locks: visit.has_option("release-locks"),
-        user: visit.user.as_deref(),
-        hooks: &visit.hooks()?,
+        release_locks: context.has_option("release-locks"),
+        user: context.user.as_deref(),
+        hooks: &context.hooks()?,
     };
     let committed = transaction.commit(&ending, &clock());
     committed.map_err(|error| match error.code() {
@@ -97,7 +99,7 @@ fn commit(visit: &Visit<'_>, name: &str, lock_tokens: &[(FsPath, String)]) -> Re
     })
 }
 
-/// The client's locks, by their paths in the repository.
+/// Returns the client's lock tokens with their paths in the repository.
 fn lock_tokens(base_path: &FsPath, held: &[HeldLock]) -> Result<Vec<(FsPath, String)>, Fault> {
     let each = held.iter().map(|held| {
         let path = report_path(&held.path).ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))?;
@@ -106,9 +108,9 @@ fn lock_tokens(base_path: &FsPath, held: &[HeldLock]) -> Result<Vec<(FsPath, Str
     each.collect()
 }
 
-fn answer(visit: &Visit<'_>, reply: &mut Reply, info: &CommitInfo) -> Outcome {
-    reply.header("cache-control", "no-cache");
-    reply.content_type(MERGE_TYPE);
+fn answer(context: &RequestContext<'_>, reply: &mut ResponseWriter, info: &CommitInfo) -> Outcome {
+    reply.head.header("cache-control", "no-cache");
+    reply.head.content_type(MERGE_TYPE);
     let mut out = String::new();
     let merged = Merged {
         rev: info.rev,
@@ -116,10 +118,10 @@ fn answer(visit: &Visit<'_>, reply: &mut Reply, info: &CommitInfo) -> Outcome {
         author: info.author.as_deref(),
         post_commit_error: info.post_commit_error.as_deref(),
     };
-    merge::write_merged(visit.base(), &merged, &mut out);
-    if !visit.has_option("no-merge-response") {
-        for (path, is_dir) in changed_nodes(visit, info.rev)? {
-            merge::write_merged_node(visit.base(), info.rev, &path, is_dir, &mut out);
+    merge::write_merged(context.base(), &merged, &mut out);
+    if !context.has_option("no-merge-response") {
+        for (path, is_dir) in changed_nodes(context, info.rev)? {
+            merge::write_merged_node(context.base(), info.rev, &path, is_dir, &mut out);
             reply.buffer().append(&mut std::mem::take(&mut out).into_bytes());
             reply.spill()?;
         }
@@ -129,9 +131,9 @@ fn answer(visit: &Visit<'_>, reply: &mut Reply, info: &CommitInfo) -> Outcome {
     Ok(())
 }
 
-/// The nodes that a client's working copy has new versions of: what was changed, and the directories of what came or went.
-fn changed_nodes(visit: &Visit<'_>, rev: Revnum) -> Result<Vec<(FsPath, bool)>, Fault> {
-    let changes = visit.repository().changed_paths(rev)?;
+/// Returns the nodes whose version in the client's working copy is new: changed nodes, and the parents of added and deleted ones.
+fn changed_nodes(context: &RequestContext<'_>, rev: Revnum) -> Result<Vec<(FsPath, bool)>, Fault> {
+    let changes = context.repository().changed_paths(rev)?;
     let mut seen = HashSet::new();
     let mut all = Vec::new();
     for change in changes.iter() {

@@ -1,40 +1,31 @@
-//! WebDAV and DeltaV as Subversion's clients speak them: each method of HTTP, answered by the engine.
+//! WebDAV and DeltaV as Subversion's clients use them: one file for each method, or for a group of methods.
 //!
-//! A request passes four doors: which repository and which resource its path names (`place`), who sends it and what the
-//! rules allow (`access`), then its method's own file. Whatever fails on the way becomes a [`Fault`]: a status and, for what
-//! Subversion itself says no to, its number and message in XML.
+//! [`DavHandler`] answers the requests of the HTTP server. `site` finds the repository and the user; then the request's method is
+//! carried out. A failure becomes a [`Fault`]: a status and, for errors of Subversion, the number and message in XML.
 //!
-//! What is absent: sockets and async (`http`), the grammar of bodies (`wire::dav`).
+//! This module knows no sockets and no async code (`http`), no passwords and no access files (`site`, `auth`), and not the syntax
+//! of bodies (`wire::dav`).
 
-mod access;
 mod activity;
 mod autoversion;
-mod conditions;
 mod created;
-mod fault;
 mod get;
-mod known;
-mod listing;
+mod if_header;
 mod lock;
-mod locked;
 mod merge;
-mod nowhere;
 mod options;
-mod place;
 mod post;
+mod preconditions;
 mod propfind;
 mod proppatch;
 mod proxy;
 mod put;
 mod recursion;
-mod redirect;
 mod report;
-mod steps;
-mod target;
-mod told;
-mod transactions;
-mod tree;
-mod visit;
+mod repository_list;
+mod resource_kind;
+mod tree_changes;
+mod txn_step;
 
 use std::sync::Arc;
 
@@ -43,85 +34,123 @@ use http::StatusCode;
 use repos::read_mode::check_may_wait;
 use wire::dav::uri::Resource;
 
-pub(crate) use self::fault::Fault;
-pub(crate) use self::known::{Known, Recent, Standing};
-use self::place::Found;
-pub(crate) use self::place::Place;
-pub(crate) use self::told::Told;
-pub(crate) use self::transactions::Transactions;
-pub(crate) use self::visit::Visit;
-use crate::http::{Reply, Request};
-use crate::service::Service;
+use crate::config::HttpOptions;
+use crate::http::{Fault, Handler, Request, ResponseWriter};
+use crate::site::mount::{self, MountLookup};
+use crate::site::{ConnectionAuth, ConnectionCache, RequestContext, Site, access, no_repository, redirect};
 use crate::web;
 
+/// The outcome of a method.
 type Outcome = Result<(), Fault>;
 
-/// Answers a request.
-///
-/// # Errors
-/// What the client is to be told instead.
-pub(crate) fn answer(service: &Arc<Service>, request: &mut Request, reply: &mut Reply) -> Outcome {
-    let http = service.http();
-    request.body.limit(http.limits.body);
-    redirect::follow(&http, request)?;
-    match place::find(service, &http, request)? {
-        Found::Listing(location) => {
+/// Answers the requests of the HTTP server.
+pub(crate) struct DavHandler {
+    site: Arc<Site>,
+}
+
+impl DavHandler {
+    pub(crate) fn new(site: Arc<Site>) -> DavHandler {
+        DavHandler { site }
+    }
+}
+
+impl Handler for DavHandler {
+    type Connection = ConnectionCache;
+    type Auth = ConnectionAuth;
+
+    fn answer(
+        &self,
+        connection: &ConnectionCache,
+        request: &mut Request,
+        reply: &mut ResponseWriter,
+    ) -> Outcome {
+        answer(&self.site, connection, request, reply)
+    }
+
+    fn cached_auth(
+        &self,
+        connection: &ConnectionCache,
+        options: &Arc<HttpOptions>,
+    ) -> Option<ConnectionAuth> {
+        connection.auth(&self.site.recent, options)
+    }
+}
+
+fn answer(
+    site: &Arc<Site>,
+    connection: &ConnectionCache,
+    request: &mut Request,
+    reply: &mut ResponseWriter,
+) -> Outcome {
+    let options = site.service.context.http_options();
+    request.body.limit(options.limits.body);
+    redirect::check(&options, request)?;
+    match mount::find(site, &options, connection, request)? {
+        MountLookup::Listing(location) => {
             check_may_wait()?;
-            listing::listing(service, &http, request, &location, reply)
+            repository_list::send(site, &options, connection, request, &location, reply)
         }
-        Found::NoRepository(missing) => {
+        MountLookup::Missing(missing) => {
             check_may_wait()?;
-            nowhere::no_repository(service, request, reply, missing)
+            no_repository::refuse(&site.service, request, reply, missing)
         }
-        Found::NoResource(place) => {
-            // Who may not use the repository does not learn which of its URLs mean something.
-            let mut visit = Visit::new(service, http, request, place, Resource::Public(FsPath::root()));
-            let admitted = access::admit(&mut visit, reply);
-            visit.leave();
-            admitted.and(Err(Fault::html(StatusCode::NOT_FOUND)))
+        MountLookup::NoResource(mount) => {
+            // A user without access to the repository must not learn which of its URLs are valid.
+            let root = Resource::Public(FsPath::root());
+            let mut context = RequestContext::new(site, options, connection, request, mount, root);
+            let authorized = authorize(&mut context, reply);
+            context.finish();
+            authorized.and(Err(Fault::html(StatusCode::NOT_FOUND)))
         }
-        Found::Repository(place, resource) => {
-            let mut visit = Visit::new(service, http, request, place, resource);
-            let outcome = access::admit(&mut visit, reply).and_then(|()| dispatch(&mut visit, reply));
-            visit.leave();
+        MountLookup::Repository(mount, resource) => {
+            let mut context = RequestContext::new(site, options, connection, request, mount, resource);
+            let outcome = authorize(&mut context, reply).and_then(|()| dispatch(&mut context, reply));
+            context.finish();
             outcome
         }
     }
 }
 
-fn dispatch(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
-    recursion::admit(visit)?;
-    if proxy::is_wanted(visit) {
+/// Authorizes a request, and then checks its `If` header, whatever the method makes of it.
+fn authorize(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
+    access::authorize(context, reply)?;
+    context.if_header()?;
+    Ok(())
+}
+
+fn dispatch(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
+    recursion::check_method(context)?;
+    if proxy::is_wanted(context) {
         check_may_wait()?;
-        return proxy::forward(visit, reply);
+        return proxy::forward(context, reply);
     }
-    if visit.resource.is_in_transaction() {
+    if context.resource.is_in_transaction() {
         check_may_wait()?;
     }
-    if autoversion::is_wanted(visit) {
-        return autoversion::autoversion(visit, reply, dispatch);
+    if autoversion::is_wanted(context) {
+        return autoversion::autoversion(context, reply, dispatch);
     }
-    match visit.request.method.as_str() {
-        "OPTIONS" => options::options(visit, reply),
-        "PROPFIND" => propfind::propfind(visit, reply),
-        "GET" | "HEAD" if web::wanted(&visit.http, visit.request, &visit.resource) => {
+    match context.request.method.as_str() {
+        "OPTIONS" => options::options(context, reply),
+        "PROPFIND" => propfind::propfind(context, reply),
+        "GET" | "HEAD" if web::wanted(&context.options, context.request, &context.resource) => {
             check_may_wait()?;
-            web::page(visit, reply)
+            web::page(context, reply)
         }
-        "GET" | "HEAD" => get::get(visit, reply),
-        "REPORT" => report::report(visit, reply),
-        "POST" => post::post(visit, reply),
-        "PUT" => put::put(visit, reply),
-        "MKCOL" => tree::mkcol(visit, reply),
-        "DELETE" => tree::delete(visit, reply),
-        "COPY" => tree::copy(visit, reply),
-        "MOVE" => tree::move_(visit, reply),
-        "PROPPATCH" => proppatch::proppatch(visit, reply),
-        "MERGE" => merge::merge(visit, reply),
-        "MKACTIVITY" => activity::mkactivity(visit, reply),
-        "CHECKOUT" => activity::checkout(visit, reply),
-        "LOCK" => lock::lock(visit, reply),
-        "UNLOCK" => lock::unlock(visit, reply),
+        "GET" | "HEAD" => get::get(context, reply),
+        "REPORT" => report::report(context, reply),
+        "POST" => post::post(context, reply),
+        "PUT" => put::put(context, reply),
+        "MKCOL" => tree_changes::mkcol(context, reply),
+        "DELETE" => tree_changes::delete(context, reply),
+        "COPY" => tree_changes::copy(context, reply),
+        "MOVE" => tree_changes::move_(context, reply),
+        "PROPPATCH" => proppatch::proppatch(context, reply),
+        "MERGE" => merge::merge(context, reply),
+        "MKACTIVITY" => activity::mkactivity(context, reply),
+        "CHECKOUT" => activity::checkout(context, reply),
+        "LOCK" => lock::lock(context, reply),
+        "UNLOCK" => lock::unlock(context, reply),
         _ => Err(Fault::html(StatusCode::METHOD_NOT_ALLOWED)),
     }
 }

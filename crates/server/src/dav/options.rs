@@ -1,14 +1,14 @@
-//! `OPTIONS`: what this server can do, and where its resources are. Every session begins with it, twice.
+//! `OPTIONS`: the server's capabilities and the URLs of its resources. Every session of a client begins with it, twice.
 
 use base::NodeKind;
 use wire::dav::names;
 use wire::dav::uri::Resource;
 
-use super::fault::Fault;
-use super::visit::Visit;
-use crate::http::{Bulk, Reply};
+use crate::config::Bulk;
+use crate::http::{Fault, ResponseWriter};
+use crate::site::RequestContext;
 
-/// Capabilities that every answer lists, each on a line of its own: some clients break on long lines.
+/// The capabilities in every response, each on a line of its own: some clients fail at long lines.
 const ALWAYS: [&str; 12] = [
     "1,2",
     "version-control,checkout,working-resource",
@@ -24,30 +24,30 @@ const ALWAYS: [&str; 12] = [
     "http://subversion.tigris.org/xmlns/dav/svn/mergeinfo",
 ];
 
-pub(super) fn options(visit: &mut Visit<'_>, reply: &mut Reply) -> Result<(), Fault> {
-    let body = visit.xml()?;
+pub(super) fn options(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Result<(), Fault> {
+    let body = context.xml()?;
     let asks = |(root, _): &(wire::dav::xml::Element, Vec<u8>)| {
         root.child(names::DAV, "activity-collection-set").is_some()
     };
     let full = body.as_ref().is_some_and(asks);
     // A revision that does not exist is an error here as well.
-    let allow = allow(visit)?;
+    let allow = allow(context)?;
     for value in ALWAYS {
-        reply.header("dav", value);
+        reply.head.header("dav", value);
     }
-    reply.header("ms-author-via", "DAV").header("allow", allow);
+    reply.head.header("ms-author-via", "DAV").header("allow", allow);
     if full {
-        introduce(visit, reply)?;
+        describe_repository(context, reply)?;
     }
     let Some(_) = body else {
-        reply.content_length(0);
+        reply.head.content_length(0);
         return Ok(());
     };
-    reply.content_type(wire::dav::fault::XML_TYPE);
+    reply.head.content_type(wire::dav::fault::XML_TYPE);
     let mut text =
         String::from("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<D:options-response xmlns:D=\"DAV:\">\n");
     if full {
-        let activities = format!("{}/act/", visit.base().special());
+        let activities = format!("{}/act/", context.base().special());
         text.push_str("<D:activity-collection-set><D:href>");
         wire::dav::xml::escape_text(&activities, &mut text);
         text.push_str("</D:href></D:activity-collection-set>");
@@ -57,24 +57,25 @@ pub(super) fn options(visit: &mut Visit<'_>, reply: &mut Reply) -> Result<(), Fa
     Ok(())
 }
 
-/// Says what the repository is and where its resources are.
-fn introduce(visit: &Visit<'_>, reply: &mut Reply) -> Result<(), Fault> {
-    let repository = visit.repository();
+/// Writes the header lines about the repository and its resources.
+fn describe_repository(context: &RequestContext<'_>, reply: &mut ResponseWriter) -> Result<(), Fault> {
+    let repository = context.repository();
     let merges = if repository.tracks_merges()? { "yes" } else { "no" };
     reply
-        .header("svn-youngest-rev", &visit.youngest()?.to_string())
+        .head
+        .header("svn-youngest-rev", &context.youngest()?.to_string())
         .header("svn-repository-uuid", &repository.uuid())
         .header("svn-repository-mergeinfo", merges);
-    let location = &visit.place.location;
+    let location = &context.mount.location;
     let master = location.master.as_ref().and_then(|master| master.version);
     let since = |minor| master.is_none_or(|version| version >= (1, minor));
     let dav = |name: &str| format!("http://subversion.tigris.org/xmlns/dav/svn/{name}");
     if location.advertise_v2 && since(7) {
-        reply.header("dav", &dav("replay-rev-resource"));
-        let special = visit.base().special();
-        reply.header(
+        reply.head.header("dav", &dav("replay-rev-resource"));
+        let special = context.base().special();
+        reply.head.header(
             "svn-repository-root",
-            match visit.base().root() {
+            match context.base().root() {
                 "" => "/",
                 root => root,
             },
@@ -88,44 +89,44 @@ fn introduce(visit: &Visit<'_>, reply: &mut Reply) -> Result<(), Fault> {
             ("svn-vtxn-root-stub", "vtxr"),
             ("svn-vtxn-stub", "vtxn"),
         ] {
-            reply.header(name, &format!("{special}/{kind}"));
+            reply.head.header(name, &format!("{special}/{kind}"));
         }
         let bulk = match location.bulk {
             Bulk::On => "On",
             Bulk::Off => "Off",
             Bulk::Prefer => "Prefer",
         };
-        reply.header("svn-allow-bulk-updates", bulk);
-        reply.header("svn-supported-posts", "create-txn");
+        reply.head.header("svn-allow-bulk-updates", bulk);
+        reply.head.header("svn-supported-posts", "create-txn");
         if since(8) {
-            reply.header("svn-supported-posts", "create-txn-with-props");
+            reply.head.header("svn-supported-posts", "create-txn-with-props");
         }
     }
     if since(8) {
-        reply.header("dav", &dav("ephemeral-txnprops"));
+        reply.head.header("dav", &dav("ephemeral-txnprops"));
     }
     if since(10) {
         for name in ["svndiff1", "svndiff2", "put-result-checksum"] {
-            reply.header("dav", &dav(name));
+            reply.head.header("dav", &dav(name));
         }
     }
     Ok(())
 }
 
-/// The methods that make sense on a resource.
-fn allow(visit: &mut Visit<'_>) -> Result<&'static str, Fault> {
+/// Returns the methods that the resource allows.
+fn allow(context: &mut RequestContext<'_>) -> Result<&'static str, Fault> {
     const DIR: &str = "OPTIONS,GET,HEAD,POST,DELETE,PROPFIND,PROPPATCH,COPY,MOVE,LOCK,UNLOCK,CHECKOUT";
     const FILE: &str = "OPTIONS,GET,HEAD,POST,DELETE,PROPFIND,PROPPATCH,COPY,MOVE,LOCK,UNLOCK,PUT,CHECKOUT";
     const NOTHING: &str = "OPTIONS,MKCOL,PUT,LOCK";
-    let repository = visit.repository();
-    let kind = match &visit.resource {
-        Resource::Public(path) => repository.check_path(visit.youngest()?, path)?,
+    let repository = context.repository();
+    let kind = match &context.resource {
+        Resource::Public(path) => repository.check_path(context.youngest()?, path)?,
         Resource::BaselineCollection(rev, path)
         | Resource::RevisionRoot(rev, path)
         | Resource::Version(rev, path) => repository.check_path(*rev, path)?,
         // Revisions and transactions must be there.
         _ => {
-            visit.target()?;
+            context.resource_kind()?;
             NodeKind::File
         }
     };

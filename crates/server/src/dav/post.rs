@@ -1,4 +1,4 @@
-//! `POST`: a new transaction. That is all it is for.
+//! `POST`: begins a transaction, and does nothing else.
 
 use base::{Code, Error, Props, Revnum};
 use http::StatusCode;
@@ -7,40 +7,39 @@ use wire::dav::post::{Post, SKEL_TYPE, is_skel};
 use wire::dav::uri::Resource;
 
 use super::Outcome;
-use super::fault::Fault;
-use super::steps::clock;
-use super::visit::Visit;
-use crate::http::Reply;
+use super::txn_step::clock;
+use crate::http::{Fault, ResponseWriter};
+use crate::site::RequestContext;
 
-/// The name that a client chose for its transaction.
+/// The header with the client's name for its transaction.
 const VTXN_NAME: &str = "svn-vtxn-name";
 
-pub(super) fn post(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
-    if visit.resource != Resource::Me || visit.request.header("content-type") != Some(SKEL_TYPE) {
-        // What is wrong with the URL is said without Subversion's number here.
-        let mut fault = visit.refusal(|_| StatusCode::BAD_REQUEST);
+pub(super) fn post(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
+    if context.resource != Resource::Me || context.request.header("content-type") != Some(SKEL_TYPE) {
+        // Here an error about the URL is sent without Subversion's number.
+        let mut fault = context.refusal(|_| StatusCode::BAD_REQUEST);
         fault.hide();
         return Err(fault);
     }
-    let body = visit.request.body.read_all(visit.http.limits.xml_body)?;
+    let body = context.request.body.read_all(context.options.limits.xml_body)?;
     let revprops = match Post::parse(&body).ok_or_else(|| malformed(&body))? {
         Post::CreateTxn => Props::new(),
         Post::CreateTxnWithProps(list) => list,
     };
-    let (name, _) = begin(visit, revprops)?;
-    reply.status(StatusCode::CREATED);
-    match visit.request.header_utf8(VTXN_NAME) {
+    let (name, _) = begin(context, revprops)?;
+    reply.head.status(StatusCode::CREATED);
+    match context.request.header_utf8(VTXN_NAME) {
         Some(chosen) => {
-            visit.activities().store(chosen, &name)?;
-            reply.header(VTXN_NAME, chosen);
+            context.activities().store(chosen, &name)?;
+            reply.head.header(VTXN_NAME, chosen);
         }
-        None => _ = reply.header("svn-txn-name", &name),
+        None => _ = reply.head.header("svn-txn-name", &name),
     }
-    reply.content_length(0);
+    reply.head.content_length(0);
     Ok(())
 }
 
-/// What is said about a body that cannot be read: of a list of properties more than of others.
+/// Returns the error response for a malformed body; only that of a property list has a message.
 fn malformed(body: &[u8]) -> Fault {
     let status = StatusCode::BAD_REQUEST;
     match is_skel(body) && body.trim_ascii_start().starts_with(b"(create-txn-with-props") {
@@ -52,26 +51,29 @@ fn malformed(body: &[u8]) -> Fault {
     }
 }
 
-/// Begins a transaction for the request's user; answers its name, and the revision that it is based on.
+/// Begins a transaction for the request's user; returns its name and the revision that it is based on.
 ///
 /// # Errors
 /// Those of hooks and of properties; the system's.
-pub(super) fn begin(visit: &Visit<'_>, revprops: Props) -> Result<(String, Revnum), Fault> {
+pub(super) fn begin(context: &RequestContext<'_>, revprops: Props) -> Result<(String, Revnum), Fault> {
     let mut capabilities = Vec::new();
-    if visit.request.header_list("dav").contains(MERGEINFO) {
+    if context.request.header_list("dav").contains(MERGEINFO) {
         capabilities.push("mergeinfo".to_owned());
     }
     let beginning = TransactionStart {
         revprops,
-        author: visit.user.as_deref(),
+        author: context.user.as_deref(),
         capabilities: &capabilities,
-        hooks: &visit.hooks()?,
+        hooks: &context.hooks()?,
     };
-    let transaction = Transaction::begin(visit.repository(), beginning, &clock())?;
+    let transaction = Transaction::begin(context.repository(), beginning, &clock())?;
     let begun = (transaction.name().to_owned(), transaction.base_revision());
-    visit.service.transactions.keep(visit.repository(), transaction);
+    context
+        .site
+        .transactions
+        .insert(context.repository(), transaction);
     Ok(begun)
 }
 
-/// How a client says that it knows about mergeinfo.
+/// The capability of clients that support mergeinfo.
 const MERGEINFO: &str = "http://subversion.tigris.org/xmlns/dav/svn/mergeinfo";

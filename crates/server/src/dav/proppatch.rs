@@ -1,7 +1,7 @@
 //! `PROPPATCH`: properties of nodes, transactions and revisions.
 //!
-//! All changes of a request are done, or none is: what was done before one fails is taken back, and each is told what became
-//! of it. The answer is 207 whenever the request was understood.
+//! A request makes all its changes or none: after a failure the changes before it are undone, and the response has the outcome of
+//! each. The status is 207 for every well-formed request.
 
 use base::{Error, NodeKind, Revnum};
 use http::StatusCode;
@@ -15,68 +15,67 @@ use wire::dav::xml::{self, Name};
 
 use super::Outcome;
 use super::created::url_of;
-use super::fault::{Fault, status_of};
-use super::steps::refused;
-use super::target::Target;
-use super::visit::Visit;
-use crate::http::Reply;
+use super::resource_kind::ResourceKind;
+use super::txn_step::refused;
+use crate::http::{Fault, ResponseWriter, status_of};
+use crate::site::RequestContext;
 
-/// What was done, or why each was not.
+/// The outcome of each change; `None` is success.
 type Outcomes = Vec<Option<Failed>>;
 
-pub(super) fn proppatch(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
-    check_target(visit)?;
-    let (root, _) = visit.required_xml()?;
+pub(super) fn proppatch(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
+    check_target(context)?;
+    let (root, _) = context.required_xml()?;
     let changes = PropChange::parse_all(&root).ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))?;
-    let (href, outcome) = match visit.resource.clone() {
+    let (href, outcome) = match context.resource.clone() {
         Resource::Revision(rev) | Resource::Baseline(rev) => {
-            let outcome = all_or_none(&changes, |change| revision_prop(visit, rev, change), |_, ()| ());
-            (visit.base().named("bln", &rev.to_string()), outcome)
+            let outcome = all_or_none(&changes, |change| revision_prop(context, rev, change), |_, ()| ());
+            (context.base().named("bln", &rev.to_string()), outcome)
         }
         resource => {
-            let outcome = match visit.working_path() {
-                Some(path) => visit.step(|visit, in_use| {
+            let outcome = match context.working_path() {
+                Some(path) => context.step(|context, in_use| {
                     let transaction = in_use.transaction;
-                    let based_on = visit.version_name();
-                    let is_there = transaction.kind(&path)? != NodeKind::None;
-                    if !is_there && based_on.is_none() {
+                    let based_on = context.version_name();
+                    let exists = transaction.kind(&path)? != NodeKind::None;
+                    if !exists && based_on.is_none() {
                         return Err(Fault::html(StatusCode::NOT_FOUND));
                     }
-                    // What is out of date is so before it is locked, as with the incumbent.
+                    // As with the incumbent, "out of date" comes before "locked".
                     transaction.check_base(&path, based_on).map_err(refused)?;
-                    if is_there {
-                        visit.check_conditions(&path)?;
-                        visit.check_locked(&path, &transaction.ended_lock_tokens())?;
+                    if exists {
+                        context.check_conditions(&path)?;
+                        context.check_locked(&path, &transaction.ended_lock_tokens())?;
                     }
-                    let foreign = Foreign::of(visit);
+                    let foreign = ForeignProps::of(context);
                     Ok(node_props(transaction, &path, &changes, foreign))
                 })?,
-                None => visit.step(|_, in_use| Ok(txn_props(in_use.transaction, &changes)))?,
+                None => context.step(|_, in_use| Ok(txn_props(in_use.transaction, &changes)))?,
             };
-            (href(visit, &resource), outcome)
+            (href(context, &resource), outcome)
         }
     };
-    visit.is_refused = outcome.iter().any(Option::is_some);
+    context.is_refused = outcome.iter().any(Option::is_some);
     let mut out = String::new();
     write_proppatch(&href, &namespaces(&root), &changes, &outcome, &mut out);
-    reply.status(StatusCode::MULTI_STATUS).content_type(XML_TYPE);
+    reply.head.status(StatusCode::MULTI_STATUS).content_type(XML_TYPE);
     *reply.buffer() = out.into_bytes();
     Ok(())
 }
 
-/// Refuses resources that have no properties to change. Whether a transaction has the node is seen there.
-fn check_target(visit: &mut Visit<'_>) -> Outcome {
-    match &visit.resource {
+/// Refuses resources without properties that can be changed. Whether a transaction has the node is checked in the step.
+fn check_target(context: &mut RequestContext<'_>) -> Outcome {
+    match &context.resource {
         Resource::Txn(_)
         | Resource::Vtxn(_)
         | Resource::TxnRoot(..)
         | Resource::VtxnRoot(..)
         | Resource::Working(..)
         | Resource::WorkingBaseline(..) => Ok(()),
-        _ => match visit.target()? {
-            Target::Baseline => Ok(()),
-            Target::Regular { exists: true } if visit.autoversion.is_some() => Ok(()),
-            Target::Regular { exists: false } | Target::Activity { exists: false } => {
+        _ => match context.resource_kind()? {
+            ResourceKind::Baseline => Ok(()),
+            ResourceKind::Regular { exists: true } if context.autoversion.is_some() => Ok(()),
+            ResourceKind::Regular { exists: false } | ResourceKind::Activity { exists: false } => {
                 Err(Fault::html(StatusCode::NOT_FOUND))
             }
             _ => Err(Fault::html(StatusCode::CONFLICT)),
@@ -84,8 +83,8 @@ fn check_target(visit: &mut Visit<'_>) -> Outcome {
     }
 }
 
-fn href(visit: &Visit<'_>, resource: &Resource) -> String {
-    let base = visit.base();
+fn href(context: &RequestContext<'_>, resource: &Resource) -> String {
+    let base = context.base();
     match resource {
         Resource::Txn(name) => base.named("txn", name),
         Resource::Vtxn(name) => base.named("vtxn", name),
@@ -95,11 +94,11 @@ fn href(visit: &Visit<'_>, resource: &Resource) -> String {
             encode(&rev.to_string(), &mut url);
             url
         }
-        other => url_of(visit, other),
+        other => url_of(context, other),
     }
 }
 
-/// Does all changes, or none: takes back what was done before one that fails.
+/// Makes all changes, or none: after a failure the changes before it are undone.
 fn all_or_none<T>(
     changes: &[PropChange],
     mut done: impl FnMut(&PropChange) -> Result<T, Failed>,
@@ -148,13 +147,13 @@ fn node_props(
     transaction: &mut Transaction,
     path: &base::FsPath,
     changes: &[PropChange],
-    foreign: Foreign,
+    foreign: ForeignProps,
 ) -> Outcomes {
     let transaction = std::cell::RefCell::new(transaction);
     all_or_none(
         changes,
         |change| {
-            let Some((name, value)) = wanted(change, foreign)? else {
+            let Some((name, value)) = new_value(change, foreign)? else {
                 return Ok(None);
             };
             let step = transaction.borrow_mut().change_prop(path, &name, value);
@@ -162,7 +161,7 @@ fn node_props(
         },
         |_, step| {
             if let Some(step) = step {
-                // What could be changed can be changed back.
+                // The step has succeeded, so its reverse does.
                 _ = transaction.borrow_mut().undo_prop(path, &step);
             }
         },
@@ -175,10 +174,10 @@ fn txn_props(transaction: &mut Transaction, changes: &[PropChange]) -> Outcomes 
     all_or_none(
         changes,
         |change| {
-            let Some((name, value)) = wanted(change, Foreign::Refused)? else {
+            let Some((name, value)) = new_value(change, ForeignProps::Refused)? else {
                 return Ok(None);
             };
-            // Who commits is known from the request.
+            // The author of a commit is the request's user.
             if name == base::props::AUTHOR {
                 return Err(unexplained());
             }
@@ -188,41 +187,41 @@ fn txn_props(transaction: &mut Transaction, changes: &[PropChange]) -> Outcomes 
         |_, name| {
             if let (Some(name), Ok(before)) = (name, &before) {
                 let value = before.get(&name).map(Vec::as_slice);
-                // What could be changed can be changed back.
+                // The step has succeeded, so its reverse does.
                 _ = transaction.borrow_mut().set_prop(&name, value);
             }
         },
     )
 }
 
-/// A property and the value that it is to get.
-type Wanted<'a> = (String, Option<&'a [u8]>);
+/// The name of a property and its new value.
+type NewValue<'a> = (String, Option<&'a [u8]>);
 
-/// What becomes of properties that are in no namespace of Subversion's.
+/// The handling of properties outside of Subversion's namespaces.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Foreign {
+enum ForeignProps {
     /// The request fails.
     Refused,
-    /// They are stored under their local names, without their namespaces, as by the incumbent: plain WebDAV programs take a refusal for
-    /// a failure of what they are doing.
+    /// They are stored under their local names, without namespaces, as by the incumbent: plain WebDAV programs give up their operation
+    /// after a refusal.
     Stored,
 }
 
-impl Foreign {
-    fn of(visit: &Visit<'_>) -> Foreign {
-        match visit.place.location.autoversioning {
-            true => Foreign::Stored,
-            false => Foreign::Refused,
+impl ForeignProps {
+    fn of(context: &RequestContext<'_>) -> ForeignProps {
+        match context.mount.location.autoversioning {
+            true => ForeignProps::Stored,
+            false => ForeignProps::Refused,
         }
     }
 }
 
-/// What a change asks for; `None` where there is nothing to do.
-fn wanted(change: &PropChange, foreign: Foreign) -> Result<Option<Wanted<'_>>, Failed> {
+/// Returns the property that a change sets; `None` if there is nothing to do.
+fn new_value(change: &PropChange, foreign: ForeignProps) -> Result<Option<NewValue<'_>>, Failed> {
     let name = match (property_name(&change.name), &change.action) {
         (Some(name), _) => name,
         (None, Action::Remove) => return Ok(None),
-        (None, _) if foreign == Foreign::Stored => change.name.local.clone(),
+        (None, _) if foreign == ForeignProps::Stored => change.name.local.clone(),
         (None, _) => return Err(unexplained()),
     };
     match &change.action {
@@ -233,9 +232,9 @@ fn wanted(change: &PropChange, foreign: Foreign) -> Result<Option<Wanted<'_>>, F
     }
 }
 
-/// Changes a property of a revision, at once and with hooks.
-fn revision_prop(visit: &Visit<'_>, rev: Revnum, change: &PropChange) -> Result<(), Failed> {
-    let Some((name, value)) = wanted(change, Foreign::Refused)? else {
+/// Changes a revision property at once, with hooks.
+fn revision_prop(context: &RequestContext<'_>, rev: Revnum, change: &PropChange) -> Result<(), Failed> {
+    let Some((name, value)) = new_value(change, ForeignProps::Refused)? else {
         return Ok(());
     };
     let expected = match &change.expected {
@@ -248,27 +247,27 @@ fn revision_prop(visit: &Visit<'_>, rev: Revnum, change: &PropChange) -> Result<
         let status = status_of(error.code()).map_or(500, |status| status.as_u16());
         failed(status, xml::fuzzy(error.message().as_bytes()))
     };
-    let hooks = visit.hooks().map_err(explained)?;
+    let hooks = context.hooks().map_err(explained)?;
     let change = RevpropChange {
         rev,
         name: &name,
         expected,
         value,
-        user: visit.user.as_deref(),
+        user: context.user.as_deref(),
     };
-    let readable = visit.readable();
-    visit.log_operation(|| {
+    let readable = context.readable();
+    context.log_operation(|| {
         let mut text = format!("change-rev-prop r{rev} ");
         encode(&name, &mut text);
         text
     });
-    let changed = visit
+    let changed = context
         .repository()
         .change_revprop(&change, Some(&hooks), Some(&hooks), &*readable);
     changed.map_err(explained)
 }
 
-/// Properties that the server computes.
+/// Returns whether the server computes the property.
 fn is_live(name: &Name) -> bool {
     match name.space.as_str() {
         DAV => LIVE.contains(&name.local.as_str()),
@@ -309,7 +308,7 @@ fn failed(status: u16, description: impl Into<String>) -> Failed {
     }
 }
 
-/// What the incumbent says of every failure but those of revisions.
+/// Returns the incumbent's message for every failure but those of revision properties.
 fn unexplained() -> Failed {
     failed(500, "Could not execute PROPPATCH.")
 }

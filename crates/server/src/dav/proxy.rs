@@ -1,8 +1,8 @@
-//! Writes that go to another server, the master, of which this one is a copy for reading.
+//! Write-through proxy: passes writes to another server, the master, of which this one is a read-only copy.
 //!
-//! What reads is answered here; what writes, and what reads a transaction, which only the master has, is passed on with everything
-//! that the client sent, and the master's answer is passed back. Where the two have the repositories at different paths, URLs in
-//! bodies of XML and in header lines are translated; other bodies pass untouched.
+//! Reading requests are answered here. Writing requests, and those that read a transaction, which only the master has, are passed on
+//! unchanged, and so is the master's response. Where the two servers have the repositories at different paths, URLs in XML bodies
+//! and in header lines are translated; other bodies are not changed.
 
 use base::{Code, Error};
 use bytes::Bytes;
@@ -12,12 +12,12 @@ use http::{HeaderValue, Request, StatusCode, Uri};
 use wire::dav::uri::{self, Resource};
 
 use super::Outcome;
-use super::fault::Fault;
-use super::visit::Visit;
-use crate::http::{Master, Reply, Upstream};
+use crate::config::Master;
+use crate::http::{Fault, ResponseWriter, Upstream};
+use crate::site::RequestContext;
 
-/// Header lines that are about one connection, not about the request.
-const OF_THE_CONNECTION: [HeaderName; 9] = [
+/// Headers that are about one connection, not about the request.
+const CONNECTION_HEADERS: [HeaderName; 9] = [
     header::CONNECTION,
     header::TE,
     header::TRAILER,
@@ -29,55 +29,55 @@ const OF_THE_CONNECTION: [HeaderName; 9] = [
     header::EXPECT,
 ];
 
-/// True if the master should answer.
-pub(super) fn is_wanted(visit: &Visit<'_>) -> bool {
-    if visit.place.location.master.is_none() {
+/// Returns whether the request goes to the master.
+pub(super) fn is_wanted(context: &RequestContext<'_>) -> bool {
+    if context.mount.location.master.is_none() {
         return false;
     }
     let in_txn = matches!(
-        visit.resource,
+        context.resource,
         Resource::Txn(_)
             | Resource::TxnRoot(..)
             | Resource::Working(..)
             | Resource::Vtxn(_)
             | Resource::VtxnRoot(..)
     );
-    match visit.request.method.as_str() {
+    match context.request.method.as_str() {
         "OPTIONS" | "REPORT" => false,
         "GET" | "HEAD" | "PROPFIND" => in_txn,
-        // A copy that wrote by itself would not be one any more.
+        // A write here would make the copy differ from the master.
         _ => true,
     }
 }
 
-/// Passes a request to the master, and its answer back.
+/// Passes a request to the master, and the response back.
 ///
 /// # Errors
-/// 502 if the master cannot be reached or does not answer.
-pub(super) fn forward(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
-    let Some(master) = visit.place.location.master.clone() else {
+/// 502 if the master cannot be reached or does not respond.
+pub(super) fn forward(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
+    let Some(master) = context.mount.location.master.clone() else {
         return Err(Fault::html(StatusCode::INTERNAL_SERVER_ERROR));
     };
-    let paths = Paths::of(visit, &master)?;
-    let target = paths.target(visit)?;
+    let paths = Paths::of(context, &master)?;
+    let target = paths.target(context)?;
     let authority = paths.authority.clone();
     let mut request = Request::builder()
-        .method(visit.request.method.clone())
+        .method(context.request.method.clone())
         .uri(target)
         .body(())
         .map_err(unreachable)?;
-    for (name, value) in &visit.request.headers {
-        if !OF_THE_CONNECTION.contains(name) && *name != header::CONTENT_LENGTH {
+    for (name, value) in &context.request.headers {
+        if !CONNECTION_HEADERS.contains(name) && *name != header::CONTENT_LENGTH {
             request.headers_mut().append(name, paths.outward(name, value));
         }
     }
     let host = HeaderValue::from_str(authority.as_str()).map_err(unreachable)?;
     request.headers_mut().insert(header::HOST, host);
-    let body = &mut visit.request.body;
+    let body = &mut context.request.body;
     let mut first = body.next_piece()?;
     if first.is_some() && paths.differ() && is_xml(&request) {
         let mut whole = first.take().unwrap_or_default().to_vec();
-        whole.extend(body.read_all(visit.http.limits.xml_body)?);
+        whole.extend(body.read_all(context.options.limits.xml_body)?);
         first = Some(replaced(&whole, &paths.here, &paths.there).into());
     }
     let mut upstream = Upstream::begin(reply, paths.is_tls, authority, request, first.is_some());
@@ -85,28 +85,30 @@ pub(super) fn forward(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
         if upstream.send(piece).is_err() {
             break;
         }
-        first = visit.request.body.next_piece()?;
+        first = context.request.body.next_piece()?;
     }
-    let answer = upstream.answer().map_err(unreachable)?;
-    pass_back(visit, reply, &paths, &answer, &mut upstream)
+    let response = upstream.response().map_err(unreachable)?;
+    pass_back(context, reply, &paths, &response, &mut upstream)
 }
 
 fn pass_back(
-    visit: &Visit<'_>,
-    reply: &mut Reply,
+    context: &RequestContext<'_>,
+    reply: &mut ResponseWriter,
     paths: &Paths,
-    answer: &http::response::Parts,
+    response: &http::response::Parts,
     upstream: &mut Upstream,
 ) -> Outcome {
-    reply.status(answer.status);
-    for (name, value) in &answer.headers {
+    reply.head.status(response.status);
+    for (name, value) in &response.headers {
         let ours =
-            OF_THE_CONNECTION.contains(name) || *name == header::CONTENT_LENGTH || *name == header::DATE;
+            CONNECTION_HEADERS.contains(name) || *name == header::CONTENT_LENGTH || *name == header::DATE;
         if !ours {
-            reply.header_named(name.clone(), paths.inward(visit, name, value));
+            reply
+                .head
+                .header_named(name.clone(), paths.inward(context, name, value));
         }
     }
-    let kind = answer.headers.get(header::CONTENT_TYPE);
+    let kind = response.headers.get(header::CONTENT_TYPE);
     let is_xml = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/xml"));
     if !(paths.differ() && is_xml) {
         while let Some(piece) = upstream.next_piece().map_err(unreachable)? {
@@ -115,13 +117,13 @@ fn pass_back(
         return Ok(());
     }
     let mut whole = Vec::new();
-    // The answer to a MERGE names each node of the revision, which exists by then.
-    let most = match visit.http.limits.longest_report() {
+    // The response to a MERGE names each node of the new revision.
+    let max = match context.options.limits.longest_report() {
         0 => u64::MAX,
         bytes => bytes,
     };
     while let Some(piece) = upstream.next_piece().map_err(unreachable)? {
-        if (whole.len() + piece.len()) as u64 > most {
+        if (whole.len() + piece.len()) as u64 > max {
             return Err(Fault::html(StatusCode::BAD_GATEWAY));
         }
         whole.extend_from_slice(&piece);
@@ -143,21 +145,22 @@ fn unreachable(error: impl std::fmt::Display) -> Fault {
     )
 }
 
-/// Where the same repositories are, here and there.
+/// The URL path of the same location on this server and on the master.
 struct Paths {
     is_tls: bool,
     authority: http::uri::Authority,
-    /// Encoded, without slash at the end.
+    /// The path on this server, encoded, without a final slash.
     here: String,
+    /// The path on the master.
     there: String,
 }
 
 impl Paths {
-    fn of(visit: &Visit<'_>, master: &Master) -> Result<Paths, Fault> {
+    fn of(context: &RequestContext<'_>, master: &Master) -> Result<Paths, Fault> {
         let url: Uri = master.url.parse().map_err(unreachable)?;
         let authority = url.authority().cloned();
         let mut here = String::new();
-        uri::encode(visit.place.location.prefix.trim_end_matches('/'), &mut here);
+        uri::encode(context.mount.location.prefix.trim_end_matches('/'), &mut here);
         Ok(Paths {
             is_tls: url.scheme() == Some(&Scheme::HTTPS),
             authority: authority.ok_or_else(|| unreachable("its URL names no host"))?,
@@ -170,11 +173,11 @@ impl Paths {
         self.here != self.there
     }
 
-    /// The path and query of the request, as the master knows them.
-    fn target(&self, visit: &Visit<'_>) -> Result<PathAndQuery, Fault> {
-        // The prefix may have been sent in another spelling.
-        let (all, slash) = uri::split(&visit.request.path).ok_or_else(|| unreachable("a strange path"))?;
-        let (prefix, _) = uri::split(&visit.place.location.prefix).unwrap_or_default();
+    /// Returns path and query of the request on the master.
+    fn target(&self, context: &RequestContext<'_>) -> Result<PathAndQuery, Fault> {
+        // The client may have encoded the prefix in another way.
+        let (all, slash) = uri::split(&context.request.path).ok_or_else(|| unreachable("a strange path"))?;
+        let (prefix, _) = uri::split(&context.mount.location.prefix).unwrap_or_default();
         let mut path = self.there.clone();
         for component in all.get(prefix.len()..).unwrap_or_default() {
             path.push('/');
@@ -183,14 +186,14 @@ impl Paths {
         if slash || path.is_empty() {
             path.push('/');
         }
-        if let Some(query) = &visit.request.query {
+        if let Some(query) = &context.request.query {
             path.push('?');
             path.push_str(query);
         }
         path.parse().map_err(unreachable)
     }
 
-    /// A header line for the master: URLs in it are its own.
+    /// Returns a header value for the master, with the master's URLs.
     fn outward(&self, name: &HeaderName, value: &HeaderValue) -> HeaderValue {
         if *name == "destination"
             && let Some(url) = self.destination(value)
@@ -213,7 +216,7 @@ impl Paths {
         }
     }
 
-    /// A destination as the master knows it, spelled as it was judged here; `None` if it is not below the location.
+    /// Returns the destination's URL on the master, encoded as it was authorized here; `None` if it is not below the location.
     fn destination(&self, value: &HeaderValue) -> Option<HeaderValue> {
         let text = std::str::from_utf8(value.as_bytes()).ok()?;
         let (all, slash) = uri::split(uri::path_of(text)?)?;
@@ -230,7 +233,7 @@ impl Paths {
         HeaderValue::from_str(&url).ok()
     }
 
-    /// URLs with the master's scheme and host in the place of ours.
+    /// Replaces scheme and host of the URLs in `text` by the master's.
     fn with_authority(&self, text: &[u8]) -> Vec<u8> {
         let text = String::from_utf8_lossy(text);
         let scheme = if self.is_tls { "https" } else { "http" };
@@ -251,26 +254,26 @@ impl Paths {
         out.into_bytes()
     }
 
-    /// A header line from the master: URLs in it are ours.
-    fn inward(&self, visit: &Visit<'_>, name: &HeaderName, value: &HeaderValue) -> HeaderValue {
+    /// Returns a header value of the master with this server's URLs.
+    fn inward(&self, context: &RequestContext<'_>, name: &HeaderName, value: &HeaderValue) -> HeaderValue {
         if *name != header::LOCATION {
             return value.clone();
         }
         let text = String::from_utf8_lossy(value.as_bytes());
         let ours = uri::path_of(&text).and_then(|path| {
             let below = path.strip_prefix(self.there.as_str())?;
-            let url = format!("{}{}{below}", visit.request.origin(), self.here);
+            let url = format!("{}{}{below}", context.request.origin(), self.here);
             HeaderValue::from_str(&url).ok()
         });
         ours.unwrap_or_else(|| value.clone())
     }
 }
 
-/// Every `from` in `text` becomes `to`, where it is a path from its beginning: at `from` itself or followed by a slash.
+/// Replaces `from` in `text` by `to` where it is the beginning of a path: all of it, or followed by a slash.
 fn replaced(text: &[u8], from: &str, to: &str) -> Vec<u8> {
     let from = from.as_bytes();
     if from.is_empty() {
-        // Everything begins with nothing: only the beginnings of paths in elements are meant.
+        // An empty prefix matches everywhere: only paths at the beginning of elements are replaced.
         return String::from_utf8_lossy(text)
             .replace(">/", &format!(">{to}/"))
             .into_bytes();

@@ -1,4 +1,4 @@
-//! `PUT`: a file's new text, as it is or as svndiff, taken in as it comes.
+//! `PUT`: writes a file's text, plain or as svndiff, while it arrives.
 
 use base::checksum::Md5;
 use base::{Code, Error, FsPath, NodeKind, props};
@@ -7,66 +7,65 @@ use repos::transaction::{PutText, Transaction};
 
 use super::Outcome;
 use super::created::created;
-use super::fault::Fault;
 use super::get::media::by_name;
-use super::steps::{check_utf8, refused};
-use super::visit::Visit;
-use crate::http::Reply;
+use super::txn_step::{check_utf8, refused};
+use crate::http::{Fault, ResponseWriter};
+use crate::site::RequestContext;
 
-/// Content type of a delta; every other means the text itself.
+/// The content type of a delta. With any other type the body is the text.
 const SVNDIFF_TYPE: &str = "application/vnd.svn-svndiff";
 
-pub(super) fn put(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
-    let Some(path) = visit.working_path() else {
-        return Err(visit.not_writable());
+pub(super) fn put(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
+    let Some(path) = context.working_path() else {
+        return Err(context.not_writable());
     };
-    if visit.request.headers.contains_key("content-range") {
+    if context.request.headers.contains_key("content-range") {
         return Err(Fault::html(StatusCode::NOT_IMPLEMENTED));
     }
-    let (mut putting, pinned) = visit.step(|visit, in_use| {
+    let (mut putting, pinned) = context.step(|context, in_use| {
         let transaction = &mut *in_use.transaction;
         let kind = transaction.kind(&path)?;
-        // What is out of date is so before it is locked, a directory, or no name: as with the incumbent.
+        // As with the incumbent, "out of date" comes before all other refusals.
         transaction
-            .check_base(&path, visit.version_name())
+            .check_base(&path, context.version_name())
             .map_err(refused)?;
         if kind == NodeKind::Dir {
             return Err(Fault::html(StatusCode::CONFLICT));
         }
         check_utf8(&path)?;
-        visit.check_conditions(&path)?;
-        visit.check_locked(&path, &transaction.ended_lock_tokens())?;
+        context.check_conditions(&path)?;
+        context.check_locked(&path, &transaction.ended_lock_tokens())?;
         let put = PutText {
             path: &path,
-            base_md5: digest(visit, "x-svn-base-fulltext-md5")?,
-            result_md5: digest(visit, "x-svn-result-fulltext-md5")?,
-            is_delta: visit.request.header("content-type") == Some(SVNDIFF_TYPE),
+            base_md5: digest(context, "x-svn-base-fulltext-md5")?,
+            result_md5: digest(context, "x-svn-result-fulltext-md5")?,
+            is_delta: context.request.header("content-type") == Some(SVNDIFF_TYPE),
         };
         let putting = transaction.put(&put).map_err(refused)?;
         Ok((putting, in_use.pin()))
     })?;
-    // The client may take its time, or never come to the end: meanwhile the transaction is free for other requests.
-    while let Some(piece) = visit.request.body.next_piece()? {
+    // The client may be slow, or never finish. Meanwhile other requests can use the transaction.
+    while let Some(piece) = context.request.body.next_piece()? {
         pinned.check_exists()?;
         putting.write(&piece)?;
     }
-    let (md5, is_new) = visit.step(|visit, in_use| {
+    let (md5, is_new) = context.step(|context, in_use| {
         let put = putting.finish(in_use.transaction)?;
-        if visit.autoversion.is_some() {
-            name_type(in_use.transaction, &path)?;
+        if context.autoversion.is_some() {
+            set_type_by_name(in_use.transaction, &path)?;
         }
         Ok(put)
     })?;
-    reply.header("x-svn-result-fulltext-md5", &md5.to_string());
+    reply.head.header("x-svn-result-fulltext-md5", &md5.to_string());
     match is_new {
-        true => created(visit, reply),
-        false => _ = reply.status(StatusCode::NO_CONTENT),
+        true => created(context, reply),
+        false => _ = reply.head.status(StatusCode::NO_CONTENT),
     }
     Ok(())
 }
 
-/// Gives a file without `svn:mime-type` the type that its name suggests: plain WebDAV programs set no properties.
-fn name_type(transaction: &mut Transaction, path: &FsPath) -> Outcome {
+/// Sets `svn:mime-type` of a file without it to the type that its name suggests: plain WebDAV programs set no properties.
+fn set_type_by_name(transaction: &mut Transaction, path: &FsPath) -> Outcome {
     let Some(media) = by_name(path.basename()) else {
         return Ok(());
     };
@@ -80,9 +79,9 @@ fn name_type(transaction: &mut Transaction, path: &FsPath) -> Outcome {
     Ok(())
 }
 
-/// A digest in a header line.
-fn digest(visit: &Visit<'_>, name: &str) -> Result<Option<Md5>, Error> {
-    let Some(text) = visit.request.header(name) else {
+/// Parses a digest in a header.
+fn digest(context: &RequestContext<'_>, name: &str) -> Result<Option<Md5>, Error> {
+    let Some(text) = context.request.header(name) else {
         return Ok(None);
     };
     let parsed = Md5::parse_hex(text.as_bytes());

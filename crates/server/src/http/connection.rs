@@ -1,4 +1,4 @@
-//! One connection: encrypted if its listener is, served by hyper, watched by the clock, asked to end when the server stops.
+//! One connection: TLS if its listener has it, hyper's protocol loop, timeouts, and a clean end when the server stops.
 
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
@@ -18,71 +18,82 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use super::again::Again;
-use super::body::Sending;
-use super::certificate::common_name;
+use super::buffered_socket::BufferedSocket;
 use super::exchange::exchange;
-use super::heads::Heads;
-use super::intake::{HadFragment, Intake};
-use super::pulse::{Pulse, Verdict};
+use super::handler::Handler;
 use super::request::Peer;
-use super::room::Kind;
-use super::socket::Socket;
-use crate::dav::Known;
+use super::request_framing::RequestFraming;
+use super::request_reader::{HadFragment, RequestReader};
+use super::response_body::ResponseDelivery;
+use super::response_cache::ResponseCache;
+use super::server::ListenerKind;
+use super::timeouts::{TimeoutVerdict, Timeouts};
+use crate::context::ServerContext;
 use crate::metrics::Protocol;
-use crate::service::Service;
-use crate::thread_pool::ThreadPool;
+use crate::net::ThreadPool;
+use crate::net::tls::certificate::common_name;
 
-/// What a connection needs to know.
-pub(super) struct Connection {
-    pub(super) service: Arc<Service>,
+/// An accepted connection, before its first byte.
+pub(super) struct Connection<H> {
+    pub(super) context: Arc<ServerContext>,
+    pub(super) handler: Arc<H>,
     pub(super) pool: Arc<ThreadPool>,
     pub(super) address: SocketAddr,
-    pub(super) kind: Kind,
+    pub(super) kind: ListenerKind,
     pub(super) stopping: watch::Receiver<bool>,
 }
 
-impl Connection {
+/// What the requests of a connection share.
+pub(super) struct ConnectionShared<H: Handler> {
+    pub(super) context: Arc<ServerContext>,
+    pub(super) handler: Arc<H>,
+    pub(super) pool: Arc<ThreadPool>,
+    pub(super) kind: ListenerKind,
+    pub(super) peer: Arc<Peer>,
+    /// The handler's own part.
+    pub(super) state: H::Connection,
+}
+
+impl<H: Handler> Connection<H> {
+    /// Serves the connection until it ends.
     pub(super) async fn serve(self, socket: TcpStream) {
         // If that fails the connection is gone already.
         _ = socket.set_nodelay(true);
-        keep_alive(&socket);
+        enable_keepalive(&socket);
         let protocol = match self.kind {
-            Kind::Tls => Protocol::Https,
-            Kind::Plain | Kind::Status => Protocol::Http,
+            ListenerKind::Tls => Protocol::Https,
+            ListenerKind::Plain | ListenerKind::Status => Protocol::Http,
         };
-        let service = self.service.clone();
-        let _counted = service.metrics.connected(protocol);
-        let limits = service.http().limits;
+        let context = self.context.clone();
+        let _counted = context.metrics.connected(protocol);
+        let limits = context.http_options().limits;
         let inode = rustix::fs::fstat(&socket).map_or(0, |stat| stat.st_ino);
-        let pulse = Pulse::new(limits, inode);
+        let timeouts = Timeouts::new(limits, inode);
         let peer = Peer {
             address: self.address,
             tls: false,
             certificate: None,
-            known: Known::default(),
         };
-        self.hold(socket, pulse, peer).await;
+        match self.kind {
+            ListenerKind::Tls => self.serve_tls(socket, timeouts, peer).await,
+            ListenerKind::Plain | ListenerKind::Status => self.serve_http(socket, timeouts, peer).await,
+        }
     }
 
-    /// Holds the whole conversation.
-    async fn hold(self, socket: TcpStream, pulse: Pulse, mut peer: Peer) {
-        if self.kind != Kind::Tls {
-            return self.talk(socket, pulse, peer).await;
-        }
-        let Some(tls) = self.service.tls() else {
+    async fn serve_tls(self, socket: TcpStream, timeouts: Timeouts, mut peer: Peer) {
+        let Some(tls) = self.context.tls() else {
             return;
         };
         let handshake = TlsAcceptor::from(tls.config()).accept(socket);
-        match timeout(self.service.http().limits.header_timeout, handshake).await {
+        match timeout(self.context.http_options().limits.header_timeout, handshake).await {
             Ok(Ok(stream)) => {
                 peer.tls = true;
                 let certificates = stream.get_ref().1.peer_certificates();
                 let first = certificates.and_then(<[_]>::first);
                 peer.certificate = first.and_then(|certificate| common_name(certificate));
-                self.talk(stream, pulse, peer).await;
+                self.serve_http(stream, timeouts, peer).await;
             }
-            // Clients that look whether somebody listens, or do not like our certificate, just go.
+            // Port checks, and clients that refuse our certificate, just close the connection.
             Ok(Err(error)) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
                 tracing::debug!(peer = %self.address, "went away in the TLS handshake");
             }
@@ -91,31 +102,35 @@ impl Connection {
         }
     }
 
-    async fn talk<S: AsyncRead + AsyncWrite + Unpin>(self, stream: S, pulse: Pulse, peer: Peer) {
-        let Connection {
-            service,
-            pool,
-            kind,
-            mut stopping,
-            ..
-        } = self;
-        let limits = service.http().limits;
-        let felt = pulse.clone();
-        let peer = Arc::new(peer);
-        let heads = Heads::new(limits.header_bytes.max(16 << 10));
-        let refused = heads.refused();
-        let again = Again::new(service.clone(), peer.clone(), pulse.clone());
-        let socket = Socket::new(Intake::new(stream, heads), pulse.clone(), Some(again));
+    async fn serve_http<S>(self, stream: S, timeouts: Timeouts, peer: Peer)
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let mut stopping = self.stopping;
+        let shared = Arc::new(ConnectionShared {
+            context: self.context,
+            handler: self.handler,
+            pool: self.pool,
+            kind: self.kind,
+            peer: Arc::new(peer),
+            state: H::Connection::default(),
+        });
+        let limits = shared.context.http_options().limits;
+        let framing = RequestFraming::new(limits.header_bytes.max(16 << 10));
+        let refused = framing.refused();
+        let cache = ResponseCache::new(shared.clone(), timeouts.clone());
+        let reader = RequestReader::new(stream, framing);
+        let socket = BufferedSocket::new(reader, timeouts.clone(), Some(cache));
+        let busy = timeouts.clone();
         let handler = service_fn(|mut request: Request<Incoming>| {
             if refused.next() {
                 request.extensions_mut().insert(HadFragment);
             }
-            let sending = Sending {
-                passing: socket.passing(),
-                busy: felt.busy(),
+            let delivery = ResponseDelivery {
+                pieces: socket.pending_pieces(),
+                busy: busy.busy(),
             };
-            let (service, pool, peer) = (service.clone(), pool.clone(), peer.clone());
-            exchange(service, pool, kind, peer, sending, socket.take_asked(), request)
+            exchange(shared.clone(), delivery, socket.take_head(), request)
         });
         let connection = http1::Builder::new()
             .header_read_timeout(None)
@@ -123,74 +138,77 @@ impl Connection {
             .max_buf_size(limits.header_bytes.max(16 << 10))
             .serve_connection(TokioIo::new(socket.clone()), handler);
         let mut connection = pin!(connection);
-        let mut armed = deadline_of(&pulse);
+        let mut armed = deadline_of(&timeouts);
         let mut clock = pin!(sleep_until(armed));
-        // An error means that nobody is left who could ask.
         let mut stop = pin!(stopping.changed());
-        let (mut told, mut over) = (false, false);
+        let (mut is_told_to_stop, mut is_over) = (false, false);
         loop {
-            let end = poll_fn(|cx| {
-                over = over || connection.as_mut().poll(cx).is_ready();
-                while !over && socket.has_more() {
-                    over = connection.as_mut().poll(cx).is_ready();
+            let reason = poll_fn(|cx| {
+                // An error means that the client has gone.
+                is_over = is_over || connection.as_mut().poll(cx).is_ready();
+                while !is_over && socket.has_more() {
+                    is_over = connection.as_mut().poll(cx).is_ready();
                 }
-                // There is nothing else to do.
+                // The task is about to sleep: what is held leaves now.
                 match socket.poll_send(cx) {
-                    Poll::Ready(Ok(())) if !over => {}
+                    Poll::Ready(Ok(())) if !is_over => {}
                     Poll::Pending => {}
-                    Poll::Ready(_) => return Poll::Ready(End::Over),
+                    Poll::Ready(_) => return Poll::Ready(WakeReason::Over),
                 }
-                if !told && stop.as_mut().poll(cx).is_ready() {
-                    return Poll::Ready(End::Stop);
+                if !is_told_to_stop && stop.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(WakeReason::Stop);
                 }
-                let deadline = deadline_of(&pulse);
+                let deadline = deadline_of(&timeouts);
                 if deadline < armed {
                     armed = deadline;
                     clock.as_mut().reset(deadline);
                 }
-                clock.as_mut().poll(cx).map(|()| End::Late)
+                clock.as_mut().poll(cx).map(|()| WakeReason::Deadline)
             });
-            match end.await {
-                End::Over => return,
-                End::Stop => {
-                    told = true;
+            match reason.await {
+                WakeReason::Over => return,
+                WakeReason::Stop => {
+                    is_told_to_stop = true;
                     connection.as_mut().graceful_shutdown();
                 }
-                End::Late => match pulse.judge() {
-                    Verdict::Wait(until) => {
-                        armed = until.map_or_else(far, Instant::from_std);
+                WakeReason::Deadline => match timeouts.judge() {
+                    TimeoutVerdict::Wait(until) => {
+                        armed = until.map_or_else(far_future, Instant::from_std);
                         clock.as_mut().reset(armed);
                     }
-                    Verdict::Idle => {
-                        armed = far();
+                    TimeoutVerdict::Idle => {
+                        armed = far_future();
                         clock.as_mut().reset(armed);
                         connection.as_mut().graceful_shutdown();
                     }
-                    Verdict::Stalled => return,
+                    TimeoutVerdict::Stalled => return,
                 },
             }
         }
     }
 }
 
-/// Why the clock or the server has woken us.
-enum End {
+/// Why the loop of a connection has something to do.
+enum WakeReason {
+    /// The connection has ended.
     Over,
+    /// The server stops.
     Stop,
-    Late,
+    /// A deadline has passed.
+    Deadline,
 }
 
-fn deadline_of(pulse: &Pulse) -> Instant {
-    pulse.deadline().map_or_else(far, Instant::from_std)
+fn deadline_of(timeouts: &Timeouts) -> Instant {
+    timeouts.deadline().map_or_else(far_future, Instant::from_std)
 }
 
-/// As good as never; the clock is set anew when something happens.
-fn far() -> Instant {
+/// Returns a time that stands for "never": the clock is set again when something happens.
+fn far_future() -> Instant {
     Instant::now() + Duration::from_secs(24 * 3600)
 }
 
-/// Peers whose machine is gone are noticed.
-fn keep_alive(socket: &TcpStream) {
+/// Makes the system notice peers whose machine is gone.
+fn enable_keepalive(socket: &TcpStream) {
     let keepalive = socket2::TcpKeepalive::new()
         .with_time(Duration::from_secs(300))
         .with_interval(Duration::from_secs(30))

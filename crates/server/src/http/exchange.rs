@@ -1,4 +1,4 @@
-//! From hyper's request to a handler's thread, and back.
+//! One request and its response: from hyper to a thread of the pool, and back.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,42 +11,46 @@ use hyper::body::Incoming;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use super::again;
-use super::answer::{answer, answer_at_once};
-use super::body::{Patience, ReplyBody, RequestBody, Sending, SentBody};
-use super::intake::HadFragment;
-use super::reply::Reply;
-use super::request::{Peer, Request};
-use super::room::Kind;
-use crate::service::Service;
-use crate::thread_pool::ThreadPool;
+use super::client_wait::ClientWait;
+use super::connection::ConnectionShared;
+use super::handler::Handler;
+use super::request::Request;
+use super::request_body::RequestBody;
+use super::request_reader::HadFragment;
+use super::respond::{respond, try_respond_inline};
+use super::response_body::{DeliveredBody, ResponseBody, ResponseDelivery};
+use super::response_cache;
+use super::response_writer::ResponseWriter;
 
-/// Answers one request, whose head is `asked` if that is known; the connection is busy until the answer has gone out.
-pub(super) async fn exchange(
-    service: Arc<Service>,
-    pool: Arc<ThreadPool>,
-    kind: Kind,
-    peer: Arc<Peer>,
-    sending: Sending,
-    asked: Option<Box<[u8]>>,
+/// Answers one request. `head` is the request's head as it was sent, if that is known: then the response may be cached.
+/// The connection is busy until the response has been sent.
+pub(super) async fn exchange<H: Handler>(
+    connection: Arc<ConnectionShared<H>>,
+    delivery: ResponseDelivery,
+    head: Option<Box<[u8]>>,
     request: Head<Incoming>,
-) -> Result<Response<SentBody>, Infallible> {
+) -> Result<Response<DeliveredBody>, Infallible> {
     let (parts, incoming) = request.into_parts();
-    let http = service.http();
-    let address = peer.address.ip();
-    let patience = Patience::new(Handle::current(), pool.clone(), address, &http.limits);
+    let options = connection.context.http_options();
+    let address = connection.peer.address.ip();
+    let wait = ClientWait::new(
+        Handle::current(),
+        connection.pool.clone(),
+        address,
+        &options.limits,
+    );
     let mut body = match incoming.is_end_stream() {
         true => RequestBody::empty(),
         false => {
             let expects = parts.headers.contains_key(http::header::EXPECT);
-            RequestBody::new(incoming, patience.clone(), expects)
+            RequestBody::new(incoming, wait.clone(), expects)
         }
     };
-    let in_hurry = may_be_prompt(&parts.method);
-    let mut memory = service.request_memory.of(Some(address));
+    let may_be_inline = is_read_method(&parts.method);
+    let mut memory = connection.context.limits.request_memory.of(Some(address));
     if parts.method != Method::PUT {
-        // A client that is slow in sending it must not hold a thread.
-        body.gather(http.limits.xml_body, &mut memory).await;
+        // A client that sends its body slowly must not hold a thread.
+        body.gather(options.limits.xml_body, &mut memory).await;
     }
     let mut request = Request {
         path: parts.uri.path().to_owned(),
@@ -54,63 +58,65 @@ pub(super) async fn exchange(
         method: parts.method,
         version: parts.version,
         headers: parts.headers,
-        peer,
+        peer: connection.peer.clone(),
         id: next_id(),
         begun: Instant::now(),
         had_fragment: parts.extensions.get::<HadFragment>().is_some(),
         user: None,
         operation: None,
-        lasting: None,
+        cacheable: None,
         body,
         _memory: memory,
-        patience: patience.clone(),
+        wait: wait.clone(),
     };
     let bodiless = request.method == Method::HEAD;
-    // Subversion's clients take gzip and are held up by it, unless their network holds them up even more.
-    let gzip = http
+    // Subversion's clients accept gzip and are slowed down by it, unless their network slows them down even more.
+    let gzip = options
         .gzip
-        .filter(|_| sending.busy.is_slow() || !request.is_svn_client());
+        .filter(|_| delivery.busy.is_slow() || !request.is_svn_client());
     let gzip = request.takes_gzip(gzip);
-    if in_hurry
+    if may_be_inline
         && let Some(body) = request.body.copy()
-        && let Some(_permit) = pool.permit()
+        && let Some(_permit) = connection.pool.try_inline()
     {
-        let reply = Reply::at_once(bodiless, patience.clone(), gzip);
-        if let Some(response) = answer_at_once(&service, kind, &mut request, reply) {
-            if let Some(asked) = asked {
-                again::keep(&asked, &http, &mut request, &response);
+        let reply = ResponseWriter::buffered(bodiless, wait.clone(), gzip);
+        if let Some(response) = try_respond_inline(&connection, &mut request, reply) {
+            if let Some(head) = head {
+                response_cache::store(&head, &options, &mut request, &response);
             }
-            return Ok(response.map(|body| SentBody { body, sending }));
+            return Ok(response.map(|body| DeliveredBody { body, delivery }));
         }
-        (request.body, request.lasting) = (body, None);
+        (request.body, request.cacheable) = (body, None);
     }
-    let (head, answered) = oneshot::channel();
-    let reply = Reply::new(head, bodiless, patience, gzip);
-    // Its end is seen by the channels.
-    pool.submit(address, move || answer(&service, kind, request, reply));
-    let response = answered.await.unwrap_or_else(|_| nothing_said());
-    Ok(response.map(|body| SentBody { body, sending }))
+    let (sender, answered) = oneshot::channel();
+    let reply = ResponseWriter::streaming(sender, bodiless, wait, gzip);
+    let pool = connection.pool.clone();
+    // The channels show when the job has ended.
+    pool.submit(address, move || respond(&connection, request, reply));
+    let response = answered.await.unwrap_or_else(|_| no_response());
+    Ok(response.map(|body| DeliveredBody { body, delivery }))
 }
 
-/// What only looks may be answered on the connection's own thread, as long as it needs nothing but memory.
-fn may_be_prompt(method: &Method) -> bool {
+/// Returns whether requests with this method only read, so that they may be answered on the connection's own thread as long as they
+/// need nothing but memory.
+fn is_read_method(method: &Method) -> bool {
     matches!(method.as_str(), "GET" | "HEAD" | "PROPFIND" | "OPTIONS")
 }
 
-/// A handler that ended without an answer: it has panicked, or the process is ending.
-pub(super) fn nothing_said() -> Response<ReplyBody> {
-    let mut response = Response::new(ReplyBody::Whole(None));
+/// Returns the response for a job that ended without one: it panicked, or the process ends.
+pub(super) fn no_response() -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::Whole(None));
     *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
     response
 }
 
-/// Different for each request of this process, and unlikely to be another process's.
+/// Returns a request ID: unique in this process, and unlikely to be one of another process.
 fn next_id() -> String {
     let (process, count) = next_number();
     format!("{process:x}-{count:x}")
 }
 
-/// What the name of a request is made of.
+/// Returns the two parts of a request ID.
 pub(super) fn next_number() -> (u32, u64) {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     static PROCESS: LazyLock<u32> = LazyLock::new(std::process::id);

@@ -1,41 +1,42 @@
-//! The HTTP room: connections, framing, TLS. The only place with `async` in it.
+//! The HTTP server: listeners, connections, framing, timeouts, requests and responses. The only module with `async` in it.
 //!
-//! A connection is a task of hyper's; a request that has been read becomes a [`Request`] and is answered by ordinary,
-//! blocking code on a thread of its own ([`exchange`]): the same engine, authorisation and log as over `svn://`. The body
-//! of a request is read as it comes ([`RequestBody`]), the answer is sent while it is made ([`Reply`]); neither is ever
-//! whole in memory unless it is small.
+//! A connection is a task that drives hyper ([`connection`]). A request becomes a [`Request`] and is answered by blocking code on a
+//! thread of the pool ([`exchange`], [`respond`]). Its body is read as it arrives ([`RequestBody`]); the response is sent while it is
+//! made ([`ResponseWriter`]). Neither is whole in memory unless it is small. Requests that need nothing but memory are answered
+//! without a thread, and whole responses can be sent again ([`response_cache`]).
 //!
-//! What is absent: what the methods mean. That is in `dav` (clients of version control) and `web` (people with browsers).
+//! Bytes from the client pass `request_reader` (one request at a time, with `request_framing`) and hyper. Bytes to the client pass
+//! hyper and `buffered_socket`.
+//!
+//! This module does not know what requests mean: it knows no method of WebDAV, no mounted repository, no user. A [`Handler`] knows:
+//! `dav` implements it. From `wire::dav` it uses the XML form of an error and the format of dates alone.
 
-mod again;
-mod answer;
-mod body;
-mod certificate;
+mod buffered_socket;
+mod client_wait;
 mod connection;
 mod exchange;
-mod heads;
-mod intake;
-mod options;
-mod pulse;
-mod reply;
+mod fault;
+mod handler;
 mod request;
-mod room;
-mod socket;
-mod status;
-mod tls;
+mod request_body;
+mod request_framing;
+mod request_head;
+mod request_reader;
+mod respond;
+mod response_body;
+mod response_cache;
+mod response_writer;
+mod server;
+mod status_pages;
+mod timeouts;
 mod upstream;
 
-pub(crate) use again::{Depends, Lasting};
-pub(crate) use answer::METHODS;
-pub(crate) use body::{Patience, RequestBody};
-pub use options::{
-    AccessRules, Bulk, ClientCertificates, HttpOptions, Ldap, LdapGroups, LdapScope, Limits, Location,
-    Master, Network, PathAuthz, Provider, Recursion, Redirect, Require, Secret, Source, TlsOptions,
-    TlsVersion, Web,
-};
-pub(crate) use options::{LoggedIn, RequireVerdict};
-pub(crate) use reply::{AT_ONCE, Reply};
-pub(crate) use request::{Operation, Request};
-pub(crate) use room::{Kind, Room};
-pub(crate) use tls::Tls;
-pub(crate) use upstream::Upstream;
+pub(crate) use self::client_wait::ClientWait;
+pub(crate) use self::fault::{Fault, status_of};
+pub(crate) use self::handler::{CachedAuth, Handler};
+pub(crate) use self::request::{Operation, Request};
+pub(crate) use self::request_body::RequestBody;
+pub(crate) use self::response_cache::{CacheableResponse, Validators};
+pub(crate) use self::response_writer::{MAX_INLINE_BODY, ResponseWriter};
+pub(crate) use self::server::{HttpServer, ListenerKind};
+pub(crate) use self::upstream::Upstream;

@@ -1,4 +1,4 @@
-//! A request as handlers see it.
+//! A request as handlers get it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use http::{HeaderMap, Method, Version};
 
-use super::again::Lasting;
-use super::body::{Patience, RequestBody};
-use crate::dav::Known;
-use crate::shares::{Share, Turn, Turns};
+use super::client_wait::ClientWait;
+use super::request_body::RequestBody;
+use super::response_cache::CacheableResponse;
+use crate::net::{ConcurrencyLimit, ConcurrencyPermit, QuotaShare};
 
 /// A request whose head has been read.
 pub(crate) struct Request {
@@ -18,24 +18,24 @@ pub(crate) struct Request {
     /// The path as it was sent.
     pub(crate) path: String,
     pub(crate) query: Option<String>,
-    /// It was sent with more, which is lost.
+    /// The target had a fragment, which hyper has dropped.
     pub(crate) had_fragment: bool,
     pub(crate) headers: HeaderMap,
     pub(crate) peer: Arc<Peer>,
-    /// Names this request in logs and in the texts of errors.
+    /// The request ID: logs and error pages show it.
     pub(crate) id: String,
     pub(crate) begun: Instant,
-    /// Who has proved to have sent it; for logs.
+    /// The user who has proved a name; for logs.
     pub(crate) user: Option<String>,
-    /// What it was in Subversion's words; for logs.
+    /// The operation in Subversion's terms; for logs.
     pub(crate) operation: Option<Operation>,
-    /// The answer will be the same for whoever may read it.
-    pub(crate) lasting: Option<Lasting>,
+    /// What the handler says if the response may be stored.
+    pub(crate) cacheable: Option<CacheableResponse>,
     pub(crate) body: RequestBody,
-    /// What the body, and what is made of it, counts of the memory for requests.
-    pub(crate) _memory: Share,
-    /// How its thread waits.
-    pub(crate) patience: Patience,
+    /// The share of the memory for requests that the body and its parsed form take.
+    pub(crate) _memory: QuotaShare,
+    /// How the request's thread waits.
+    pub(crate) wait: ClientWait,
 }
 
 /// A line for the operational log.
@@ -46,35 +46,34 @@ pub(crate) struct Operation {
     pub(crate) text: String,
 }
 
-/// Who is at the other end of a connection.
+/// The other end of a connection.
 #[derive(Debug)]
 pub(crate) struct Peer {
     pub(crate) address: SocketAddr,
     /// The connection is encrypted.
     pub(crate) tls: bool,
-    /// Common name of the client's certificate, if it has shown one that we trust.
+    /// The common name in the client's certificate, if it has shown a trusted one.
     pub(crate) certificate: Option<String>,
-    /// What its last request was about.
-    pub(crate) known: Known,
 }
 
 impl Request {
-    /// Waits for a turn; `None` if too many wait already. Its thread does not count meanwhile.
-    pub(crate) fn turn<'t>(&self, turns: &'t Turns) -> Option<Turn<'t>> {
-        self.patience.while_blocked(|| turns.wait(self.peer.address.ip()))
+    /// Waits for a permit; returns `None` if too many requests wait already. The thread does not count among the running ones
+    /// meanwhile.
+    pub(crate) fn acquire<'l>(&self, limit: &'l ConcurrencyLimit) -> Option<ConcurrencyPermit<'l>> {
+        self.wait.while_blocked(|| limit.acquire(self.peer.address.ip()))
     }
 
-    /// A header line's value, if there is one and it is text.
+    /// Returns the value of a header if it is ASCII.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// A header's value as UTF-8: user names and paths are not always ASCII.
+    /// Returns the value of a header if it is UTF-8: user names and paths are not always ASCII.
     pub(crate) fn header_utf8(&self, name: &str) -> Option<&str> {
         std::str::from_utf8(self.headers.get(name)?.as_bytes()).ok()
     }
 
-    /// All lines of a header, joined by commas.
+    /// Returns all lines of a header, joined by commas.
     pub(crate) fn header_list(&self, name: &str) -> String {
         let lines: Vec<&str> = self
             .headers
@@ -85,19 +84,19 @@ impl Request {
         lines.join(",")
     }
 
-    /// Scheme and authority of this server, as the client knows it.
+    /// Returns scheme and authority of this server, as the client has named it.
     pub(crate) fn origin(&self) -> String {
         let scheme = if self.peer.tls { "https" } else { "http" };
         format!("{scheme}://{}", self.header("host").unwrap_or("localhost"))
     }
 
-    /// The level of gzip for the answer, if the client takes it compressed.
+    /// Returns the gzip level for the response: `level` if the client accepts gzip.
     pub(crate) fn takes_gzip(&self, level: Option<u32>) -> Option<u32> {
         let level = level.filter(|level| *level > 0)?;
         accepts_gzip(&self.header_list("accept-encoding")).then_some(level)
     }
 
-    /// The client is Subversion's own or SVNKit's.
+    /// Returns whether the client is Subversion's own or SVNKit.
     pub(crate) fn is_svn_client(&self) -> bool {
         self.header_utf8("user-agent")
             .is_some_and(|agent| agent.starts_with("SVN/"))
@@ -126,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_takes_gzip() {
+    fn gzip_is_accepted_by_name_or_wildcard_and_weight() {
         for yes in [
             "gzip",
             "deflate, gzip;q=0.5",

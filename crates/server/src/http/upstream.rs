@@ -1,7 +1,7 @@
-//! Another server, to which a request is passed on: the client's half of an exchange, for blocking code.
+//! A request to another server, for blocking code: what a proxy needs.
 //!
-//! The connection lives in the room's runtime; the thread that answers our own client feeds it the body and takes the answer from
-//! it, piece by piece, so nothing is ever whole in memory.
+//! The connection runs on the async runtime. The thread that answers our own client sends the body to it and reads the response
+//! from it, piece by piece, so neither is whole in memory.
 
 use std::io;
 use std::path::Path;
@@ -23,51 +23,52 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::body::{Patience, ReplyBody};
-use super::reply::Reply;
-use crate::trust;
+use super::client_wait::ClientWait;
+use super::response_body::ResponseBody;
+use super::response_writer::ResponseWriter;
+use crate::net::tls::authorities;
 
-/// How long the other server may take to be reached.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// Pieces that may wait on either way.
-const WAITING: usize = 4;
-/// Whom we believe, as distributions keep it.
+/// How long it may take to connect to the other server.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+/// How many pieces may wait in either direction.
+const QUEUE: usize = 4;
+/// The certificates of trusted authorities, where distributions keep them.
 const ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 
-/// A request on its way to another server, and its answer on its way back.
+/// A request that is passed to another server, and its response.
 pub(crate) struct Upstream {
     body: Option<Sender<io::Result<Bytes>>>,
     head: Option<oneshot::Receiver<io::Result<response::Parts>>>,
     pieces: Receiver<io::Result<Bytes>>,
-    patience: Patience,
+    wait: ClientWait,
 }
 
 impl Upstream {
-    /// Passes a request on, for the client that `reply` answers. `has_body` if pieces of a body follow.
+    /// Begins to pass a request on, for the client that `reply` answers. `has_body` says that pieces of a body follow.
     pub(crate) fn begin(
-        reply: &Reply,
+        reply: &ResponseWriter,
         is_tls: bool,
         authority: Authority,
         request: Request<()>,
         has_body: bool,
     ) -> Upstream {
-        let patience = reply.patience().clone();
+        let wait = reply.wait().clone();
         let (body, ours) = match has_body {
             true => {
-                let (to, from) = mpsc::channel(WAITING);
-                (Some(to), ReplyBody::Pieces { from, left: None })
+                let (to, from) = mpsc::channel(QUEUE);
+                (Some(to), ResponseBody::Pieces { from, left: None })
             }
-            false => (None, ReplyBody::Whole(None)),
+            false => (None, ResponseBody::Whole(None)),
         };
         let (head, answered) = oneshot::channel();
-        let (to, pieces) = mpsc::channel(WAITING);
+        let (to, pieces) = mpsc::channel(QUEUE);
         let request = request.map(|()| ours);
-        patience.runtime.spawn(async move {
+        wait.runtime.spawn(async move {
             let mut head = Some(head);
             let passed = pass(is_tls, &authority, request, &mut head, &to).await;
             let Err(error) = passed else { return };
             match head {
-                // Whoever waits for it may have gone.
+                // An error means that the waiting thread has ended.
                 Some(head) => _ = head.send(Err(error)),
                 None => _ = to.send(Err(error)).await,
             }
@@ -76,41 +77,39 @@ impl Upstream {
             body,
             head: Some(answered),
             pieces,
-            patience,
+            wait,
         }
     }
 
     /// Sends a piece of the body.
     ///
     /// # Errors
-    /// If the other server does not take it: then its answer says why, or that there is none.
+    /// If the other server does not read it: then its response, or the lack of one, says why.
     pub(crate) fn send(&self, piece: Bytes) -> io::Result<()> {
         match &self.body {
-            Some(to) => self.patience.send(to, Ok(piece)),
+            Some(to) => self.wait.send(to, Ok(piece)),
             None => Err(io::ErrorKind::BrokenPipe.into()),
         }
     }
 
-    /// Ends the body and waits for the answer's head.
+    /// Ends the body and waits for the head of the response.
     ///
     /// # Errors
     /// Those of the connection.
-    pub(crate) fn answer(&mut self) -> io::Result<response::Parts> {
+    pub(crate) fn response(&mut self) -> io::Result<response::Parts> {
         self.body = None;
         let gone = || io::Error::from(io::ErrorKind::UnexpectedEof);
         let head = self.head.take().ok_or_else(gone)?;
-        let waited = self.patience.wait(Some(self.patience.stall()), head);
+        let waited = self.wait.wait(Some(self.wait.stall()), head);
         waited.ok_or(io::ErrorKind::TimedOut)?.map_err(|_| gone())?
     }
 
-    /// The next piece of the answer's body; `None` at its end.
+    /// Returns the next piece of the response's body; `None` at its end.
     ///
     /// # Errors
     /// Those of the connection.
     pub(crate) fn next_piece(&mut self) -> io::Result<Option<Bytes>> {
-        let next = self
-            .patience
-            .wait(Some(self.patience.stall()), self.pieces.recv());
+        let next = self.wait.wait(Some(self.wait.stall()), self.pieces.recv());
         next.ok_or(io::ErrorKind::TimedOut)?.transpose()
     }
 }
@@ -118,31 +117,31 @@ impl Upstream {
 async fn pass(
     is_tls: bool,
     authority: &Authority,
-    request: Request<ReplyBody>,
+    request: Request<ResponseBody>,
     head: &mut Option<oneshot::Sender<io::Result<response::Parts>>>,
     pieces: &Sender<io::Result<Bytes>>,
 ) -> io::Result<()> {
     let host = authority.host().trim_matches(['[', ']']);
     let port = authority.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
     let late = |_| io::Error::from(io::ErrorKind::TimedOut);
-    let socket = timeout(PATIENCE, TcpStream::connect((host, port)))
+    let socket = timeout(CONNECT_TIMEOUT, TcpStream::connect((host, port)))
         .await
         .map_err(late)??;
     socket.set_nodelay(true)?;
     if !is_tls {
-        return converse(TokioIo::new(socket), request, head, pieces).await;
+        return exchange(TokioIo::new(socket), request, head, pieces).await;
     }
     let name =
         ServerName::try_from(host.to_owned()).map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
     let config = CONFIG.clone().map_err(io::Error::other)?;
     let encrypted = TlsConnector::from(config).connect(name, socket);
-    let encrypted = timeout(PATIENCE, encrypted).await.map_err(late)??;
-    converse(TokioIo::new(encrypted), request, head, pieces).await
+    let encrypted = timeout(CONNECT_TIMEOUT, encrypted).await.map_err(late)??;
+    exchange(TokioIo::new(encrypted), request, head, pieces).await
 }
 
-async fn converse(
+async fn exchange(
     stream: impl Read + Write + Unpin + Send + 'static,
-    request: Request<ReplyBody>,
+    request: Request<ResponseBody>,
     head: &mut Option<oneshot::Sender<io::Result<response::Parts>>>,
     pieces: &Sender<io::Result<Bytes>>,
 ) -> io::Result<()> {
@@ -151,7 +150,7 @@ async fn converse(
     let answer = sender.send_request(request).await.map_err(io::Error::other)?;
     let (parts, mut body) = answer.into_parts();
     if let Some(head) = head.take() {
-        // Whoever waits for it may have gone.
+        // An error means that the waiting thread has ended.
         _ = head.send(Ok(parts));
     }
     while let Some(frame) = body.frame().await {
@@ -167,6 +166,6 @@ async fn converse(
     Ok(())
 }
 
-/// How other servers are recognised; read when the first is.
+/// The TLS settings for other servers; read when the first one is connected to.
 static CONFIG: LazyLock<Result<Arc<ClientConfig>, String>> =
-    LazyLock::new(|| trust::in_authorities_of(Path::new(ROOTS)));
+    LazyLock::new(|| authorities::client_config(Path::new(ROOTS)));

@@ -1,163 +1,78 @@
-//! Who is there, and what they may do.
+//! Authentication and authorization of a session.
 //!
-//! Two rules must both allow: the blanket access of the repository's configuration, by whether a user is known, and the
-//! authz file's rights on the path. A client that has not said who it is and lacks a right is asked then, not before;
-//! one that has said is never asked again.
+//! Two rules must both allow an operation: the access to the whole repository in its configuration, which differs for anonymous and
+//! authenticated users, and the authz file's rights on the path. An anonymous client is asked to authenticate when it lacks a right,
+//! not before; an authenticated client is never asked again.
 
 use base::{Code, Error, FsPath, Result};
-use repos::authz::{Required, Rights};
 use repos::config::Access;
 use wire::svn::auth::{AuthAnswer, AuthResponse, CramRefusal, cram_challenge, cram_check};
 use wire::svn::handshake::AuthRequest;
 
 use crate::auth::is_plain;
-use crate::service::now;
-use crate::svn::session::Talk;
-use crate::svn::url::encoded;
+use crate::clock::now;
+use crate::svn::repo_session::RepoSession;
 
-impl Talk {
-    /// What the configuration allows this client at most.
-    pub(crate) fn access(&self) -> Access {
-        let access = match self.user {
-            Some(_) => self.place.conf.auth_access,
-            None => self.place.conf.anon_access,
-        };
-        access.min(self.ceiling())
-    }
-
-    /// What this server allows anybody.
-    fn ceiling(&self) -> Access {
-        if self.service.options().read_only {
-            Access::Read
-        } else {
-            Access::Write
-        }
-    }
-
-    /// Fetches what the authz file grants the current user.
-    pub(crate) fn look_up_rights(&mut self) {
-        let place = &self.place;
-        self.rights = place.authz.as_ref().map(|authz| {
-            let folded = self
-                .user
-                .as_deref()
-                .map(|user| place.conf.username_case.fold(user));
-            authz.rights(place.authz_name.as_deref(), folded.as_deref())
-        });
-    }
-
-    /// Demands a right on `path` (or, without one, on anything). Writes an authentication request, and holds the
-    /// exchange if the right may come of it.
+impl RepoSession {
+    /// Fails unless the session has a right on `path`, or without a path on any. Writes an authentication request; the client must
+    /// authenticate if that could give the right.
     ///
     /// # Errors
     /// `RA_NOT_AUTHORIZED`.
     pub(crate) fn require(&mut self, access: Access, path: Option<&FsPath>, needs_user: bool) -> Result<()> {
-        if self.may(access, path, needs_user) {
-            self.trivial();
+        if self.access.may(access, path, needs_user) {
+            self.conn.write_empty_auth_request();
             return Ok(());
         }
-        let worth_asking = self.user.is_none() && self.place.conf.auth_access.min(self.ceiling()) >= access;
-        if worth_asking && !self.mechanisms(access, true).is_empty() {
-            self.exchange(access, true)?;
-            if self.may(access, path, needs_user) {
+        let can_log_in = self.access.user.is_none()
+            && self.access.repo.conf.auth_access.min(self.access.max_access()) >= access;
+        if can_log_in && !self.access.mechanisms(access, true).is_empty() {
+            self.authenticate(access, true)?;
+            if self.access.may(access, path, needs_user) {
                 return Ok(());
             }
         }
         let error = Error::bare(Code::RA_NOT_AUTHORIZED);
-        self.log_denial(access, path);
-        self.log_error(&error);
+        self.access.log_denial(access, path);
+        self.access.log_error(&error);
         Err(error)
     }
 
-    pub(crate) fn may(&self, access: Access, path: Option<&FsPath>, needs_user: bool) -> bool {
-        if self.access() < access || (needs_user && self.user.is_none()) {
-            return false;
-        }
-        let Some(rights) = &self.rights else {
-            return true;
-        };
-        match path {
-            Some(path) => {
-                let required = if access == Access::Write {
-                    Required::Write
-                } else {
-                    Required::Read
-                };
-                rights.allows(path, required, false)
-            }
-            None => {
-                let needed = if access == Access::Write {
-                    Rights::Write
-                } else {
-                    Rights::Read
-                };
-                rights.max_rights() >= needed
-            }
-        }
-    }
-
-    pub(crate) fn log_denial(&self, access: Access, path: Option<&FsPath>) {
-        if self.user.is_some() && self.access() >= access {
-            let word = if access == Access::Write { "write" } else { "read" };
-            self.log_operation(|| match path {
-                Some(path) => format!("Authorization Failed {word} {}", encoded(path)),
-                None => format!("Authorization Failed {word}"),
-            });
-        }
-    }
-
-    /// What may be tried to get this access.
-    pub(crate) fn mechanisms(&self, access: Access, user_required: bool) -> Vec<String> {
-        let conf = &self.place.conf;
-        let known = conf.auth_access.min(self.ceiling()) >= access;
-        let mut all = Vec::new();
-        if !user_required && conf.anon_access >= access {
-            all.push(ANONYMOUS.to_owned());
-        }
-        if known && self.service.options().tunnel.is_some() {
-            all.push(EXTERNAL.to_owned());
-        }
-        if known && self.place.passwords.is_some() {
-            all.push(CRAM_MD5.to_owned());
-        }
-        all
-    }
-
-    /// Holds an authentication exchange, from the request to the success. A client may try often.
+    /// Authenticates the client, from the request to the success. A client may try often.
     ///
     /// # Errors
     /// If the connection is lost.
-    pub(crate) fn exchange(&mut self, access: Access, user_required: bool) -> Result<()> {
-        if let Some(mut exchange) = self.ask(access, user_required) {
+    pub(crate) fn authenticate(&mut self, access: Access, user_required: bool) -> Result<()> {
+        if let Some(mut exchange) = self.begin_exchange(access, user_required) {
             while !self.take_answer(&mut exchange)? {}
         }
         Ok(())
     }
 
-    /// Writes an authentication request. `None` if it asks for nothing: then no answer comes.
-    pub(crate) fn ask(&mut self, access: Access, user_required: bool) -> Option<Exchange> {
-        let mechanisms = self.mechanisms(access, user_required);
+    /// Writes an authentication request. Returns `None` if it lists no mechanism: then the client does not answer.
+    pub(crate) fn begin_exchange(&mut self, access: Access, user_required: bool) -> Option<AuthExchange> {
+        let mechanisms = self.access.mechanisms(access, user_required);
         let request = AuthRequest {
             mechanisms,
-            realm: self.place.realm.clone(),
+            realm: self.access.repo.realm.clone(),
         };
         request.write(self.conn.out());
         if request.mechanisms.is_empty() {
             return None;
         }
         self.conn.limit_next_message(LONGEST_ANSWER);
-        Some(Exchange {
+        Some(AuthExchange {
             request,
             challenge: None,
         })
     }
 
-    /// Takes one message of the client; true if that was the last of the exchange.
+    /// Reads one message of the client; returns whether the exchange has ended.
     ///
     /// # Errors
     /// If the connection is lost.
-    pub(crate) fn take_answer(&mut self, exchange: &mut Exchange) -> Result<bool> {
-        if self.refusals > MOST_REFUSALS {
+    pub(crate) fn take_answer(&mut self, exchange: &mut AuthExchange) -> Result<bool> {
+        if self.refusals > MAX_REFUSALS {
             self.conn.flush()?;
             let error = Error::new(
                 Code::RA_NOT_AUTHORIZED,
@@ -166,7 +81,7 @@ impl Talk {
             return Err(self.conn.lose(error));
         }
         let is_last = match exchange.challenge.take() {
-            Some(challenge) => self.check_answer(&challenge)?,
+            Some(challenge) => self.check_cram_response(&challenge)?,
             None => self.begin_mechanism(exchange)?,
         };
         match is_last {
@@ -176,13 +91,13 @@ impl Talk {
         Ok(is_last)
     }
 
-    fn begin_mechanism(&mut self, exchange: &mut Exchange) -> Result<bool> {
-        let (mechanism, token) = self.choice()?;
+    fn begin_mechanism(&mut self, exchange: &mut AuthExchange) -> Result<bool> {
+        let (mechanism, token) = self.read_choice()?;
         if !exchange.request.mechanisms.contains(&mechanism) {
             self.refuse("Must authenticate with listed mechanism");
             return Ok(false);
         }
-        let options = self.service.options();
+        let options = self.access.service.context.options();
         match (mechanism.as_str(), options.tunnel.as_ref()) {
             (ANONYMOUS, _) => Ok(true),
             (EXTERNAL, Some(tunnel)) => {
@@ -195,7 +110,7 @@ impl Talk {
                 Ok(true)
             }
             _ => {
-                let challenge = cram_challenge(nonce()?, now(), &self.service.host);
+                let challenge = cram_challenge(nonce()?, now(), &self.access.service.host);
                 AuthAnswer::Step(challenge.as_bytes()).write(self.conn.out());
                 exchange.challenge = Some(challenge);
                 Ok(false)
@@ -203,7 +118,8 @@ impl Talk {
         }
     }
 
-    fn choice(&mut self) -> Result<(String, Option<Vec<u8>>)> {
+    /// Reads the client's choice: a mechanism, and its first token.
+    fn read_choice(&mut self) -> Result<(String, Option<Vec<u8>>)> {
         let response = self.conn.receive()?.list().and_then(AuthResponse::parse);
         match response.map(|r| (r.mechanism.to_owned(), r.token.map(<[u8]>::to_vec))) {
             Ok(choice) => Ok(choice),
@@ -211,11 +127,11 @@ impl Talk {
         }
     }
 
-    /// Takes the answer to a challenge of CRAM-MD5; true if it is right.
-    fn check_answer(&mut self, challenge: &str) -> Result<bool> {
-        let passwords = self.place.passwords.clone();
+    /// Reads the response to a challenge of CRAM-MD5; returns whether it is right.
+    fn check_cram_response(&mut self, challenge: &str) -> Result<bool> {
+        let passwords = self.access.repo.passwords.clone();
         let Ok(answer) = self.conn.receive()?.string() else {
-            // Not an answer: the client chooses again.
+            // Not a response: the client chooses again.
             return Ok(false);
         };
         let password_of = |user: &str| passwords?.password(user.as_bytes()).map(<[u8]>::to_vec);
@@ -237,8 +153,8 @@ impl Talk {
     }
 
     fn log_in(&mut self, user: String) {
-        self.user = Some(user);
-        self.look_up_rights();
+        self.access.user = Some(user);
+        self.access.look_up_rights();
     }
 
     fn refuse(&mut self, why: &str) {
@@ -257,19 +173,19 @@ fn nonce() -> Result<u64> {
     }
 }
 
-/// An authentication exchange that is not over. Between two messages of the client it is data only.
-pub(crate) struct Exchange {
+/// An authentication exchange that has not ended. Between two messages it is data only.
+pub(crate) struct AuthExchange {
     request: AuthRequest,
-    /// What the client must answer to.
+    /// The challenge of CRAM-MD5 that the client must answer.
     challenge: Option<String>,
 }
 
-/// Most bytes in a message of a client that has not proved who it is.
+/// The longest message of a client that authenticates, bytes.
 const LONGEST_ANSWER: u64 = 64 << 10;
 
-/// Most attempts to authenticate that may fail on one connection. The incumbent has no limit; its clients give up after three.
-const MOST_REFUSALS: u32 = 1000;
+/// The limit on failed attempts to authenticate. The incumbent has none; its clients give up after three.
+const MAX_REFUSALS: u32 = 1000;
 
-const ANONYMOUS: &str = "ANONYMOUS";
-const EXTERNAL: &str = "EXTERNAL";
-const CRAM_MD5: &str = "CRAM-MD5";
+pub(super) const ANONYMOUS: &str = "ANONYMOUS";
+pub(super) const EXTERNAL: &str = "EXTERNAL";
+pub(super) const CRAM_MD5: &str = "CRAM-MD5";

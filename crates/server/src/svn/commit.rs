@@ -1,12 +1,11 @@
 //! `commit`: the client drives an edit that becomes a revision.
 //!
-//! Nothing is answered until the client closes the edit, unless something is wrong: then the client is told at once, and
-//! everything it has sent meanwhile is read and dropped until it gives the edit up. A connection that is lost on the way
-//! takes its transaction with it.
+//! No response is sent until the client closes the edit. After an error the client gets it at once, and everything that it has
+//! sent meanwhile is read and dropped until it aborts the edit. If the connection is lost the transaction is removed.
 
 use std::sync::Arc;
 
-use base::{Code, Date, Error, FsPath, Props, Result, percent};
+use base::{Code, Date, Error, FsPath, Props, Result};
 use delta::editor::Editor;
 use repos::authz::{Required, UserRights};
 use repos::commit::{self, Authority, CommitEditor, CommitInfo};
@@ -17,52 +16,54 @@ use wire::svn::handshake::Capabilities;
 use wire::svn::response::{write_failure, write_success};
 use wire::svn::{Consumed, EditDecoder, EditFault, Malformed, Writer};
 
-use crate::service::now;
+use crate::clock::now;
 
-use crate::svn::session::{Talk, unknown_command};
+use crate::percent_encoding::percent_decode;
+use crate::svn::commands::unknown_command;
+use crate::svn::repo_session::RepoSession;
 
-impl Talk {
+impl RepoSession {
     pub(crate) fn commit(&mut self, commit: &Commit) -> Result<()> {
         self.require(Access::Write, None, !commit.lock_tokens.is_empty())?;
         let options = commit::CommitOptions {
-            base_url: decoded(&self.place.root_url),
-            base_path: self.parent.clone(),
+            base_url: decoded(&self.access.repo.root_url),
+            base_path: self.access.parent.clone(),
             revprops: revprops(commit),
-            author: self.user.clone(),
+            author: self.access.user.clone(),
             lock_tokens: self.lock_tokens(commit)?,
             keep_locks: commit.keep_locks,
             capabilities: self.hook_capabilities(),
-            authz: Arc::new(Rights(self.rights.clone())),
+            authz: Arc::new(SessionRights(self.access.rights.clone())),
             hooks: self.hooks()?,
         };
         let clock: commit::Clock = Arc::new(|| Date(now()));
-        let mut editor = commit::start(&self.place.repository, options, clock)?;
+        let mut editor = commit::start(&self.access.repo.repository, options, clock)?;
         write_success(self.conn.out());
-        if !self.be_driven(&mut editor)? {
+        if !self.receive_edit(&mut editor)? {
             return Ok(());
         }
         let info = editor.outcome()?;
-        self.log_operation(|| format!("commit r{}", info.rev));
+        self.access.log_operation(|| format!("commit r{}", info.rev));
         for error in &info.unlock_errors {
-            self.log_error(error);
+            self.access.log_error(error);
         }
-        self.trivial();
+        self.conn.write_empty_auth_request();
         write_info(&mut Writer(self.conn.out()), &info);
         Ok(())
     }
 
-    /// Lock tokens with their paths, each of which the client must be allowed to write.
+    /// Returns the lock tokens with their paths. The user must have write access to each path.
     fn lock_tokens(&mut self, commit: &Commit) -> Result<Vec<(FsPath, String)>> {
         let mut all = Vec::with_capacity(commit.lock_tokens.len());
         for (path, token) in &commit.lock_tokens {
-            let path = self.path(path)?;
-            self.demand_write(&path)?;
+            let path = self.access.path(path)?;
+            self.access.demand_write(&path)?;
             all.push((path, token.clone()));
         }
         Ok(all)
     }
 
-    /// What `start-commit` is told of the client.
+    /// Returns the client's capabilities for the hook `start-commit`.
     fn hook_capabilities(&self) -> Vec<String> {
         let mut words = Vec::new();
         if self.capabilities.has(Capabilities::MERGEINFO) {
@@ -71,10 +72,10 @@ impl Talk {
         words
     }
 
-    /// Reads the client's edit; true if it was closed, false if it was given up or has failed, which the client knows
-    /// by then.
-    fn be_driven(&mut self, editor: &mut CommitEditor) -> Result<bool> {
-        let mut decoder = EditDecoder::below(&self.parent);
+    /// Applies the client's edit. Returns true if the client has closed it; false if it was aborted or has failed, and the client
+    /// has got the error.
+    fn receive_edit(&mut self, editor: &mut CommitEditor) -> Result<bool> {
+        let mut decoder = EditDecoder::below(&self.access.parent);
         loop {
             let item = self.conn.receive_patiently()?;
             let parsed = Named::parse(item).and_then(|named| match EditCommand::parse(named)? {
@@ -97,28 +98,28 @@ impl Talk {
                     write_success(self.conn.out());
                     return Ok(false);
                 }
-                // Only a replay ends like this.
+                // Only a replay ends in this way.
                 Ok(Consumed::ReplayFinished) => {
-                    self.give_up(editor, &unknown_command("finish-replay"))?;
+                    self.fail_edit(editor, &unknown_command("finish-replay"))?;
                     return Ok(false);
                 }
                 Err(EditFault::Protocol(what)) => return Err(self.conn.lose(what.into())),
                 Err(EditFault::Refused(error)) => {
-                    self.give_up(editor, &error)?;
+                    self.fail_edit(editor, &error)?;
                     return Ok(false);
                 }
             }
         }
     }
 
-    /// Tells the client what is wrong and reads on until it gives the edit up. The transaction goes first: nobody should
-    /// have to wait for a slow client to see it gone.
-    fn give_up(&mut self, editor: &mut CommitEditor, error: &Error) -> Result<()> {
+    /// Sends an error and reads on until the client aborts the edit. The transaction is removed first, so that a slow client does
+    /// not delay that.
+    fn fail_edit(&mut self, editor: &mut CommitEditor, error: &Error) -> Result<()> {
         if let Err(left) = editor.abort_edit() {
-            self.log_error(&left);
+            self.access.log_error(&left);
         }
         write_failure(self.conn.out(), error);
-        // A failure is far smaller than what the kernel takes, so this does not wait for a client that only writes.
+        // The kernel's buffer has room for a failure, so this does not wait for a client that only writes.
         self.conn.flush()?;
         loop {
             let Some(item) = self.conn.receive_or_end()? else {
@@ -133,15 +134,15 @@ impl Talk {
     }
 }
 
-/// A URL as the sources of copies are compared with it.
+/// Returns a URL in the form that the sources of copies are compared with.
 fn decoded(url: &str) -> String {
-    String::from_utf8_lossy(&percent::decode(url.as_bytes())).into_owned()
+    String::from_utf8_lossy(&percent_decode(url)).into_owned()
 }
 
-/// The rights of the session's user, as a commit asks for them.
-struct Rights(Option<Arc<UserRights>>);
+/// The rights of the session's user, for the commit editor.
+struct SessionRights(Option<Arc<UserRights>>);
 
-impl Rights {
+impl SessionRights {
     fn may(&self, path: &FsPath, required: Required, recursive: bool) -> Result<bool> {
         Ok(self
             .0
@@ -150,7 +151,7 @@ impl Rights {
     }
 }
 
-impl Authority for Rights {
+impl Authority for SessionRights {
     fn may_read(&self, path: &FsPath, recursive: bool) -> Result<bool> {
         self.may(path, Required::Read, recursive)
     }

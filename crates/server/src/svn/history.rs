@@ -1,4 +1,4 @@
-//! How things came to be: log, locations, file revisions.
+//! History: log, locations, file revisions.
 
 use base::{Code, Error, FsPath, Result, Revnum, props};
 use delta::editor::{EncodedVersions, TextChunk};
@@ -9,19 +9,20 @@ use wire::svn::command::{Log, LogRevprops};
 use wire::svn::response::{LogChange, LogEntry};
 use wire::svn::{MessageSink as _, Writer};
 
-use crate::oplog::{self, STANDARD};
-use crate::svn::conn::Conn;
-use crate::svn::session::Talk;
+use crate::log::operation_text::{self, STANDARD};
+use crate::svn::connection::SvnConnection;
+use crate::svn::repo_session::RepoSession;
 
-impl Talk {
+impl RepoSession {
     pub(crate) fn log(&mut self, request: Log) -> Result<()> {
         let paths: Vec<FsPath> = request
             .paths
             .iter()
-            .map(|path| self.path(path))
+            .map(|path| self.access.path(path))
             .collect::<Result<_>>()?;
-        self.trivial();
-        self.log_operation(|| oplog::log(&paths, &request));
+        self.conn.write_empty_auth_request();
+        self.access
+            .log_operation(|| operation_text::log(&paths, &request));
         let revprops = match request.revprops {
             LogRevprops::All => log::Revprops::All,
             LogRevprops::Some(names) => log::Revprops::Names(names),
@@ -37,26 +38,27 @@ impl Talk {
             include_merged: request.include_merged,
             revprops,
         };
-        let repository = self.place.repository.clone();
-        let readable = self.readable();
-        self.entries(|talk| {
+        let repository = self.access.repo.repository.clone();
+        let readable = self.access.readable();
+        self.entries(|session| {
             let mut sink = |entry: &log::LogEntry<'_>| {
-                write_log_entry(&mut Writer(talk.conn.out()), entry);
-                talk.conn.spill()
+                write_log_entry(&mut Writer(session.conn.out()), entry);
+                session.conn.spill()
             };
             log::run(&repository, &options, &*readable, &mut sink, &Default::default())
         })
     }
 
     pub(crate) fn get_locations(&mut self, path: &str, peg: Revnum, revs: &[Revnum]) -> Result<()> {
-        let path = self.path(path)?;
-        self.trivial();
-        self.log_operation(|| oplog::locations(&path, peg, revs));
-        let repository = self.place.repository.clone();
-        let readable = self.readable();
-        self.entries(|talk| {
+        let path = self.access.path(path)?;
+        self.conn.write_empty_auth_request();
+        self.access
+            .log_operation(|| operation_text::locations(&path, peg, revs));
+        let repository = self.access.repo.repository.clone();
+        let readable = self.access.readable();
+        self.entries(|session| {
             let found = history::locations(&repository, &path, peg, revs, &*readable)?;
-            let w = &mut Writer(talk.conn.out());
+            let w = &mut Writer(session.conn.out());
             for (rev, path) in found {
                 w.open().number(rev.0).string(path.as_str()).close();
             }
@@ -71,29 +73,30 @@ impl Talk {
         start: Option<Revnum>,
         end: Option<Revnum>,
     ) -> Result<()> {
-        let path = self.path(path)?;
-        self.trivial();
-        self.log_operation(|| oplog::segments(&path, peg, start, end));
-        let repository = self.place.repository.clone();
-        let readable = self.readable();
-        self.entries(|talk| {
+        let path = self.access.path(path)?;
+        self.conn.write_empty_auth_request();
+        self.access
+            .log_operation(|| operation_text::segments(&path, peg, start, end));
+        let repository = self.access.repo.repository.clone();
+        let readable = self.access.readable();
+        self.entries(|session| {
             let mut sink = |segment: history::LocationSegment| {
-                let w = &mut Writer(talk.conn.out());
+                let w = &mut Writer(session.conn.out());
                 w.open().number(segment.start.0).number(segment.end.0);
                 w.maybe_string(segment.path.as_ref().map(FsPath::rel_str)).close();
-                talk.conn.spill()
+                session.conn.spill()
             };
             history::location_segments(&repository, &path, peg, start, end, &*readable, &mut sink)
         })
     }
 
     pub(crate) fn get_deleted_rev(&mut self, path: &str, peg: Revnum, end: Revnum) -> Result<()> {
-        let path = self.path(path)?;
-        self.trivial();
-        self.log_operation(|| "get-deleted-rev".to_owned());
-        match history::deleted_rev(&self.place.repository, &path, peg, end)? {
+        let path = self.access.path(path)?;
+        self.conn.write_empty_auth_request();
+        self.access.log_operation(|| "get-deleted-rev".to_owned());
+        match history::deleted_rev(&self.access.repo.repository, &path, peg, end)? {
             Some(rev) => {
-                self.success(|w| _ = w.number(rev.0));
+                self.conn.success(|w| _ = w.number(rev.0));
                 Ok(())
             }
             None => Err(Error::new(
@@ -113,20 +116,21 @@ impl Talk {
         end: Option<Revnum>,
         include_merged: bool,
     ) -> Result<()> {
-        let path = self.path(path)?;
-        self.trivial();
-        self.log_operation(|| oplog::file_revs(&path, start, end, include_merged));
-        let repository = self.place.repository.clone();
-        let readable = self.readable();
-        let level = self.service.options().compression;
-        self.entries(|talk| {
+        let path = self.access.path(path)?;
+        self.conn.write_empty_auth_request();
+        self.access
+            .log_operation(|| operation_text::file_revs(&path, start, end, include_merged));
+        let repository = self.access.repo.repository.clone();
+        let readable = self.access.readable();
+        let level = self.access.service.context.options().compression;
+        self.entries(|session| {
             let mut sink = FileRevs {
-                conn: &mut talk.conn,
-                codec: &mut talk.codec,
+                conn: &mut session.conn,
+                codec: &mut session.codec,
                 version: if level == 0 {
                     0
                 } else {
-                    talk.capabilities.svndiff_version()
+                    session.capabilities.svndiff_version()
                 },
                 level,
                 document: None,
@@ -189,21 +193,22 @@ fn write_log_entry(w: &mut Writer<'_>, entry: &log::LogEntry<'_>) {
 /// Sends the revisions of a file. Each has a header item, then the bytes of an svndiff document as bare strings, then an
 /// empty string.
 struct FileRevs<'a> {
-    conn: &'a mut Conn,
+    conn: &'a mut SvnConnection,
     codec: &'a mut Codec,
     version: u8,
     level: u8,
-    /// Version of the document that was begun.
+    /// The version of the current svndiff document, once it has begun.
     document: Option<u8>,
     window: Vec<u8>,
 }
 
 impl FileRevs<'_> {
-    /// How hard to compress what is encoded now.
+    /// Returns the compression level: 0 while the peer reads fast.
     fn level(&self) -> u8 {
         if self.conn.is_slow() { self.level } else { 0 }
     }
 
+    /// Begins the document unless it has begun; returns its version.
     fn begin(&mut self, version: u8) -> u8 {
         *self.document.get_or_insert_with(|| {
             Writer(self.conn.out()).string([b'S', b'V', b'N', version]);

@@ -1,22 +1,30 @@
-//! The server's side of the `svn://` protocol.
+//! The server side of the svn:// protocol.
 //!
-//! [`Session`] is one conversation: it opens (`open`), proves who is there (`auth`), then answers commands one after the
-//! other. Commands are grouped by what they ask: nodes, history, revision properties and locks, working copies
-//! (`report`), replay, commits, and what else writes (`write`).
+//! A [`Session`] greets its client, finds the repository (`login`), authenticates the user (`auth`), and then carries out
+//! commands one by one (`commands`). The commands are grouped by subject: nodes, history, revision properties, locks, reports of
+//! working copies, replay, commits. A session runs on a thread of the pool ([`SessionScheduler`]); between two commands it is
+//! parked without a thread ([`ParkedSessions`]).
+//!
+//! This module knows no HTTP. The syntax of messages is in `wire::svn`.
 
 mod auth;
+mod commands;
 mod commit;
-mod conn;
+mod connection;
 mod history;
+mod locks;
+mod login;
 mod node;
-mod open;
-mod props_and_locks;
+mod parking;
 mod replay;
+mod repo_access;
+mod repo_session;
 mod report;
+mod revprops;
+mod scheduler;
 mod session;
 mod url;
-mod write;
 
-pub(crate) use node::{dirent_fields, on_the_wire};
-pub(crate) use session::{Served, Session};
-pub(crate) use url::encoded;
+pub(crate) use parking::ParkedSessions;
+pub(crate) use scheduler::SessionScheduler;
+pub(crate) use session::{Session, SessionStatus};

@@ -1,46 +1,49 @@
-//! What is at a path: kinds, properties, texts, entries, mergeinfo.
+//! Nodes: kinds, properties, texts, entries, mergeinfo.
 
 use base::{Error, FsPath, NodeKind, RelPath, Result, Revnum};
 use repos::config::Access;
 use repos::mergeinfo::Inheritance;
-use repos::{DirentFields, TextReader, list, mergeinfo};
+use repos::{TextReader, list, mergeinfo};
 use wire::svn::Writer;
 use wire::svn::command::{AtRev, Fields, GetDir, GetFile, GetMergeinfo, List};
-use wire::svn::response::{Dirent, write_failure, write_success};
+use wire::svn::response::{write_failure, write_success};
 
-use crate::oplog;
-use crate::svn::session::Talk;
+use crate::log::operation_text;
+use crate::service::{dirent_fields, wire_dirent};
+use crate::svn::repo_session::RepoSession;
 
-/// Text is sent in strings of this size.
+/// A text is sent in strings of this size, bytes.
 const PIECE: usize = 32 << 10;
 
-impl Talk {
+impl RepoSession {
     pub(crate) fn check_path(&mut self, at: &AtRev) -> Result<()> {
-        let path = self.path(&at.path);
+        let path = self.access.path(&at.path);
         self.require(Access::Read, path.as_ref().ok(), false)?;
-        let rev = self.rev(at.rev)?;
-        self.log_operation(|| oplog::at("check-path", &at.path, &path, rev));
+        let rev = self.access.rev(at.rev)?;
+        self.access
+            .log_operation(|| operation_text::at("check-path", &at.path, &path, rev));
         let kind = match path {
-            Ok(path) => self.place.repository.check_path(rev, &path)?,
+            Ok(path) => self.access.repo.repository.check_path(rev, &path)?,
             Err(_) => NodeKind::None,
         };
-        self.success(|w| _ = w.word(kind.word()));
+        self.conn.success(|w| _ = w.word(kind.word()));
         Ok(())
     }
 
     pub(crate) fn stat(&mut self, at: &AtRev) -> Result<()> {
-        let path = self.path(&at.path);
+        let path = self.access.path(&at.path);
         self.require(Access::Read, path.as_ref().ok(), false)?;
-        let rev = self.rev(at.rev)?;
-        self.log_operation(|| oplog::at("stat", &at.path, &path, rev));
+        let rev = self.access.rev(at.rev)?;
+        self.access
+            .log_operation(|| operation_text::at("stat", &at.path, &path, rev));
         let found = match path {
-            Ok(path) => self.place.repository.stat(rev, &path)?,
+            Ok(path) => self.access.repo.repository.stat(rev, &path)?,
             Err(_) => None,
         };
-        self.success(|w| match &found {
+        self.conn.success(|w| match &found {
             Some(dirent) => {
                 w.open();
-                on_the_wire(dirent).write_stat(w);
+                wire_dirent(dirent).write_stat(w);
                 w.close();
             }
             None => _ = w.none(),
@@ -49,11 +52,12 @@ impl Talk {
     }
 
     pub(crate) fn get_file(&mut self, get: &GetFile) -> Result<()> {
-        let path = self.path(&get.at.path)?;
+        let path = self.access.path(&get.at.path)?;
         self.require(Access::Read, Some(&path), false)?;
-        let rev = self.rev(get.at.rev)?;
-        self.log_operation(|| oplog::get("get-file", &path, rev, get.want_contents, get.want_props));
-        let repository = self.place.repository.clone();
+        let rev = self.access.rev(get.at.rev)?;
+        self.access
+            .log_operation(|| operation_text::get("get-file", &path, rev, get.want_contents, get.want_props));
+        let repository = self.access.repo.repository.clone();
         let file = repository.file(rev, &path)?;
         let props = if get.want_props {
             file.props()?
@@ -65,7 +69,7 @@ impl Talk {
             true => Some((file.reader()?, file.size()?)),
             false => None,
         };
-        self.success(|w| {
+        self.conn.success(|w| {
             w.open()
                 .string(file.md5.to_string())
                 .close()
@@ -79,7 +83,7 @@ impl Talk {
         }
     }
 
-    /// Sends a text, its end, and a second response: only that can say that the text could not be read to its end.
+    /// Sends a text, its end, and a second response, which tells whether the text could be read to its end.
     fn send_text(&mut self, mut reader: TextReader, size: u64) -> Result<()> {
         let mut left = size;
         let mut outcome = Ok(());
@@ -100,7 +104,7 @@ impl Talk {
         }
         let mut rest = [0];
         if outcome.is_ok() {
-            // The digest is compared where the reader meets the end.
+            // The reader compares the digest at the end.
             outcome = reader.read_some(&mut rest).map(drop);
         }
         let out = self.conn.out();
@@ -113,34 +117,35 @@ impl Talk {
     }
 
     pub(crate) fn get_dir(&mut self, get: &GetDir) -> Result<()> {
-        let path = self.path(&get.at.path)?;
+        let path = self.access.path(&get.at.path)?;
         self.require(Access::Read, Some(&path), false)?;
-        let rev = self.rev(get.at.rev)?;
-        self.log_operation(|| oplog::get("get-dir", &path, rev, get.want_contents, get.want_props));
-        let repository = self.place.repository.clone();
+        let rev = self.access.rev(get.at.rev)?;
+        self.access
+            .log_operation(|| operation_text::get("get-dir", &path, rev, get.want_contents, get.want_props));
+        let repository = self.access.repo.repository.clone();
         let props = match get.want_props {
             true => repository.node_props(rev, &path)?,
             false => Default::default(),
         };
-        // Of a missing directory the incumbent first misses its parent here.
+        // For a missing directory the incumbent's error names its parent.
         let inherited = match get.want_iprops {
-            true => Some(repository.inherited_from_above(rev, &path, None, &*self.readable())?),
+            true => Some(repository.inherited_from_above(rev, &path, None, &*self.access.readable())?),
             false => None,
         };
-        // Of revision, date and author the incumbent tells all if one is wanted.
+        // The incumbent sends revision, date and author if one of them is requested.
         let committed = [Fields::CREATED_REV, Fields::TIME, Fields::LAST_AUTHOR];
         let mut fields = get.fields;
         if committed.iter().any(|field| fields.has(*field)) {
             fields = committed.into_iter().fold(fields, Fields::with);
         }
         let entries = match get.want_contents {
-            true => repository.directory(rev, &path, dirent_fields(fields), &*self.readable())?,
+            true => repository.directory(rev, &path, dirent_fields(fields), &*self.access.readable())?,
             false => Vec::new(),
         };
-        self.success(|w| {
+        self.conn.success(|w| {
             w.number(rev.0).proplist(&props).open();
             for (name, dirent) in &entries {
-                on_the_wire(dirent).write_entry(w, name, fields);
+                wire_dirent(dirent).write_entry(w, name, fields);
             }
             w.close();
             write_inherited(w, inherited.as_deref());
@@ -149,9 +154,10 @@ impl Talk {
     }
 
     pub(crate) fn get_iprops(&mut self, at: &AtRev) -> Result<()> {
-        let path = self.path(&at.path)?;
+        let path = self.access.path(&at.path)?;
         self.require(Access::Read, Some(&path), false)?;
-        self.log_operation(|| oplog::iprops(&path, at.rev));
+        self.access
+            .log_operation(|| operation_text::iprops(&path, at.rev));
         let Some(rev) = at.rev else {
             return Err(Error::new(
                 base::Code::FS_NO_SUCH_REVISION,
@@ -159,7 +165,7 @@ impl Talk {
             ));
         };
         let inherited = self.inherited(rev, &path, true)?;
-        self.success(|w| write_inherited(w, inherited.as_deref()));
+        self.conn.success(|w| write_inherited(w, inherited.as_deref()));
         Ok(())
     }
 
@@ -167,31 +173,33 @@ impl Talk {
         if !wanted {
             return Ok(None);
         }
-        let repository = &self.place.repository;
+        let repository = &self.access.repo.repository;
         repository
-            .inherited_props(rev, path, None, &*self.readable())
+            .inherited_props(rev, path, None, &*self.access.readable())
             .map(Some)
     }
 
     pub(crate) fn list(&mut self, request: &List) -> Result<()> {
-        let path = self.path(&request.at.path)?;
+        let path = self.access.path(&request.at.path)?;
         self.require(Access::Read, Some(&path), false)?;
-        let rev = self.rev(request.at.rev)?;
-        self.log_operation(|| oplog::list(&path, Some(rev), request.depth, request.patterns.as_deref()));
-        let repository = self.place.repository.clone();
-        // A revision that does not exist fails without the closing word, as all that fails before the entries do.
+        let rev = self.access.rev(request.at.rev)?;
+        self.access.log_operation(|| {
+            operation_text::list(&path, Some(rev), request.depth, request.patterns.as_deref())
+        });
+        let repository = self.access.repo.repository.clone();
+        // As the incumbent, errors before the first entry are sent without the word `done`.
         repository.check_path(rev, &FsPath::root())?;
-        let readable = self.readable();
+        let readable = self.access.readable();
         let options = list::ListOptions {
             depth: request.depth,
             fields: dirent_fields(request.fields),
             patterns: request.patterns.clone(),
         };
-        self.entries(|talk| {
+        self.entries(|session| {
             let mut sink = |path: &FsPath, dirent: &repos::Dirent| {
-                let w = &mut Writer(talk.conn.out());
-                on_the_wire(dirent).write_listed(w, path, request.fields);
-                talk.conn.spill()
+                let w = &mut Writer(session.conn.out());
+                wire_dirent(dirent).write_listed(w, path, request.fields);
+                session.conn.spill()
             };
             list::run(
                 &repository,
@@ -206,30 +214,31 @@ impl Talk {
     }
 
     pub(crate) fn get_mergeinfo(&mut self, get: &GetMergeinfo) -> Result<()> {
-        self.trivial();
+        self.conn.write_empty_auth_request();
         let paths: Vec<FsPath> = get
             .paths
             .iter()
-            .map(|path| self.path(path))
+            .map(|path| self.access.path(path))
             .collect::<Result<_>>()?;
         let inherit = match get.inherit.as_str() {
             "inherited" => Inheritance::Inherited,
             "nearest-ancestor" => Inheritance::NearestAncestor,
             _ => Inheritance::Explicit,
         };
-        self.log_operation(|| oplog::mergeinfo(&paths, &get.inherit, get.descendants));
-        let rev = self.rev(get.rev)?;
-        let repository = &self.place.repository;
+        self.access
+            .log_operation(|| operation_text::mergeinfo(&paths, &get.inherit, get.descendants));
+        let rev = self.access.rev(get.rev)?;
+        let repository = &self.access.repo.repository;
         let found = mergeinfo::get(
             repository,
             &paths,
             rev,
             inherit,
             get.descendants,
-            &*self.readable(),
+            &*self.access.readable(),
         )?;
-        let parent = self.parent.clone();
-        self.success(|w| {
+        let parent = self.access.parent.clone();
+        self.conn.success(|w| {
             w.open();
             for (path, mergeinfo) in &found {
                 let below = path.rel_str_below(&parent).unwrap_or(path.rel_str());
@@ -240,8 +249,8 @@ impl Talk {
         Ok(())
     }
 
-    /// Sends entries one after the other, the word that ends them whatever happened, and what happened.
-    pub(crate) fn entries(&mut self, send: impl FnOnce(&mut Talk) -> Result<()>) -> Result<()> {
+    /// Sends entries, then the word `done` in any case, then the outcome.
+    pub(crate) fn entries(&mut self, send: impl FnOnce(&mut RepoSession) -> Result<()>) -> Result<()> {
         let outcome = send(self);
         if let Some(error) = self.conn.lost() {
             return Err(error.clone());
@@ -276,26 +285,4 @@ fn read_exactly(reader: &mut TextReader, mut buf: &mut [u8]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-pub(crate) fn dirent_fields(fields: Fields) -> DirentFields {
-    DirentFields {
-        kind: fields.has(Fields::KIND),
-        size: fields.has(Fields::SIZE),
-        has_props: fields.has(Fields::HAS_PROPS),
-        created_rev: fields.has(Fields::CREATED_REV),
-        time: fields.has(Fields::TIME),
-        last_author: fields.has(Fields::LAST_AUTHOR),
-    }
-}
-
-pub(crate) fn on_the_wire(dirent: &repos::Dirent) -> Dirent<'_> {
-    Dirent {
-        kind: dirent.kind,
-        size: dirent.size,
-        has_props: dirent.has_props,
-        created_rev: dirent.created_rev,
-        date: dirent.date(),
-        author: dirent.author(),
-    }
 }

@@ -6,13 +6,14 @@ use repos::replay::{self, ReplayOptions};
 use wire::svn::response::write_success;
 use wire::svn::{EditDriver, write_revprops};
 
-use crate::svn::session::Talk;
-use crate::svn::url::encoded;
+use crate::percent_encoding::encoded;
+use crate::svn::repo_session::RepoSession;
 
-impl Talk {
+impl RepoSession {
     pub(crate) fn replay(&mut self, rev: Revnum, low_water_mark: Revnum, send_deltas: bool) -> Result<()> {
-        self.log_operation(|| format!("replay {} r{rev}", encoded(&self.parent)));
-        self.trivial();
+        self.access
+            .log_operation(|| format!("replay {} r{rev}", encoded(&self.access.parent)));
+        self.conn.write_empty_auth_request();
         self.replay_one(rev, low_water_mark, send_deltas)?;
         write_success(self.conn.out());
         Ok(())
@@ -25,12 +26,13 @@ impl Talk {
         low_water_mark: Revnum,
         send_deltas: bool,
     ) -> Result<()> {
-        self.trivial();
-        let readable = self.readable();
+        self.conn.write_empty_auth_request();
+        let readable = self.access.readable();
         let mut rev = start;
         while rev <= end {
-            self.log_operation(|| format!("replay {} r{rev}", encoded(&self.parent)));
-            let props = self.place.repository.revprops(rev, &*readable)?;
+            self.access
+                .log_operation(|| format!("replay {} r{rev}", encoded(&self.access.parent)));
+            let props = self.access.repo.repository.revprops(rev, &*readable)?;
             write_revprops(self.conn.out(), &props);
             self.replay_one(rev, low_water_mark, send_deltas)?;
             rev = rev.next();
@@ -41,13 +43,13 @@ impl Talk {
 
     fn replay_one(&mut self, rev: Revnum, low_water_mark: Revnum, send_deltas: bool) -> Result<()> {
         let options = ReplayOptions {
-            base_path: self.parent.clone(),
+            base_path: self.access.parent.clone(),
             low_water_mark: Some(low_water_mark).filter(|rev| *rev <= Revnum::MAX),
             send_deltas,
         };
-        let repository = self.place.repository.clone();
-        let readable = self.readable();
-        let level = self.service.options().compression;
+        let repository = self.access.repo.repository.clone();
+        let readable = self.access.readable();
+        let level = self.access.service.context.options().compression;
         let driver = EditDriver::new(&mut self.conn, self.capabilities, level, &mut self.codec);
         let mut editor = driver.replay();
         let told: Result<(), Error> = replay::replay(&repository, rev, &options, &*readable, &mut editor);

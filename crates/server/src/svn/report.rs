@@ -1,4 +1,4 @@
-//! Working copies: update, switch, status and diff. The client reports what it has, then the server drives an edit.
+//! Reports: update, switch, status and diff. The client reports what its working copy has, then the server drives an edit.
 
 use std::time::{Duration, Instant};
 
@@ -10,19 +10,21 @@ use wire::svn::command::{Diff, Named, Status, Switch, Update};
 use wire::svn::report::ReportCommand;
 use wire::svn::response::{write_failure, write_success};
 
-use crate::oplog;
-use crate::svn::session::{Talk, TimeSlice, unknown_command};
+use crate::log::operation_text;
+use crate::svn::commands::unknown_command;
+use crate::svn::repo_session::RepoSession;
+use crate::svn::session::TimeSlice;
 
-impl Talk {
+impl RepoSession {
     pub(crate) fn update(&mut self, update: &Update) -> Result<()> {
         let target = operand(&update.target)?;
-        let path = self.path(&target)?;
+        let path = self.access.path(&target)?;
         self.require(Access::Read, Some(&path), false)?;
-        let rev = self.rev(update.rev)?;
+        let rev = self.access.rev(update.rev)?;
         let depth = depth_of(update.depth, update.recurse, Depth::Files);
         let options = ReportOptions {
             target_rev: rev,
-            anchor: self.parent.clone(),
+            anchor: self.access.parent.clone(),
             operand: target,
             switch_to: None,
             text_deltas: true,
@@ -31,22 +33,24 @@ impl Talk {
             send_copyfrom: update.send_copyfrom,
         };
         let copyfrom = update.send_copyfrom;
-        let line =
-            move |outcome: &ReportOutcome| oplog::update(&path, rev, depth, copyfrom, outcome.is_checkout);
+        let line = move |outcome: &ReportOutcome| {
+            operation_text::update(&path, rev, depth, copyfrom, outcome.is_checkout)
+        };
         self.begin_report(options, Some(Box::new(line)))
     }
 
     pub(crate) fn switch(&mut self, switch: &Switch) -> Result<()> {
         let target = operand(&switch.target)?;
-        let path = self.path(&target)?;
-        self.trivial();
-        let to = self.place.path_of(&switch.url)?;
-        let rev = self.rev(switch.rev)?;
+        let path = self.access.path(&target)?;
+        self.conn.write_empty_auth_request();
+        let to = self.access.repo.path_of(&switch.url)?;
+        let rev = self.access.rev(switch.rev)?;
         let depth = depth_of(switch.depth, switch.recurse, Depth::Files);
-        self.log_operation(|| oplog::switch(&path, &to, rev, depth));
+        self.access
+            .log_operation(|| operation_text::switch(&path, &to, rev, depth));
         let options = ReportOptions {
             target_rev: rev,
-            anchor: self.parent.clone(),
+            anchor: self.access.parent.clone(),
             operand: target,
             switch_to: Some(to),
             text_deltas: true,
@@ -59,14 +63,15 @@ impl Talk {
 
     pub(crate) fn status(&mut self, status: &Status) -> Result<()> {
         let target = operand(&status.target)?;
-        let path = self.path(&target)?;
-        self.trivial();
-        let rev = self.rev(status.rev)?;
+        let path = self.access.path(&target)?;
+        self.conn.write_empty_auth_request();
+        let rev = self.access.rev(status.rev)?;
         let depth = depth_of(status.depth, status.recurse, Depth::Empty);
-        self.log_operation(|| oplog::status(&path, rev, depth));
+        self.access
+            .log_operation(|| operation_text::status(&path, rev, depth));
         let options = ReportOptions {
             target_rev: rev,
-            anchor: self.parent.clone(),
+            anchor: self.access.parent.clone(),
             operand: target,
             switch_to: None,
             text_deltas: false,
@@ -79,14 +84,14 @@ impl Talk {
 
     pub(crate) fn diff(&mut self, diff: &Diff) -> Result<()> {
         let target = operand(&diff.target)?;
-        let path = self.path(&target)?;
-        self.trivial();
-        let to = self.place.path_of(&diff.url)?;
-        let rev = self.rev(diff.rev)?;
+        let path = self.access.path(&target)?;
+        self.conn.write_empty_auth_request();
+        let to = self.access.repo.path_of(&diff.url)?;
+        let rev = self.access.rev(diff.rev)?;
         let depth = depth_of(diff.depth, diff.recurse, Depth::Files);
         let options = ReportOptions {
             target_rev: rev,
-            anchor: self.parent.clone(),
+            anchor: self.access.parent.clone(),
             operand: target,
             switch_to: Some(to.clone()),
             text_deltas: diff.text_deltas,
@@ -97,15 +102,15 @@ impl Talk {
         let ignore_ancestry = diff.ignore_ancestry;
         let line = move |outcome: &ReportOutcome| {
             let from = (&path, outcome.from_rev);
-            oplog::diff(from, (&to, rev), depth, ignore_ancestry)
+            operation_text::diff(from, (&to, rev), depth, ignore_ancestry)
         };
         self.begin_report(options, Some(Box::new(line)))
     }
 
-    /// Begins to read what the client has. The command that asked for it ends when that is read.
+    /// Begins to read the client's report. The command ends with the edit that follows.
     fn begin_report(&mut self, options: ReportOptions, line: Option<LogLine>) -> Result<()> {
-        let report = Report::begin(&self.place.repository, options, self.readable())?;
-        self.reporting = Some(Box::new(Reporting {
+        let report = Report::begin(&self.access.repo.repository, options, self.access.readable())?;
+        self.pending_report = Some(Box::new(PendingReport {
             report,
             outcome: Ok(()),
             line,
@@ -115,28 +120,28 @@ impl Talk {
         Ok(())
     }
 
-    /// Reads as much of a report as is there, the first message in any case if it `is_there`. `None` if there is more to
-    /// come (a client that takes its time holds no thread), or if the `slice` is over. Else drives the edit, and returns the
-    /// result of the command.
+    /// Reads as much of a report as has arrived; the first message in any case, if `has_message`. Returns `None` if the report goes on
+    /// (a slow client must not hold a thread), or if the `slice` is over. Otherwise drives the edit, and returns the result of
+    /// the command.
     ///
     /// # Errors
     /// If the connection is lost.
     pub(crate) fn read_report(
         &mut self,
-        mut reporting: Box<Reporting>,
-        mut is_there: bool,
+        mut pending: Box<PendingReport>,
+        mut has_message: bool,
         slice: &mut TimeSlice,
     ) -> Result<Option<Result<()>>> {
         loop {
-            if !is_there && (slice.is_over(&self.conn) || !self.conn.await_message(Duration::ZERO)?) {
-                self.reporting = Some(reporting);
+            if !has_message && (slice.is_over(&self.conn) || !self.conn.await_message(Duration::ZERO)?) {
+                self.pending_report = Some(pending);
                 return Ok(None);
             }
-            is_there = false;
-            match self.read_entry(&mut reporting)? {
-                Entry::Taken => {}
-                Entry::Finish => return Ok(Some(self.drive(*reporting))),
-                Entry::Abort => {
+            has_message = false;
+            match self.read_entry(&mut pending)? {
+                ReportStep::Applied => {}
+                ReportStep::Finish => return Ok(Some(self.drive(*pending))),
+                ReportStep::Abort => {
                     write_success(self.conn.out());
                     return Ok(Some(Ok(())));
                 }
@@ -144,24 +149,24 @@ impl Talk {
         }
     }
 
-    /// Drives the edit and answers.
-    fn drive(&mut self, reporting: Reporting) -> Result<()> {
-        let Reporting {
+    /// Drives the edit and sends the response.
+    fn drive(&mut self, pending: PendingReport) -> Result<()> {
+        let PendingReport {
             report,
             outcome,
             line,
             ..
-        } = reporting;
-        self.trivial();
+        } = pending;
+        self.conn.write_empty_auth_request();
         outcome?;
         report.validate()?;
-        let level = self.service.options().compression;
+        let level = self.access.service.context.options().compression;
         let mut editor = EditDriver::new(&mut self.conn, self.capabilities, level, &mut self.codec);
         match report.finish(&mut editor) {
             Ok(outcome) => {
                 write_success(self.conn.out());
                 if let Some(line) = line {
-                    self.log_operation(|| line(&outcome));
+                    self.access.log_operation(|| line(&outcome));
                 }
                 Ok(())
             }
@@ -173,8 +178,8 @@ impl Talk {
     }
 
     /// Reads one message of a report.
-    fn read_entry(&mut self, reporting: &mut Reporting) -> Result<Entry> {
-        let Reporting { report, outcome, .. } = reporting;
+    fn read_entry(&mut self, pending: &mut PendingReport) -> Result<ReportStep> {
+        let PendingReport { report, outcome, .. } = pending;
         let item = self.conn.receive()?;
         let parsed = Named::parse(item).and_then(|named| match ReportCommand::parse(named)? {
             Some(command) => Ok(Ok(command)),
@@ -184,12 +189,12 @@ impl Talk {
             Err(what) => return Err(self.conn.lose(what.into())),
             Ok(Err(name)) => {
                 write_failure(self.conn.out(), &unknown_command(&name));
-                return Ok(Entry::Taken);
+                return Ok(ReportStep::Applied);
             }
-            Ok(Ok(ReportCommand::Finish)) => return Ok(Entry::Finish),
-            Ok(Ok(ReportCommand::Abort)) => return Ok(Entry::Abort),
-            // What comes after a mistake is read and ignored.
-            Ok(Ok(_)) if outcome.is_err() => return Ok(Entry::Taken),
+            Ok(Ok(ReportCommand::Finish)) => return Ok(ReportStep::Finish),
+            Ok(Ok(ReportCommand::Abort)) => return Ok(ReportStep::Abort),
+            // Messages after an error are ignored.
+            Ok(Ok(_)) if outcome.is_err() => return Ok(ReportStep::Applied),
             Ok(Ok(ReportCommand::SetPath { path, at })) => rel_path(path).and_then(|path| {
                 let token = at.lock_token.map(String::from_utf8_lossy);
                 report.set_path(&path, at.rev, at.depth, at.start_empty, token.as_deref())
@@ -198,7 +203,7 @@ impl Talk {
                 rel_path(path).and_then(|path| report.delete_path(&path))
             }
             Ok(Ok(ReportCommand::LinkPath { path, url, at })) => {
-                let to = self.place.path_of(&String::from_utf8_lossy(url));
+                let to = self.access.repo.path_of(&String::from_utf8_lossy(url));
                 rel_path(path).and_then(|path| {
                     let to = to?;
                     let token = at.lock_token.map(String::from_utf8_lossy);
@@ -208,41 +213,43 @@ impl Talk {
             }
         };
         *outcome = step;
-        Ok(Entry::Taken)
+        Ok(ReportStep::Applied)
     }
 }
 
-/// What a message of a report was.
-enum Entry {
-    Taken,
+/// The effect of a message in a report.
+enum ReportStep {
+    Applied,
     Finish,
     Abort,
 }
 
 /// A report that is being read.
-pub(crate) struct Reporting {
+pub(crate) struct PendingReport {
     report: Report,
-    /// What is wrong with it, if anything.
+    /// The first error.
     outcome: Result<()>,
     line: Option<LogLine>,
-    /// When its command began, and what that was.
+    /// When its command began.
     pub(crate) begun: Instant,
+    /// The label of the command for metrics.
     pub(crate) operation: &'static str,
 }
 
-/// Makes the line for the operational log once the edit is driven.
+/// Returns the line for the operational log after the edit.
 type LogLine = Box<dyn FnOnce(&ReportOutcome) -> String + Send>;
 
-/// A path of the report. One that is not UTF-8 becomes one that is: no node has it, which is then found out.
+/// Returns a path of the report. Bytes that are not UTF-8 are replaced: then no node has the path, and the report fails.
 fn rel_path(path: &[u8]) -> Result<RelPath> {
     RelPath::canonicalize(&String::from_utf8_lossy(path))
 }
 
-/// The one entry of the session's directory that a command is about, or "".
+/// Returns the entry of the session's directory that a command is about; "" for the directory itself.
 fn operand(target: &str) -> Result<String> {
     RelPath::canonicalize(target).map(|path| path.as_str().to_owned())
 }
 
+/// Returns the depth of a command; old clients send `recurse` instead.
 fn depth_of(depth: Option<Depth>, recurse: bool, shallow: Depth) -> Depth {
     depth.unwrap_or(if recurse { Depth::Infinity } else { shallow })
 }

@@ -1,12 +1,13 @@
-//! URLs of this protocol: made canonical, taken apart, and put in relation to a repository.
+//! svn:// URLs: canonical form, components, and the relation to a repository's URL.
 //!
-//! The path of a URL names a repository and, behind it, a place in that repository; only the disk tells where one
-//! ends and the other begins. Relations between URLs are by whole components of decoded paths: `…/repox` is not
-//! inside `…/repo`.
+//! The path of a URL names a repository and then a path in it; only the disk tells where the first ends. URLs are compared by whole
+//! components of decoded paths: `…/repox` is not below `…/repo`.
 
-use base::{Code, Error, Result, percent};
+use base::{Code, Error, Result};
 
-/// A URL, taken apart.
+use crate::percent_encoding::{percent_decode, percent_encode};
+
+/// A parsed URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SvnUrl {
     /// Scheme and authority with `://` between, in canonical form.
@@ -18,8 +19,7 @@ pub(crate) struct SvnUrl {
 }
 
 impl SvnUrl {
-    /// Takes a URL apart. Doubled slashes and `.` are dropped, scheme and host are lower case, the default port is left
-    /// out.
+    /// Parses a URL. Doubled slashes and `.` are dropped, scheme and host become lower case, and the default port is dropped.
     ///
     /// # Errors
     /// `BAD_URL` unless the scheme is `svn` or `svn+…`; `BAD_FILENAME` for `..`.
@@ -37,7 +37,7 @@ impl SvnUrl {
         }
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         let authority = canonical_authority(scheme, authority);
-        let path: Vec<Vec<u8>> = percent::decode(path.as_bytes())
+        let path: Vec<Vec<u8>> = percent_decode(path)
             .split(|b| *b == b'/')
             .filter(|c| !c.is_empty() && *c != b".")
             .map(<[u8]>::to_vec)
@@ -53,22 +53,22 @@ impl SvnUrl {
         })
     }
 
-    /// The URL of the first `count` components.
+    /// Returns the URL of the first `count` components.
     pub(crate) fn prefix(&self, count: usize) -> String {
         let mut url = self.front.clone();
         for component in self.path.iter().take(count) {
             url.push('/');
-            url.extend(percent::encode(component, percent::URL_PATH));
+            percent_encode(component, &mut url);
         }
         url
     }
 
-    /// The name of the directory that the authority stands for with virtual hosts: decoded, and one component of a path.
+    /// Returns the directory name of the authority, for virtual hosts: decoded, and one component of a path.
     ///
     /// # Errors
-    /// `BAD_FILENAME` for an authority that is no name of a directory: empty, `.`, `..`, or with a slash or NUL in it.
+    /// `BAD_FILENAME` for an authority that is empty, `.`, `..`, or contains a slash or NUL.
     pub(crate) fn host_directory(&self) -> Result<Vec<u8>> {
-        let name = percent::decode(self.authority.as_bytes()).into_owned();
+        let name = percent_decode(&self.authority);
         let is_special = name.is_empty() || name == b"." || name == b"..";
         if is_special || name.contains(&b'/') || name.contains(&0) {
             return Err(no_repository_path());
@@ -76,12 +76,12 @@ impl SvnUrl {
         Ok(name)
     }
 
-    /// The path behind the first `count` components as text, without leading slash.
+    /// Returns the path behind the first `count` components as text, without leading slash.
     pub(crate) fn behind(&self, count: usize) -> String {
         join_text(self.path.get(count..).unwrap_or_default())
     }
 
-    /// What follows `root` in this URL, as text; `None` if this URL is not `root` or below it.
+    /// Returns the path below `root` as text; `None` if this URL is not `root` or below it.
     pub(crate) fn below(&self, root: &SvnUrl) -> Option<String> {
         (self.front == root.front && self.path.starts_with(&root.path)).then(|| self.behind(root.path.len()))
     }
@@ -116,11 +116,6 @@ fn canonical_authority(scheme: &str, authority: &str) -> String {
     }
 }
 
-/// Encodes what may not stand in the path of a URL.
-pub(crate) fn encoded(text: &str) -> String {
-    percent::encode(text.as_bytes(), percent::URL_PATH).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_url_of_ours_is_refused() {
+    fn other_urls_are_refused() {
         for bad in ["http://x/r", "svnfoo://x/r", "svn:/x", "/r"] {
             assert_eq!(SvnUrl::parse(bad).expect_err("not ours").code(), Code::BAD_URL);
         }

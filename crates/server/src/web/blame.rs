@@ -1,7 +1,7 @@
-//! Who wrote which line.
+//! The blame page: the revision and the author of each line.
 //!
-//! The texts of all revisions of a file are compared one after the other; each line remembers the revision that brought it.
-//! Long files and long histories would take a server's time for one reader, so there are limits on both.
+//! The texts of all revisions of a file are compared one after another; each line keeps the revision that has added it. Long files and
+//! long histories would occupy the server, so both are limited.
 
 use std::time::Instant;
 
@@ -11,20 +11,20 @@ use delta::editor::{EncodedVersions, TextChunk};
 use diff::{DiffOptions, Lines, changes_while, split};
 use repos::file_revs::{self, FileRev, FileRevSink};
 
-use super::file::{Shown, show};
-use super::frame::{Frame, date, text};
-use super::{Outcome, Place, highlight, send, url};
-use crate::dav::{Fault, Visit};
-use crate::http::Reply;
-use crate::shares::Turn;
+use super::file::{FileView, read_view};
+use super::frame::{PageFrame, date, text};
+use super::{Outcome, ViewedNode, highlight, send, url};
+use crate::http::{Fault, ResponseWriter};
+use crate::net::ConcurrencyPermit;
+use crate::site::RequestContext;
 
-/// Longest file, in bytes, that is looked at.
-const MOST: usize = 1 << 20;
+/// The longest file, bytes.
+const MAX_TEXT: usize = 1 << 20;
 
 #[derive(Template)]
 #[template(path = "web/blame.html")]
 struct BlamePage {
-    frame: Frame,
+    frame: PageFrame,
     note: Option<String>,
     lines: Vec<Line>,
     code: String,
@@ -36,40 +36,43 @@ struct Line {
     href: String,
 }
 
+/// Writes the page.
 pub(super) fn page(
-    visit: &mut Visit<'_>,
-    reply: &mut Reply,
-    place: &Place,
-    turn: Option<Turn<'_>>,
+    context: &mut RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    viewed: &ViewedNode,
+    permit: Option<ConcurrencyPermit<'_>>,
 ) -> Outcome {
     let mut page = BlamePage {
-        frame: Frame::of(visit, place, "blame"),
+        frame: PageFrame::of(context, viewed, "blame"),
         note: None,
         lines: Vec::new(),
         code: String::new(),
     };
-    let file = visit.repository().file(place.rev, &place.path)?;
-    match show(&file, &file.props()?)? {
-        Shown::Text(whole) if whole.len() <= MOST => match lines(visit, place, reply)? {
+    let file = context.repository().file(viewed.rev, &viewed.path)?;
+    match read_view(&file, &file.props()?)? {
+        FileView::Text(whole) if whole.len() <= MAX_TEXT => match lines(context, viewed, reply)? {
             Some(lines) => {
                 page.lines = lines;
-                page.code = highlight::html(place.path.basename(), &whole, visit.http.web.highlight);
+                page.code = highlight::html(viewed.path.basename(), &whole, context.options.web.highlight);
             }
             None => page.note = Some("This file has too much history to be shown here.".to_owned()),
         },
-        Shown::Text(_) | Shown::TooLong => page.note = Some("This file is too long for this.".to_owned()),
-        Shown::Binary => page.note = Some("A binary file has no lines.".to_owned()),
+        FileView::Text(_) | FileView::TooLong => {
+            page.note = Some("This file is too long for this.".to_owned())
+        }
+        FileView::Binary => page.note = Some("A binary file has no lines.".to_owned()),
     }
-    visit.log_operation(|| super::operation("get-file-revs", place));
-    drop(turn);
-    send(reply, &page, place.pegged)
+    context.log_operation(|| super::operation("get-file-revs", viewed));
+    drop(permit);
+    send(reply, &page, viewed.pegged)
 }
 
 /// The revisions of a file, without its texts.
 #[derive(Default)]
 struct Revisions<'a> {
     all: Vec<(FsPath, Revnum, String, String)>,
-    /// Whether to go on, and what stops the engine.
+    /// The condition to go on, and what stops the engine otherwise.
     go_on: Option<(&'a dyn Fn() -> bool, Cancel)>,
 }
 
@@ -100,21 +103,25 @@ impl FileRevSink for Revisions<'_> {
     }
 }
 
-/// What stands before each line; `None` if it takes too long.
-fn lines(visit: &Visit<'_>, place: &Place, reply: &Reply) -> std::result::Result<Option<Vec<Line>>, Fault> {
-    let end = Instant::now() + 2 * visit.http.web.time_limit;
-    let repository = visit.repository();
+/// Returns the label of each line; `None` if that takes too long.
+fn lines(
+    context: &RequestContext<'_>,
+    viewed: &ViewedNode,
+    reply: &ResponseWriter,
+) -> std::result::Result<Option<Vec<Line>>, Fault> {
+    let end = Instant::now() + 2 * context.options.web.time_limit;
+    let repository = context.repository();
     let mut revisions = Revisions::default();
     let go_on = || Instant::now() < end && reply.is_awaited();
     let cancel = Cancel::new();
     revisions.go_on = Some((&go_on, cancel.clone()));
     let read = file_revs::run(
         repository,
-        &place.path,
+        &viewed.path,
         Some(Revnum::ZERO),
-        Some(place.rev),
+        Some(viewed.rev),
         false,
-        &*visit.readable(),
+        &*context.readable(),
         &mut revisions,
         &cancel,
     );
@@ -127,7 +134,7 @@ fn lines(visit: &Visit<'_>, place: &Place, reply: &Reply) -> std::result::Result
     let mut owners: Vec<usize> = Vec::new();
     for (index, (path, rev, ..)) in revisions.all.iter().enumerate() {
         let file = repository.file(*rev, path)?;
-        if !go_on() || file.size()? > 8 * MOST as u64 {
+        if !go_on() || file.size()? > 8 * MAX_TEXT as u64 {
             return Ok(None);
         }
         let new = file.reader()?.read_all()?;
@@ -156,7 +163,7 @@ fn lines(visit: &Visit<'_>, place: &Place, reply: &Reply) -> std::result::Result
         Line {
             label: format!("{rev} {short:>width$}", width = widest.unwrap_or(0)),
             title: format!("r{rev}, {author}, {date}"),
-            href: url(visit, &FsPath::root(), NodeKind::Dir, "revision", Some(*rev)),
+            href: url(context, &FsPath::root(), NodeKind::Dir, "revision", Some(*rev)),
         }
     });
     Ok(Some(lines.collect()))

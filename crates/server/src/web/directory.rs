@@ -1,21 +1,21 @@
-//! A directory's entries.
+//! The page of a directory.
 
 use askama::Template;
 use base::{FsPath, NodeKind};
 use repos::DirentFields;
 
-use super::frame::{Frame, date, properties, size, text};
-use super::{Outcome, Place, send, url};
-use crate::dav::Visit;
-use crate::http::Reply;
+use super::frame::{PageFrame, date, properties, size, text};
+use super::{Outcome, ViewedNode, send, url};
+use crate::http::ResponseWriter;
+use crate::site::RequestContext;
 
-/// Most entries of one page.
-const MOST: usize = 10_000;
+/// The highest number of entries on the page.
+const MAX_ENTRIES: usize = 10_000;
 
 #[derive(Template)]
 #[template(path = "web/directory.html")]
 struct Directory {
-    frame: Frame,
+    frame: PageFrame,
     up: Option<String>,
     rows: Vec<Row>,
     left_out: usize,
@@ -32,17 +32,28 @@ struct Row {
     date: String,
 }
 
-pub(super) fn page(visit: &mut Visit<'_>, reply: &mut Reply, place: &Place) -> Outcome {
-    let repository = visit.repository();
-    let readable = visit.readable();
-    let first = repository.first_of_directory(place.rev, &place.path, DirentFields::ALL, &*readable, MOST)?;
-    let rev = place.pegged.then_some(place.rev);
+/// Writes the page.
+pub(super) fn page(
+    context: &mut RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    viewed: &ViewedNode,
+) -> Outcome {
+    let repository = context.repository();
+    let readable = context.readable();
+    let first = repository.first_of_directory(
+        viewed.rev,
+        &viewed.path,
+        DirentFields::ALL,
+        &*readable,
+        MAX_ENTRIES,
+    )?;
+    let rev = viewed.pegged.then_some(viewed.rev);
     let rows = first.entries.iter().map(|(name, dirent)| {
-        let path = place.path.join_str(name);
+        let path = viewed.path.join_str(name);
         let is_dir = dirent.kind == NodeKind::Dir;
         let view = if is_dir { "" } else { "file" };
         Row {
-            href: url(visit, &path, dirent.kind, view, rev),
+            href: url(context, &path, dirent.kind, view, rev),
             name: if is_dir {
                 format!("{name}/")
             } else {
@@ -51,7 +62,7 @@ pub(super) fn page(visit: &mut Visit<'_>, reply: &mut Reply, place: &Place) -> O
             size: dirent.size.map(size).unwrap_or_default(),
             rev: dirent.created_rev.to_string(),
             rev_href: url(
-                visit,
+                context,
                 &FsPath::root(),
                 NodeKind::Dir,
                 "revision",
@@ -62,15 +73,15 @@ pub(super) fn page(visit: &mut Visit<'_>, reply: &mut Reply, place: &Place) -> O
         }
     });
     let page = Directory {
-        frame: Frame::of(visit, place, ""),
-        up: place
+        frame: PageFrame::of(context, viewed, ""),
+        up: viewed
             .path
             .parent()
-            .map(|up| url(visit, &up, NodeKind::Dir, "", rev)),
+            .map(|up| url(context, &up, NodeKind::Dir, "", rev)),
         rows: rows.collect(),
         left_out: first.left_out,
-        props: properties(&repository.node_props(place.rev, &place.path)?),
+        props: properties(&repository.node_props(viewed.rev, &viewed.path)?),
     };
-    visit.log_operation(|| crate::web::operation("get-dir", place));
-    send(reply, &page, place.pegged)
+    context.log_operation(|| crate::web::operation("get-dir", viewed));
+    send(reply, &page, viewed.pegged)
 }

@@ -1,18 +1,18 @@
-//! A file: its text in colours, an image, or a word about what it is; and the file itself to keep.
+//! The page of a file: its highlighted text, an image, or a note; and the download of the file.
 
 use askama::Template;
 use base::props;
 use repos::File;
 
-use super::frame::{Frame, date, properties, size};
-use super::{Outcome, Place, guard, highlight, send, url};
-use crate::dav::{Fault, Visit};
-use crate::http::Reply;
-use crate::shares::Turn;
+use super::frame::{PageFrame, date, properties, size};
+use super::{Outcome, ViewedNode, highlight, send, url, write_policy};
+use crate::http::{Fault, ResponseWriter};
+use crate::net::ConcurrencyPermit;
+use crate::site::RequestContext;
 
-/// Longest text that is shown at all.
-const MOST: u64 = 8 << 20;
-/// Types of pictures that browsers show and that cannot hold scripts.
+/// The longest text that is shown, bytes.
+const MAX_TEXT: u64 = 8 << 20;
+/// The types of images that browsers show and that cannot contain scripts.
 const IMAGES: [(&str, &str); 6] = [
     ("png", "image/png"),
     ("jpg", "image/jpeg"),
@@ -25,7 +25,7 @@ const IMAGES: [(&str, &str); 6] = [
 #[derive(Template)]
 #[template(path = "web/file.html")]
 struct FilePage {
-    frame: Frame,
+    frame: PageFrame,
     about: String,
     image: Option<String>,
     note: Option<String>,
@@ -34,13 +34,14 @@ struct FilePage {
     props: Vec<(String, String)>,
 }
 
+/// Writes the page.
 pub(super) fn page(
-    visit: &mut Visit<'_>,
-    reply: &mut Reply,
-    place: &Place,
-    turn: Option<Turn<'_>>,
+    context: &mut RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    viewed: &ViewedNode,
+    permit: Option<ConcurrencyPermit<'_>>,
 ) -> Outcome {
-    let file = visit.repository().file(place.rev, &place.path)?;
+    let file = context.repository().file(viewed.rev, &viewed.path)?;
     let all = file.props()?;
     let entry = |name: &str| all.get(name).map(Vec::as_slice);
     let shown = |name: &str| super::frame::text(entry(name).unwrap_or_default());
@@ -55,7 +56,7 @@ pub(super) fn page(
         date(entry(props::ENTRY_COMMITTED_DATE)),
     );
     let mut page = FilePage {
-        frame: Frame::of(visit, place, "file"),
+        frame: PageFrame::of(context, viewed, "file"),
         about,
         image: None,
         note: None,
@@ -63,49 +64,49 @@ pub(super) fn page(
         code: String::new(),
         props: properties(&all),
     };
-    match show(&file, &all)? {
-        Shown::Text(text) => {
+    match read_view(&file, &all)? {
+        FileView::Text(text) => {
             page.lines = text.lines().count();
-            page.code = highlight::html(place.path.basename(), &text, visit.http.web.highlight);
+            page.code = highlight::html(viewed.path.basename(), &text, context.options.web.highlight);
         }
-        Shown::Binary if picture(place.path.basename()).is_some() => {
-            page.image = Some(url(visit, &place.path, place.kind, "", Some(place.rev)));
+        FileView::Binary if image_type(viewed.path.basename()).is_some() => {
+            page.image = Some(url(context, &viewed.path, viewed.kind, "", Some(viewed.rev)));
         }
-        Shown::Binary => page.note = Some("A binary file.".to_owned()),
-        Shown::TooLong => page.note = Some("This file is too long to be shown here.".to_owned()),
+        FileView::Binary => page.note = Some("A binary file.".to_owned()),
+        FileView::TooLong => page.note = Some("This file is too long to be shown here.".to_owned()),
     }
-    visit.log_operation(|| super::operation("get-file", place));
-    drop(turn);
-    send(reply, &page, place.pegged)
+    context.log_operation(|| super::operation("get-file", viewed));
+    drop(permit);
+    send(reply, &page, viewed.pegged)
 }
 
-/// What of a file can be shown.
-pub(super) enum Shown {
+/// How a file is shown.
+pub(super) enum FileView {
     Text(String),
     Binary,
     TooLong,
 }
 
-/// Reads a file if it is a text of bearable length.
-pub(super) fn show(file: &File, all: &base::Props) -> Result<Shown, Fault> {
+/// Reads a file, if it is a text that is short enough.
+pub(super) fn read_view(file: &File, all: &base::Props) -> Result<FileView, Fault> {
     let says_binary = all
         .get(props::MIME_TYPE)
         .is_some_and(|kind| props::mime_type_is_binary(kind));
     if says_binary {
-        return Ok(Shown::Binary);
+        return Ok(FileView::Binary);
     }
-    if file.size()? > MOST {
-        return Ok(Shown::TooLong);
+    if file.size()? > MAX_TEXT {
+        return Ok(FileView::TooLong);
     }
     let bytes = file.reader()?.read_all()?;
     Ok(match bytes.contains(&0) {
-        true => Shown::Binary,
-        false => Shown::Text(String::from_utf8_lossy(&bytes).into_owned()),
+        true => FileView::Binary,
+        false => FileView::Text(String::from_utf8_lossy(&bytes).into_owned()),
     })
 }
 
-/// The type of a picture, by its name.
-fn picture(name: &str) -> Option<&'static str> {
+/// Returns the type of an image, by its name.
+fn image_type(name: &str) -> Option<&'static str> {
     let (_, extension) = name.rsplit_once('.')?;
     let found = IMAGES
         .iter()
@@ -113,20 +114,25 @@ fn picture(name: &str) -> Option<&'static str> {
     found.map(|(_, kind)| *kind)
 }
 
-/// Sends the file to be kept, never to be shown.
-pub(super) fn download(visit: &mut Visit<'_>, reply: &mut Reply, place: &Place) -> Outcome {
-    let file = visit.repository().file(place.rev, &place.path)?;
+/// Sends the file as a download: browsers do not show it.
+pub(super) fn download(
+    context: &mut RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    viewed: &ViewedNode,
+) -> Outcome {
+    let file = context.repository().file(viewed.rev, &viewed.path)?;
     let mut name = String::new();
-    wire::dav::uri::encode(place.path.basename(), &mut name);
-    guard(reply);
+    wire::dav::uri::encode(viewed.path.basename(), &mut name);
+    write_policy(reply);
     reply
+        .head
         .content_type("application/octet-stream")
         .content_length(file.size()?)
         .header(
             "content-disposition",
             &format!("attachment; filename*=UTF-8''{}", name.replace('\'', "%27")),
         );
-    visit.log_operation(|| super::operation("get-file", place));
+    context.log_operation(|| super::operation("get-file", viewed));
     if reply.bodiless() {
         return Ok(());
     }

@@ -1,14 +1,14 @@
-//! What all pages have: the way to where one is, the revision, the other views of the same thing.
+//! The frame of all pages: the links to the parents, the revision, the other views of the node.
 
 use base::{FsPath, NodeKind};
 
-use super::{Place, url};
-use crate::dav::Visit;
+use super::{ViewedNode, url};
+use crate::site::RequestContext;
 
 /// The style of all pages.
 pub(super) const STYLE: &str = include_str!("../../templates/web/style.css");
 
-/// A link on the way from the repository to the node.
+/// A link to a parent of the node.
 pub(super) struct Crumb {
     pub(super) name: String,
     pub(super) href: String,
@@ -21,22 +21,22 @@ pub(super) struct Tab {
     pub(super) current: bool,
 }
 
-/// Everything around a page's content.
-pub(super) struct Frame {
+/// The parts of a page around its content.
+pub(super) struct PageFrame {
     pub(super) title: String,
     pub(super) crumbs: Vec<Crumb>,
     pub(super) tabs: Vec<Tab>,
     pub(super) has_revision: bool,
     pub(super) rev: String,
-    /// What the form that asks for another revision shows of it.
+    /// The view that the form for another revision keeps.
     pub(super) view: &'static str,
     pub(super) foot: String,
 }
 
-impl Frame {
-    /// A page that is not about a node.
-    pub(super) fn bare(title: String, crumbs: Vec<Crumb>) -> Frame {
-        Frame {
+impl PageFrame {
+    /// Returns the frame of a page that is not about a node.
+    pub(super) fn bare(title: String, crumbs: Vec<Crumb>) -> PageFrame {
+        PageFrame {
             title,
             crumbs,
             tabs: Vec::new(),
@@ -47,23 +47,23 @@ impl Frame {
         }
     }
 
-    /// The page `view` of a node.
-    pub(super) fn of(visit: &Visit<'_>, place: &Place, view: &'static str) -> Frame {
-        let rev = place.pegged.then_some(place.rev);
-        let name = visit
-            .place
+    /// Returns the frame of the page `view` of a node.
+    pub(super) fn of(context: &RequestContext<'_>, viewed: &ViewedNode, view: &'static str) -> PageFrame {
+        let rev = viewed.pegged.then_some(viewed.rev);
+        let name = context
+            .mount
             .location
             .name
             .clone()
-            .unwrap_or_else(|| visit.place.basename());
+            .unwrap_or_else(|| context.mount.basename());
         let mut crumbs = vec![Crumb {
-            href: url(visit, &FsPath::root(), NodeKind::Dir, "", rev),
+            href: url(context, &FsPath::root(), NodeKind::Dir, "", rev),
             name: name.clone(),
         }];
-        let (is_cut, shown) = innermost(&place.path);
+        let (is_cut, shown) = last_parents(&viewed.path);
         for (at, path) in shown.iter().enumerate() {
             let last = at + 1 == shown.len();
-            let (kind, below) = match last && place.kind == NodeKind::File {
+            let (kind, below) = match last && viewed.kind == NodeKind::File {
                 true => (NodeKind::File, "file"),
                 false => (NodeKind::Dir, ""),
             };
@@ -72,11 +72,11 @@ impl Frame {
                 false => path.basename(),
             };
             crumbs.push(Crumb {
-                href: url(visit, path, kind, below, rev),
+                href: url(context, path, kind, below, rev),
                 name: name.to_owned(),
             });
         }
-        let views: &[(&'static str, &'static str)] = match place.kind {
+        let views: &[(&'static str, &'static str)] = match viewed.kind {
             NodeKind::File => &[
                 ("File", "file"),
                 ("Blame", "blame"),
@@ -89,52 +89,58 @@ impl Frame {
             .iter()
             .map(|(name, other)| Tab {
                 name,
-                href: url(visit, &place.path, place.kind, other, rev),
+                href: url(context, &viewed.path, viewed.kind, other, rev),
                 current: *other == view,
             })
             .collect();
-        if place.kind == NodeKind::File {
+        if viewed.kind == NodeKind::File {
             tabs.push(Tab {
                 name: "Raw",
-                href: url(visit, &place.path, place.kind, "", rev),
+                href: url(context, &viewed.path, viewed.kind, "", rev),
                 current: false,
             });
         }
         tabs.push(Tab {
             name: "Revision",
-            href: url(visit, &FsPath::root(), NodeKind::Dir, "revision", Some(place.rev)),
+            href: url(
+                context,
+                &FsPath::root(),
+                NodeKind::Dir,
+                "revision",
+                Some(viewed.rev),
+            ),
             current: view == "revision",
         });
-        Frame {
-            title: format!("{}: {} (r{})", name, place.path, place.rev),
+        PageFrame {
+            title: format!("{}: {} (r{})", name, viewed.path, viewed.rev),
             crumbs,
             tabs,
             has_revision: true,
-            rev: place.rev.to_string(),
+            rev: viewed.rev.to_string(),
             view,
-            foot: format!("Revision {} of {}", place.rev, name),
+            foot: format!("Revision {} of {}", viewed.rev, name),
         }
     }
 
-    /// As templates ask for it.
+    /// Returns the style, for templates.
     pub(super) fn style(&self) -> &'static str {
         STYLE
     }
 }
 
-/// The last paths on the way from the root to `path`, and whether some are left out before the first. Each link has a whole
-/// path: links for all would take a page that grows with the square of the depth.
-fn innermost(path: &FsPath) -> (bool, Vec<FsPath>) {
+/// Returns the last parents of `path`, and whether some are left out before them. Each link has a whole path, so links to all parents
+/// would take space that grows with the square of the depth.
+fn last_parents(path: &FsPath) -> (bool, Vec<FsPath>) {
     let above = std::iter::successors(Some(path.clone()), FsPath::parent).filter(|path| !path.is_root());
-    let mut shown: Vec<FsPath> = above.take(MOST_CRUMBS + 1).collect();
+    let mut shown: Vec<FsPath> = above.take(MAX_CRUMBS + 1).collect();
     shown.reverse();
-    (shown.len() > MOST_CRUMBS, shown)
+    (shown.len() > MAX_CRUMBS, shown)
 }
 
-/// More directories on the way to a node are not shown.
-const MOST_CRUMBS: usize = 32;
+/// The highest number of parents that are shown.
+const MAX_CRUMBS: usize = 32;
 
-/// A stored date for people.
+/// Returns a stored date in a readable form.
 pub(super) fn date(stored: Option<&[u8]>) -> String {
     let text = String::from_utf8_lossy(stored.unwrap_or_default());
     match (text.get(0..10), text.get(11..16)) {
@@ -143,7 +149,7 @@ pub(super) fn date(stored: Option<&[u8]>) -> String {
     }
 }
 
-/// Bytes for people.
+/// Returns a size in a readable form.
 pub(super) fn size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
@@ -158,7 +164,7 @@ pub(super) fn size(bytes: u64) -> String {
     format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit])
 }
 
-/// Properties that people set, as text.
+/// Returns the properties as text, without those that the server adds.
 pub(super) fn properties(all: &base::Props) -> Vec<(String, String)> {
     all.iter()
         .filter(|(name, _)| !name.starts_with("svn:entry:"))
@@ -166,7 +172,7 @@ pub(super) fn properties(all: &base::Props) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Bytes as text for people.
+/// Returns bytes as text; malformed UTF-8 is replaced.
 pub(super) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -176,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_and_dates_are_for_people() {
+    fn sizes_and_dates_are_readable() {
         assert_eq!(size(0), "0 B");
         assert_eq!(size(1536), "1.5 KiB");
         assert_eq!(size(5 << 20), "5.0 MiB");

@@ -1,4 +1,4 @@
-//! The history of a node, fifty revisions a page.
+//! The log page: the history of a node, fifty revisions a page.
 
 use std::time::Instant;
 
@@ -6,20 +6,20 @@ use askama::Template;
 use base::{Cancel, FsPath, NodeKind, Revnum, props};
 use repos::log;
 
-use super::frame::{Frame, date, text};
+use super::frame::{PageFrame, date, text};
 use super::query::Query;
-use super::{Outcome, Place, send, url};
-use crate::dav::Visit;
-use crate::http::Reply;
-use crate::shares::Turn;
+use super::{Outcome, ViewedNode, send, url};
+use crate::http::ResponseWriter;
+use crate::net::ConcurrencyPermit;
+use crate::site::RequestContext;
 
-/// Revisions of one page.
+/// The number of revisions on a page.
 const PAGE: usize = 50;
 
 #[derive(Template)]
 #[template(path = "web/log.html")]
 struct LogPage {
-    frame: Frame,
+    frame: PageFrame,
     entries: Vec<Entry>,
     older: Option<String>,
 }
@@ -33,20 +33,21 @@ struct Entry {
     changes: usize,
 }
 
+/// Writes the page.
 pub(super) fn page(
-    visit: &mut Visit<'_>,
-    reply: &mut Reply,
-    place: &Place,
+    context: &mut RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    viewed: &ViewedNode,
     query: &Query,
-    turn: Option<Turn<'_>>,
+    permit: Option<ConcurrencyPermit<'_>>,
 ) -> Outcome {
-    let from = query.from.unwrap_or(place.rev).min(place.rev);
-    // Where the node was when this page begins.
-    let readable = visit.readable();
-    let repository = visit.repository();
-    let there = repos::history::locations(repository, &place.path, place.rev, &[from], &*readable)?;
-    // Revisions that are found by then are shown.
-    let end = Instant::now() + visit.http.web.time_limit;
+    let from = query.from.unwrap_or(viewed.rev).min(viewed.rev);
+    // The node's path in the first revision of this page.
+    let readable = context.readable();
+    let repository = context.repository();
+    let there = repos::history::locations(repository, &viewed.path, viewed.rev, &[from], &*readable)?;
+    // The page shows the revisions that are found by then.
+    let end = Instant::now() + context.options.web.time_limit;
     let mut found: Vec<Entry> = Vec::new();
     let cancel = Cancel::new();
     if let Some((_, path)) = there.into_iter().next() {
@@ -54,7 +55,7 @@ pub(super) fn page(
             paths: vec![path],
             start: Some(from),
             end: Some(Revnum::ZERO),
-            // One more tells whether there is another page.
+            // One more shows whether there is another page.
             limit: PAGE as u64 + 1,
             changed_paths: true,
             ..log::LogOptions::default()
@@ -64,7 +65,7 @@ pub(super) fn page(
                 let prop = |name| text(entry.prop(name).unwrap_or_default());
                 found.push(Entry {
                     rev,
-                    href: url(visit, &FsPath::root(), NodeKind::Dir, "revision", Some(rev)),
+                    href: url(context, &FsPath::root(), NodeKind::Dir, "revision", Some(rev)),
                     author: prop(props::AUTHOR),
                     date: date(entry.prop(props::DATE)),
                     message: prop(props::LOG),
@@ -88,19 +89,19 @@ pub(super) fn page(
     };
     found.truncate(PAGE);
     let older = more.map(|rev| {
-        let here = url(visit, &place.path, place.kind, "log", Some(place.rev));
+        let here = url(context, &viewed.path, viewed.kind, "log", Some(viewed.rev));
         format!("{here}&from={rev}")
     });
     let page = LogPage {
-        frame: Frame::of(visit, place, "log"),
+        frame: PageFrame::of(context, viewed, "log"),
         entries: found,
         older,
     };
-    visit.log_operation(|| {
+    context.log_operation(|| {
         let mut path = String::new();
-        wire::dav::uri::encode(place.path.as_str(), &mut path);
+        wire::dav::uri::encode(viewed.path.as_str(), &mut path);
         format!("log ({path}) r{from}:0 limit={PAGE} discover-changed-paths")
     });
-    drop(turn);
-    send(reply, &page, place.pegged)
+    drop(permit);
+    send(reply, &page, viewed.pegged)
 }

@@ -1,12 +1,13 @@
-//! Pages for people: directories, files, logs, revisions and blame in a browser.
+//! Pages for browsers: directories, files, logs, revisions and blame.
 //!
-//! They stand at the same URLs as everything else. A browser (something that asks for `text/html` and is not a Subversion
-//! client) gets a page where others get Apache's plain listing; the other pages have `?view=…`. A file without `view` is
-//! the file itself, as ever. `p` is the revision to look at and `r` an older one to which the path's history is followed, as in all
-//! URLs of this server.
+//! They have the same URLs as everything else. A browser (a client that accepts `text/html` and is not one of Subversion) gets a page
+//! where others get Apache's plain listing; the other pages have `?view=…`. A file without `view` is the file itself. `p` is the peg
+//! revision and `r` an older one to which the path's history is followed, as in all URLs of this server.
 //!
-//! No page needs JavaScript, and none can hold any: everything that comes from a repository is escaped, the policy sent with each
-//! page forbids scripts, and pages carry their own style. What a user may not read is not on them.
+//! No page needs JavaScript, and none can contain any: everything from a repository is escaped, the content security policy of each
+//! page forbids scripts, and pages contain their style. A page shows nothing that its user may not read.
+//!
+//! This module reads repositories through a [`RequestContext`]. It knows no method but GET and HEAD.
 
 mod blame;
 mod directory;
@@ -26,23 +27,24 @@ use http::{Method, StatusCode};
 use sha2::{Digest as _, Sha256};
 use wire::dav::uri::{self, Resource};
 
-use self::frame::{Crumb, Frame, STYLE};
+use self::frame::{Crumb, PageFrame, STYLE};
 use self::query::Query;
-use crate::dav::{Fault, Visit};
-use crate::http::{HttpOptions, Reply, Request};
+use crate::config::HttpOptions;
+use crate::http::{Fault, Request, ResponseWriter};
+use crate::site::RequestContext;
 
 type Outcome = Result<(), Fault>;
 
-/// What a page is about: a node in a revision.
-struct Place {
+/// The node that a page is about.
+struct ViewedNode {
     path: FsPath,
     rev: Revnum,
     kind: NodeKind,
-    /// The URL named a revision: links keep it.
+    /// The URL names a revision: links keep it.
     pegged: bool,
 }
 
-/// True if a page is wanted, not what Subversion's clients get.
+/// Returns whether the response is a page, and not what Subversion's clients get.
 pub(crate) fn wanted(http: &HttpOptions, request: &Request, resource: &Resource) -> bool {
     if !http.web.browse || !matches!(request.method, Method::GET | Method::HEAD) || request.is_svn_client() {
         return false;
@@ -54,7 +56,7 @@ pub(crate) fn wanted(http: &HttpOptions, request: &Request, resource: &Resource)
     !view.is_empty() || (is_browser(request) && has_final_slash(&request.path))
 }
 
-/// True for what shows HTML to people.
+/// Returns whether the client is a browser.
 pub(crate) fn is_browser(request: &Request) -> bool {
     let accepted = request.header_list("accept");
     accepted
@@ -67,59 +69,63 @@ fn has_final_slash(path: &str) -> bool {
     uri::split(path).is_some_and(|(_, slash)| slash)
 }
 
-/// Sends the page that a request asks for.
+/// Writes the requested page.
 ///
 /// # Errors
-/// 404 for what does not exist, 400 for what makes no sense; those of the engine.
-pub(crate) fn page(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
-    let query = Query::parse(visit.request.query.as_deref());
-    let Some(place) = find(visit, reply, &query)? else {
+/// 404 for a missing node or revision, 400 for a query without a meaning; those of the engine.
+pub(crate) fn page(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
+    let query = Query::parse(context.request.query.as_deref());
+    let Some(viewed) = find(context, reply, &query)? else {
         return Ok(());
     };
-    // What compares or colours texts takes long: many of them must not take all processors.
+    // Pages that compare or highlight texts take long: they must not occupy all processors.
     let is_long = matches!(query.view.as_str(), "file" | "blame" | "revision" | "log") && !reply.bodiless();
-    let turn = match is_long {
-        true => match visit.request.turn(&visit.service.page_turns) {
-            Some(turn) => Some(turn),
+    let permit = match is_long {
+        true => match context.request.acquire(&context.site.service.page_limit) {
+            Some(permit) => Some(permit),
             None => return Err(Fault::busy()),
         },
         false => None,
     };
-    match (query.view.as_str(), place.kind) {
-        ("", NodeKind::Dir) | ("dir", NodeKind::Dir) => directory::page(visit, reply, &place),
-        ("file", NodeKind::File) => file::page(visit, reply, &place, turn),
-        ("blame", NodeKind::File) => blame::page(visit, reply, &place, turn),
-        ("download", NodeKind::File) => file::download(visit, reply, &place),
-        ("log", _) => log::page(visit, reply, &place, &query, turn),
-        ("revision", _) => revision::page(visit, reply, &place, turn),
-        // A directory's link with a file's view, or the other way round: the path became something else.
-        (_, NodeKind::Dir) => redirect(visit, reply, &place, ""),
-        (_, NodeKind::File) => redirect(visit, reply, &place, "file"),
+    match (query.view.as_str(), viewed.kind) {
+        ("", NodeKind::Dir) | ("dir", NodeKind::Dir) => directory::page(context, reply, &viewed),
+        ("file", NodeKind::File) => file::page(context, reply, &viewed, permit),
+        ("blame", NodeKind::File) => blame::page(context, reply, &viewed, permit),
+        ("download", NodeKind::File) => file::download(context, reply, &viewed),
+        ("log", _) => log::page(context, reply, &viewed, &query, permit),
+        ("revision", _) => revision::page(context, reply, &viewed, permit),
+        // A link with the view of another kind of node: the path is of another kind in this revision.
+        (_, NodeKind::Dir) => redirect(context, reply, &viewed, ""),
+        (_, NodeKind::File) => redirect(context, reply, &viewed, "file"),
         _ => Err(Fault::html(StatusCode::NOT_FOUND)),
     }
 }
 
-/// Finds the node; `None` if the browser was sent elsewhere.
-fn find(visit: &Visit<'_>, reply: &mut Reply, query: &Query) -> Result<Option<Place>, Fault> {
+/// Finds the node; returns `None` if the response is a redirect.
+fn find(
+    context: &RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    query: &Query,
+) -> Result<Option<ViewedNode>, Fault> {
     let not_found = || Fault::html(StatusCode::NOT_FOUND);
-    let Resource::Public(path) = &visit.resource else {
+    let Resource::Public(path) = &context.resource else {
         return Err(not_found());
     };
-    let youngest = visit.youngest()?;
+    let youngest = context.youngest()?;
     let rev = query.peg.unwrap_or(youngest);
     if rev > youngest {
         return Err(not_found());
     }
-    let repository = visit.repository();
+    let repository = context.repository();
     let kind = match query.view == "revision" {
-        // A revision is there even if the path is not.
+        // The page of a revision does not need the path to exist.
         true => NodeKind::Dir,
         false => repository.check_path(rev, path)?,
     };
     if kind == NodeKind::None {
         return Err(not_found());
     }
-    let place = Place {
+    let viewed = ViewedNode {
         path: path.clone(),
         rev,
         kind,
@@ -127,37 +133,48 @@ fn find(visit: &Visit<'_>, reply: &mut Reply, query: &Query) -> Result<Option<Pl
     };
     match query.operative {
         Some(older) if older < rev => {
-            let found = repos::history::locations(repository, path, rev, &[older], &*visit.readable())?;
+            let found = repos::history::locations(repository, path, rev, &[older], &*context.readable())?;
             let (rev, path) = found.into_iter().next().ok_or_else(not_found)?;
-            let older = Place {
+            let older = ViewedNode {
                 path,
                 rev,
                 pegged: true,
-                ..place
+                ..viewed
             };
-            redirect(visit, reply, &older, &query.view)?;
+            redirect(context, reply, &older, &query.view)?;
             Ok(None)
         }
         Some(younger) if younger > rev => Err(Fault::html(StatusCode::BAD_REQUEST)),
-        _ => Ok(Some(place)),
+        _ => Ok(Some(viewed)),
     }
 }
 
-fn redirect(visit: &Visit<'_>, reply: &mut Reply, place: &Place, view: &str) -> Outcome {
+fn redirect(
+    context: &RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    viewed: &ViewedNode,
+    view: &str,
+) -> Outcome {
     let target = url(
-        visit,
-        &place.path,
-        place.kind,
+        context,
+        &viewed.path,
+        viewed.kind,
         view,
-        place.pegged.then_some(place.rev),
+        viewed.pegged.then_some(viewed.rev),
     );
-    reply.status(StatusCode::FOUND).header("location", &target);
+    reply.head.status(StatusCode::FOUND).header("location", &target);
     Ok(())
 }
 
-/// The URL of a page: `view` of a path, at a revision or the youngest.
-fn url(visit: &Visit<'_>, path: &FsPath, kind: NodeKind, view: &str, rev: Option<Revnum>) -> String {
-    let mut out = visit.base().public(path);
+/// Returns the URL of a page: `view` of a path, at a revision or the youngest one.
+fn url(
+    context: &RequestContext<'_>,
+    path: &FsPath,
+    kind: NodeKind,
+    view: &str,
+    rev: Option<Revnum>,
+) -> String {
+    let mut out = context.base().public(path);
     if kind == NodeKind::Dir && !out.ends_with('/') {
         out.push('/');
     }
@@ -175,24 +192,24 @@ fn url(visit: &Visit<'_>, path: &FsPath, kind: NodeKind, view: &str, rev: Option
     out
 }
 
-/// Sends a page while it is made, with the policy that keeps it from running anything.
-fn send(reply: &mut Reply, page: &impl Template, immutable: bool) -> Outcome {
-    guard(reply);
-    reply.content_type("text/html; charset=utf-8");
-    // Not for ever: the rules may change.
+/// Writes a page, with the content security policy.
+fn send(reply: &mut ResponseWriter, page: &impl Template, immutable: bool) -> Outcome {
+    write_policy(reply);
+    reply.head.content_type("text/html; charset=utf-8");
+    // Not longer: access rules may change.
     let age = if immutable {
         "private, max-age=60"
     } else {
         "no-cache"
     };
-    reply.header("cache-control", age);
-    reply.header("vary", "Accept");
+    reply.head.header("cache-control", age);
+    reply.head.header("vary", "Accept");
     Template::write_into(page, reply)?;
     Ok(())
 }
 
-/// Header lines of everything that a browser shows.
-fn guard(reply: &mut Reply) {
+/// Writes the header lines that keep a browser from running content.
+fn write_policy(reply: &mut ResponseWriter) {
     static POLICY: LazyLock<String> = LazyLock::new(|| {
         let digest = base64::engine::general_purpose::STANDARD.encode(Sha256::digest(STYLE));
         format!(
@@ -201,16 +218,17 @@ fn guard(reply: &mut Reply) {
         )
     });
     reply
+        .head
         .header("content-security-policy", &POLICY)
         .header("x-content-type-options", "nosniff")
         .header("referrer-policy", "same-origin");
 }
 
-/// The page that lists the repositories of a location: URL and name of each.
+/// Writes the page that lists the repositories of a location: URL and name of each.
 ///
 /// # Errors
-/// None but those of templates.
-pub(crate) fn repositories(reply: &mut Reply, prefix: &str, rows: Vec<(String, String)>) -> Outcome {
+/// Those of templates.
+pub(crate) fn repositories(reply: &mut ResponseWriter, prefix: &str, rows: Vec<(String, String)>) -> Outcome {
     let mut href = String::new();
     uri::encode(prefix, &mut href);
     href.push('/');
@@ -218,20 +236,20 @@ pub(crate) fn repositories(reply: &mut Reply, prefix: &str, rows: Vec<(String, S
         name: "Collection of Repositories".to_owned(),
         href,
     }];
-    let frame = Frame::bare("Collection of Repositories".to_owned(), crumbs);
+    let frame = PageFrame::bare("Collection of Repositories".to_owned(), crumbs);
     send(reply, &Repositories { frame, rows }, false)
 }
 
 #[derive(Template)]
 #[template(path = "web/repositories.html")]
 struct Repositories {
-    frame: Frame,
+    frame: PageFrame,
     rows: Vec<(String, String)>,
 }
 
-/// What the operational log says of a page about a node.
-fn operation(what: &str, place: &Place) -> String {
+/// Returns the line for the operational log of a page about a node.
+fn operation(what: &str, viewed: &ViewedNode) -> String {
     let mut path = String::new();
-    uri::encode(place.path.as_str(), &mut path);
-    format!("{what} {path} r{} text props", place.rev)
+    uri::encode(viewed.path.as_str(), &mut path);
+    format!("{what} {path} r{} text props", viewed.rev)
 }

@@ -1,23 +1,23 @@
-//! What follows the question mark.
+//! The query of a page's URL.
 
 use base::Revnum;
 use wire::dav::uri;
 
-/// The parts of a query that pages know.
+/// The parameters of pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Query {
-    /// Which page.
+    /// The view: the name of the page.
     pub(super) view: String,
-    /// `p`: the revision to look at.
+    /// `p`: the peg revision.
     pub(super) peg: Option<Revnum>,
-    /// `r`: the revision to go back to from there.
+    /// `r`: the operative revision, an older one.
     pub(super) operative: Option<Revnum>,
     /// `from`: the revision at which a log begins.
     pub(super) from: Option<Revnum>,
 }
 
 impl Query {
-    /// Takes what it understands; the rest is nobody's.
+    /// Parses a query; unknown parameters are ignored.
     pub(super) fn parse(text: Option<&str>) -> Query {
         let mut query = Query::default();
         for pair in text.unwrap_or_default().split('&') {
@@ -36,7 +36,7 @@ impl Query {
     }
 }
 
-/// Appends a value as it stands in a query: everything but letters, digits, `-`, `_` and `.` is encoded.
+/// Appends a value in the form of a query: everything but letters, digits, `-`, `_` and `.` is encoded.
 pub(super) fn encode(value: &str, out: &mut String) {
     for byte in value.bytes() {
         match byte {

@@ -1,4 +1,4 @@
-//! One revision: what was said of it, what it changed, and the difference it made.
+//! The page of a revision: its log message, changed paths, and differences.
 
 use std::time::Instant;
 
@@ -9,25 +9,25 @@ use http::StatusCode;
 use repos::access::Readable;
 use repos::{ChangeKind, ChangedPath, log};
 
-use super::file::{Shown, show};
-use super::frame::{Frame, date, text};
-use super::{Outcome, Place, send, url};
-use crate::dav::{Fault, Visit};
-use crate::http::Reply;
-use crate::shares::Turn;
+use super::file::{FileView, read_view};
+use super::frame::{PageFrame, date, text};
+use super::{Outcome, ViewedNode, send, url};
+use crate::http::{Fault, ResponseWriter};
+use crate::net::ConcurrencyPermit;
+use crate::site::RequestContext;
 
-/// Most changed paths that are listed, and most of them that are compared.
-const PATHS: usize = 1000;
-const PATCHES: usize = 200;
-/// Longest text, in bytes, that is compared.
-const LONG: usize = 512 << 10;
-/// Most lines of all patches together.
-const LINES: usize = 20_000;
+/// The highest number of changed paths that are listed, and of those that are compared.
+const MAX_PATHS: usize = 1000;
+const MAX_PATCHES: usize = 200;
+/// The longest text that is compared, bytes.
+const MAX_TEXT: usize = 512 << 10;
+/// The highest number of lines in all patches together.
+const MAX_LINES: usize = 20_000;
 
 #[derive(Template)]
 #[template(path = "web/revision.html")]
 struct RevisionPage {
-    frame: Frame,
+    frame: PageFrame,
     previous: Option<String>,
     next: Option<String>,
     author: String,
@@ -54,20 +54,21 @@ struct Patch {
     lines: Vec<(&'static str, String)>,
 }
 
+/// Writes the page.
 pub(super) fn page(
-    visit: &mut Visit<'_>,
-    reply: &mut Reply,
-    place: &Place,
-    turn: Option<Turn<'_>>,
+    context: &mut RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    viewed: &ViewedNode,
+    permit: Option<ConcurrencyPermit<'_>>,
 ) -> Outcome {
-    let readable = visit.readable();
-    let repository = visit.repository();
-    let rev = place.rev;
-    let link = |rev| url(visit, &FsPath::root(), NodeKind::Dir, "revision", Some(rev));
+    let readable = context.readable();
+    let repository = context.repository();
+    let rev = viewed.rev;
+    let link = |rev| url(context, &FsPath::root(), NodeKind::Dir, "revision", Some(rev));
     let mut page = RevisionPage {
-        frame: Frame::of(visit, place, "revision"),
+        frame: PageFrame::of(context, viewed, "revision"),
         previous: rev.prev().map(link),
-        next: (rev < visit.youngest()?).then(|| link(rev.next())),
+        next: (rev < context.youngest()?).then(|| link(rev.next())),
         author: String::new(),
         date: String::new(),
         message: String::new(),
@@ -92,19 +93,19 @@ pub(super) fn page(
     };
     log::run(repository, &options, &*readable, &mut take, &Cancel::new())
         .map_err(|error| Fault::hidden(StatusCode::FORBIDDEN, error))?;
-    page.left_out = all.len().saturating_sub(PATHS);
-    let mut comparing = Comparing {
-        visit,
+    page.left_out = all.len().saturating_sub(MAX_PATHS);
+    let mut patches = PatchMaker {
+        context,
         rev,
         all: &all,
         readable: &*readable,
-        end: Instant::now() + visit.http.web.time_limit,
+        end: Instant::now() + context.options.web.time_limit,
         reply,
         lines: 0,
     };
-    for change in all.iter().take(PATHS) {
-        let patch = match page.patches.len() < PATCHES {
-            true => comparing.patch(change, page.patches.len() + 1)?,
+    for change in all.iter().take(MAX_PATHS) {
+        let patch = match page.patches.len() < MAX_PATCHES {
+            true => patches.patch(change, page.patches.len() + 1)?,
             false => None,
         };
         page.changes.push(Change {
@@ -118,7 +119,7 @@ pub(super) fn page(
                     } else {
                         "dir"
                     };
-                    url(visit, &change.path, change.node_kind, view, Some(rev))
+                    url(context, &change.path, change.node_kind, view, Some(rev))
                 }
             },
             from: match &change.copyfrom {
@@ -129,31 +130,32 @@ pub(super) fn page(
         });
         page.patches.extend(patch);
     }
-    visit.log_operation(|| format!("log (/) r{rev}:{rev} discover-changed-paths"));
-    drop(turn);
+    context.log_operation(|| format!("log (/) r{rev}:{rev} discover-changed-paths"));
+    drop(permit);
     send(reply, &page, true)
 }
 
-struct Comparing<'a, 'v> {
-    visit: &'a Visit<'v>,
+/// Compares the changed files of a revision.
+struct PatchMaker<'a, 'v> {
+    context: &'a RequestContext<'v>,
     rev: Revnum,
     all: &'a [ChangedPath],
     readable: &'a dyn Readable,
     end: Instant,
-    reply: &'a Reply,
+    reply: &'a ResponseWriter,
     lines: usize,
 }
 
-impl Comparing<'_, '_> {
-    /// The difference that a change made to a text, if it did.
+impl PatchMaker<'_, '_> {
+    /// Returns the difference of a changed file; `None` if its text is unchanged or not readable for the user.
     fn patch(&mut self, change: &ChangedPath, anchor: usize) -> Result<Option<Patch>, Fault> {
         let old = self.before(change);
         let new = match change.change {
             ChangeKind::Delete => None,
             _ => Some((self.rev, change.path.clone())),
         };
-        let told = change.text_mod || !matches!(change.change, ChangeKind::Modify);
-        if change.node_kind == NodeKind::Dir || !told {
+        let has_text = change.text_mod || !matches!(change.change, ChangeKind::Modify);
+        if change.node_kind == NodeKind::Dir || !has_text {
             return Ok(None);
         }
         let mut patch = Patch {
@@ -170,13 +172,13 @@ impl Comparing<'_, '_> {
                 patch.note = Some("A binary file.");
                 return Ok(Some(patch));
             }
-            (Side::Text(old), Side::Text(new)) if old.len().max(new.len()) <= LONG => (old, new),
+            (Side::Text(old), Side::Text(new)) if old.len().max(new.len()) <= MAX_TEXT => (old, new),
             _ => {
                 patch.note = Some("The texts are too long to be compared here.");
                 return Ok(Some(patch));
             }
         };
-        let left = LINES.saturating_sub(self.lines);
+        let left = MAX_LINES.saturating_sub(self.lines);
         let labels = Labels { old: b"", new: b"" };
         let go_on = || left > 0 && Instant::now() < self.end && self.reply.is_awaited();
         let options = DiffOptions::default();
@@ -201,7 +203,7 @@ impl Comparing<'_, '_> {
         Ok(Some(patch))
     }
 
-    /// Where the text was before the revision; `None` if it is new.
+    /// Returns path and revision of the old text; `None` if the file is new.
     fn before(&self, change: &ChangedPath) -> Option<(Revnum, FsPath)> {
         if let Some((rev, from)) = &change.copyfrom {
             return Some((*rev, from.clone()));
@@ -209,7 +211,7 @@ impl Comparing<'_, '_> {
         if matches!(change.change, ChangeKind::Add | ChangeKind::Replace) {
             return None;
         }
-        // A change below a copy is a change of what was copied.
+        // The old text of a file below a copied directory is at the copy's source.
         let copied = self.all.iter().rev().find(|other| {
             other.copyfrom.is_some() && other.path.contains(&change.path) && other.path != change.path
         });
@@ -220,21 +222,21 @@ impl Comparing<'_, '_> {
         moved.or_else(|| Some((self.rev.prev()?, change.path.clone())))
     }
 
-    /// One side of a comparison: nothing is an empty text; `None` is not a file, or not for this user.
+    /// Reads one side of a comparison: an empty text if there is none; `None` if it is not a file, or not readable for the user.
     fn text(&self, at: Option<(Revnum, FsPath)>) -> Result<Option<Side>, Fault> {
         let Some((rev, path)) = at else {
             return Ok(Some(Side::Text(String::new())));
         };
-        let repository = self.visit.repository();
+        let repository = self.context.repository();
         if !self.readable.read(&path) || repository.check_path(rev, &path)? != NodeKind::File {
             return Ok(None);
         }
         let file = repository.file(rev, &path)?;
         let all = file.props()?;
-        Ok(Some(match show(&file, &all)? {
-            Shown::Text(text) => Side::Text(text),
-            Shown::Binary => Side::Binary,
-            Shown::TooLong => Side::TooLong,
+        Ok(Some(match read_view(&file, &all)? {
+            FileView::Text(text) => Side::Text(text),
+            FileView::Binary => Side::Binary,
+            FileView::TooLong => Side::TooLong,
         }))
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use repos::authz::Source;
 use repos::config::{AuthzFiles, UsernameCase};
-use server::http::{AccessRules, Provider};
+use server::config::{AccessRules, Provider};
 use testkit::Tool;
 
 use super::auth::basic;

@@ -5,7 +5,7 @@ use std::path::Path;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use md5::{Digest as _, Md5};
-use server::http::{AccessRules, Provider};
+use server::config::{AccessRules, Provider};
 use testkit::Tool;
 
 use super::site::{Client, Site, request, status_of};

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use repos::authz::Source;
 use repos::config::AuthzFiles;
-use server::http::{AccessRules, Ldap, LdapGroups, LdapScope, Provider, Secret};
+use server::config::{AccessRules, Ldap, LdapGroups, LdapScope, Provider, Secret};
 
 use super::auth::basic;
 use super::site::Site;
@@ -217,8 +217,8 @@ fn groups_are_those_that_each_location_asks_for() {
             }
         };
         plan.access = Some(rules("(objectClass=group)"));
-        let parent = server::http::Source::Parent(folder.join("repos"));
-        let mut other = server::http::Location::new("/other", parent);
+        let parent = server::config::Source::Parent(folder.join("repos"));
+        let mut other = server::config::Location::new("/other", parent);
         other.access = Some(rules("(objectClass=elsewhere)"));
         plan.options.locations.push(other.into());
     });

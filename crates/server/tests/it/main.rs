@@ -1,20 +1,20 @@
-//! The HTTP room from outside: sockets, bytes, and what comes back.
+//! The server from outside: connections, bytes, and responses.
 
 mod access;
-mod again;
+mod announced_digests;
 mod auth;
-mod busy;
 mod deadlines;
 mod directory;
 mod hostile;
-mod kept;
+mod inline_responses;
+mod logs_and_metrics;
+mod many_logins;
 mod naming;
-mod prompt;
+mod report_cache;
 mod require;
+mod response_cache;
 mod settings;
 mod site;
 mod slapd;
 mod slow;
 mod tls;
-mod told;
-mod watching;

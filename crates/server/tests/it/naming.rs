@@ -15,7 +15,7 @@ use std::time::Duration;
 use repos::Cache;
 use repos::authz::Source as AuthzSource;
 use repos::config::AuthzFiles;
-use server::http::{AccessRules, HttpOptions, Location, Source};
+use server::config::{AccessRules, HttpOptions, Location, Source};
 use server::{Listener, Options, Server, Service, Stop, Threads};
 use tempfile::TempDir;
 use testkit::Tool;

@@ -1,6 +1,6 @@
 //! Who may use a location at all, also where answers are cached and connections are used by several users in turn.
 
-use server::http::{AccessRules, Provider};
+use server::config::{AccessRules, Provider};
 use testkit::Tool;
 
 use super::auth::basic;

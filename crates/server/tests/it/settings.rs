@@ -3,7 +3,7 @@
 use std::io::Read as _;
 
 use flate2::read::GzDecoder;
-use server::http::{AccessRules, Provider};
+use server::config::{AccessRules, Provider};
 use testkit::Tool;
 
 use super::auth::basic;

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use repos::Cache;
-use server::http::{AccessRules, HttpOptions, Location, Source, TlsOptions};
+use server::config::{AccessRules, HttpOptions, Location, Source, TlsOptions};
 use server::{Listener, Options, Server, Service, Stop, Threads};
 use tempfile::TempDir;
 use testkit::Tool;

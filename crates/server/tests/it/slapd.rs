@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use repos::authz::Source;
 use repos::config::AuthzFiles;
-use server::http::{AccessRules, Ldap, LdapGroups, LdapScope, Provider, Secret};
+use server::config::{AccessRules, Ldap, LdapGroups, LdapScope, Provider, Secret};
 use tempfile::TempDir;
 use testkit::Tool;
 

@@ -12,7 +12,7 @@ use rcgen::{
 };
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use server::http::{AccessRules, ClientCertificates, Provider, TlsOptions, TlsVersion};
+use server::config::{AccessRules, ClientCertificates, Provider, TlsOptions, TlsVersion};
 use testkit::Tool;
 
 use super::site::{Site, request, status_of};

@@ -1,4 +1,4 @@
-//! What turns a text that the client has into the one that it asks for.
+//! Sends a delta from a text that the client has to the requested one.
 
 use std::cell::RefCell;
 
@@ -10,38 +10,37 @@ use wire::dav::accept;
 use wire::dav::uri::Resource;
 
 use crate::dav::Outcome;
-use crate::dav::fault::Fault;
-use crate::dav::visit::Visit;
-use crate::http::Reply;
+use crate::http::{Fault, ResponseWriter};
+use crate::site::RequestContext;
 
-/// Type of a delta.
+/// The content type of a delta.
 const SVNDIFF: &str = "application/vnd.svn-svndiff";
 
-/// A text that the client says it has.
-pub(super) struct Base {
+/// The text that the client has.
+pub(super) struct DeltaBase {
     node: Node,
-    /// How the client named it.
+    /// The client's URL of it.
     url: String,
 }
 
-/// The text that the request names as the client's, if it is one that we would know again.
+/// Returns the text that the request names as the client's, if its URL names a fixed revision and the user may read it.
 ///
 /// # Errors
-/// 404 for a revision that is not there, 400 for what is no file.
-pub(super) fn base(visit: &Visit<'_>) -> Result<Option<Base>, Fault> {
-    let Some(url) = visit.request.header_utf8("x-svn-vr-base") else {
+/// 404 for a missing revision, 400 for a node that is not a file.
+pub(super) fn base(context: &RequestContext<'_>) -> Result<Option<DeltaBase>, Fault> {
+    let Some(url) = context.request.header_utf8("x-svn-vr-base") else {
         return Ok(None);
     };
-    let (rev, path) = match visit.place.resource_of_url(url) {
+    let (rev, path) = match context.mount.resource_of_url(url) {
         Some(Resource::Version(rev, path) | Resource::RevisionRoot(rev, path)) => (rev, path),
         _ => return Ok(None),
     };
-    // A delta shows what it is against.
-    if !visit.readable().read(&path) {
+    // A delta reveals the text that it is against.
+    if !context.readable().read(&path) {
         return Ok(None);
     }
-    match visit.repository().tree(rev)?.find(&path)? {
-        Some(node) if !node.is_dir() => Ok(Some(Base {
+    match context.repository().tree(rev)?.find(&path)? {
+        Some(node) if !node.is_dir() => Ok(Some(DeltaBase {
             node,
             url: url.to_owned(),
         })),
@@ -49,19 +48,26 @@ pub(super) fn base(visit: &Visit<'_>) -> Result<Option<Base>, Fault> {
     }
 }
 
-pub(super) fn send(visit: &Visit<'_>, node: &Node, base: &Base, reply: &mut Reply) -> Outcome {
+/// Sends the delta from `base` to `node`.
+pub(super) fn send(
+    context: &RequestContext<'_>,
+    node: &Node,
+    base: &DeltaBase,
+    reply: &mut ResponseWriter,
+) -> Outcome {
     reply
+        .head
         .content_type(SVNDIFF)
-        .header("vary", "X-SVN-VR-Base")
+        .header("vary", "X-SVN-VR-DeltaBase")
         .header("x-svn-vr-base", &base.url);
     if reply.bodiless() {
         return Ok(());
     }
-    let level = visit.http.compression;
-    let version = accept::svndiff_version(&visit.request.header_list("accept-encoding"), level);
+    let level = context.options.compression;
+    let version = accept::svndiff_version(&context.request.header_list("accept-encoding"), level);
     svndiff::write_header(version, reply.buffer());
     let accepts = EncodedVersions(1 << version);
-    let mut lost = None;
+    let mut client_error = None;
     let sent = node.delta_from(&base.node, accepts, &mut |chunk| {
         let out = reply.buffer();
         match chunk {
@@ -71,18 +77,18 @@ pub(super) fn send(visit: &Visit<'_>, node: &Node, base: &Base, reply: &mut Repl
             }
         }
         reply.spill().map_err(|error| {
-            let known = base::Error::new(base::Code::RA_DAV_REQUEST_FAILED, "The client has gone");
-            lost = Some(error);
-            known
+            let gone = base::Error::new(base::Code::RA_DAV_REQUEST_FAILED, "The client has gone");
+            client_error = Some(error);
+            gone
         })
     });
-    match lost {
+    match client_error {
         Some(error) => Err(error.into()),
         None => Ok(sent?),
     }
 }
 
-/// Lends this thread's codec.
+/// Calls `f` with this thread's codec.
 fn with_codec(f: impl FnOnce(&mut Codec)) {
     thread_local! {
         static CODEC: RefCell<Codec> = RefCell::new(Codec::new());

@@ -1,23 +1,24 @@
-//! The plain listing of a directory, as Apache shows it.
+//! The plain listing of a directory, as Apache has it.
 
 use base::NodeKind;
 use wire::dav::index::{Index, IndexEntry};
 
 use super::media;
-use super::target::Target;
+use super::target::GetTarget;
+use crate::config::Source;
 use crate::dav::Outcome;
-use crate::dav::visit::Visit;
-use crate::http::{Reply, Source};
+use crate::http::ResponseWriter;
+use crate::site::RequestContext;
 
-/// Sends the page for a directory.
-pub(super) fn index(visit: &Visit<'_>, target: &Target, reply: &mut Reply) -> Outcome {
-    let location = &visit.place.location;
+/// Writes the listing of a directory.
+pub(super) fn index(context: &RequestContext<'_>, target: &GetTarget, reply: &mut ResponseWriter) -> Outcome {
+    let location = &context.mount.location;
     let node = &target.node;
-    reply.content_type(media::of_index(location));
+    reply.head.content_type(media::of_index(location));
     if reply.bodiless() {
         return Ok(());
     }
-    let basename = visit.place.basename();
+    let basename = context.mount.basename();
     let listed_above = location.list && matches!(location.source, Source::Parent(_));
     let page = Index {
         name: location.name.as_deref(),
@@ -26,7 +27,7 @@ pub(super) fn index(visit: &Visit<'_>, target: &Target, reply: &mut Reply) -> Ou
         peg: super::pegged(target),
         up: !node.path().is_root() || listed_above,
     };
-    let children = node.children(&*visit.readable())?;
+    let children = node.children(&*context.readable())?;
     let lines = children.names().map(|(name, kind)| IndexEntry {
         name,
         is_dir: kind == NodeKind::Dir,
@@ -34,12 +35,12 @@ pub(super) fn index(visit: &Visit<'_>, target: &Target, reply: &mut Reply) -> Ou
     send(&page, location.index_xslt.as_deref(), lines, reply)
 }
 
-/// Sends a page, as XML if there is a stylesheet for it.
+/// Writes a listing, as XML if there is a stylesheet for it.
 pub(in crate::dav) fn send<'a>(
     page: &Index<'_>,
     xslt: Option<&str>,
     lines: impl Iterator<Item = IndexEntry<'a>>,
-    reply: &mut Reply,
+    reply: &mut ResponseWriter,
 ) -> Outcome {
     let mut text = String::new();
     match xslt {

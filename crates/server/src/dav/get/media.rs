@@ -1,14 +1,14 @@
-//! Types of what is sent, and what browsers may do with it.
+//! Content types, and the header lines that keep browsers from running what they get.
 //!
-//! A repository holds what anyone with a right to write has put there, and it is served from the same origin as everything
-//! else here. So nothing of it may run: types are not guessed by browsers, and what could hold a script is
-//! shown in a sandbox.
+//! A repository contains whatever its writers have put there, and everything on this server has the same origin. So nothing may run:
+//! browsers must not guess types, and content that could contain a script is shown in a sandbox.
 
 use std::borrow::Cow;
 
-use crate::http::{Location, Reply};
+use crate::config::Location;
+use crate::http::ResponseWriter;
 
-/// The type of a file: its `svn:mime-type`; without one, for programs other than Subversion's, what its name suggests.
+/// Returns the type of a file: its `svn:mime-type`; without one, for clients other than Subversion's, the type that its name suggests.
 pub(in crate::dav) fn of_file(mime_type: Option<&[u8]>, name: &str, svn_client: bool) -> Cow<'static, str> {
     match mime_type {
         Some(stored) => match std::str::from_utf8(stored).ok().map(str::trim).filter(is_valid) {
@@ -20,7 +20,7 @@ pub(in crate::dav) fn of_file(mime_type: Option<&[u8]>, name: &str, svn_client: 
     }
 }
 
-/// The type of a listing.
+/// Returns the type of a listing.
 pub(in crate::dav) fn of_index(location: &Location) -> &'static str {
     match location.index_xslt {
         Some(_) => "text/xml",
@@ -28,17 +28,19 @@ pub(in crate::dav) fn of_index(location: &Location) -> &'static str {
     }
 }
 
-/// Forbids browsers to guess, and to run anything.
-pub(super) fn keep_harmless(media: &str, reply: &mut Reply) {
-    reply.header("x-content-type-options", "nosniff");
+/// Forbids browsers to guess the type, and to run scripts.
+pub(super) fn keep_harmless(media: &str, reply: &mut ResponseWriter) {
+    reply.head.header("x-content-type-options", "nosniff");
     if !is_harmless(media) {
-        reply.header("content-security-policy", "sandbox; default-src 'none'");
+        reply
+            .head
+            .header("content-security-policy", "sandbox; default-src 'none'");
     }
 }
 
 const PLAIN: &str = "text/plain";
 
-/// `type/subtype`, perhaps with parameters, of what may stand in a header line.
+/// Returns whether text is `type/subtype`, perhaps with parameters, of characters that a header may have.
 fn is_valid(mime: &&str) -> bool {
     let bare = mime.split([';', ' ']).next().unwrap_or_default();
     let token = |part: &str| {
@@ -52,7 +54,7 @@ fn is_valid(mime: &&str) -> bool {
         && mime.bytes().all(|b| b.is_ascii_graphic() || b == b' ')
 }
 
-/// True for types in which no browser looks for scripts.
+/// Returns whether browsers find no scripts in content of this type.
 fn is_harmless(media: &str) -> bool {
     let bare = media
         .split(';')
@@ -77,20 +79,20 @@ fn is_harmless(media: &str) -> bool {
     }
 }
 
-/// What the endings of a name suggest: the last one that is known. A name that begins with a dot has no ending there.
+/// Returns the type that a file name suggests, by its last known extension. The dot at the beginning of a name begins no extension.
 pub(in crate::dav) fn by_name(name: &str) -> Option<&'static str> {
-    let mut endings = name.trim_start_matches('.').rsplit('.');
-    // The first component of the name is no ending.
-    let count = endings.clone().count().saturating_sub(1);
-    endings.by_ref().take(count).find_map(|ending| {
-        let ending = ending.to_ascii_lowercase();
-        let at = ENDINGS.binary_search_by(|(known, _)| (*known).cmp(ending.as_str()));
-        at.ok().map(|at| ENDINGS[at].1)
+    let mut extensions = name.trim_start_matches('.').rsplit('.');
+    // The first component of the name is no extension.
+    let count = extensions.clone().count().saturating_sub(1);
+    extensions.by_ref().take(count).find_map(|extension| {
+        let extension = extension.to_ascii_lowercase();
+        let at = EXTENSIONS.binary_search_by(|(known, _)| (*known).cmp(extension.as_str()));
+        at.ok().map(|at| EXTENSIONS[at].1)
     })
 }
 
-/// Endings of names that are common in repositories, sorted.
-const ENDINGS: &[(&str, &str)] = &[
+/// Extensions that are common in repositories, sorted.
+const EXTENSIONS: &[(&str, &str)] = &[
     ("7z", "application/x-7z-compressed"),
     ("aac", "audio/aac"),
     ("avi", "video/x-msvideo"),
@@ -182,12 +184,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn endings_are_sorted() {
-        assert!(ENDINGS.is_sorted_by(|a, b| a.0 < b.0));
+    fn extensions_are_sorted() {
+        assert!(EXTENSIONS.is_sorted_by(|a, b| a.0 < b.0));
     }
 
     #[test]
-    fn what_is_stored_comes_before_what_is_guessed() {
+    fn a_stored_type_comes_before_a_guessed_one() {
         assert_eq!(of_file(Some(b"image/png"), "a.txt", false), "image/png");
         assert_eq!(of_file(Some(b"foo"), "a.png", false), "text/plain");
         assert_eq!(of_file(Some(b"text/html\r\nx: y"), "a.png", false), "text/plain");
@@ -204,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn scripts_are_kept_in_a_sandbox() {
+    fn content_with_possible_scripts_is_sandboxed() {
         for media in [
             "text/html",
             "Text/HTML; charset=x",

@@ -1,8 +1,7 @@
-//! `GET` and `HEAD`: texts, deltas between them, listings of directories.
+//! `GET` and `HEAD`: texts, deltas between texts, listings of directories.
 //!
-//! First what the path and its query name (`target`), then whether the client has it already, then the body: a listing
-//! (`index`), the whole text or a part of it (`text`), with keywords (`keywords`), or what turns a text that the client has
-//! into this one (`delta`).
+//! First the node that path and query name (`target`), then the request's conditions, then the body: a listing (`index`), the whole
+//! text or a range of it, perhaps with keywords expanded (`text`), or a delta against a text that the client has (`delta`).
 
 mod delta;
 pub(in crate::dav) mod index;
@@ -17,85 +16,87 @@ use repos::tree::Node;
 use wire::dav::conditions::Precondition;
 use wire::dav::http_date;
 
-use self::target::{Found, Target};
+use self::target::{GetLookup, GetTarget};
 use super::Outcome;
-use super::conditions::{conditions, entity_tag};
-use super::fault::Fault;
-use super::visit::Visit;
-use crate::http::{Depends, Lasting, Reply, Request};
-use crate::service::now;
+use super::preconditions::{conditions, entity_tag};
+use crate::clock::now;
+use crate::http::{CacheableResponse, Fault, Request, ResponseWriter, Validators};
+use crate::site::RequestContext;
 
-pub(super) fn get(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
-    let target = match target::find(visit)? {
-        Found::Target(target) => target,
-        Found::Elsewhere(status, url) => return redirect(status, &url),
+pub(super) fn get(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
+    let target = match target::find(context)? {
+        GetLookup::Found(target) => target,
+        GetLookup::Redirect(status, url) => return redirect(status, &url),
     };
     let node = &target.node;
-    if node.is_dir() && !target.working && !visit.request.path.ends_with('/') {
-        return redirect(StatusCode::MOVED_PERMANENTLY, &with_slash(visit.request));
+    if node.is_dir() && !target.working && !context.request.path.ends_with('/') {
+        return redirect(StatusCode::MOVED_PERMANENTLY, &with_slash(context.request));
     }
     let tag = tag(&target);
     let modified = match target.public {
-        true => last_modified(visit, node)?,
+        true => last_modified(context, node)?,
         false => None,
     };
-    let verdict = conditions(visit.request).judge(&tag, modified, Date(now()));
+    let verdict = conditions(context.request).judge(&tag, modified, Date(now()));
     if verdict == Precondition::Failed {
         return Err(Fault::html(StatusCode::PRECONDITION_FAILED));
     }
-    let for_long = target.immutable && !node.is_dir();
-    reply.header("cache-control", if for_long { FOR_LONG } else { NOT_KEPT });
+    let is_immutable = target.immutable && !node.is_dir();
+    reply
+        .head
+        .header("cache-control", if is_immutable { IMMUTABLE } else { REVALIDATE });
     if let Some(date) = modified {
-        reply.header("last-modified", &http_date::format(date));
+        reply.head.header("last-modified", &http_date::format(date));
     }
     if !tag.is_empty() {
-        reply.header("etag", &tag);
+        reply.head.header("etag", &tag);
     }
-    reply.header("accept-ranges", "bytes");
+    reply.head.header("accept-ranges", "bytes");
     if verdict == Precondition::NotModified {
-        reply.status(StatusCode::NOT_MODIFIED);
+        reply.head.status(StatusCode::NOT_MODIFIED);
         return Ok(());
     }
     if node.is_dir() {
-        return index::index(visit, &target, reply);
+        return index::index(context, &target, reply);
     }
-    if let Some(base) = delta::base(visit)? {
+    if let Some(base) = delta::base(context)? {
         check_may_wait()?;
-        return delta::send(visit, node, &base, reply);
+        return delta::send(context, node, &base, reply);
     }
-    let checked = text::send(visit, &target, &tag, modified, reply)?;
-    if checked && let Some(depends) = depends(&target, modified) {
-        visit.request.lasting = Some(Lasting {
-            place: visit.place.clone(),
+    let checked = text::send(context, &target, &tag, modified, reply)?;
+    if checked && let Some(validators) = validators(&target, modified) {
+        context.request.cacheable = Some(CacheableResponse {
+            repository: context.mount.repository.clone(),
+            root: context.mount.root.clone(),
             path: target.node.path().clone(),
-            depends,
+            validators,
         });
     }
     Ok(())
 }
 
-/// What an answer depends on that tells a text; `None` if that cannot be said in these words.
-fn depends(target: &Target, modified: Option<Date>) -> Option<Depends> {
+/// Returns the facts that the response with a text depends on; `None` if [`Validators`] cannot express them.
+fn validators(target: &GetTarget, modified: Option<Date>) -> Option<Validators> {
     if target.working || target.keywords || !(target.public || target.immutable) {
         return None;
     }
-    let (node, mut depends) = (&target.node, Depends::default());
+    let (node, mut validators) = (&target.node, Validators::default());
     if target.public {
-        depends.date = Some((node.created_rev()?, modified));
+        validators.date = Some((node.created_rev()?, modified));
     }
     if !target.immutable {
-        depends.youngest = Some(node.tree().revision()?);
+        validators.youngest = Some(node.tree().revision()?);
     }
-    Some(depends)
+    Some(validators)
 }
 
-/// A week: what is addressed by its revision does not change.
-const FOR_LONG: &str = "max-age=604800";
-/// What may change, or was not checked, is asked for again.
-const NOT_KEPT: &str = "max-age=0";
+/// A week: a text that is addressed by its revision does not change.
+const IMMUTABLE: &str = "max-age=604800";
+/// For texts that may change, or whose digest was not checked.
+const REVALIDATE: &str = "max-age=0";
 
-/// The entity tag, as it stands in the header line; empty for what has none.
-fn tag(target: &Target) -> String {
+/// Returns the entity tag as header lines have it; empty for nodes of transactions.
+fn tag(target: &GetTarget) -> String {
     let (node, Some(rev)) = (&target.node, target.node.created_rev()) else {
         return String::new();
     };
@@ -105,19 +106,19 @@ fn tag(target: &Target) -> String {
     entity_tag(node.is_dir(), rev, node.path())
 }
 
-fn last_modified(visit: &Visit<'_>, node: &Node) -> Result<Option<Date>, Fault> {
+fn last_modified(context: &RequestContext<'_>, node: &Node) -> Result<Option<Date>, Fault> {
     let Some(rev) = node.created_rev() else {
         return Ok(None);
     };
-    Ok(visit.repository().date(rev)?)
+    Ok(context.repository().date(rev)?)
 }
 
-/// Sends the client to another URL.
+/// Returns a redirect.
 fn redirect(status: StatusCode, url: &str) -> Outcome {
     Err(Fault::html(status).with("location", url))
 }
 
-/// The same URL with a slash behind its path.
+/// Returns the request's URL with a final slash in its path.
 pub(super) fn with_slash(request: &Request) -> String {
     let query = request.query.as_ref().map(|query| format!("?{query}"));
     format!(
@@ -128,7 +129,7 @@ pub(super) fn with_slash(request: &Request) -> String {
     )
 }
 
-/// The revision that links of a listing name, if the client has named one.
-fn pegged(target: &Target) -> Option<Revnum> {
+/// Returns the revision for the links of a listing, if the request names one.
+fn pegged(target: &GetTarget) -> Option<Revnum> {
     target.peg.filter(|_| target.public)
 }

@@ -1,4 +1,4 @@
-//! What the path and the query of a `GET` name.
+//! The node that path and query of a `GET` name.
 
 use base::{Error, FsPath, Revnum};
 use http::StatusCode;
@@ -7,26 +7,26 @@ use repos::tree::{Node, Tree};
 use wire::dav::query::{Query, QueryFault};
 use wire::dav::uri::Resource;
 
-use crate::dav::fault::Fault;
 use crate::dav::propfind::working_tree;
-use crate::dav::steps::no_transaction;
-use crate::dav::visit::Visit;
+use crate::dav::txn_step::no_transaction;
+use crate::http::Fault;
+use crate::site::RequestContext;
 
-/// What was asked for.
-pub(super) enum Found {
-    Target(Target),
-    /// It is to be asked for at another URL.
-    Elsewhere(StatusCode, String),
+/// The result of a look-up.
+pub(super) enum GetLookup {
+    Found(GetTarget),
+    /// The node has another URL.
+    Redirect(StatusCode, String),
 }
 
-/// A node to be sent.
-pub(super) struct Target {
+/// A node to send.
+pub(super) struct GetTarget {
     pub(super) node: Node,
-    /// By its place in the youngest tree, or in that of a peg revision.
+    /// The URL is the public one: the node is in the youngest tree, or in that of a peg revision.
     pub(super) public: bool,
-    /// The URL will always mean the same.
+    /// The URL always names the same node-revision.
     pub(super) immutable: bool,
-    /// It is in a transaction.
+    /// The node is in a transaction.
     pub(super) working: bool,
     /// The peg revision that the query names.
     pub(super) peg: Option<Revnum>,
@@ -34,18 +34,18 @@ pub(super) struct Target {
     pub(super) keywords: bool,
 }
 
-/// Finds what the request names.
+/// Finds the node that the request names.
 ///
 /// # Errors
-/// 404, 400, and 409 for what has no text.
-pub(super) fn find(visit: &Visit<'_>) -> Result<Found, Fault> {
-    match &visit.resource {
-        Resource::Public(path) => queried(visit, path, None),
+/// 404, 400, and 409 for resources without a text.
+pub(super) fn find(context: &RequestContext<'_>) -> Result<GetLookup, Fault> {
+    match &context.resource {
+        Resource::Public(path) => queried(context, path, None),
         Resource::BaselineCollection(rev, path) | Resource::RevisionRoot(rev, path) => {
-            queried(visit, path, Some(*rev))
+            queried(context, path, Some(*rev))
         }
-        Resource::Version(rev, path) => Ok(Found::Target(Target {
-            node: at(&visit.tree(*rev)?, path)?,
+        Resource::Version(rev, path) => Ok(GetLookup::Found(GetTarget {
+            node: at(&context.tree(*rev)?, path)?,
             public: false,
             immutable: true,
             working: false,
@@ -53,8 +53,8 @@ pub(super) fn find(visit: &Visit<'_>) -> Result<Found, Fault> {
             keywords: false,
         })),
         Resource::TxnRoot(_, path) | Resource::VtxnRoot(_, path) | Resource::Working(_, path) => {
-            Ok(Found::Target(Target {
-                node: at(&working_tree(visit)?, path)?,
+            Ok(GetLookup::Found(GetTarget {
+                node: at(&working_tree(context)?, path)?,
                 public: false,
                 immutable: false,
                 working: true,
@@ -62,37 +62,37 @@ pub(super) fn find(visit: &Visit<'_>) -> Result<Found, Fault> {
                 keywords: false,
             }))
         }
-        // What has no text is a conflict if it is there.
+        // An existing resource without a text is a conflict.
         Resource::Activity(_) | Resource::WorkingBaseline(..) => {
-            visit.txn_name()?;
+            context.txn_name()?;
             Err(Fault::html(StatusCode::CONFLICT))
         }
         Resource::Txn(_) | Resource::Vtxn(_) => {
-            let props = visit.repository().txn_props(&visit.txn_name()?);
+            let props = context.repository().txn_props(&context.txn_name()?);
             props.map_err(|error| no_transaction(error, false))?;
             Err(Fault::html(StatusCode::CONFLICT))
         }
         Resource::Baseline(rev) | Resource::Revision(rev) => {
-            visit.tree(*rev)?;
+            context.tree(*rev)?;
             Err(Fault::html(StatusCode::CONFLICT))
         }
         Resource::Vcc | Resource::Me => Err(Fault::html(StatusCode::CONFLICT)),
     }
 }
 
-/// A node of the tree at `rev` (the youngest if none), unless the query says otherwise.
-fn queried(visit: &Visit<'_>, path: &FsPath, rev: Option<Revnum>) -> Result<Found, Fault> {
-    let repository = visit.repository();
-    let query = Query::parse(visit.request.query.as_deref().unwrap_or_default());
+/// Finds a node of the tree at `rev`, or at the youngest revision; the query may name others.
+fn queried(context: &RequestContext<'_>, path: &FsPath, rev: Option<Revnum>) -> Result<GetLookup, Fault> {
+    let repository = context.repository();
+    let query = Query::parse(context.request.query.as_deref().unwrap_or_default());
     let query = query.map_err(|fault| match fault {
         QueryFault::NoRevision => Fault::html(StatusCode::NOT_FOUND),
         QueryFault::Negative => Fault::html(StatusCode::BAD_REQUEST),
     })?;
     let peg = match query.peg.or(rev) {
         Some(peg) => peg,
-        None => visit.youngest()?,
+        None => context.youngest()?,
     };
-    let tree = visit.tree(peg)?;
+    let tree = context.tree(peg)?;
     let wanted = query.wanted.unwrap_or(peg);
     if wanted > peg {
         return Err(Fault::html(StatusCode::BAD_REQUEST));
@@ -100,7 +100,7 @@ fn queried(visit: &Visit<'_>, path: &FsPath, rev: Option<Revnum>) -> Result<Foun
     if wanted < peg {
         tree.node(path)?;
         let gone = |_: Error| Fault::html(StatusCode::NOT_FOUND);
-        let before = history::locations(repository, path, peg, &[wanted], &*visit.readable());
+        let before = history::locations(repository, path, peg, &[wanted], &*context.readable());
         let before = before.map_err(gone)?;
         let Some((_, before)) = before.first() else {
             return Err(Fault::html(StatusCode::NOT_FOUND));
@@ -110,15 +110,15 @@ fn queried(visit: &Visit<'_>, path: &FsPath, rev: Option<Revnum>) -> Result<Foun
             None => StatusCode::FOUND,
         };
         let keywords = if query.keywords { "&kw=1" } else { "" };
-        let url = visit.base().public(before);
-        let url = format!("{}{url}?p={wanted}{keywords}", visit.request.origin());
-        return Ok(Found::Elsewhere(status, url));
+        let url = context.base().public(before);
+        let url = format!("{}{url}?p={wanted}{keywords}", context.request.origin());
+        return Ok(GetLookup::Redirect(status, url));
     }
-    Ok(Found::Target(Target {
+    Ok(GetLookup::Found(GetTarget {
         node: at(&tree, path)?,
         public: rev.is_none(),
-        // As soon as there is a query only its peg counts.
-        immutable: query.peg.is_some() || rev.is_some() && visit.request.query.is_none(),
+        // With a query only its peg revision counts.
+        immutable: query.peg.is_some() || rev.is_some() && context.request.query.is_none(),
         working: false,
         peg: query.peg,
         keywords: query.keywords,

@@ -1,8 +1,8 @@
-//! A text, or a part of it, straight from the engine to the client.
+//! Sends a text, or a range of it, from the engine to the client.
 //!
-//! Pieces pass without being copied. The last one is held back until the engine has seen the text's end: there it compares
-//! the digest, and a text that is damaged must not look whole. Clients that were told the digest compare it themselves
-//! ([`crate::dav::Told`]).
+//! Pieces pass without being copied. The last one is held until the engine has read the text's end: there it compares the digest,
+//! and a damaged text must not look complete. Clients that have got the digest compare it themselves
+//! (`site::announced_digests`).
 
 use std::ops::Range;
 
@@ -18,28 +18,27 @@ use wire::dav::report::Hrefs;
 use wire::dav::uri::Resource;
 
 use super::media;
-use super::target::Target;
+use super::target::GetTarget;
 use crate::dav::Outcome;
-use crate::dav::fault::Fault;
-use crate::dav::visit::Visit;
-use crate::http::{AT_ONCE, Reply};
+use crate::http::{Fault, MAX_INLINE_BODY, ResponseWriter};
+use crate::site::RequestContext;
 
-/// Sends the text; returns false if its digest was left to the client.
+/// Sends the text; returns false if the client checks the digest.
 pub(super) fn send(
-    visit: &Visit<'_>,
-    target: &Target,
+    context: &RequestContext<'_>,
+    target: &GetTarget,
     tag: &str,
     modified: Option<Date>,
-    reply: &mut Reply,
+    reply: &mut ResponseWriter,
 ) -> Result<bool, Fault> {
     let node = &target.node;
-    let svn_client = visit.request.is_svn_client();
-    // In a transaction nobody but browsers is told a type: they would guess one.
+    let svn_client = context.request.is_svn_client();
+    // In a transaction only browsers get a type: they would guess one.
     if !target.working || !svn_client {
         let properties = node.props()?;
         let mime = properties.get(props::MIME_TYPE).map(Vec::as_slice);
         let media = media::of_file(mime, node.path().basename(), svn_client);
-        reply.content_type(&media);
+        reply.head.content_type(&media);
         if !svn_client {
             media::keep_harmless(&media, reply);
         }
@@ -47,12 +46,12 @@ pub(super) fn send(
     if target.keywords
         && let Some(names) = node.props()?.get(KEYWORDS)
     {
-        send_expanded(visit, target, names, reply)?;
+        send_expanded(context, target, names, reply)?;
         return Ok(true);
     }
     let size = node.size()?;
-    let part = match visit.request.header("range") {
-        Some(range) if still_the_same(visit, tag, modified) => range::parse(range, size),
+    let part = match context.request.header("range") {
+        Some(range) if is_unchanged(context, tag, modified) => range::parse(range, size),
         _ => Part::Whole,
     };
     let wanted = match part {
@@ -60,6 +59,7 @@ pub(super) fn send(
         Part::Bytes(part) => {
             let (first, last) = (part.start, part.end - 1);
             reply
+                .head
                 .status(StatusCode::PARTIAL_CONTENT)
                 .header("content-range", &format!("bytes {first}-{last}/{size}"));
             part
@@ -69,51 +69,56 @@ pub(super) fn send(
             return Err(fault.with("content-range", format!("bytes */{size}")));
         }
     };
-    reply.content_length(wanted.end - wanted.start);
+    reply.head.content_length(wanted.end - wanted.start);
     if reply.bodiless() {
         return Ok(true);
     }
-    if size > AT_ONCE {
+    if size > MAX_INLINE_BODY {
         check_may_wait()?;
     }
     let mut reader = node.reader()?;
-    if wanted == (0..size) && svn_client && was_told(visit) {
+    if wanted == (0..size) && svn_client && has_digest(context) {
         reader = reader.left_to_receiver();
-        // Whether it was read before shows with its first bytes. What is not checked is for this client, and no cache on the way.
+        // Whether the text is cached, and so checked, is known after the first read. An unchecked text must not stay in a proxy's cache.
         reader.fill()?;
         if !reader.is_checked() {
-            reply.only_header("cache-control", super::NOT_KEPT);
+            reply.head.only_header("cache-control", super::REVALIDATE);
         }
     }
-    pour(&mut reader, wanted, size, reply)?;
+    send_range(&mut reader, wanted, size, reply)?;
     Ok(reader.is_checked())
 }
 
-/// True if the client has the digest and will compare it.
-fn was_told(visit: &Visit<'_>) -> bool {
-    let (Resource::RevisionRoot(rev, path) | Resource::Version(rev, path)) = &visit.resource else {
+/// Returns whether the client has got the digest and compares it.
+fn has_digest(context: &RequestContext<'_>) -> bool {
+    let (Resource::RevisionRoot(rev, path) | Resource::Version(rev, path)) = &context.resource else {
         return false;
     };
     let location = Hrefs::location(*rev, path);
-    let client = visit.request.peer.address.ip();
-    let (told, root) = (&visit.service.told, visit.base().root());
-    // In a hurry it comes out of memory, or this is asked again.
-    may_wait() && visit.request.query.is_none() && told.take(client, root, &location)
+    let client = context.request.peer.address.ip();
+    let (digests, root) = (&context.site.announced_digests, context.base().root());
+    // An inline attempt must not take the note: either the text is in memory and so checked, or the request runs again.
+    may_wait() && context.request.query.is_none() && digests.take(client, root, &location)
 }
 
 /// Sends a text with its keywords expanded.
-fn send_expanded(visit: &Visit<'_>, target: &Target, names: &[u8], reply: &mut Reply) -> Outcome {
+fn send_expanded(
+    context: &RequestContext<'_>,
+    target: &GetTarget,
+    names: &[u8],
+    reply: &mut ResponseWriter,
+) -> Outcome {
     if reply.bodiless() {
         return Ok(());
     }
     let node = &target.node;
     let rev = node.created_rev().unwrap_or_default();
-    let origin = visit.request.origin();
+    let origin = context.request.origin();
     let facts = FileFacts {
         rev,
-        revprops: &*visit.repository().all_revprops(rev)?,
-        url: &format!("{origin}{}", visit.base().public(node.path())),
-        root_url: &format!("{origin}{}", visit.base().root()),
+        revprops: &*context.repository().all_revprops(rev)?,
+        url: &format!("{origin}{}", context.base().public(node.path())),
+        root_url: &format!("{origin}{}", context.base().root()),
         path: node.path().rel_str(),
     };
     let mut keywords = Keywords::new(names, &facts);
@@ -129,9 +134,9 @@ fn send_expanded(visit: &Visit<'_>, target: &Target, names: &[u8], reply: &mut R
     }
 }
 
-/// True if what the client has a part of is still what we would send.
-fn still_the_same(visit: &Visit<'_>, tag: &str, modified: Option<Date>) -> bool {
-    match visit.request.header_utf8("if-range") {
+/// Returns whether `If-Range` holds: the part that the client has is of the same text.
+fn is_unchanged(context: &RequestContext<'_>, tag: &str, modified: Option<Date>) -> bool {
+    match context.request.header_utf8("if-range") {
         None => true,
         Some(list) if list.contains('"') => conditions::matches(list, tag, true),
         Some(date) => {
@@ -141,7 +146,7 @@ fn still_the_same(visit: &Visit<'_>, tag: &str, modified: Option<Date>) -> bool 
     }
 }
 
-fn pour(reader: &mut TextReader, wanted: Range<u64>, size: u64, reply: &mut Reply) -> Outcome {
+fn send_range(reader: &mut TextReader, wanted: Range<u64>, size: u64, reply: &mut ResponseWriter) -> Outcome {
     let mut at = 0;
     let mut held: Option<Bytes> = None;
     loop {
@@ -154,7 +159,7 @@ fn pour(reader: &mut TextReader, wanted: Range<u64>, size: u64, reply: &mut Repl
         let end = wanted.end.saturating_sub(at).min(length);
         at += length;
         if begin >= end {
-            // Behind what is wanted nothing is read: its digest would be of no use to anyone.
+            // Nothing is read behind the range: the digest of a part cannot be compared.
             if at > wanted.end {
                 break;
             }
@@ -171,7 +176,7 @@ fn pour(reader: &mut TextReader, wanted: Range<u64>, size: u64, reply: &mut Repl
         return Err(Error::new(code, "Text is not as long as recorded").into());
     }
     match held {
-        // The only one goes out together with the head.
+        // A single piece is sent together with the head.
         Some(last) if !reply.begun() => {
             reply.whole([last]);
             Ok(())

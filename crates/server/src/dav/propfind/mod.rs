@@ -1,7 +1,7 @@
 //! `PROPFIND`: properties of resources.
 //!
-//! What a path names becomes a `Subject`; what is asked about it is answered property by property (`value`), and what
-//! is found is written at once: an answer about a directory with a million entries is sent while it is made.
+//! The resource of the request is a [`Subject`]. Its properties are read one by one (`value`) and written at once: the response for a
+//! directory with a million entries is sent while it is made.
 
 mod subject;
 mod value;
@@ -17,44 +17,45 @@ use wire::dav::uri::encode_lower;
 use wire::dav::xml::Name;
 
 pub(super) use self::subject::working_tree;
-use self::subject::{Kind, Subject};
-use self::value::Values;
+use self::subject::{NodeAddress, Subject};
+use self::value::LiveProperties;
 pub(super) use self::value::etag;
 use super::Outcome;
-use super::fault::Fault;
-use super::visit::Visit;
-use crate::http::Reply;
+use crate::http::{Fault, ResponseWriter};
+use crate::site::RequestContext;
 
-pub(super) fn propfind(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
-    if visit.request.headers.contains_key("label") {
-        reply.header("vary", "Label");
+pub(super) fn propfind(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
+    if context.request.headers.contains_key("label") {
+        reply.head.header("vary", "Label");
     }
-    let subject = subject::find(visit)?;
-    let depth = depth(visit, &subject)?;
-    let wanted = match visit.xml()? {
+    let subject = subject::find(context)?;
+    let depth = depth(context, &subject)?;
+    let wanted = match context.xml()? {
         Some((root, _)) => Propfind::parse(&root)?,
         None => Propfind::All,
     };
-    let question = Question::new(wanted);
-    log(visit, &subject, depth, &question);
-    let mut values = Values::new(visit);
-    if question.asks_for(Live::LockDiscovery) {
+    let properties = PropertyRequest::new(wanted);
+    log(context, &subject, depth, &properties);
+    let mut values = LiveProperties::new(context);
+    if properties.asks_for(Live::LockDiscovery) {
         check_may_wait()?;
         values.find_locks(&subject, depth);
         if let Some(lock) = subject.node().and_then(|node| values.lock_on(node)) {
-            reply.header("x-svn-lock-owner", &lock.owner);
-            reply.header("x-svn-creation-date", &lock.created.to_string());
+            reply.head.header("x-svn-lock-owner", &lock.owner);
+            reply
+                .head
+                .header("x-svn-creation-date", &lock.created.to_string());
         }
     }
-    reply.status(StatusCode::MULTI_STATUS).content_type(XML_TYPE);
+    reply.head.status(StatusCode::MULTI_STATUS).content_type(XML_TYPE);
     let mut text = String::new();
     Multistatus::open(&mut text);
-    question.answer(&mut values, &subject, &mut text)?;
+    properties.write(&mut values, &subject, &mut text)?;
     if let (Depth::Immediates, Some(node)) = (depth, subject.collection()) {
-        let (href, readable) = (subject.href(visit), visit.readable());
+        let (href, readable) = (subject.href(context), context.readable());
         let children = node.children(&*readable)?;
-        if question.asks_for(Live::CheckedIn) {
-            values.enter(node)?;
+        if properties.asks_for(Live::CheckedIn) {
+            values.enter_directory(node)?;
         }
         for child in children.nodes() {
             let child = child?;
@@ -64,11 +65,11 @@ pub(super) fn propfind(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
                 href.push('/');
             }
             let child = Subject::Node {
-                kind: Kind::Tree,
+                kind: NodeAddress::Tree,
                 node: child,
                 href,
             };
-            question.answer(&mut values, &child, &mut text)?;
+            properties.write(&mut values, &child, &mut text)?;
             reply.buffer().extend_from_slice(text.as_bytes());
             reply.spill()?;
             text.clear();
@@ -79,9 +80,9 @@ pub(super) fn propfind(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
     Ok(())
 }
 
-/// How deep; trees are not told whole.
-fn depth(visit: &Visit<'_>, subject: &Subject) -> Result<Depth, Fault> {
-    match visit.request.header("depth").map_or("infinity", str::trim) {
+/// Returns the depth of the request. Whole trees are refused.
+fn depth(context: &RequestContext<'_>, subject: &Subject) -> Result<Depth, Fault> {
+    match context.request.header("depth").map_or("infinity", str::trim) {
         "0" => Ok(Depth::Empty),
         "1" => Ok(Depth::Immediates),
         word if !word.eq_ignore_ascii_case("infinity") => Err(Fault::html(StatusCode::BAD_REQUEST)),
@@ -90,27 +91,27 @@ fn depth(visit: &Visit<'_>, subject: &Subject) -> Result<Depth, Fault> {
     }
 }
 
-/// Says in the log what was looked at, if it was a listing or everything about one thing.
-fn log(visit: &Visit<'_>, subject: &Subject, depth: Depth, question: &Question) {
+/// Logs the request if it is for a listing or for all properties of one resource.
+fn log(context: &RequestContext<'_>, subject: &Subject, depth: Depth, properties: &PropertyRequest) {
     let encoded = |path: &str| {
         let mut out = String::new();
         wire::dav::uri::encode(path, &mut out);
         out
     };
-    let all = !matches!(question.wanted, Propfind::Props(_));
+    let all = !matches!(properties.wanted, Propfind::Props(_));
     match subject {
-        Subject::Revision { rev, .. } if all => visit.log_operation(|| format!("rev-proplist r{rev}")),
+        Subject::Revision { rev, .. } if all => context.log_operation(|| format!("rev-proplist r{rev}")),
         Subject::Node { node, .. } => {
             let Some(rev) = subject.revision() else { return };
             let path = encoded(node.path().as_str());
             match (depth, subject.collection()) {
                 (Depth::Immediates, Some(_)) => {
                     let slash = if node.path().is_root() { "" } else { "/" };
-                    visit.log_operation(|| format!("get-dir {path}{slash} r{rev} text"));
+                    context.log_operation(|| format!("get-dir {path}{slash} r{rev} text"));
                 }
                 _ if all => {
                     let what = if node.is_dir() { "get-dir" } else { "get-file" };
-                    visit.log_operation(|| format!("{what} {path} r{rev} props"));
+                    context.log_operation(|| format!("{what} {path} r{rev} props"));
                 }
                 _ => {}
             }
@@ -119,62 +120,63 @@ fn log(visit: &Visit<'_>, subject: &Subject, depth: Depth, question: &Question) 
     }
 }
 
-/// What is asked about each resource.
-struct Question {
+/// The properties that are requested for each resource.
+struct PropertyRequest {
     wanted: Propfind,
-    /// What each name that is asked for means.
-    meanings: Vec<Meaning>,
+    /// The kind of each requested name.
+    kinds: Vec<RequestedProperty>,
     form: Multistatus,
 }
 
-enum Meaning {
+/// A requested property.
+enum RequestedProperty {
+    /// A live property.
     Live(Live),
+    /// A stored property, by Subversion's name.
     Stored(String),
-    Nothing,
+    /// A property that no resource has.
+    Unknown,
 }
 
-impl Question {
-    fn new(wanted: Propfind) -> Question {
-        let meaning = |name: &Name| match Live::of(&name.space, &name.local) {
-            Some(live) => Meaning::Live(live),
-            None => stored_name(name).map_or(Meaning::Nothing, Meaning::Stored),
+impl PropertyRequest {
+    fn new(wanted: Propfind) -> PropertyRequest {
+        let kind_of = |name: &Name| match Live::of(&name.space, &name.local) {
+            Some(live) => RequestedProperty::Live(live),
+            None => stored_name(name).map_or(RequestedProperty::Unknown, RequestedProperty::Stored),
         };
-        let meanings = match &wanted {
-            Propfind::Props(names) => names.iter().map(meaning).collect(),
+        let kinds = match &wanted {
+            Propfind::Props(names) => names.iter().map(kind_of).collect(),
             Propfind::All | Propfind::Names => Vec::new(),
         };
         let form = Multistatus::new(&wanted);
-        Question {
-            wanted,
-            meanings,
-            form,
-        }
+        PropertyRequest { wanted, kinds, form }
     }
 
+    /// Returns whether this property is requested.
     fn asks_for(&self, live: Live) -> bool {
         let (space, local) = live.name();
         self.wanted.asks_for(space, local)
     }
 
-    /// Appends what there is to say about one resource.
-    fn answer(&self, values: &mut Values<'_>, subject: &Subject, out: &mut String) -> Outcome {
-        let href = subject.href(values.visit);
+    /// Appends the response for one resource.
+    fn write(&self, values: &mut LiveProperties<'_>, subject: &Subject, out: &mut String) -> Outcome {
+        let href = subject.href(values.context);
         let mut response = self.form.response(&href, out);
         match &self.wanted {
             Propfind::All => all(values, subject, &mut response)?,
             Propfind::Names => names(values, subject, &mut response)?,
             Propfind::Props(names) => {
-                for (name, meaning) in names.iter().zip(&self.meanings) {
-                    let found = match meaning {
-                        Meaning::Live(live) => values.write(subject, *live, &mut response)?,
-                        Meaning::Stored(stored) => match subject.props()?.get(stored) {
+                for (name, kind) in names.iter().zip(&self.kinds) {
+                    let found = match kind {
+                        RequestedProperty::Live(live) => values.write(subject, *live, &mut response)?,
+                        RequestedProperty::Stored(stored) => match subject.props()?.get(stored) {
                             Some(value) => {
                                 response.stored(stored, value);
                                 true
                             }
                             None => false,
                         },
-                        Meaning::Nothing => false,
+                        RequestedProperty::Unknown => false,
                     };
                     if !found {
                         response.missing(name);
@@ -187,7 +189,7 @@ impl Question {
     }
 }
 
-fn all(values: &mut Values<'_>, subject: &Subject, response: &mut Response<'_>) -> Outcome {
+fn all(values: &mut LiveProperties<'_>, subject: &Subject, response: &mut Response<'_>) -> Outcome {
     for (name, value) in subject.props()?.iter() {
         response.stored(name, value);
     }
@@ -197,7 +199,7 @@ fn all(values: &mut Values<'_>, subject: &Subject, response: &mut Response<'_>) 
     Ok(())
 }
 
-fn names(values: &mut Values<'_>, subject: &Subject, response: &mut Response<'_>) -> Outcome {
+fn names(values: &mut LiveProperties<'_>, subject: &Subject, response: &mut Response<'_>) -> Outcome {
     for name in subject.props()?.keys() {
         response.stored_name(name);
     }

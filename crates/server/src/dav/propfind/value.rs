@@ -1,4 +1,4 @@
-//! Live properties: what the server knows about a resource beside what is stored with it.
+//! Live properties: values that the server computes.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -10,76 +10,76 @@ use wire::dav::http_date;
 use wire::dav::live::Live;
 use wire::dav::multistatus::{Response, active_lock, supported_lock};
 
-use super::subject::{Kind, Subject};
-use crate::dav::fault::Fault;
+use super::subject::{NodeAddress, Subject};
+use crate::clock::now;
 use crate::dav::get::media;
-use crate::dav::visit::Visit;
+use crate::http::Fault;
 use crate::log::OneLine;
-use crate::service::now;
+use crate::site::RequestContext;
 
 /// A live property's value.
-pub(super) enum Value<'a> {
+pub(super) enum LiveValue<'a> {
     Text(Cow<'a, str>),
     Href(String),
-    /// An empty element of WebDAV's.
+    /// An empty element in WebDAV's namespace.
     Word(&'static str),
     AnyLock,
     Lock(&'a Lock),
 }
 
-/// Answers what is asked about many resources, and remembers what they have in common.
-pub(super) struct Values<'a> {
-    pub(super) visit: &'a Visit<'a>,
+/// Computes the live properties of many resources, and caches what they share.
+pub(super) struct LiveProperties<'a> {
+    pub(super) context: &'a RequestContext<'a>,
     uuid: String,
     svn_client: bool,
-    committed: HashMap<Revnum, Rc<Committed>>,
+    committed: HashMap<Revnum, Rc<RevisionFacts>>,
     locks: BTreeMap<FsPath, Lock>,
-    /// The directory whose entries are asked for, if it was looked at: the youngest copy at or above it.
-    entered: Option<Option<Revnum>>,
+    /// The revision of the youngest copy at or above the listed directory, once it is known.
+    directory_copied_rev: Option<Option<Revnum>>,
 }
 
-/// What every node that a revision changed last says about it.
+/// The properties of a revision that the nodes which it changed last show.
 #[derive(Default)]
-struct Committed {
+struct RevisionFacts {
     date: Option<Date>,
-    /// The date as it is stored, where it can be parsed.
+    /// The date as it is stored, if it can be parsed.
     stored_date: Option<String>,
     author: Option<String>,
 }
 
-/// Revisions remembered before the memory is emptied.
-const REMEMBERED: usize = 4096;
+/// The highest number of cached revisions.
+const MAX_CACHED: usize = 4096;
 
-impl<'a> Values<'a> {
-    pub(super) fn new(visit: &'a Visit<'_>) -> Values<'a> {
-        Values {
-            uuid: visit.repository().uuid(),
-            svn_client: visit.request.is_svn_client(),
-            visit,
+impl<'a> LiveProperties<'a> {
+    pub(super) fn new(context: &'a RequestContext<'_>) -> LiveProperties<'a> {
+        LiveProperties {
+            uuid: context.repository().uuid(),
+            svn_client: context.request.is_svn_client(),
+            context,
             committed: HashMap::new(),
             locks: BTreeMap::new(),
-            entered: None,
+            directory_copied_rev: None,
         }
     }
 
-    /// Reads the locks that answers show. Locks that cannot be read are logged and not shown, as Apache does: clients ask for
-    /// them beside what they want.
+    /// Reads the locks for the response. As with Apache, an error is logged and no lock is shown: clients request locks beside the
+    /// properties that they need.
     pub(super) fn find_locks(&mut self, subject: &Subject, depth: Depth) {
         let Some(node) = subject.node() else {
             return;
         };
         if let Err(error) = self.read_locks(node, depth) {
-            let id = &self.visit.request.id;
+            let id = &self.context.request.id;
             tracing::error!(request = %id, "{}", OneLine(&error));
         }
     }
 
     fn read_locks(&mut self, node: &Node, depth: Depth) -> Result<(), base::Error> {
-        let repository = self.visit.repository();
+        let repository = self.context.repository();
         if depth == Depth::Immediates && node.is_dir() {
-            let locks = repository.locks(node.path(), depth, &*self.visit.readable())?;
+            let locks = repository.locks(node.path(), depth, &*self.context.readable())?;
             self.locks = locks.into_iter().map(|lock| (lock.path.clone(), lock)).collect();
-        // A directory of an older revision may have the path of a file that is locked now.
+        // A directory of an older revision may have the path of a locked file.
         } else if let Some(lock) = repository.get_lock(node.path())? {
             self.locks.insert(lock.path.clone(), lock);
         }
@@ -90,13 +90,13 @@ impl<'a> Values<'a> {
         self.locks.get(node.path())
     }
 
-    /// From now on the entries of this directory are asked about.
-    pub(super) fn enter(&mut self, dir: &Node) -> Result<(), Fault> {
-        self.entered = Some(dir.copied_rev()?);
+    /// Prepares for the entries of this directory.
+    pub(super) fn enter_directory(&mut self, dir: &Node) -> Result<(), Fault> {
+        self.directory_copied_rev = Some(dir.copied_rev()?);
         Ok(())
     }
 
-    /// Writes a property if the subject has it.
+    /// Writes a property if the subject has it; returns whether it has.
     pub(super) fn write(
         &mut self,
         subject: &Subject,
@@ -107,15 +107,15 @@ impl<'a> Values<'a> {
             return Ok(false);
         };
         match value {
-            Value::Text(text) => response.live(live, &text),
-            Value::Href(url) => response.href(live, &url),
-            Value::Word(word) => response.markup(live, |out| {
+            LiveValue::Text(text) => response.live(live, &text),
+            LiveValue::Href(url) => response.href(live, &url),
+            LiveValue::Word(word) => response.markup(live, |out| {
                 out.push_str("<D:");
                 out.push_str(word);
                 out.push_str("/>");
             }),
-            Value::AnyLock => response.markup(live, supported_lock),
-            Value::Lock(lock) => {
+            LiveValue::AnyLock => response.markup(live, supported_lock),
+            LiveValue::Lock(lock) => {
                 let left = |date: Date| u64::try_from((date.0 - now()) / 1_000_000).unwrap_or(0);
                 let left = lock.expires.map(left);
                 response.markup(live, |out| active_lock(lock, left, out));
@@ -124,38 +124,43 @@ impl<'a> Values<'a> {
         Ok(true)
     }
 
-    /// The value of a property, if the subject has it.
-    pub(super) fn value(&mut self, subject: &Subject, live: Live) -> Result<Option<Value<'_>>, Fault> {
+    /// Returns the value of a property, if the subject has it.
+    pub(super) fn value(&mut self, subject: &Subject, live: Live) -> Result<Option<LiveValue<'_>>, Fault> {
         match live {
             Live::RepositoryUuid => return Ok(Some(text(self.uuid.clone()))),
-            Live::SupportedLock if subject.collection().is_none() => return Ok(Some(Value::AnyLock)),
+            Live::SupportedLock if subject.collection().is_none() => return Ok(Some(LiveValue::AnyLock)),
             Live::LockDiscovery => {
                 let lock = subject.node().and_then(|node| self.locks.get(node.path()));
-                return Ok(Some(lock.map_or(text(""), Value::Lock)));
+                return Ok(Some(lock.map_or(text(""), LiveValue::Lock)));
             }
             _ => {}
         }
         match subject {
             Subject::Node { kind, node, .. } => self.of_node(*kind, node, live),
             Subject::Revision { rev, props } => Ok(self.of_revision(*rev, props, live)),
-            Subject::Whole => self.of_whole(live),
+            Subject::Repository => self.of_repository(live),
             Subject::Txn { .. } => Ok(None),
         }
     }
 
-    fn of_node(&mut self, kind: Kind, node: &Node, live: Live) -> Result<Option<Value<'_>>, Fault> {
-        let (in_tree, is_file) = (kind == Kind::Tree, !node.is_dir());
+    fn of_node(
+        &mut self,
+        kind: NodeAddress,
+        node: &Node,
+        live: Live,
+    ) -> Result<Option<LiveValue<'_>>, Fault> {
+        let (in_tree, is_file) = (kind == NodeAddress::Tree, !node.is_dir());
         Ok(Some(match live {
             Live::ResourceType if is_file => text(""),
-            Live::ResourceType => Value::Word("collection"),
+            Live::ResourceType => LiveValue::Word("collection"),
             Live::ContentLength if is_file => text(node.size()?.to_string()),
             Live::ContentType if is_file => {
                 let props = node.props()?;
                 let mime = props.get(props::MIME_TYPE).map(Vec::as_slice);
                 text(media::of_file(mime, node.path().basename(), self.svn_client))
             }
-            Live::ContentType => text(media::of_index(&self.visit.place.location)),
-            Live::Etag if kind == Kind::Working => text(""),
+            Live::ContentType => text(media::of_index(&self.context.mount.location)),
+            Live::Etag if kind == NodeAddress::Working => text(""),
             Live::Etag => match node.created_rev() {
                 Some(rev) => text(etag(node.is_dir(), rev, node.path().as_str())),
                 None => return Ok(None),
@@ -170,14 +175,18 @@ impl<'a> Values<'a> {
                 None => return Ok(None),
             },
             Live::CheckedIn if in_tree => {
-                let copied = match self.entered {
+                let copied = match self.directory_copied_rev {
                     Some(copied) => copied,
                     None => node.copied_rev()?,
                 };
-                Value::Href(self.visit.base().node("ver", node.safe_rev(copied), node.path()))
+                LiveValue::Href(
+                    self.context
+                        .base()
+                        .node("ver", node.safe_rev(copied), node.path()),
+                )
             }
-            Live::Vcc if in_tree => Value::Href(self.visit.base().named("vcc", "default")),
-            Live::AutoVersion if in_tree && self.visit.place.location.autoversioning => {
+            Live::Vcc if in_tree => LiveValue::Href(self.context.base().named("vcc", "default")),
+            Live::AutoVersion if in_tree && self.context.mount.location.autoversioning => {
                 text("DAV:checkout-checkin")
             }
             Live::BaselineRelativePath if in_tree => text(node.path().rel_str().to_owned()),
@@ -188,39 +197,39 @@ impl<'a> Values<'a> {
         }))
     }
 
-    fn of_revision(&self, rev: Revnum, props: &Props, live: Live) -> Option<Value<'_>> {
-        let committed = || Committed::of(props);
+    fn of_revision(&self, rev: Revnum, props: &Props, live: Live) -> Option<LiveValue<'_>> {
+        let committed = || RevisionFacts::of(props);
         Some(match live {
-            Live::ResourceType => Value::Word("baseline"),
+            Live::ResourceType => LiveValue::Word("baseline"),
             Live::Etag => text(""),
             Live::CreationDate => text(committed().stored_date?),
             Live::LastModified => text(http_date::format(committed().date?)),
             Live::Creator => text(committed().author?),
             Live::VersionName => text(rev.to_string()),
-            Live::BaselineCollection => Value::Href(self.visit.base().node("bc", rev, &FsPath::root())),
+            Live::BaselineCollection => LiveValue::Href(self.context.base().node("bc", rev, &FsPath::root())),
             _ => return None,
         })
     }
 
-    fn of_whole(&self, live: Live) -> Result<Option<Value<'_>>, Fault> {
+    fn of_repository(&self, live: Live) -> Result<Option<LiveValue<'_>>, Fault> {
         Ok(match live {
             Live::CheckedIn => {
-                let youngest = self.visit.youngest()?.to_string();
-                Some(Value::Href(self.visit.base().named("bln", &youngest)))
+                let youngest = self.context.youngest()?.to_string();
+                Some(LiveValue::Href(self.context.base().named("bln", &youngest)))
             }
             _ => None,
         })
     }
 
-    fn committed(&mut self, node: &Node) -> Result<Rc<Committed>, Fault> {
+    fn committed(&mut self, node: &Node) -> Result<Rc<RevisionFacts>, Fault> {
         let Some(rev) = node.created_rev() else {
             return Ok(Rc::default());
         };
         if let Some(known) = self.committed.get(&rev) {
             return Ok(known.clone());
         }
-        let committed = Rc::new(Committed::of(&*self.visit.repository().all_revprops(rev)?));
-        if self.committed.len() >= REMEMBERED {
+        let committed = Rc::new(RevisionFacts::of(&*self.context.repository().all_revprops(rev)?));
+        if self.committed.len() >= MAX_CACHED {
             self.committed.clear();
         }
         self.committed.insert(rev, committed.clone());
@@ -228,8 +237,8 @@ impl<'a> Values<'a> {
     }
 }
 
-impl Committed {
-    fn of(props: &Props) -> Committed {
+impl RevisionFacts {
+    fn of(props: &Props) -> RevisionFacts {
         let author = props.get(props::AUTHOR).map(|author| {
             let mut author = String::from_utf8_lossy(author).into_owned();
             author.retain(|c| !c.is_ascii_control() || "\t\r\n".contains(c));
@@ -238,7 +247,7 @@ impl Committed {
         let stored = props.get(props::DATE);
         let date = stored.and_then(|stored| Date::parse(stored).ok());
         let stored_date = stored.filter(|_| date.is_some());
-        Committed {
+        RevisionFacts {
             date,
             stored_date: stored_date.map(|stored| String::from_utf8_lossy(stored).into_owned()),
             author,
@@ -246,12 +255,12 @@ impl Committed {
     }
 }
 
-/// The tag of a node: where and when it was last changed.
+/// Returns the entity tag of a node: path and revision of its last change.
 pub(in crate::dav) fn etag(is_dir: bool, rev: Revnum, path: &str) -> String {
     let weak = if is_dir { "W/" } else { "" };
     format!("{weak}\"{rev}/{path}\"")
 }
 
-fn text<'a>(text: impl Into<Cow<'a, str>>) -> Value<'a> {
-    Value::Text(text.into())
+fn text<'a>(text: impl Into<Cow<'a, str>>) -> LiveValue<'a> {
+    LiveValue::Text(text.into())
 }

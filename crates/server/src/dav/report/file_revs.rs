@@ -1,4 +1,4 @@
-//! The revisions of a file: what `blame` reads.
+//! The file-revs report, for `svn blame`.
 
 use base::{Error, Result};
 use delta::editor::{EncodedVersions, TextChunk};
@@ -10,29 +10,33 @@ use wire::dav::report::{
 use wire::dav::xml::Element;
 
 use super::{Outcome, below, svndiff};
-use crate::dav::visit::Visit;
-use crate::http::Reply;
-use crate::oplog;
+use crate::http::ResponseWriter;
+use crate::log::operation_text;
+use crate::site::RequestContext;
 
-pub(super) fn file_revs(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> Outcome {
+pub(super) fn file_revs(
+    context: &mut RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    root: &Element,
+) -> Outcome {
     let request = FileRevs::parse(root)?;
-    let path = below(visit, &request.path)?;
+    let path = below(context, &request.path)?;
     let FileRevs {
         start,
         end: last,
         include_merged,
         ..
     } = request;
-    let (version, level) = svndiff(visit);
+    let (version, level) = svndiff(context);
     begin(reply.buffer(), ROOT);
-    let readable = visit.readable();
-    let mut sink = Sink {
+    let readable = context.readable();
+    let mut sink = FileRevsWriter {
         reply,
         text: Text::new(version, level),
         codec: Codec::default(),
     };
     file_revs::run(
-        visit.repository(),
+        context.repository(),
         &path,
         start,
         last,
@@ -41,20 +45,21 @@ pub(super) fn file_revs(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element
         &mut sink,
         &Default::default(),
     )?;
-    visit.log_operation(|| oplog::file_revs(&path, start, last, include_merged));
+    context.log_operation(|| operation_text::file_revs(&path, start, last, include_merged));
     end(reply.buffer(), ROOT);
     Ok(())
 }
 
 const ROOT: &str = "S:file-revs-report";
 
-struct Sink<'a> {
-    reply: &'a mut Reply,
+/// Writes revisions and deltas to the response.
+struct FileRevsWriter<'a> {
+    reply: &'a mut ResponseWriter,
     text: Text,
     codec: Codec,
 }
 
-impl file_revs::FileRevSink for Sink<'_> {
+impl file_revs::FileRevSink for FileRevsWriter<'_> {
     fn revision(&mut self, rev: &FileRev<'_>) -> Result<()> {
         let head = FileRevHead {
             path: rev.path.as_str(),

@@ -1,4 +1,4 @@
-//! Reports on where a node was, and on dates. The incumbent does not log these.
+//! Reports on the locations of a node, and on dates. The incumbent does not log these.
 
 use base::FsPath;
 use http::StatusCode;
@@ -10,24 +10,31 @@ use wire::dav::report::{
 use wire::dav::xml::Element;
 
 use super::{Outcome, bad_request, below};
-use crate::dav::fault::Fault;
-use crate::dav::visit::Visit;
-use crate::http::Reply;
+use crate::http::{Fault, ResponseWriter};
+use crate::site::RequestContext;
 
-pub(super) fn dated_rev(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> Outcome {
+pub(super) fn dated_rev(
+    context: &mut RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    root: &Element,
+) -> Outcome {
     let date = parse_date(root)?;
-    // Theirs names no number here.
-    let rev = visit.repository().dated_revision(date);
+    // The incumbent's response has no number here.
+    let rev = context.repository().dated_revision(date);
     let rev = rev.map_err(|error| Fault::hidden(StatusCode::INTERNAL_SERVER_ERROR, error))?;
     write_revision(reply.buffer(), "S:dated-rev-report", Some(rev));
     Ok(())
 }
 
-pub(super) fn locations(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> Outcome {
+pub(super) fn locations(
+    context: &mut RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    root: &Element,
+) -> Outcome {
     let request = GetLocations::parse(root)?;
-    let path = below(visit, &request.path)?;
+    let path = below(context, &request.path)?;
     let (peg, revs) = (request.peg, &request.revs);
-    let found = history::locations(visit.repository(), &path, peg, revs, &*visit.readable())?;
+    let found = history::locations(context.repository(), &path, peg, revs, &*context.readable())?;
     begin(reply.buffer(), "S:get-locations-report");
     for (rev, path) in found {
         write_location(reply.buffer(), rev, path.as_str());
@@ -36,16 +43,20 @@ pub(super) fn locations(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element
     Ok(())
 }
 
-pub(super) fn segments(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> Outcome {
+pub(super) fn segments(
+    context: &mut RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    root: &Element,
+) -> Outcome {
     let LocationSegments {
         path,
         peg,
         start,
         end: last,
     } = LocationSegments::parse(root)?;
-    let path = below(visit, &path)?;
-    let youngest = visit.youngest()?;
-    // Here, not over svn://, orders that make no sense are the client's fault.
+    let path = below(context, &path)?;
+    let youngest = context.youngest()?;
+    // Other than over svn://, a wrong order of revisions is a 400.
     let (from, until) = (start.unwrap_or(youngest), last.unwrap_or_default());
     for (bad, message) in [
         (
@@ -63,24 +74,36 @@ pub(super) fn segments(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element)
         }
     }
     begin(reply.buffer(), ROOT);
-    let readable = visit.readable();
+    let readable = context.readable();
     let mut sink = |segment: history::LocationSegment| {
         let path = segment.path.as_ref().map(FsPath::rel_str);
         write_segment(reply.buffer(), path, segment.start, segment.end);
         reply.checkpoint()
     };
-    history::location_segments(visit.repository(), &path, peg, start, last, &*readable, &mut sink)
-        .map_err(bad_request)?;
+    history::location_segments(
+        context.repository(),
+        &path,
+        peg,
+        start,
+        last,
+        &*readable,
+        &mut sink,
+    )
+    .map_err(bad_request)?;
     end(reply.buffer(), ROOT);
     Ok(())
 }
 
 const ROOT: &str = "S:get-location-segments-report";
 
-pub(super) fn deleted_rev(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> Outcome {
+pub(super) fn deleted_rev(
+    context: &mut RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    root: &Element,
+) -> Outcome {
     let GetDeletedRev { path, peg, end: last } = GetDeletedRev::parse(root)?;
-    let path = below(visit, &path)?;
-    let found = history::deleted_rev(visit.repository(), &path, peg, last)
+    let path = below(context, &path)?;
+    let found = history::deleted_rev(context.repository(), &path, peg, last)
         .map_err(|error| Fault::hidden(StatusCode::INTERNAL_SERVER_ERROR, error))?;
     write_revision(reply.buffer(), "S:get-deleted-rev-report", found);
     Ok(())

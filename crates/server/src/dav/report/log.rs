@@ -9,22 +9,22 @@ use wire::dav::xml::Element;
 use wire::svn::command::LogRevprops;
 
 use super::{Outcome, bad_request, below};
-use crate::dav::visit::Visit;
-use crate::http::Reply;
-use crate::oplog;
+use crate::http::ResponseWriter;
+use crate::log::operation_text;
+use crate::site::RequestContext;
 
-/// Items behind which what there is goes out at once, however little: people wait for the first ones.
-const EARLY: [u64; 4] = [4, 16, 64, 256];
+/// After these numbers of items the output is sent at once, however short: users wait for the first items.
+const FLUSH_AFTER: [u64; 4] = [4, 16, 64, 256];
 
-pub(super) fn log(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> Outcome {
-    super::base_path(visit)?;
+pub(super) fn log(context: &mut RequestContext<'_>, reply: &mut ResponseWriter, root: &Element) -> Outcome {
+    super::base_path(context)?;
     let LogReport { log, encode_binary } = LogReport::parse(root)?;
     let paths: Vec<FsPath> = log
         .paths
         .iter()
-        .map(|path| below(visit, &RelPath::canonicalize(path)?))
+        .map(|path| below(context, &RelPath::canonicalize(path)?))
         .collect::<Result<_, _>>()?;
-    visit.log_operation(|| oplog::log(&paths, &log));
+    context.log_operation(|| operation_text::log(&paths, &log));
     let options = log::LogOptions {
         paths,
         start: log.start,
@@ -36,7 +36,7 @@ pub(super) fn log(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> O
         revprops: match log.revprops {
             LogRevprops::All => log::Revprops::All,
             LogRevprops::Some(names) => log::Revprops::Names(names),
-            LogRevprops::Standard => log::Revprops::Names(oplog::STANDARD.map(str::to_owned).into()),
+            LogRevprops::Standard => log::Revprops::Names(operation_text::STANDARD.map(str::to_owned).into()),
         },
     };
     begin(reply.buffer(), ROOT);
@@ -44,16 +44,16 @@ pub(super) fn log(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> O
     let mut sink = |entry: &log::LogEntry<'_>| {
         write(reply.buffer(), entry, encode_binary);
         count += 1;
-        match EARLY.contains(&count) {
+        match FLUSH_AFTER.contains(&count) {
             true => reply
                 .flush()
                 .map_err(|e| Error::os(&e, "Can't write to connection")),
             false => reply.checkpoint(),
         }
     };
-    let readable = visit.readable();
+    let readable = context.readable();
     log::run(
-        visit.repository(),
+        context.repository(),
         &options,
         &*readable,
         &mut sink,

@@ -1,8 +1,8 @@
-//! `REPORT`: questions about history, and what a working copy needs to become another revision.
+//! `REPORT`: queries about history, and the edits that change working copies.
 //!
-//! The root of the body says which of a dozen reports is asked for. Most of them are about the node that the URL names, and all
-//! are answered by the same engine as over `svn://`, while the answer is already on its way: what fails early becomes a status,
-//! what fails later breaks the connection off, so that nobody takes half of an answer for the whole.
+//! The root element of the body names one of a dozen reports. Most of them are about the node that the URL names. All use the same
+//! engine as svn:// commands. The response is sent while it is made: an early error becomes a status, a later one ends the
+//! connection, so that no client takes a part of a response for the whole.
 
 mod file_revs;
 mod history;
@@ -22,50 +22,49 @@ use wire::dav::uri::Resource;
 use wire::dav::xml;
 
 use super::Outcome;
-use super::fault::Fault;
-use super::target::Target;
-use super::visit::Visit;
-use crate::http::{Reply, RequestBody};
+use super::resource_kind::ResourceKind;
+use crate::http::{Fault, RequestBody, ResponseWriter};
+use crate::site::RequestContext;
 
-/// The body of a report, while it is read.
+/// The body of a report request, while it is read.
 type Body = ElementStream<BufReader<RequestBody>>;
 
-pub(super) fn report(visit: &mut Visit<'_>, reply: &mut Reply) -> Outcome {
-    let body = open(visit)?;
-    exists(visit)?;
+pub(super) fn report(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
+    let body = open(context)?;
+    check_exists(context)?;
     let root = body.root().ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))?;
     let Some(kind) = ReportKind::of(&root.name) else {
         let message = "The requested report is unknown";
         return Err(Error::new(Code::UNSUPPORTED_FEATURE, message).into());
     };
-    reply.content_type(wire::dav::fault::XML_TYPE);
+    reply.head.content_type(wire::dav::fault::XML_TYPE);
     if kind == ReportKind::Update {
-        return update::update(visit, reply, body);
+        return update::update(context, reply, body);
     }
     let root = &body.rest()?;
     match kind {
         ReportKind::Update => Ok(()),
-        ReportKind::DatedRev => history::dated_rev(visit, reply, root),
-        ReportKind::Log => log::log(visit, reply, root),
-        ReportKind::GetLocations => history::locations(visit, reply, root),
-        ReportKind::GetLocationSegments => history::segments(visit, reply, root),
-        ReportKind::FileRevs => file_revs::file_revs(visit, reply, root),
-        ReportKind::GetDeletedRev => history::deleted_rev(visit, reply, root),
-        ReportKind::GetLocks => node::locks(visit, reply, root),
-        ReportKind::Mergeinfo => node::mergeinfo(visit, reply, root),
-        ReportKind::InheritedProps => node::inherited_props(visit, reply, root),
-        ReportKind::List => node::list(visit, reply, root),
-        ReportKind::Replay => replay::replay(visit, reply, root),
+        ReportKind::DatedRev => history::dated_rev(context, reply, root),
+        ReportKind::Log => log::log(context, reply, root),
+        ReportKind::GetLocations => history::locations(context, reply, root),
+        ReportKind::GetLocationSegments => history::segments(context, reply, root),
+        ReportKind::FileRevs => file_revs::file_revs(context, reply, root),
+        ReportKind::GetDeletedRev => history::deleted_rev(context, reply, root),
+        ReportKind::GetLocks => node::locks(context, reply, root),
+        ReportKind::Mergeinfo => node::mergeinfo(context, reply, root),
+        ReportKind::InheritedProps => node::inherited_props(context, reply, root),
+        ReportKind::List => node::list(context, reply, root),
+        ReportKind::Replay => replay::replay(context, reply, root),
     }
 }
 
 /// Begins to read the body.
-fn open(visit: &mut Visit<'_>) -> Result<Body, Fault> {
-    let limits = visit.http.limits;
-    // Which report it is, is in the body. The other reports have the limit of XML bodies.
-    visit.request.body.limit(limits.longest_report());
-    let body = std::mem::replace(&mut visit.request.body, RequestBody::empty());
-    // They hold for each entry of a working copy's report, and for the whole of every other one.
+fn open(context: &mut RequestContext<'_>) -> Result<Body, Fault> {
+    let limits = context.options.limits;
+    // Which report it is, is in the body. The reports other than update have the limit of XML bodies, below.
+    context.request.body.limit(limits.longest_report());
+    let body = std::mem::replace(&mut context.request.body, RequestBody::empty());
+    // These limits hold for each entry of an update report, and for the whole of every other report.
     let limits = xml::Limits {
         bytes: limits.xml_body,
         ..limits.xml(body.length().unwrap_or(limits.xml_body))
@@ -74,70 +73,70 @@ fn open(visit: &mut Visit<'_>) -> Result<Body, Fault> {
         .ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))
 }
 
-/// Bytes of the body that are read at once.
+/// The size of one read, bytes.
 const READ: usize = 32 << 10;
 
-/// What the URL names must be there.
-fn exists(visit: &mut Visit<'_>) -> Outcome {
-    if visit.resource.is_in_transaction() {
-        return match visit.target()? {
-            Target::Working { exists: false } | Target::Activity { exists: false } => {
+/// Checks that the request's resource exists.
+fn check_exists(context: &mut RequestContext<'_>) -> Outcome {
+    if context.resource.is_in_transaction() {
+        return match context.resource_kind()? {
+            ResourceKind::Working { exists: false } | ResourceKind::Activity { exists: false } => {
                 Err(Fault::html(StatusCode::NOT_FOUND))
             }
             _ => Ok(()),
         };
     }
 
-    let (rev, path) = match &visit.resource {
-        Resource::Public(path) => (visit.youngest()?, path),
+    let (rev, path) = match &context.resource {
+        Resource::Public(path) => (context.youngest()?, path),
         Resource::BaselineCollection(rev, path)
         | Resource::RevisionRoot(rev, path)
         | Resource::Version(rev, path) => (*rev, path),
         Resource::Baseline(rev) | Resource::Revision(rev) => {
-            visit.repository().check_path(*rev, &FsPath::root())?;
+            context.repository().check_path(*rev, &FsPath::root())?;
             return Ok(());
         }
         _ => return Ok(()),
     };
-    match visit.repository().check_path(rev, path)? {
+    match context.repository().check_path(rev, path)? {
         NodeKind::None => Err(Fault::html(StatusCode::NOT_FOUND)),
         _ => Ok(()),
     }
 }
 
-/// The path that the URL names.
-fn base_path<'v>(visit: &'v Visit<'_>) -> Result<&'v FsPath, Fault> {
-    visit
+/// Returns the path that the URL names.
+fn base_path<'v>(context: &'v RequestContext<'_>) -> Result<&'v FsPath, Fault> {
+    context
         .resource
         .path()
         .ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))
 }
 
-/// A path of a report, in the repository.
-fn below(visit: &Visit<'_>, path: &RelPath) -> Result<FsPath, Fault> {
-    Ok(base_path(visit)?.join(path))
+/// Returns the path in the repository of a path in a report.
+fn below(context: &RequestContext<'_>, path: &RelPath) -> Result<FsPath, Fault> {
+    Ok(base_path(context)?.join(path))
 }
 
-/// svndiff version that the client reads, and zlib's level.
-fn svndiff(visit: &Visit<'_>) -> (u8, u8) {
-    let level = visit.http.compression;
-    let version = svndiff_version(&visit.request.header_list("accept-encoding"), level);
+/// Returns the svndiff version for the client, and the compression level.
+fn svndiff(context: &RequestContext<'_>) -> (u8, u8) {
+    let level = context.options.compression;
+    let version = svndiff_version(&context.request.header_list("accept-encoding"), level);
     (version, level)
 }
 
-/// An error that is the client's fault unless its number says otherwise.
+/// Returns a 400, unless the error's number implies another status.
 fn bad_request(error: Error) -> Fault {
     Fault::new(StatusCode::BAD_REQUEST, error)
 }
 
-/// The error of a report without the revision that it needs.
+/// Returns the error of a report without its required revision.
 fn no_revision() -> Error {
     Error::new(Code::FS_NO_SUCH_REVISION, "Invalid revision number '-1'")
 }
 
-impl ResponseSink for Reply {
+impl ResponseSink for ResponseWriter {
     fn buffer(&mut self) -> &mut Vec<u8> {
-        Reply::buffer(self)
+        ResponseWriter::buffer(self)
     }
 
     fn checkpoint(&mut self) -> base::Result<()> {

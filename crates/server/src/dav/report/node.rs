@@ -1,4 +1,4 @@
-//! Reports on what is at a path: locks, mergeinfo, inherited properties, listings.
+//! Reports on nodes: locks, mergeinfo, inherited properties, listings.
 
 use base::FsPath;
 use http::StatusCode;
@@ -11,17 +11,16 @@ use wire::dav::report::{
 use wire::dav::xml::Element;
 
 use super::{Outcome, bad_request, base_path, below, no_revision};
-use crate::dav::fault::Fault;
 use crate::dav::recursion;
-use crate::dav::visit::Visit;
-use crate::http::Reply;
-use crate::oplog;
-use crate::svn::{dirent_fields, on_the_wire};
+use crate::http::{Fault, ResponseWriter};
+use crate::log::operation_text;
+use crate::service::{dirent_fields, wire_dirent};
+use crate::site::RequestContext;
 
-pub(super) fn locks(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> Outcome {
-    let path = base_path(visit)?.clone();
+pub(super) fn locks(context: &mut RequestContext<'_>, reply: &mut ResponseWriter, root: &Element) -> Outcome {
+    let path = base_path(context)?.clone();
     let depth = locks_depth(root)?;
-    let found = visit.repository().locks(&path, depth, &*visit.readable())?;
+    let found = context.repository().locks(&path, depth, &*context.readable())?;
     begin(reply.buffer(), "S:get-locks-report");
     for lock in &found {
         write_lock(reply.buffer(), lock);
@@ -31,8 +30,12 @@ pub(super) fn locks(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) ->
     Ok(())
 }
 
-pub(super) fn mergeinfo(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> Outcome {
-    let parent = base_path(visit)?.clone();
+pub(super) fn mergeinfo(
+    context: &mut RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    root: &Element,
+) -> Outcome {
+    let parent = base_path(context)?.clone();
     let request = MergeinfoReport::parse(root)?;
     let paths: Vec<FsPath> = request.paths.iter().map(|path| parent.join(path)).collect();
     let inherit = match request.inherit {
@@ -40,14 +43,14 @@ pub(super) fn mergeinfo(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element
         "nearest-ancestor" => Inheritance::NearestAncestor,
         _ => Inheritance::Explicit,
     };
-    visit.log_operation(|| oplog::mergeinfo(&paths, request.inherit, request.descendants));
+    context.log_operation(|| operation_text::mergeinfo(&paths, request.inherit, request.descendants));
     let rev = match request.rev {
         Some(rev) => rev,
-        None => visit.youngest()?,
+        None => context.youngest()?,
     };
-    let readable = visit.readable();
+    let readable = context.readable();
     let found = mergeinfo::get(
-        visit.repository(),
+        context.repository(),
         &paths,
         rev,
         inherit,
@@ -65,17 +68,21 @@ pub(super) fn mergeinfo(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element
     Ok(())
 }
 
-pub(super) fn inherited_props(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> Outcome {
-    base_path(visit)?;
+pub(super) fn inherited_props(
+    context: &mut RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    root: &Element,
+) -> Outcome {
+    base_path(context)?;
     let request = InheritedProps::parse(root)?;
     let path = match &request.path {
-        Some(path) => below(visit, path)?,
+        Some(path) => below(context, path)?,
         None => FsPath::root(),
     };
-    visit.log_operation(|| oplog::iprops(&path, request.rev));
+    context.log_operation(|| operation_text::iprops(&path, request.rev));
     let rev = request.rev.ok_or_else(|| Fault::from(no_revision()))?;
-    let readable = visit.readable();
-    let found = visit
+    let readable = context.readable();
+    let found = context
         .repository()
         .inherited_props(rev, &path, None, &*readable)
         .map_err(bad_request)?;
@@ -88,11 +95,13 @@ pub(super) fn inherited_props(visit: &mut Visit<'_>, reply: &mut Reply, root: &E
     Ok(())
 }
 
-pub(super) fn list(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> Outcome {
+pub(super) fn list(context: &mut RequestContext<'_>, reply: &mut ResponseWriter, root: &Element) -> Outcome {
     let request = ListReport::parse(root)?;
-    let path = below(visit, &request.path)?;
-    recursion::admit_list(visit, &path, request.depth)?;
-    visit.log_operation(|| oplog::list(&path, request.rev, request.depth, request.patterns.as_deref()));
+    let path = below(context, &request.path)?;
+    recursion::check_list(context, &path, request.depth)?;
+    context.log_operation(|| {
+        operation_text::list(&path, request.rev, request.depth, request.patterns.as_deref())
+    });
     let rev = request.rev.ok_or_else(|| Fault::from(no_revision()))?;
     let fields = request.fields;
     let options = listing::ListOptions {
@@ -101,13 +110,13 @@ pub(super) fn list(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> 
         patterns: request.patterns,
     };
     begin(reply.buffer(), "S:list-report");
-    let readable = visit.readable();
+    let readable = context.readable();
     let mut sink = |path: &FsPath, dirent: &repos::Dirent| {
-        write_item(reply.buffer(), path.as_str(), &on_the_wire(dirent), fields);
+        write_item(reply.buffer(), path.as_str(), &wire_dirent(dirent), fields);
         reply.checkpoint()
     };
     listing::run(
-        visit.repository(),
+        context.repository(),
         &path,
         rev,
         &options,

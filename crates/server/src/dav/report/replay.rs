@@ -10,25 +10,29 @@ use wire::dav::xml::Element;
 
 use super::{Outcome, svndiff};
 use crate::dav::recursion;
-use crate::dav::visit::Visit;
-use crate::http::Reply;
-use crate::svn::encoded;
+use crate::http::ResponseWriter;
+use crate::percent_encoding::encoded;
+use crate::site::RequestContext;
 
-pub(super) fn replay(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -> Outcome {
-    recursion::admit_replay(visit)?;
-    let of = match &visit.resource {
+pub(super) fn replay(
+    context: &mut RequestContext<'_>,
+    reply: &mut ResponseWriter,
+    root: &Element,
+) -> Outcome {
+    recursion::check_replay(context)?;
+    let of = match &context.resource {
         Resource::Revision(rev) | Resource::Baseline(rev) => Some(*rev),
         _ => None,
     };
     let request = ReplayReport::parse(root, of)?;
-    let base = visit.resource.path().cloned().unwrap_or_else(FsPath::root);
+    let base = context.resource.path().cloned().unwrap_or_else(FsPath::root);
     let base_path = match &request.include {
         Some(path) => base.join(path),
         None => base,
     };
     let rev = request.rev;
-    visit.log_operation(|| match &request.include {
-        // The incumbent's words, without a slash before them.
+    context.log_operation(|| match &request.include {
+        // As the incumbent, without a leading slash.
         Some(path) if !path.is_empty() => format!("replay {} r{rev}", encoded(path.as_str())),
         _ => format!("replay {} r{rev}", encoded(base_path.as_str())),
     });
@@ -37,11 +41,11 @@ pub(super) fn replay(visit: &mut Visit<'_>, reply: &mut Reply, root: &Element) -
         low_water_mark: Some(request.low_water_mark),
         send_deltas: request.send_deltas,
     };
-    let (version, level) = svndiff(visit);
+    let (version, level) = svndiff(context);
     let mut codec = Codec::default();
     let mut editor = ReplayEditor::new(reply, version, level, &mut codec);
-    let readable = visit.readable();
-    replay::replay(visit.repository(), rev, &options, &*readable, &mut editor)?;
+    let readable = context.readable();
+    replay::replay(context.repository(), rev, &options, &*readable, &mut editor)?;
     editor.close_edit()?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The update report: checkout, export, update, switch, status and diff are all this.
+//! The update report, for checkout, export, update, switch, status and diff.
 
 use base::{Code, Depth, Error, FsPath, RelPath, Revnum};
 use bytes::Bytes;
@@ -13,14 +13,14 @@ use wire::dav::report::{
 use wire::dav::uri::Resource;
 
 use super::{Body, Outcome, svndiff};
-use crate::dav::fault::Fault;
+use crate::config::Bulk;
 use crate::dav::recursion::ReportGuard;
-use crate::dav::visit::Visit;
-use crate::http::{Bulk, Reply};
-use crate::oplog;
+use crate::http::{Fault, ResponseWriter};
+use crate::log::operation_text;
+use crate::site::RequestContext;
 
-pub(super) fn update(visit: &mut Visit<'_>, reply: &mut Reply, body: Body) -> Outcome {
-    let kind = match &visit.resource {
+pub(super) fn update(context: &mut RequestContext<'_>, reply: &mut ResponseWriter, body: Body) -> Outcome {
+    let kind = match &context.resource {
         Resource::Me => "rvr",
         Resource::Vcc => "ver",
         _ => {
@@ -31,59 +31,59 @@ pub(super) fn update(visit: &mut Visit<'_>, reply: &mut Reply, body: Body) -> Ou
             ));
         }
     };
-    let (request, mut report, is_checkout) = read(visit, body)?;
-    let asked = Asked::new(visit, &request)?;
-    report.set_options(asked.options.clone())?;
+    let (request, mut report, is_checkout) = read(context, body)?;
+    let query = UpdateQuery::new(context, &request)?;
+    report.set_options(query.options.clone())?;
     report.validate()?;
-    let name = name(visit, kind, &request, &asked, &report);
-    if let Some(name) = &name
-        && let Some(parts) = visit.repository().cached_report(name)?
+    let key = cache_key(context, kind, &request, &query, &report);
+    if let Some(key) = &key
+        && let Some(parts) = context.repository().cached_report(key)?
     {
-        visit.log_operation(|| asked.wording(&request, is_checkout, &Reported::default()));
+        context.log_operation(|| query.log_text(&request, is_checkout, &Reported::default()));
         reply.whole(parts.into_iter().map(Bytes::from_owner));
         return Ok(());
     }
-    if name.is_some() {
+    if key.is_some() {
         report.collect_sent_revisions();
-        reply.keep();
+        reply.record();
     }
-    let (version, level) = svndiff(visit);
+    let (version, level) = svndiff(context);
     let form = UpdateForm {
-        send_all: asked.send_all,
-        inline_props: asked.send_all || request.include_props,
+        send_all: query.send_all,
+        inline_props: query.send_all || request.include_props,
         version,
         level,
     };
-    let hrefs = Hrefs::new(&visit.base().special(), kind);
+    let hrefs = Hrefs::new(&context.base().special(), kind);
     let mut codec = Codec::default();
-    let (told, client) = (&visit.service.told, visit.request.peer.address.ip());
-    let mut note = |location: &[u8]| told.note(client, visit.base().root(), location);
+    let (digests, client) = (&context.site.announced_digests, context.request.peer.address.ip());
+    let mut note = |location: &[u8]| digests.note(client, context.base().root(), location);
     let mut editor = UpdateEditor::new(reply, hrefs.clone(), form, &mut codec).telling(&mut note);
     let done = report.finish(&mut editor)?;
-    visit.log_operation(|| asked.wording(&request, is_checkout, &done));
-    if let (true, Some(to)) = (request.resource_walk, &asked.options.switch_to) {
-        walk(
-            visit,
-            &asked.options,
+    context.log_operation(|| query.log_text(&request, is_checkout, &done));
+    if let (true, Some(to)) = (request.resource_walk, &query.options.switch_to) {
+        write_resource_walk(
+            context,
+            &query.options,
             to,
             &mut ResourceWalk::new(reply, hrefs, request.target),
         )?;
     }
     Out(reply.buffer()).raw("</S:update-report>\n");
-    if let (Some(name), Some(parts)) = (name, reply.take_kept()) {
+    if let (Some(key), Some(parts)) = (key, reply.take_recording()) {
         let parts = parts.into_iter().map(ResponsePart::new).collect();
-        visit.repository().cache_report(&name, done, parts);
+        context.repository().cache_report(&key, done, parts);
     }
     Ok(())
 }
 
-/// Says all that the answer depends on, if it is one that others will get as well: what a checkout or an export is told before
-/// it fetches the texts.
-fn name(
-    visit: &Visit<'_>,
+/// Returns all that the response depends on, if other clients get the same one: the report of a checkout or an export that fetches
+/// the texts by requests of their own.
+fn cache_key(
+    context: &RequestContext<'_>,
     kind: &str,
     request: &UpdateRequest,
-    asked: &Asked,
+    query: &UpdateQuery,
     report: &Report,
 ) -> Option<String> {
     let ReportOptions {
@@ -95,45 +95,51 @@ fn name(
         depth,
         ignore_ancestry,
         send_copyfrom,
-    } = &asked.options
+    } = &query.options
     else {
         return None;
     };
-    if asked.send_all || request.resource_walk {
+    if query.send_all || request.resource_walk {
         return None;
     }
     let (rev, held) = report.same_for_all()?;
     let properties = request.include_props;
-    let special = visit.base().special();
+    let special = context.base().special();
     Some(format!(
         "update {kind} {target_rev} {rev} {held:?} {depth:?} {ignore_ancestry} {send_copyfrom} {properties} \
          {special:?} {anchor:?} {operand:?}"
     ))
 }
 
-/// Tells very old clients where everything is that they have been switched to.
-fn walk(visit: &Visit<'_>, asked: &ReportOptions, to: &FsPath, editor: &mut dyn Editor) -> Outcome {
+/// Writes where each node is that a very old client has been switched to.
+fn write_resource_walk(
+    context: &RequestContext<'_>,
+    query: &ReportOptions,
+    to: &FsPath,
+    editor: &mut dyn Editor,
+) -> Outcome {
     let options = ReportOptions {
         anchor: to.clone(),
         operand: String::new(),
         switch_to: None,
         text_deltas: false,
         send_copyfrom: false,
-        depth: match asked.depth {
-            Depth::Infinity | Depth::Immediates => asked.depth,
+        depth: match query.depth {
+            Depth::Infinity | Depth::Immediates => query.depth,
             _ => Depth::Files,
         },
-        ..asked.clone()
+        ..query.clone()
     };
     let rev = options.target_rev;
-    let mut report = Report::begin(visit.repository(), options, visit.readable())?;
+    let mut report = Report::begin(context.repository(), options, context.readable())?;
     report.set_path(&RelPath::empty(), rev, Depth::Infinity, true, None)?;
     report.finish(editor)?;
     Ok(())
 }
 
-/// Reads the whole body: what is asked, what the client has, and whether that is nothing: one entry that starts empty.
-fn read(visit: &Visit<'_>, mut body: Body) -> Result<(UpdateRequest, Report, bool), Fault> {
+/// Reads the whole body. Returns the request, the report of what the client has, and whether that is nothing: one entry that starts
+/// empty, as in a checkout.
+fn read(context: &RequestContext<'_>, mut body: Body) -> Result<(UpdateRequest, Report, bool), Fault> {
     let root = body.root().ok_or_else(|| Fault::html(StatusCode::BAD_REQUEST))?;
     let mut request = UpdateRequest::new(root);
     let mut report = None;
@@ -146,17 +152,17 @@ fn read(visit: &Visit<'_>, mut body: Body) -> Result<(UpdateRequest, Report, boo
         }
         let report = match &mut report {
             Some(report) => report,
-            // Options come before paths; those that do not are taken in later.
-            None => report.insert(begin(visit, &request)?),
+            // ReportOptions come before paths. Later ones are set when the body has been read.
+            None => report.insert(begin(context, &request)?),
         };
         match item {
-            UpdateItem::Entry(entry) if entry.rev > visit.youngest()? => {
+            UpdateItem::Entry(entry) if entry.rev > context.youngest()? => {
                 let rev = entry.rev;
                 let message = format!("No such reported revision '{rev}' found in the repository.");
                 return Err(Error::new(Code::FS_NO_SUCH_REVISION, message).into());
             }
             UpdateItem::Entry(entry) => {
-                guard.entry(visit, &request, &entry)?;
+                guard.entry(context, &request, &entry)?;
                 entries += 1;
                 start_empty = entry.start_empty;
                 take(report, entry)?;
@@ -165,16 +171,16 @@ fn read(visit: &Visit<'_>, mut body: Body) -> Result<(UpdateRequest, Report, boo
             UpdateItem::Option => {}
         }
     }
-    guard.whole(visit, &request)?;
+    guard.finish(context, &request)?;
     let report = match report {
         Some(report) => report,
-        None => begin(visit, &request)?,
+        None => begin(context, &request)?,
     };
     Ok((request, report, entries == 1 && start_empty))
 }
 
-/// Begins with what is known of the request so far.
-fn begin(visit: &Visit<'_>, request: &UpdateRequest) -> Result<Report, Fault> {
+/// Begins a report with the options that have been read so far.
+fn begin(context: &RequestContext<'_>, request: &UpdateRequest) -> Result<Report, Fault> {
     let options = ReportOptions {
         target_rev: Revnum::ZERO,
         anchor: FsPath::root(),
@@ -185,7 +191,7 @@ fn begin(visit: &Visit<'_>, request: &UpdateRequest) -> Result<Report, Fault> {
         ignore_ancestry: false,
         send_copyfrom: false,
     };
-    Ok(Report::begin(visit.repository(), options, visit.readable())?)
+    Ok(Report::begin(context.repository(), options, context.readable())?)
 }
 
 fn take(report: &mut Report, entry: Entry) -> Result<(), Fault> {
@@ -208,35 +214,35 @@ fn take(report: &mut Report, entry: Entry) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What a request asks for, in the repository's terms.
-struct Asked {
+/// A request in the repository's terms.
+struct UpdateQuery {
     options: ReportOptions,
     send_all: bool,
-    /// What the report is about: the anchor, or the entry of it.
+    /// The subject of the report: the anchor, or its entry.
     path: FsPath,
 }
 
-impl Asked {
-    fn new(visit: &Visit<'_>, request: &UpdateRequest) -> Result<Asked, Fault> {
+impl UpdateQuery {
+    fn new(context: &RequestContext<'_>, request: &UpdateRequest) -> Result<UpdateQuery, Fault> {
         let source = request.source.as_deref().ok_or_else(|| {
             let message = "The request did not contain the '<src-path>' element.\n\
                            This may indicate that your client is too old";
             bad(Code::RA_DAV_REQUEST_FAILED, message)
         })?;
-        let youngest = visit.youngest()?;
+        let youngest = context.youngest()?;
         let target_rev = request.target_rev.unwrap_or(youngest);
         if target_rev > youngest {
             let message = format!("No such target revision '{target_rev}' found in the repository.");
             return Err(Error::new(Code::FS_NO_SUCH_REVISION, message).into());
         }
-        let anchor = path_of_url(visit, source)?;
+        let anchor = path_of_url(context, source)?;
         let switch_to = match request.destination.as_deref() {
-            Some(url) => Some(path_of_url(visit, url)?),
+            Some(url) => Some(path_of_url(context, url)?),
             None => None,
         };
-        let send_all = request.send_all && visit.place.location.bulk != Bulk::Off;
+        let send_all = request.send_all && context.mount.location.bulk != Bulk::Off;
         let path = anchor.join(&RelPath::canonicalize(&request.target)?);
-        Ok(Asked {
+        Ok(UpdateQuery {
             send_all,
             path,
             options: ReportOptions {
@@ -244,7 +250,7 @@ impl Asked {
                 anchor,
                 operand: request.target.clone(),
                 switch_to,
-                // Who fetches texts elsewhere hears here only which ones changed.
+                // Clients that fetch texts by other requests get only the information which ones have changed.
                 text_deltas: send_all && !request.no_text,
                 depth: request.depth(),
                 ignore_ancestry: request.ignore_ancestry,
@@ -253,30 +259,32 @@ impl Asked {
         })
     }
 
-    /// The line in the log. Which operation it was can only be guessed, and is guessed as the incumbent does.
-    fn wording(&self, request: &UpdateRequest, is_checkout: bool, done: &Reported) -> String {
+    /// Returns the line for the operational log. The operation can only be guessed, and is guessed as by the incumbent.
+    fn log_text(&self, request: &UpdateRequest, is_checkout: bool, done: &Reported) -> String {
         let ReportOptions {
             target_rev, depth, ..
         } = self.options;
         let Some(to) = &self.options.switch_to else {
             return match is_checkout || self.options.text_deltas {
-                true => oplog::update(&self.path, target_rev, depth, request.send_copyfrom, is_checkout),
-                false => oplog::status(&self.path, target_rev, depth),
+                true => {
+                    operation_text::update(&self.path, target_rev, depth, request.send_copyfrom, is_checkout)
+                }
+                false => operation_text::status(&self.path, target_rev, depth),
             };
         };
         match self.send_all {
-            true => oplog::switch(&self.path, to, target_rev, depth),
+            true => operation_text::switch(&self.path, to, target_rev, depth),
             false => {
                 let from: (&FsPath, Option<Revnum>) = (&self.path, done.from_rev);
-                oplog::diff(from, (to, target_rev), depth, request.ignore_ancestry)
+                operation_text::diff(from, (to, target_rev), depth, request.ignore_ancestry)
             }
         }
     }
 }
 
-/// The path in the repository that a URL in a report names.
-fn path_of_url(visit: &Visit<'_>, url: &str) -> Result<FsPath, Fault> {
-    match visit.place.resource_of_url(url) {
+/// Returns the path in the repository that a URL in a report names.
+fn path_of_url(context: &RequestContext<'_>, url: &str) -> Result<FsPath, Fault> {
+    match context.mount.resource_of_url(url) {
         Some(Resource::Public(path)) => Ok(path),
         Some(_) => Err(Error::new(Code::UNSUPPORTED_FEATURE, "Unsupported URI form").into()),
         None => {

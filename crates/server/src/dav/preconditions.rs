@@ -1,0 +1,100 @@
+//! Preconditions of requests (`If-Match` and its kin): a resource must be, or must not be, what the client expects.
+//!
+//! Plain WebDAV programs do not know revisions: only preconditions keep them from overwriting unseen changes. Subversion's clients
+//! name revisions instead.
+
+use base::{Date, FsPath, NodeKind, Revnum, props};
+use http::StatusCode;
+use wire::dav::conditions::Conditions;
+use wire::dav::uri::Resource;
+use wire::dav::xml;
+
+use super::Outcome;
+use super::propfind::etag;
+use crate::clock::now;
+use crate::http::{Fault, Request};
+use crate::site::RequestContext;
+
+impl RequestContext<'_> {
+    /// Refuses to change a node of the youngest tree for which the request's preconditions do not hold. Nodes of transactions are not
+    /// checked: no other client changes them.
+    ///
+    /// # Errors
+    /// 412.
+    pub(super) fn check_conditions(&self, path: &FsPath) -> Outcome {
+        if !matches!(self.resource, Resource::Public(_)) {
+            return Ok(());
+        }
+        let conditions = conditions(self.request);
+        let lists = ["if-match", "if-none-match"].map(|name| joined(self.request, name));
+        let conditions = Conditions {
+            if_match: lists[0].as_deref(),
+            if_none_match: lists[1].as_deref(),
+            ..conditions
+        };
+        if conditions.is_empty() {
+            return Ok(());
+        }
+        let node = self.repository().stat(self.youngest()?, path)?;
+        let is_empty = node
+            .as_ref()
+            .is_some_and(|node| node.kind == NodeKind::File && node.size == Some(0));
+        if conditions.if_match.is_none()
+            && conditions.if_none_match == Some("*")
+            && is_empty
+            && self.holds_lock(path)?
+        {
+            return Ok(());
+        }
+        let (tag, modified) = match node {
+            None => (None, None),
+            Some(node) => {
+                let revprops = self.repository().all_revprops(node.created_rev)?;
+                let date = revprops.get(props::DATE).and_then(|date| Date::parse(date).ok());
+                let tag = entity_tag(node.kind == NodeKind::Dir, node.created_rev, path);
+                (Some(tag), date)
+            }
+        };
+        match conditions.let_change(tag.as_deref(), modified, Date(now())) {
+            true => Ok(()),
+            false => Err(Fault::html(StatusCode::PRECONDITION_FAILED)),
+        }
+    }
+}
+
+impl RequestContext<'_> {
+    /// Returns whether the request has the token of the node's lock. To some programs (davfs2) an empty file that they have locked is a
+    /// locked name without a file: they write its text only on condition that nothing is there.
+    fn holds_lock(&self, path: &FsPath) -> Result<bool, Fault> {
+        let Some(lock) = self.repository().get_lock(path)? else {
+            return Ok(false);
+        };
+        Ok(self.held_tokens()?.contains(&lock.token))
+    }
+}
+
+/// Returns the entity tag of a node, as header lines have it.
+pub(super) fn entity_tag(is_dir: bool, rev: Revnum, path: &FsPath) -> String {
+    let mut escaped = String::new();
+    xml::escape_text(path.as_str(), &mut escaped);
+    etag(is_dir, rev, &escaped)
+}
+
+/// Returns the preconditions in the request's headers.
+pub(super) fn conditions(request: &Request) -> Conditions<'_> {
+    Conditions {
+        if_match: request.header_utf8("if-match"),
+        if_none_match: request.header_utf8("if-none-match"),
+        if_modified_since: request.header("if-modified-since"),
+        if_unmodified_since: request.header("if-unmodified-since"),
+    }
+}
+
+/// Returns all lines of a header, joined. Bytes that are not UTF-8 match nothing.
+fn joined(request: &Request, name: &str) -> Option<String> {
+    let lines = request.headers.get_all(name).into_iter();
+    let lines: Vec<_> = lines
+        .map(|line| String::from_utf8_lossy(line.as_bytes()))
+        .collect();
+    (!lines.is_empty()).then(|| lines.join(","))
+}

@@ -1,0 +1,266 @@
+//! The beginning of a session: finds the repository that the client's URL names, and its rules; then the client authenticates.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::{Code, Error, FsPath, Result};
+use delta::svndiff::Codec;
+use repos::Repository;
+use repos::authz::Authz;
+use repos::config::{Access, AuthzFiles, Passwords, ServerConf};
+use wire::svn::handshake::{Capabilities, Hello, ReposInfo};
+use wire::svn::response;
+
+use crate::log::Origin;
+use crate::percent_encoding::encoded;
+use crate::service::Service;
+use crate::service::access_files::{authz_of, conf_of};
+use crate::svn::auth::AuthExchange;
+use crate::svn::connection::SvnConnection;
+use crate::svn::repo_access::RepoAccess;
+use crate::svn::repo_session::RepoSession;
+use crate::svn::url::SvnUrl;
+
+/// The longest path of a directory, bytes.
+const MAX_PATH: usize = 4096;
+
+/// A session's repository and its rules. They stay the same during the session.
+pub(crate) struct SessionRepository {
+    pub(crate) repository: Repository,
+    pub(crate) conf: Arc<ServerConf>,
+    pub(crate) passwords: Option<Arc<Passwords>>,
+    pub(crate) authz: Option<Arc<Authz>>,
+    pub(crate) realm: String,
+    /// The name in authz sections; `None` for a repository that is the server's root.
+    pub(crate) authz_name: Option<String>,
+    /// The name in log lines, URI-encoded.
+    pub(crate) log_name: String,
+    root: SvnUrl,
+    pub(crate) root_url: String,
+}
+
+impl SessionRepository {
+    /// Returns the path in the repository that a URL names.
+    ///
+    /// # Errors
+    /// `RA_ILLEGAL_URL` for one outside of the repository.
+    pub(crate) fn path_of(&self, url: &str) -> Result<FsPath> {
+        let below = SvnUrl::parse(url).ok().and_then(|url| url.below(&self.root));
+        match below.map(|path| FsPath::canonicalize(&path)) {
+            Some(Ok(path)) => Ok(path),
+            _ => Err(Error::new(
+                Code::RA_ILLEGAL_URL,
+                format!("'{url}' is not the same repository as '{}'", self.root_url),
+            )),
+        }
+    }
+}
+
+impl RepoSession {
+    /// Finds the repository and writes an authentication request. Returns `None` if the client was refused.
+    pub(crate) fn open(
+        service: &Arc<Service>,
+        mut conn: SvnConnection,
+        hello: Hello,
+    ) -> Result<Option<PendingLogin>> {
+        let origin = Origin::at(conn.stream().peer());
+        let (repo, parent) = match find(service, &hello.url, origin) {
+            Ok(found) => found,
+            Err(error) => return refuse(service, &mut conn, &error).map(|()| None),
+        };
+        let access = RepoAccess::new(service.clone(), repo, parent, conn.stream().peer());
+        let mut session = RepoSession {
+            access,
+            conn,
+            capabilities: hello.capabilities(),
+            codec: Codec::new(),
+            pending_report: None,
+            refusals: 0,
+        };
+        let Some(exchange) = session.begin_login() else {
+            let error = Error::new(Code::RA_NOT_AUTHORIZED, "No access allowed to this repository");
+            // As the incumbent, this is logged twice: here with the repository's name, then by `refuse` without.
+            session.access.log_error(&error);
+            return refuse(service, &mut session.conn, &error).map(|()| None);
+        };
+        Ok(Some(PendingLogin {
+            session,
+            exchange,
+            hello,
+        }))
+    }
+
+    fn begin_login(&mut self) -> Option<AuthExchange> {
+        match self.access.mechanisms(Access::Read, false).is_empty() {
+            true => None,
+            false => self.begin_exchange(Access::Read, false),
+        }
+    }
+}
+
+/// A session whose client is authenticating.
+pub(crate) struct PendingLogin {
+    pub(crate) session: RepoSession,
+    exchange: AuthExchange,
+    hello: Hello,
+}
+
+impl PendingLogin {
+    /// Reads one message of the client; returns whether the exchange has ended.
+    ///
+    /// # Errors
+    /// If the connection is lost.
+    pub(crate) fn take_answer(&mut self) -> Result<bool> {
+        self.session.take_answer(&mut self.exchange)
+    }
+
+    /// Ends the authentication and describes the repository. Returns `None` if the client was refused.
+    ///
+    /// # Errors
+    /// If the connection is lost.
+    pub(crate) fn finish(self) -> Result<Option<RepoSession>> {
+        let PendingLogin {
+            mut session, hello, ..
+        } = self;
+        if session.access.blanket() == Access::None {
+            let error = Error::new(Code::RA_NOT_AUTHORIZED, "Not authorized for access");
+            let service = session.access.service.clone();
+            return refuse(&service, &mut session.conn, &error).map(|()| None);
+        }
+        let capabilities = match session.access.repo.repository.tracks_merges()? {
+            true => Capabilities::MERGEINFO,
+            false => Capabilities::NONE,
+        };
+        let info = ReposInfo {
+            uuid: session.access.repo.repository.uuid(),
+            root_url: session.access.repo.root_url.clone(),
+            capabilities,
+        };
+        info.write(session.conn.out());
+        session.conn.end_command()?;
+        session.access.log_operation(|| {
+            let client = |name: &Option<String>| name.as_deref().map_or("-".to_owned(), encoded);
+            format!(
+                "open {} cap=({}) {} {} {}",
+                hello.version,
+                hello.words.join(" "),
+                encoded(&session.access.parent),
+                client(&hello.ra_client),
+                client(&hello.client),
+            )
+        });
+        Ok(Some(session))
+    }
+}
+
+/// Sends an error to the client, and logs it.
+fn refuse(service: &Service, conn: &mut SvnConnection, error: &Error) -> Result<()> {
+    if let Some(log) = &service.context.log {
+        log.error(Origin::at(conn.stream().peer()), error);
+    }
+    response::write_failure(conn.out(), error);
+    conn.flush()
+}
+
+/// Returns the error for the client. Of a malformed file of passwords or rules the client gets the number alone, and the log the
+/// message.
+fn client_error(service: &Service, origin: Origin<'_>, error: &Error) -> Error {
+    match error.code() {
+        code @ (Code::AUTHZ_INVALID_CONFIG | Code::AUTHN_FAILED) => {
+            if let Some(log) = &service.context.log {
+                log.error(origin, error);
+            }
+            Error::bare(code)
+        }
+        _ => error.clone(),
+    }
+}
+
+fn find(service: &Service, url: &str, origin: Origin<'_>) -> Result<(SessionRepository, FsPath)> {
+    let parsed = SvnUrl::parse(url)?;
+    // With virtual hosts the authority is the first directory.
+    let host: Vec<Vec<u8>> = match service.context.options().virtual_host {
+        true => vec![parsed.host_directory()?],
+        false => Vec::new(),
+    };
+    let all: Vec<&[u8]> = host.iter().chain(&parsed.path).map(Vec::as_slice).collect();
+    let (path, names) = search(&service.root(), &all, host.len())?.ok_or_else(|| {
+        Error::new(
+            Code::RA_SVN_REPOS_NOT_FOUND,
+            format!("No repository found in '{}'", parsed.prefix(parsed.path.len())),
+        )
+    })?;
+    let count = names.len();
+    let repository = service.repositories.open(&path)?;
+    let authz_name = (count > 0).then(|| names.join("/"));
+    let in_url = count - host.len().min(count);
+    let parent = FsPath::canonicalize(&parsed.behind(in_url))?;
+    let log_name = match &authz_name {
+        Some(name) => encoded(name),
+        None => {
+            let base = path.file_name().unwrap_or_default().to_string_lossy();
+            encoded(&base)
+        }
+    };
+    let conf = conf_of(service, &repository)?;
+    let origin = Origin {
+        repository: Some(&log_name),
+        ..origin
+    };
+    let for_client = |error: Error| client_error(service, origin, &error);
+    let passwords = match &conf.password_db {
+        Some(path) => service.config.passwords(path).map_err(for_client)?,
+        None => None,
+    };
+    let authz = authz_of(service, AuthzFiles::of(&conf, repository.path()), false).map_err(for_client)?;
+    service.log_config_warnings(origin);
+    let realm = match &conf.realm {
+        Some(realm) => String::from_utf8_lossy(realm).into_owned(),
+        None => repository.uuid(),
+    };
+    let root_url = parsed.prefix(in_url);
+    let mut root = parsed;
+    root.path.truncate(in_url);
+    let repo = SessionRepository {
+        repository,
+        conf,
+        passwords,
+        authz,
+        realm,
+        authz_name,
+        log_name,
+        root,
+        root_url,
+    };
+    Ok((repo, parent))
+}
+
+/// Walks up from the whole path to the first repository. Returns its directory and the components that name it, which are its name
+/// in authz sections as well. As with the incumbent, a component that is not UTF-8 names no directory: a section could not tell
+/// two such names apart.
+///
+/// # Errors
+/// The system's, if a directory on the way cannot be searched.
+fn search<'a>(root: &Path, components: &[&'a [u8]], min: usize) -> Result<Option<(PathBuf, Vec<&'a str>)>> {
+    let mut names = Vec::new();
+    let mut path = root.to_owned();
+    for component in components {
+        let Ok(name) = std::str::from_utf8(component) else {
+            break;
+        };
+        if path.as_os_str().len() + name.len() >= MAX_PATH || name.contains('\0') {
+            break;
+        }
+        path.push(name);
+        names.push(name);
+    }
+    loop {
+        if names.len() >= min && Repository::check_repository(&path)? {
+            return Ok(Some((path, names)));
+        }
+        if names.pop().is_none() {
+            return Ok(None);
+        }
+        path.pop();
+    }
+}

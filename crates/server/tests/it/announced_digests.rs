@@ -1,0 +1,154 @@
+//! Clients check the texts whose digests were announced to them; the server checks all others before it sends them.
+
+use std::io::Read as _;
+
+use testkit::{Repo, Tool};
+
+use super::site::{Site, request};
+
+/// Texts of revision 2: of one window, and of several.
+const TEXTS: [(&str, usize); 2] = [("short", 3_000), ("long", 250_000)];
+
+const SUBVERSION: &str = "User-Agent: SVN/1.14.2\r\n";
+
+fn text(length: usize) -> Vec<u8> {
+    testkit::history::noise(length as u64, length)
+}
+
+/// Puts texts there.
+fn fill(site: &Site) {
+    let tree = site.path("texts");
+    std::fs::create_dir_all(&tree).expect("a new folder");
+    for (name, length) in TEXTS {
+        std::fs::write(tree.join(name), text(length)).expect("written");
+    }
+    let into = Repo::at(&site.path("repos/repo")).url();
+    let import = Tool::new("svn").args(["import", "-q", "-m", "texts"]);
+    import.arg(&tree).arg(format!("{into}/texts")).ok();
+}
+
+/// The same, and changes a byte of each in the file of their revision.
+fn fill_and_damage(site: &Site) {
+    fill(site);
+    let file = site.path("repos/repo/db/revs/0/2");
+    let mut bytes = std::fs::read(&file).expect("a file of a revision");
+    for (_, length) in TEXTS {
+        // What cannot be compressed is stored as it is.
+        let end = &text(length)[length - 500..];
+        let at = bytes.windows(end.len()).position(|there| there == end);
+        bytes[at.expect("the end of the text") + 100] ^= 1;
+    }
+    let mut permissions = std::fs::metadata(&file).expect("it is there").permissions();
+    #[expect(clippy::permissions_set_readonly_false, reason = "it is a temporary file")]
+    permissions.set_readonly(false);
+    std::fs::set_permissions(&file, permissions).expect("ours");
+    std::fs::write(&file, bytes).expect("written");
+}
+
+/// Asks what a checkout asks, and hears all of it.
+fn report(site: &Site) {
+    let body = "<S:update-report xmlns:S=\"svn:\"><S:include-props>yes</S:include-props><S:src-path>/repo</S:src-path>\
+                <S:target-revision>2</S:target-revision><S:depth>unknown</S:depth>\
+                <S:entry rev=\"2\" depth=\"infinity\" start-empty=\"true\"></S:entry></S:update-report>";
+    let headers = format!("Content-Length: {}\r\nConnection: close\r\n", body.len());
+    let said = site.say(request("REPORT", "/repo/!svn/me", &headers) + body);
+    for (name, _) in TEXTS {
+        assert!(said.contains(&format!("<S:add-file name=\"{name}\"")), "{said}");
+    }
+}
+
+/// Whether the text comes whole.
+fn comes(site: &Site, name: &str, headers: &str) -> bool {
+    let close = format!("{headers}Connection: close\r\n");
+    let mut client = site.connect();
+    client.send(request("GET", &format!("/repo/!svn/rvr/2/texts/{name}"), &close));
+    let mut said = Vec::new();
+    // A text that is cut off ends with a reset.
+    _ = client.socket.read_to_end(&mut said);
+    let end = said.windows(4).position(|bytes| bytes == b"\r\n\r\n");
+    let body = said.split_off(end.expect("a head") + 4);
+    let (_, length) = TEXTS
+        .iter()
+        .find(|(known, _)| *known == name)
+        .expect("one of them");
+    let whole = said.starts_with(b"HTTP/1.1 200") && body.len() == *length;
+    assert!(!whole || body != text(*length), "{name} is damaged");
+    whole
+}
+
+#[test]
+fn only_a_client_with_the_digest_gets_an_unchecked_text() {
+    let site = Site::plain();
+    fill_and_damage(&site);
+    for (name, _) in TEXTS {
+        assert!(!comes(&site, name, SUBVERSION), "{name}");
+        assert!(!comes(&site, name, ""), "{name}");
+    }
+    // One that is in memory is checked even for those who know the digest: once, for all that come later.
+    report(&site);
+    assert!(!comes(&site, "short", SUBVERSION));
+}
+
+#[test]
+fn an_uncached_text_is_sent_unchecked_to_a_checkout_once() {
+    let site = Site::plain();
+    fill_and_damage(&site);
+    report(&site);
+    for (name, _) in TEXTS {
+        // Browsers have got no digest, though they have the same address.
+        assert!(!comes(&site, name, ""), "{name}");
+    }
+    let site = Site::plain();
+    fill_and_damage(&site);
+    report(&site);
+    for (name, _) in TEXTS {
+        // The client finds the damage itself.
+        assert!(comes(&site, name, SUBVERSION), "{name}");
+        assert!(!comes(&site, name, SUBVERSION), "{name}");
+        assert!(!comes(&site, name, ""), "{name}");
+    }
+}
+
+/// A text that was not checked must not stay in a proxy's cache.
+#[test]
+fn proxies_cache_only_checked_texts() {
+    let site = Site::plain();
+    fill(&site);
+    report(&site);
+    for (name, _) in TEXTS {
+        for wanted in ["max-age=0", "max-age=604800", "max-age=604800"] {
+            let mut client = site.connect();
+            client.send(request(
+                "GET",
+                &format!("/repo/!svn/rvr/2/texts/{name}"),
+                SUBVERSION,
+            ));
+            let (head, _) = client.answer();
+            assert!(head.starts_with("http/1.1 200"), "{name}: {head}");
+            let lines = head
+                .lines()
+                .filter_map(|line| line.strip_prefix("cache-control: "));
+            assert_eq!(lines.collect::<Vec<_>>(), [wanted], "{name}");
+        }
+    }
+}
+
+/// The stock client refuses the file, whether it or the server has found the damage.
+#[test]
+fn the_stock_client_refuses_a_damaged_text() {
+    let site = Site::plain();
+    fill_and_damage(&site);
+    let url = format!("http://{}/repo/texts", site.plain);
+    for command in ["export", "checkout"] {
+        let into = site.path(command);
+        let told = Tool::new("svn").args([command, "-q"]).arg(&url).arg(&into).run();
+        assert_ne!(told.code, 0, "{command}");
+        // The second time the server checks first, and ends the connection.
+        let says_why = told.err().contains("hecksum mismatch");
+        assert!(says_why || command == "checkout", "{command}: {}", told.err());
+    }
+    for (name, _) in TEXTS {
+        let told = Tool::new("svn").arg("cat").arg(format!("{url}/{name}")).run();
+        assert_ne!(told.code, 0, "{name}");
+    }
+}

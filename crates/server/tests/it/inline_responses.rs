@@ -1,0 +1,122 @@
+//! Inline responses must be the same as those of a thread, and changed rules must take effect.
+
+use std::io::Write as _;
+use std::time::Duration;
+
+use super::site::{Client, Site, request, status_of};
+use testkit::history::noise;
+use testkit::{Repo, Tool};
+
+/// Files around the sizes at which texts come in pieces, or not at once at all.
+const LENGTHS: [usize; 6] = [0, 1, 102_400, 102_401, 256 << 10, (256 << 10) + 1];
+
+fn fill(site: &Site) {
+    let tree = site.path("sizes");
+    std::fs::create_dir_all(&tree).expect("a new folder");
+    for length in LENGTHS {
+        std::fs::write(tree.join(length.to_string()), noise(7, length)).expect("written");
+    }
+    let into = Repo::at(&site.path("repos/repo")).url();
+    Tool::new("svn")
+        .args(["import", "-q", "-m", "sizes"])
+        .arg(&tree)
+        .arg(format!("{into}/sizes"))
+        .ok();
+}
+
+fn get(length: usize) -> String {
+    request("GET", &format!("/repo/sizes/{length}"), "")
+}
+
+/// The first reading makes the texts ready, the second finds them in memory, and then all are asked for in one breath.
+#[test]
+fn texts_are_the_same_uncached_cached_and_pipelined() {
+    let site = Site::plain();
+    fill(&site);
+    let mut client = site.connect();
+    let check = |client: &mut Client, length: usize| {
+        let (head, body) = client.answer();
+        assert!(head.starts_with("http/1.1 200"), "{length}: {head}");
+        assert!(body == noise(7, length), "{length}: {head}");
+    };
+    for _ in 0..3 {
+        for length in LENGTHS {
+            client.send(get(length));
+            check(&mut client, length);
+        }
+    }
+    let all: String = LENGTHS.iter().map(|length| get(*length)).collect();
+    client.send(all.repeat(4));
+    for length in LENGTHS.repeat(4) {
+        check(&mut client, length);
+    }
+}
+
+/// A body that is there at once, one that comes soon, one that lets itself be waited for, and one that never comes whole.
+#[test]
+fn bodies_of_reading_requests_may_be_late_but_not_missing() {
+    let site = Site::plain();
+    let body = "<propfind xmlns=\"DAV:\"><prop><resourcetype/></prop></propfind>";
+    let head = request(
+        "PROPFIND",
+        "/repo/trunk/",
+        &format!("Depth: 0\r\nContent-Length: {}\r\n", body.len()),
+    );
+    for pause in [0, 5, 100] {
+        let mut client = site.connect();
+        let (first, second) = body.split_at(9);
+        client.send(format!("{head}{first}"));
+        std::thread::sleep(Duration::from_millis(pause));
+        client.send(second);
+        let (answered, _) = client.answer();
+        assert!(answered.starts_with("http/1.1 207"), "{pause}: {answered}");
+    }
+    let mut client = site.connect();
+    client.send(&head.as_bytes()[..head.len()]);
+    client.send(&body.as_bytes()[..20]);
+    client
+        .socket
+        .shutdown(std::net::Shutdown::Write)
+        .expect("a socket");
+    assert_ne!(status_of(&client.rest()), 207, "half of a question is none");
+}
+
+/// On a connection that stays open: rules that were written a moment ago, revisions that were made a moment ago, and paths that
+/// lead out of the repository that the connection was about.
+#[test]
+fn an_open_connection_sees_changes() {
+    let site = Site::new(|plan, folder| {
+        std::fs::write(folder.join("authz"), "[/]\n* = r\n").expect("written");
+        plan.access = Some(server::config::AccessRules {
+            authz: Some(repos::config::AuthzFiles {
+                authz: repos::authz::Source::File(folder.join("authz")),
+                groups: None,
+            }),
+            ..server::config::AccessRules::default()
+        });
+    });
+    let mut client = site.connect();
+    let mut ask = |target: &str| {
+        client.send(request("GET", target, ""));
+        client.answer().0
+    };
+    assert!(ask("/repo/trunk/a.txt").contains(" 200 "));
+    assert!(ask("/repo/trunk/a.txt").contains(" 200 "));
+    assert!(ask("/repo/trunk/../../repo/trunk/a.txt").contains(" 200 "));
+    assert!(ask("/repo/../../etc/passwd").contains(" 404 "));
+    assert!(ask("/repo/../nothing/trunk/a.txt").contains(" 404 "));
+    assert!(ask("/repository/trunk/a.txt").contains(" 404 "));
+    assert!(ask("/repo/sizes/1").contains(" 404 "));
+    fill(&site);
+    assert!(ask("/repo/sizes/1").contains(" 200 "));
+    let mut rules = std::fs::File::create(site.path("authz")).expect("written");
+    rules.write_all(b"[/]\n* = r\n[/trunk]\n* =\n").expect("written");
+    drop(rules);
+    std::thread::sleep(Duration::from_millis(20));
+    let refused = ask("/repo/trunk/a.txt");
+    assert!(
+        refused.contains(" 403 ") || refused.contains(" 401 "),
+        "{refused}"
+    );
+    assert!(ask("/repo/sizes/1").contains(" 200 "));
+}
