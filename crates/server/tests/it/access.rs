@@ -1,4 +1,4 @@
-//! Who may do what: the same table of questions, asked of us and of Apache with `mod_authz_svn`.
+//! Authorization: the same table of requests to this server and to Apache with `mod_authz_svn`.
 
 use std::fmt::Write as _;
 use std::net::{SocketAddr, TcpListener};
@@ -103,7 +103,7 @@ fn answers_are_those_of_apache() {
             ] {
                 for path in PATHS {
                     for method in METHODS {
-                        // Elsewhere Apache's handler says no, not its door.
+                        // Otherwise Apache's handler refuses, not its authorization.
                         if method == "MKACTIVITY" && !path.contains("/act/") {
                             continue;
                         }
@@ -123,7 +123,7 @@ fn answers_are_those_of_apache() {
                             destination,
                             &header,
                         );
-                        // Where nobody is asked, Apache stumbles over who says a name anyway.
+                        // Where no login is required, Apache fails at requests with credentials.
                         if theirs == 500 && way.1.is_empty() && !header.is_empty() {
                             continue;
                         }
@@ -147,7 +147,7 @@ fn answers_are_those_of_apache() {
     assert!(different.is_empty(), "of {asked}:\n{different}");
 }
 
-/// What the door says; the rest is said inside.
+/// Returns the result of authorization: 401, 403 or neither.
 fn verdict(status: u16) -> &'static str {
     match status {
         401 => "who are you?",

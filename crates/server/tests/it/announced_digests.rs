@@ -33,7 +33,7 @@ fn fill_and_damage(site: &Site) {
     let file = site.path("repos/repo/db/revs/0/2");
     let mut bytes = std::fs::read(&file).expect("a file of a revision");
     for (_, length) in TEXTS {
-        // What cannot be compressed is stored as it is.
+        // Texts that cannot be compressed are stored unchanged.
         let end = &text(length)[length - 500..];
         let at = bytes.windows(end.len()).position(|there| there == end);
         bytes[at.expect("the end of the text") + 100] ^= 1;
@@ -45,7 +45,7 @@ fn fill_and_damage(site: &Site) {
     std::fs::write(&file, bytes).expect("written");
 }
 
-/// Asks what a checkout asks, and hears all of it.
+/// Sends the report of a checkout, and reads the whole response.
 fn report(site: &Site) {
     let body = "<S:update-report xmlns:S=\"svn:\"><S:include-props>yes</S:include-props><S:src-path>/repo</S:src-path>\
                 <S:target-revision>2</S:target-revision><S:depth>unknown</S:depth>\

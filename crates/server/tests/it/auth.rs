@@ -73,7 +73,7 @@ fn passwords_of_all_kinds_open_the_door() {
     assert_eq!(site.ask("OPTIONS", "/repo", "").0, 401);
     assert_eq!(site.ask("OPTIONS", "/repo", &basic("nobody", "x")).0, 401);
     assert_eq!(site.ask("OPTIONS", "/repo", "Authorization: Bearer x\r\n").0, 401);
-    // With a hash that nobody knows nobody comes in; the administrator hears of it.
+    // With a hash of an unknown kind no user can log in; that is logged.
     assert_eq!(site.ask("OPTIONS", "/repo", &basic("odd", "secret")).0, 401);
     // A password that was right and is not any more is wrong at once.
     htpasswd(&site.path("htpasswd"), "-B", "bcrypt", "another");
@@ -87,7 +87,7 @@ fn passwords_of_all_kinds_open_the_door() {
     assert_eq!(site.ask("OPTIONS", "/repo", &basic("bcrypt", "another")).0, 500);
 }
 
-/// What a client knows of a challenge.
+/// The fields of a challenge.
 struct Challenge {
     nonce: String,
     text: String,

@@ -1,4 +1,4 @@
-//! Pages for browsers that take too long: the time limit holds within a comparison, and says so on the page.
+//! Pages for browsers that take too long: the time limit holds within a comparison, and the page tells it.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Users whom a directory knows. The directory here is a few lines that speak as much LDAP as it takes.
+//! Users of an LDAP directory. The directory here is a minimal LDAP server.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,4 +1,4 @@
-//! Requests that nobody should send.
+//! Malformed and hostile requests.
 
 use std::time::Duration;
 
@@ -107,7 +107,7 @@ fn requests_cannot_be_smuggled() {
         assert!(answers <= 1, "{what}: {said}");
         assert!(matches!(status_of(&said), 0 | 400..=499 | 501), "{what}: {said}");
     }
-    // Both ways of saying how long: the chunks count, and nobody relies on what follows.
+    // Both kinds of framing: the chunks count, and nothing behind them is read as a request.
     let both = format!(
         "OPTIONS /repo HTTP/1.1\r\nHost: test\r\nContent-Length: 6\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n{hidden}"
     );
@@ -195,7 +195,7 @@ fn methods_are_known_or_refused() {
     for (method, wanted) in [
         ("OPTIONS", 200),
         ("TRACE", 405),
-        // It might write, and nobody may here.
+        // The method might write, and no user has that right here.
         ("SEARCH", 403),
         ("ACL", 403),
         ("BREW", 501),
@@ -268,7 +268,7 @@ fn who_asks_whether_to_go_on_is_told() {
     client.send("<D:options xmlns:D=\"DAV:\"></D:options>");
     let (head, _) = client.answer();
     assert_eq!(status_of(&head), 200, "{head}");
-    // A refusal comes at once, and nobody waits for what would follow.
+    // The refusal is sent at once, without waiting for the rest of the body.
     let mut client = site.connect();
     client.send(request(
         "PUT",
@@ -314,7 +314,7 @@ fn heads_have_limits() {
     let begun = std::time::Instant::now();
     assert!(idle.is_closed_within(Duration::from_secs(20)));
     assert!(begun.elapsed() >= Duration::from_millis(800));
-    // Who asks again meanwhile stays.
+    // A connection with another request meanwhile stays.
     let mut busy = site.connect();
     for _ in 0..6 {
         busy.send(request("OPTIONS", "/repo", ""));

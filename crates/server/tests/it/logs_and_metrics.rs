@@ -59,7 +59,7 @@ fn status_pages_show_health_and_metrics() {
     };
     assert!(ask("/-/health").ends_with("ok\n"));
     assert!(ask("/-/ready").ends_with("ready\n"));
-    // What was done is counted when it was.
+    // A request is counted when it has ended.
     let counted = "operation=\"OPTIONS\"} ";
     let metrics = (0..100)
         .map(|_| ask("/-/metrics"))

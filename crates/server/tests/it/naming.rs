@@ -98,7 +98,7 @@ impl Site {
         }
     }
 
-    /// What the server says to a client that opens `url` and lists its directory.
+    /// Returns the server's messages to a client that opens `url` and lists its directory.
     fn open(&self, at: SocketAddr, url: &[u8]) -> String {
         let mut said = format!("( 2 ( edit-pipeline ) {}:", url.len()).into_bytes();
         said.extend_from_slice(url);
@@ -148,7 +148,7 @@ fn web(folder: &Path) -> HttpOptions {
     }
 }
 
-/// What comes back for `said`; `ends` if nothing more will follow.
+/// Sends `said` and returns the response; `ends` says that nothing more is sent.
 fn converse(at: SocketAddr, said: &[u8], ends: bool) -> String {
     let mut socket = TcpStream::connect(at).expect("the server listens");
     socket
@@ -159,7 +159,7 @@ fn converse(at: SocketAddr, said: &[u8], ends: bool) -> String {
         _ = socket.shutdown(Shutdown::Write);
     }
     let mut heard = Vec::new();
-    // What a server says before it closes may be cut by its reset.
+    // A reset may cut off the server's last bytes.
     _ = socket.read_to_end(&mut heard);
     String::from_utf8_lossy(&heard).into_owned()
 }

@@ -83,8 +83,8 @@ fn a_second_report_is_the_same_and_has_later_changes() {
     assert_eq!(ask(&site, 2, NOTHING), second);
 }
 
-/// Where nobody has changed a property for a while only the directories are looked at, which show every change but one that is
-/// written into the file where it is; that shows within a second.
+/// Where no property has changed for a while only the directories are checked. They show every change but a write into the existing
+/// file, which is seen within a second.
 #[test]
 fn changes_of_old_revision_properties_are_seen() {
     let site = Site::plain();
@@ -116,7 +116,7 @@ fn changes_of_old_revision_properties_are_seen() {
     assert!(ask(&site, 1, NOTHING).contains("writer 4"));
 }
 
-/// Who may not see everything gets nothing of what was kept for those who may.
+/// A user who may not read everything gets no cached report of a user who may.
 #[test]
 fn only_users_who_may_read_all_get_a_cached_report() {
     let rules = |folder: &std::path::Path, text: &str| {

@@ -1,4 +1,4 @@
-//! Who may use a location at all, also where answers are cached and connections are used by several users in turn.
+//! `require`: the condition for any access, also with cached responses and several users on one connection.
 
 use server::config::{AccessRules, Provider};
 use testkit::Tool;

@@ -157,7 +157,7 @@ fn users_without_the_right_to_read_get_no_cached_response() {
     assert_eq!(ask(&bob, "2/texts/11"), "404");
 }
 
-/// By its path alone a text is the same until the next commit, and its date until somebody changes that.
+/// A path without a revision has the same text until the next commit, and the same date until that is changed.
 #[test]
 fn a_path_without_a_revision_is_the_youngest_one() {
     let site = Site::plain();

@@ -9,7 +9,7 @@ use testkit::Tool;
 use super::auth::basic;
 use super::site::{Client, Site, request, status_of};
 
-/// A site whose password file knows alice (`secret`) and whose rules let everybody read.
+/// A site whose password file has alice (`secret`) and whose rules let all users read.
 fn open_to_readers(unproved: bool) -> Site {
     Site::new(|plan, folder| {
         let file = folder.join("htpasswd");
@@ -36,7 +36,7 @@ fn names_that_nobody_needs_may_stay_unproved() {
     let lenient = open_to_readers(true);
     assert_eq!(lenient.ask("OPTIONS", "/repo", "").0, 200);
     assert_eq!(lenient.ask("OPTIONS", "/repo", &wrong).0, 200);
-    // Where nobody may do it without a name, the name must be right.
+    // Where anonymous users lack the right, the password must be right.
     assert_eq!(lenient.ask("MKCOL", "/repo/new", "").0, 401);
     assert_eq!(lenient.ask("MKCOL", "/repo/new", &wrong).0, 401);
     assert_ne!(
@@ -110,7 +110,7 @@ fn what_is_worth_it_is_compressed_for_those_who_ask() {
     assert_eq!(text, whole);
     let refused = get("/repo/trunk/long.txt", "Accept-Encoding: gzip;q=0\r\n");
     assert_eq!(refused.1, whole);
-    // What is short stays as it is, and so does everything where it is turned off.
+    // Short responses are not compressed, and no response is where compression is off.
     assert!(
         !get("/repo/trunk/a.txt", "Accept-Encoding: gzip\r\n")
             .0
@@ -173,7 +173,7 @@ fn nothing_is_copied_out_of_its_repository() {
     );
     assert_eq!(status, 201, "{text}");
     assert_eq!(status_of(&site.ask("GET", "/repo/trunk/new.txt", "").1), 200);
-    // What a server is called is not known behind others that speak for it.
+    // Behind a proxy the server does not know its public name.
     let outside = "Destination: https://outside.example:8443/repo/trunk/newer.txt\r\n";
     assert_eq!(site.ask("COPY", "/repo/trunk/a.txt", outside).0, 201);
     assert_eq!(site.ask("GET", "/repo/trunk/newer.txt", "").0, 200);

@@ -1,4 +1,4 @@
-//! A server in this process, and a client that says exactly what it is told to.
+//! A server in this process, and a client that sends exactly the given bytes.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -38,8 +38,8 @@ pub struct Site {
 }
 
 impl Site {
-    /// Serves a folder with the repositories `repo` (`trunk/a.txt`, `trunk/private/b.txt`) and, if somebody asks for it, `big`,
-    /// changed by `plan`, which is told the folder.
+    /// Serves a folder with the repositories `repo` (`trunk/a.txt`, `trunk/private/b.txt`) and, if `plan` asks for it, `big`.
+    /// `plan` changes the settings; it gets the folder.
     pub fn new(plan: impl FnOnce(&mut Plan, &Path)) -> Site {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let root = folder.path().join("repos");
@@ -103,7 +103,7 @@ impl Site {
         Client::to(self.plain)
     }
 
-    /// Sends `bytes` over a connection of their own; everything that comes back until the server closes, or says no more.
+    /// Sends `bytes` over a new connection; returns all bytes until the server closes it, or sends no more.
     pub fn say(&self, bytes: impl AsRef<[u8]>) -> String {
         let mut client = self.connect();
         client.send(bytes);
@@ -167,11 +167,11 @@ impl Client {
     }
 
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
-        // The server may have had enough before all is said.
+        // The server may close the connection before all is sent.
         _ = self.socket.write_all(bytes.as_ref());
     }
 
-    /// What comes until the server closes, or says nothing for a second after it has said something.
+    /// Returns all bytes until the server closes the connection, or sends nothing for a second after it has sent something.
     pub fn rest(&mut self) -> String {
         let mut all = Vec::new();
         let mut piece = [0; 65536];
@@ -189,7 +189,7 @@ impl Client {
         said.split("\r\n\r\n").next().unwrap_or_default().to_owned()
     }
 
-    /// Head and body of one answer that says its length.
+    /// Reads head and body of one response with a length.
     pub fn answer(&mut self) -> (String, Vec<u8>) {
         let mut head = Vec::new();
         let mut byte = [0];
@@ -205,11 +205,11 @@ impl Client {
         let mut body = vec![0; length.unwrap_or(0)];
         self.socket
             .read_exact(&mut body)
-            .expect("the body is as long as it was said");
+            .expect("the body has the announced length");
         (head, body)
     }
 
-    /// True if the server closes within `patience`, having said nothing more.
+    /// Returns whether the server closes the connection within `patience` without sending more.
     pub fn is_closed_within(&mut self, patience: Duration) -> bool {
         self.socket.set_read_timeout(Some(patience)).expect("a socket");
         match hear(&mut self.socket, &mut [0; 16]) {

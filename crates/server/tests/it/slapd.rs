@@ -276,7 +276,7 @@ fn a_server_that_may_not_look_says_so() {
     let mut ldap = slapd.ldap();
     ldap.bind_password = Some(Secret::new("wrong"));
     assert_eq!(ask(&site(ldap), "alice", "secret", ANY), 500);
-    // Without a name it finds nobody here.
+    // An anonymous search finds no user here.
     let mut ldap = slapd.ldap();
     (ldap.bind_dn, ldap.bind_password) = (None, None);
     assert_ne!(ask(&site(ldap), "alice", "secret", ANY), 200);
@@ -306,7 +306,7 @@ fn passwords_travel_encrypted() {
     // Nobody vouches for the directory.
     assert_eq!(over(plain(), true, false), 500);
     assert_eq!(over(secure(), false, false), 500);
-    // It is somebody else's certificate: not this address's.
+    // The certificate is for another address.
     assert_eq!(over(format!("ldaps://{}", slapd.secure), false, true), 500);
 }
 

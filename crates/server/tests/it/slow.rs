@@ -1,4 +1,4 @@
-//! Clients that take their time, or say nothing at all.
+//! Slow and silent clients.
 
 use std::io::Read as _;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ fn slow_readers_disturb_nobody_and_are_not_cut_off() {
     let before = memory();
     let mut readers: Vec<Client> = (0..12).map(|_| site.connect()).collect();
     for reader in &mut readers {
-        // A small window: the server notices at once that nobody reads.
+        // A small window: the server notices at once that the client does not read.
         socket2::SockRef::from(&reader.socket)
             .set_recv_buffer_size(4096)
             .expect("a socket");
@@ -35,7 +35,7 @@ fn slow_readers_disturb_nobody_and_are_not_cut_off() {
         assert_eq!(status_of(&others.answer().0), 200);
         assert!(begun.elapsed() < Duration::from_secs(20));
     }
-    // What they do not take is not made.
+    // What they do not read is not computed.
     let held = memory().saturating_sub(before);
     assert!(
         held < 12 * BIG as u64 / 2,
@@ -78,7 +78,7 @@ fn a_body_that_does_not_come_is_not_awaited_for_ever() {
     assert!(client.is_closed_within(Duration::from_secs(20)));
 }
 
-/// What the server says of its threads and connections.
+/// Returns the server's metrics of threads and connections.
 fn metric(site: &Site, name: &str) -> u64 {
     let mut watcher = Client::to(site.status);
     watcher.send(request("GET", "/-/metrics", "Connection: close\r\n"));
@@ -121,7 +121,7 @@ fn requests_whose_bodies_do_not_come_take_no_threads() {
     assert!(metric(&site, "sven_http_threads{state=\"all\"}") <= 2);
     assert_eq!(metric(&site, "sven_http_threads{state=\"waiting\"}"), 0);
     assert_eq!(site.ask("OPTIONS", "/repo", "").0, 200);
-    // What comes at last is read.
+    // A late body is read.
     let mut late = half.swap_remove(0);
     late.send(vec![b' '; 1000]);
     assert_eq!(status_of(&late.answer().0), 400);

@@ -70,7 +70,7 @@ impl Authority {
         (certificate, key)
     }
 
-    /// What those believe who trust it.
+    /// Returns the roots of a client that trusts it.
     pub fn pem(&self) -> &str {
         &self.pem
     }
@@ -78,7 +78,7 @@ impl Authority {
     /// Puts a certificate for `name`, which is localhost, and its key into `folder`.
     pub fn write(&self, name: &str, folder: &Path) {
         let (certificate, key) = self.vouch(name);
-        // The key first: whoever looks in between finds a pair that does not fit, and keeps the old one.
+        // The key first: a check in between finds a pair that does not fit, and the old one stays.
         std::fs::write(folder.join("key.pem"), key.serialize_pem()).expect("written");
         std::fs::write(folder.join("cert.pem"), certificate.pem()).expect("written");
     }
@@ -172,12 +172,12 @@ fn certificates_change_without_a_restart() {
     site.service.hang_up();
     let (_, second) = ask(&site, &authority, None).expect("they understand each other");
     assert_ne!(first, second);
-    // What is broken changes nothing.
+    // A malformed file changes nothing.
     std::fs::write(site.path("cert.pem"), "nonsense").expect("written");
     site.service.hang_up();
     let (_, third) = ask(&site, &authority, None).expect("they understand each other");
     assert_eq!(second, third);
-    // Files are looked at without being told to.
+    // Changed files are found without a signal.
     authority.write("server three", site.folder.path());
     let begun = std::time::Instant::now();
     while ask(&site, &authority, None)
@@ -209,9 +209,9 @@ fn clients_show_certificates() {
     }
     assert!(lines().contains("- alice ["), "{}", lines());
     let optional = site(&authority, ClientCertificates::Optional);
-    ask(&optional, &authority, None).expect("nobody need show one");
+    ask(&optional, &authority, None).expect("no certificate is required");
     ask(&optional, &authority, Some("bob")).expect("but may");
-    // Somebody whom nobody vouches for.
+    // A certificate of an unknown authority.
     let mut mixed = Authority::new();
     mixed.certificate = authority.certificate.clone();
     assert!(ask(&optional, &mixed, Some("mallory")).is_err());
@@ -282,11 +282,11 @@ fn revoked_certificates_let_nobody_in() {
     write(authority.revoke(&[serial("eve"), serial("alice")], now - hour / 2));
     assert!(!comes_in("alice"));
     assert!(comes_in("bob"));
-    // What is no list changes nothing; one that is too old trusts no certificate.
+    // A file that is not a list changes nothing; with an expired list no certificate is accepted.
     write("nonsense".to_owned());
     assert!(comes_in("bob") && !comes_in("alice"));
     write(authority.revoke(&[], now - 2 * hour));
     assert!(!comes_in("bob"));
     write(Authority::new().revoke(&[], now - hour / 2));
-    assert!(!comes_in("bob"), "the list of another authority says nothing");
+    assert!(!comes_in("bob"), "the list of another authority does not count");
 }
