@@ -118,8 +118,8 @@ pub fn p2l(data: &[u8]) {
     }
 }
 
-/// What stands at the edges: header of a representation, footer and trailer of a revision, manifest of a pack, index files of a
-/// transaction.
+/// The small parts around items: header of a representation, footer and trailer of a revision, manifest of a pack
+/// file, index files of a transaction.
 pub fn edges(data: &[u8]) {
     if let Ok(Some((header, length))) = RepHeader::parse(data) {
         let mut out = Vec::new();

@@ -45,7 +45,7 @@ impl IdPart {
     /// The node-id and copy-id of the root directory.
     pub(crate) const ROOT: IdPart = IdPart { rev: 0, number: 0 };
 
-    /// A part assigned in revision `rev`; revision 0 stands for the form without a revision.
+    /// A part assigned in revision `rev`; revision 0 is the form without a revision.
     pub(crate) fn permanent(number: u64, rev: Revnum) -> Self {
         IdPart { rev: rev.0, number }
     }

@@ -197,7 +197,7 @@ impl History {
         if *rev >= copy.rev {
             return Err(Error::new(
                 Code::FS_CORRUPT,
-                format!("ClosestCopy of '{source}' is not younger than its source"),
+                format!("Copy of '{source}' is not younger than its source"),
             ));
         }
         Ok(Some((*rev, source.join_str(below))))

@@ -58,7 +58,7 @@ const SMALL_FILES: (u64, u64, u64) = (16, 1 << 20, 64 << 20);
 /// Bytes of an entry beside its value: key, links, counters.
 const OVERHEAD: u64 = 96;
 
-/// A number that stands for one repository instance.
+/// The number of an instance of a filesystem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Instance(u32);
 

@@ -215,7 +215,7 @@ impl TextReader {
             if all.len() + rest.len() > MAX_IN_MEMORY {
                 return Err(Error::new(
                     Code::FS_CORRUPT,
-                    "ChunkReader is too long to be held in memory",
+                    "Content is too long to be held in memory",
                 ));
             }
             all.extend_from_slice(rest);
