@@ -16,7 +16,7 @@ use std::time::SystemTime;
 
 use base::hashdump::{Reader, Terminator};
 use base::{Depth, Error, FsPath, NodeKind, Revnum};
-use fsfs::admin::verify::{self, Observer, Options, Progress, Warning};
+use fsfs::admin::verify::{self, VerifyObserver, VerifyOptions, VerifyProgress, VerifyWarning};
 use fsfs::disk::{Disk, DiskFile, FileMeta};
 use fsfs::{Cache, Fs, Node, NodeRevId};
 use libfuzzer_sys::fuzz_target;
@@ -99,14 +99,14 @@ impl Disk for Memory {
 
 struct Quiet;
 
-impl Observer for Quiet {
-    fn progress(&mut self, _: Progress) {}
+impl VerifyObserver for Quiet {
+    fn progress(&mut self, _: VerifyProgress) {}
 
     fn failed(&mut self, _: Option<Revnum>, _: &Error) -> ControlFlow<()> {
         ControlFlow::Continue(())
     }
 
-    fn warn(&mut self, _: Revnum, _: &Warning) {}
+    fn warn(&mut self, _: Revnum, _: &VerifyWarning) {}
 }
 
 fuzz_target!(|data: &[u8]| {
@@ -150,7 +150,7 @@ fn read_all(disk: Arc<dyn Disk>) -> base::Result<()> {
 
 fn verify_all(disk: Arc<dyn Disk>) -> base::Result<()> {
     let fs = Fs::open_on(Path::new("/r/db"), &Cache::new(1 << 20), disk)?;
-    let mut options = Options::range(Revnum(0), Revnum(fs.youngest()?.0.min(40)));
+    let mut options = VerifyOptions::range(Revnum(0), Revnum(fs.youngest()?.0.min(40)));
     options.jobs = 1;
     options.cache_budget = 1 << 20;
     verify::run(&fs, &options, &mut Quiet)

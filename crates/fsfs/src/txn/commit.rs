@@ -18,13 +18,13 @@
 //! 8. Create the directories of a new shard. A directory without revisions, which is harmless.
 //! 9. Write the marker of an unfinished revision (`strays`). A marker without a revision, which is harmless.
 //! 10. Rename the proto-revision file to the revision file. A revision file that no reader looks at and that the next commit
-//!    renames, and a transaction without texts, which can only be removed.
+//!     renames, and a transaction without texts, which can only be removed.
 //! 11. Write the revision properties, and verify the revision if so configured. The same, with a properties file that the next
-//!    commit renames too.
+//!     commit renames too.
 //! 12. Replace `current`. This is the commit: a crash before it leaves the old youngest revision, after it the new one; both are
-//!    whole.
+//!     whole.
 //! 13. Remove the marker, the lock file and the directory of the transaction. What was not removed: a marker, which is harmless,
-//!    or an open transaction without texts.
+//!     or an open transaction without texts.
 //! 14. Release the write lock, and add rows to the rep-cache. Later commits share less.
 //!
 //! Steps 1 to 5 are done before the write lock is taken, so that the lock is held for a short time. They are repeated at most

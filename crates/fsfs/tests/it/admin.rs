@@ -1,4 +1,4 @@
-//! What an administrator asks, beside the real tool's answers.
+//! The operations of an administrator, compared with the incumbent's.
 
 use base::Revnum;
 use fsfs::{Cache, Fs};

@@ -1,4 +1,4 @@
-//! Flipped bytes, everywhere: never a panic, never an endless loop, and where the real tool's `verify` fails ours fails, in the
+//! Flipped bytes in every file: no panic and no endless loop, and where the incumbent's `verify` fails ours fails too, at the
 //! same place and with the same number.
 //!
 //! A sample runs with the suite; `SVEN_CORRUPTION=N` damages every N-th byte of every file instead and prints a table of what
@@ -143,7 +143,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What we say.
+/// Our verdict.
 fn ours(db: &Path, what: &str) -> Verdict {
     let (done, wait) = mpsc::channel();
     let db = db.to_owned();
@@ -161,7 +161,7 @@ fn ours(db: &Path, what: &str) -> Verdict {
 fn verify(db: &Path) -> Result<Verdict, Verdict> {
     let early = |e: base::Error| Verdict::of(Place::Nowhere, &e);
     let fs = Fs::open(db, &Cache::new(1 << 20)).map_err(early)?;
-    // `current` may promise anything: the run must not believe it.
+    // `current` may contain any number: the run must not rely on it.
     let mut options = VerifyOptions::range(Revnum(0), fs.youngest().map_err(early)?);
     options.cache_budget = 4 << 20;
     let mut transcript = Transcript::default();
@@ -173,7 +173,7 @@ fn verify(db: &Path) -> Result<Verdict, Verdict> {
     })
 }
 
-/// What the real tool says.
+/// The incumbent's verdict.
 fn theirs(repo: &Repo) -> (Verdict, Output) {
     let out = Tool::new("timeout")
         .args(["60", "svnadmin", "verify", "-q"])
@@ -361,7 +361,7 @@ fn kind_of(file: &str) -> &'static str {
     }
 }
 
-/// What the real tool stumbles over and we do not, each with its reason.
+/// Failures of the incumbent that are none of ours, each with its reason.
 fn is_known(name: &str, theirs: &Output) -> bool {
     match name {
         // Written to by nobody who reads: only a commit asks for the next transaction's number.

@@ -59,8 +59,8 @@ fn state(repo: &Path) -> Sha1 {
     Sha1::of(format!("{dirs:?}{files:?}").as_bytes())
 }
 
-/// Does `work` on copies of the repository, with one change after the other failing, and with the power cut at every moment when
-/// something becomes durable; `check` looks at what is left and is told whether the work was acknowledged.
+/// Does `work` on copies of the repository: with each call failing once, and with the power cut at every moment at which
+/// something becomes durable. `check` gets what is left, and whether the work was acknowledged.
 fn torment(
     repo: &Repo,
     name: &str,
@@ -88,7 +88,7 @@ fn torment(
                 assert!(at > 3, "{name}: nothing was written");
                 break;
             }
-            // What broke off can be done again.
+            // Interrupted work can be done again.
             let real: Arc<dyn Disk> = Arc::new(RealDisk);
             work(&copy.db(), &real).unwrap_or_else(|e| panic!("{what}, again: {e}"));
             check(copy.path(), true, &what);

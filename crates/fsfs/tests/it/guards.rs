@@ -71,7 +71,7 @@ fn old_formats_pack_under_the_write_lock() {
     }
 }
 
-/// Two handles of one repository meet in one queue, and who came first goes first.
+/// Two handles of one repository use one queue, and locks are granted in order.
 #[test]
 fn threads_take_turns_in_order() {
     let repo = Repo::create("1.14");

@@ -1,4 +1,4 @@
-//! Making and breaking user locks, beside the real tool.
+//! Creating and removing users' locks, compared with the incumbent.
 
 use std::collections::BTreeMap;
 
@@ -105,7 +105,7 @@ fn the_same_locks_make_the_same_files() {
                 .ok();
             assert_eq!(contents(&ours), contents(&theirs), "{} {at}", spec.name);
         }
-        // Each takes away what the other has made.
+        // Each removes what the other has made.
         Tool::new("svnadmin")
             .arg("rmlocks")
             .arg(ours.path())

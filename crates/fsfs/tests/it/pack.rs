@@ -1,4 +1,4 @@
-//! Packing: the same files as the real tool makes, under its eyes, beside it and beside readers.
+//! Packing: the same files as the incumbent makes, also while the incumbent or readers use the repository.
 
 use base::{Cancel, Code, Revnum};
 use fsfs::admin::pack::{self, PackEvent};
@@ -76,7 +76,7 @@ fn packs_are_the_real_tools_to_the_byte() {
     }
 }
 
-/// Shards with more items than may be remembered at once: down to one revision at a time, and then as it is.
+/// Shards with more items than the limit: down to ranges of one revision.
 #[test]
 fn large_shards_are_packed_range_by_range() {
     let built = build(&Spec::new("1.14").shard(20));
@@ -109,8 +109,8 @@ fn compressed_revision_properties_are_readable_by_the_real_tool() {
     theirs("verify", &ours);
 }
 
-/// A text that was written and then deleted within one transaction belongs to nobody. The real tool drops it when it packs; we keep
-/// it: to throw stored data away is not what packing is for.
+/// A text that was written and then deleted within one transaction has no reference. The incumbent drops it when it packs; we
+/// keep it: packing does not discard stored data.
 #[test]
 fn what_nobody_refers_to_is_packed_too() {
     let ours = Repo::create("1.14");

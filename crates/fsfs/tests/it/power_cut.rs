@@ -1,5 +1,5 @@
-//! Power cuts at every moment at which something is made durable: what was acknowledged is there, whole, and the repository
-//! can be committed to.
+//! Power cuts at every moment at which something becomes durable: what was acknowledged exists and is whole, and the repository
+//! accepts commits.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -93,7 +93,7 @@ fn verify(fs: &Fs) -> Revnum {
     youngest
 }
 
-/// Cuts the power at every boundary; `acknowledged` is at which moment which revision was the youngest to be told of.
+/// Cuts the power at every boundary; `acknowledged` gives the youngest acknowledged revision by moment.
 fn cut_everywhere(repo: &Repo, disk: &CrashDisk, acknowledged: &[(usize, u64)]) {
     let mut images = 0;
     for moment in disk.boundaries() {
@@ -165,7 +165,7 @@ fn groups() {
     cut_everywhere(&repo, &disk, &acknowledged);
 }
 
-/// A filesystem is there whole or not at all.
+/// A filesystem is complete or does not exist.
 #[test]
 fn creation() {
     let repo = Repo::create("1.14");
@@ -191,7 +191,7 @@ fn creation() {
             if is_there && loss != Loss::Bytes {
                 assert_eq!(verify(&open(&db)), Revnum(0));
             }
-            // The name `db` itself is made durable by whoever creates the repository around it.
+            // The name `db` itself is made durable by the creator of the repository.
             if moment == done && loss == Loss::Bytes {
                 assert_eq!(verify(&open(&db)), Revnum(0));
             }

@@ -135,7 +135,7 @@ fn while_another_process_packs() {
     }
 }
 
-/// On network mounts a file that was deleted by another machine answers "stale": it is looked up again.
+/// On network mounts, reading a file that another machine has deleted fails with "stale": it is looked up again.
 #[test]
 fn while_files_go_stale() {
     let repository = Repository::create("1.14", 7, "");
@@ -157,7 +157,7 @@ fn while_files_go_stale() {
     }
 }
 
-/// Answers "stale" once, at the n-th read of an open file.
+/// Fails with "stale" once, at the n-th read of an open file.
 #[derive(Clone, Default)]
 struct StaleDisk(std::sync::Arc<std::sync::atomic::AtomicI64>);
 

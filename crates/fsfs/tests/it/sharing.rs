@@ -1,4 +1,4 @@
-//! Contents that are stored once: with the real Subversion on the same rep-cache, and with one that is wrong.
+//! Rep sharing: together with the incumbent on one rep-cache, and with a wrong rep-cache.
 
 use base::checksum::Sha1;
 use base::{Code, Date, FsPath, Result, Revnum};
@@ -129,7 +129,7 @@ fn a_database_that_is_none_hinders_nobody() {
     writer.finish(&mut txn).unwrap();
     let done = txn.commit(&|| Date(0)).unwrap();
     assert_eq!(done.rev, Revnum(1));
-    // It is told, though.
+    // But it is reported.
     assert!(done.post_commit_error.is_some());
 }
 
@@ -164,7 +164,7 @@ fn long_texts_are_shared() {
         .run();
 }
 
-/// What a commit of a new text becomes: whether there is a revision, and whether something is told beside it.
+/// The result of a commit of a new text: whether there is a revision, and whether an error is reported besides.
 fn outcomes(repo: &Repo, sick: &dyn Fn(&std::path::Path)) -> [(bool, bool); 2] {
     sick(&repo.db().join("rep-cache.db"));
     let put = Tool::new("svnmucc").args(["-m", "", "put", "/dev/stdin"]);
@@ -246,7 +246,7 @@ fn a_database_that_somebody_keeps_locked_does_not_undo_a_commit() {
     let fs = open(&repo);
     put(&fs, "first", b"first").unwrap();
     let holder = rusqlite::Connection::open(repo.db().join("rep-cache.db")).unwrap();
-    // Readers wait for nobody; who writes gives up in the end.
+    // Readers do not wait; a writer gives up in the end.
     holder.execute_batch("BEGIN IMMEDIATE").unwrap();
     let both = outcomes(&repo, &|_| {});
     holder.execute_batch("ROLLBACK").unwrap();

@@ -1,7 +1,7 @@
-//! Revisions beyond `current`: after a crash, and where an administrator has lost or restored a file.
+//! Revisions beyond `current`: after a crash, and after an administrator has lost or restored a file.
 //!
-//! Whatever the state and the command, no bytes of a whole revision may vanish: they are where they were, or in a file of another
-//! name, or the revision can still be read.
+//! In every state and after every command, no bytes of a whole revision may vanish: they are at their place, or in a renamed
+//! file, or the revision can still be read.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -90,7 +90,7 @@ fn a_commit_below_whole_revisions_is_refused() {
             assert!(batch.commit(txn, &now).is_err(), "{what}");
             drop(batch);
             assert_eq!(files(&repository.db().join("revs")), before, "{what}");
-            // What the message tells to do.
+            // The remedy in the message.
             assert_eq!(recover::run(&repository.db(), &Cancel::new()).unwrap(), Revnum(7));
             for txn in fs.list_txns().unwrap() {
                 fs.purge_txn(&txn).unwrap();
@@ -285,7 +285,7 @@ impl Whole {
     }
 }
 
-/// Damages that administrators do to the files that say what there is.
+/// Damages the files that describe the revisions, as an administrator may do.
 fn damage(dice: &mut Dice, whole: &Whole, repository: &Repository) -> Vec<String> {
     let db = repository.db();
     let mut done = Vec::new();
@@ -333,7 +333,7 @@ fn damage(dice: &mut Dice, whole: &Whole, repository: &Repository) -> Vec<String
     done
 }
 
-/// Does something to the repository; what it says does not matter.
+/// Runs a command on the repository; its result does not matter.
 fn command(dice: &mut Dice, whole: &Whole, repository: &Repository) -> &'static str {
     let db = repository.db();
     let open = || Fs::open(&db, &Cache::new(1 << 20));

@@ -1,5 +1,4 @@
-//! Texts on their way into a transaction: of any length and in any pieces, given up halfway, and into prototype revisions that
-//! others left behind.
+//! Writing texts: of any length, in pieces of any size, given up halfway, and to proto-revision files that others have left.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -62,7 +61,7 @@ fn sent(fs: &Fs, file: &str, form: WindowForm) -> (usize, Vec<u8>) {
     (bytes, text)
 }
 
-/// Who is sent a text may want it compressed or not, and somebody else may have wanted it the other way before.
+/// A client may want windows compressed or not, after another client has wanted the opposite.
 #[test]
 fn a_text_is_sent_compressed_or_not_whoever_came_before() {
     let repo = Repo::create("1.14");
@@ -81,7 +80,7 @@ fn a_text_is_sent_compressed_or_not_whoever_came_before() {
         assert!(before.1 == text("third") && after.1 == text("third"));
         let packed_len = if first == packed { before.0 } else { after.0 };
         assert!(packed_len < long / 2, "{packed_len} of {long}");
-        // What was compressed already is as good for whoever does not mind; nothing is compressed for them.
+        // Windows that are compressed already are sent to a client that does not mind; nothing is compressed for it.
         let raw_len = if first == packed { after.0 } else { before.0 };
         assert_eq!(raw_len < long, first == packed, "{raw_len} of {long}");
         assert_eq!(read(&fs, "/file"), text("third"));
@@ -110,8 +109,8 @@ fn put_windows(fs: &Fs, text: &[u8], piece: usize, level: u8) {
     txn.commit(&|| Date(0)).unwrap();
 }
 
-/// Windows that come as they would be stored are stored as they came; all others are made anew. Either way the same is there
-/// to be read, of the same length, by us and by Subversion.
+/// Windows that arrive as they would be stored are stored as they came; all others are encoded anew. Both read the same, have the
+/// same length, and are valid for Subversion.
 #[test]
 fn windows_of_a_client_are_stored_as_they_come_or_made_anew() {
     let window = 102_400;
@@ -230,7 +229,7 @@ fn one_text_is_written_at_a_time() {
     let error = txn.apply_text(&path("/other"), None).err().unwrap();
     assert_eq!(error.code(), Code::FS_REP_BEING_WRITTEN, "{error}");
     drop(writer);
-    // Another process is as good a reason.
+    // Another process that writes is a reason too.
     let lock = repo.db().join("txn-protorevs/0-0.rev-lock");
     let mut holder = Tool::new("flock")
         .arg(&lock)

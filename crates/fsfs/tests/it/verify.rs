@@ -1,4 +1,4 @@
-//! `verify` beside the real tool's: silent where it is, loud where it is.
+//! `verify` compared with the incumbent's: both find damage in the same repositories.
 
 use std::ops::ControlFlow;
 
@@ -128,8 +128,8 @@ fn one_worker_and_many_say_the_same() {
     assert_eq!(one.out, many.out);
 }
 
-/// One revision with more than fits into a batch is shared among the workers: what they say stays the same, in every
-/// repository and for every damage.
+/// A revision that is larger than a batch is shared among the workers. Their report stays the same, in every repository and for
+/// every damage.
 #[test]
 fn a_large_revision_is_shared_without_a_trace() {
     let shared = |o: &mut VerifyOptions| (o.jobs, o.batch_bytes) = (4, 1);
@@ -172,7 +172,7 @@ fn a_large_revision_is_shared_without_a_trace() {
     assert!(seen.len() > 5, "only {seen:?}");
 }
 
-/// Raises the flag while a revision is being checked.
+/// Cancels while a revision is being checked.
 #[test]
 fn a_raised_flag_stops_within_a_revision() {
     let repo = build(&matrix()[11]);

@@ -58,7 +58,7 @@ fn compare_bytes(version: &str, shard_size: u64, conf: &str) {
     compare_in(Repository::create(version, shard_size, conf), version, shard_size);
 }
 
-/// The format of today with the layout and addressing of yesterday.
+/// The newest format with the layout and addressing of an older one.
 fn compare_upgraded(version: &str, shard_size: u64) {
     let a = Repository::create(version, shard_size, "");
     a.upgrade();
@@ -99,7 +99,7 @@ fn compare_in(a: Repository, version: &str, shard_size: u64) {
         let read = |repository: &Repository| std::fs::read(repository.db().join(file)).ok();
         assert_eq!(read(&a), read(&b), "{version} {file}");
     }
-    // What the cache was fed is what the disk holds.
+    // The cache has the same as the disk.
     let fresh = compare::open(&a);
     let youngest = fs.youngest().unwrap();
     let (root, again) = (fs.root(youngest).unwrap(), fresh.root(youngest).unwrap());

@@ -1,4 +1,4 @@
-//! A disk of which the n-th call fails, for every n during a commit: the youngest revision is the old one or the new one, and
+//! A disk whose n-th call fails, for every n during a commit: the youngest revision is the old one or the new one, and it is
 //! whole.
 
 use std::ffi::OsString;
@@ -77,7 +77,7 @@ impl DiskFile for File<dyn DiskWriter> {
 impl DiskWriter for File<dyn DiskWriter> {
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         if let Err(e) = self.0.step() {
-            // As a full disk does: some of it is there.
+            // As a full disk does: a part is written.
             self.1.append(&bytes[..bytes.len() / 2])?;
             return Err(e);
         }
@@ -166,7 +166,7 @@ fn edits() -> Vec<Op> {
     ]
 }
 
-/// The next revision is the first of a shard, so that its making is among what fails.
+/// The next revision is the first of a shard, so that creating the shard can fail too.
 fn start(version: &str) -> Repository {
     let repository = Repository::create(version, 3, "");
     let fs = crate::compare::open(&repository);
@@ -222,7 +222,7 @@ fn fail_everywhere(version: &str, for_good: bool) {
             fs.purge_txn(&stale).unwrap();
         }
         assert!(fs.list_txns().unwrap().is_empty(), "{at}");
-        // Others go on, theirs and ours, and see no trace of it.
+        // Other commits, the incumbent's and ours, continue and are not affected.
         let next = fs.youngest().unwrap().next();
         assert_eq!(
             ours(&fs, &[Put("a/after", b"after\n".to_vec())]).unwrap().rev,
@@ -258,12 +258,12 @@ fn in_format_2_once() {
 }
 
 #[test]
-fn while_most_of_the_transaction_is_put_away() {
+fn while_most_of_the_transaction_is_spilled() {
     let template = start("1.14");
     let edit = |disk_fails_after: i64| {
         let repository = copy_of(&template);
         let (fs, disk) = open(&repository);
-        let mut txn = super::put_away::begin(&fs, 2);
+        let mut txn = super::spill::begin(&fs, 2);
         disk.fail_after(disk_fails_after, false);
         let applied = apply(&fs, &mut txn, &edits());
         let has_failed = disk.has_failed();
@@ -293,6 +293,6 @@ fn while_most_of_the_transaction_is_put_away() {
             break;
         }
     }
-    // What cannot be put away stays.
+    // What cannot be spilled stays in memory.
     assert!(unharmed > 3, "{unharmed}");
 }

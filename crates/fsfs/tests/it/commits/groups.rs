@@ -39,7 +39,7 @@ fn are_the_same_revisions_and_seen_when_flushed() {
             apply(batch.fs(), &mut txn, op).unwrap();
             let committed = batch.commit(txn, &now).unwrap();
             assert_eq!(committed.rev, Revnum(at as u64 + 1), "{version}");
-            // Seen through the group alone.
+            // Visible through the group only.
             assert!(batch.fs().root(committed.rev).is_ok());
             assert_eq!(fs.youngest().unwrap(), flushed);
             assert_eq!(other.youngest().unwrap(), flushed);
@@ -69,7 +69,7 @@ fn are_the_same_revisions_and_seen_when_flushed() {
             assert!(file(&grouped, rev) == file(&single, rev), "{version} r{rev}");
         }
         assert_eq!(file(&grouped, flushed.0 + 1), None);
-        // Others go on, and groups go on behind them.
+        // Other commits continue, and groups continue after them.
         grouped.mucc(&["mkdir", "theirs"]);
         let mut batch = fs.batch().unwrap();
         let mut txn = batch.begin_txn(TxnOptions::default(), now()).unwrap();
@@ -80,7 +80,7 @@ fn are_the_same_revisions_and_seen_when_flushed() {
     }
 }
 
-/// What was committed before a transaction that is refused can still be flushed, and nothing of the refused one is left.
+/// Commits before a refused transaction can still be flushed, and nothing of the refused one is left.
 #[test]
 fn a_refused_commit_leaves_those_before_it() {
     for version in ["1.4", "1.14"] {

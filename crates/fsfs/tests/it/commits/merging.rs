@@ -1,4 +1,4 @@
-//! Transactions that meet what was committed after they began.
+//! Transactions that are merged with what was committed after they began.
 
 use base::{Code, Revnum};
 
@@ -11,7 +11,7 @@ fn text(text: &str) -> Vec<u8> {
     text.as_bytes().to_vec()
 }
 
-/// What the transaction does, what is committed meanwhile, and where they conflict.
+/// The steps of the transaction, the steps that are committed meanwhile, and the path of the conflict.
 fn cases() -> Vec<(Vec<Op>, Vec<Op>, Option<&'static str>)> {
     vec![
         // First, because what was copied gets other IDs when it is changed.
@@ -122,7 +122,7 @@ fn fits_or_conflicts() {
     }
 }
 
-/// Their commits race with ours in one repository.
+/// Commits of the incumbent race with ours in one repository.
 #[test]
 fn a_transaction_follows_many_commits_of_theirs() {
     let repository = Repository::create("1.14", 1000, "");

@@ -1,15 +1,15 @@
 //! Transactions and commits, against the real Subversion.
 
 mod bytes;
-mod crowd;
+mod concurrent;
 mod failing;
 mod groups;
-mod laid_down;
 mod merging;
+mod on_disk;
 mod power;
-mod put_away;
 pub mod random;
 mod reload;
 mod rules;
 pub mod script;
+mod spill;
 mod stale_names;

@@ -1,8 +1,7 @@
-//! The power is cut at every step of a commit: the machine keeps what was made durable, and of the rest what it likes.
+//! The power is cut at every step of a commit: everything durable is kept, and the rest may be lost.
 //!
-//! A disk in memory's clothes: every call goes to the real one and is noted. From the notes come images of three machines: one
-//! that lost everything that was not made durable, one that kept all names but no contents that were not, and one that was
-//! only killed.
+//! Every call goes to the real disk and is recorded. From the records come images of three machines: one that lost everything
+//! that was not durable, one that kept all names but only durable contents, and one whose process was killed.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -19,7 +18,7 @@ use super::script::{Op, apply, begin, copy_of, now, ours, verify};
 use crate::compare;
 use crate::incumbent::{Repository, arg, run};
 
-/// What a machine holds.
+/// The files of a machine.
 #[derive(Default)]
 struct Machine {
     /// Contents by number: as written, and as durable.

@@ -9,7 +9,7 @@ use super::script::{Op, apply, begin, copy_of, now, ours, verify};
 use crate::compare;
 use crate::incumbent::Repository;
 
-/// What a hook does, in a process of its own: another handle, another cache.
+/// A hook's change, made as by another process: another handle, another cache.
 fn elsewhere(repository: &Repository, name: &str, work: impl FnOnce(&Fs, &mut Txn)) {
     let fs = compare::open(repository);
     let mut txn = fs.open_txn(name).unwrap();
@@ -18,7 +18,7 @@ fn elsewhere(repository: &Repository, name: &str, work: impl FnOnce(&Fs, &mut Tx
     txn.close_unwritten();
 }
 
-/// Lays the transaction down, lets `work` change it, and reads it again.
+/// Writes the transaction to disk, calls `work` to change it, and reads it again.
 fn around(repository: &Repository, txn: &mut Txn, work: impl FnOnce(&Fs, &mut Txn)) {
     txn.write_to_disk().unwrap();
     let before = txn.fingerprint().unwrap();
@@ -102,7 +102,7 @@ fn a_transaction_that_was_removed_is_not_found() {
     verify(&repository);
 }
 
-/// Steps of one transaction in turn by two processes give what one process makes of them.
+/// Two processes that edit one transaction in turn give the same result as one process.
 #[test]
 fn two_processes_in_turn() {
     for seed in 0..number("SVEN_RELOADS", 12) {

@@ -1,4 +1,4 @@
-//! What a commit does beside the tree: properties of the revision, users' locks, options of fsfs.conf, and what it refuses.
+//! Effects of a commit besides the tree: revision properties, users' locks, options of `fsfs.conf`, and refusals.
 
 use base::{Code, NodeKind, Revnum};
 use fsfs::{LockAccess, TxnOptions};
@@ -118,7 +118,7 @@ fn refusals_have_the_incumbents_words_and_leave_no_trace() {
     assert_eq!(code(txn.apply_text(&path("d"), None)), Code::FS_NOT_FILE);
     assert_eq!(code(txn.apply_text(&path("none"), None)), Code::FS_NOT_FOUND);
     assert_eq!(compare::ids(&txn.root().unwrap()), before);
-    // Digests: of what the delta starts from, and of what comes out.
+    // Digests: of the delta base, and of the result.
     let wrong = base::checksum::Md5::of(b"something else");
     assert_eq!(
         code(txn.apply_textdelta(&path("d/f"), Some(&wrong), None)),
@@ -202,7 +202,7 @@ fn users_locks_are_enforced_while_editing_and_at_the_commit() {
             assert_eq!(apply(&fs, &mut txn, op).unwrap_err().code(), code, "{op:?}");
             txn.abort().unwrap();
         }
-        // Beside and above it nothing is locked.
+        // Nothing beside or above it is locked.
         let mut txn = begin(user, tokens);
         apply(&fs, &mut txn, &[Propset("d", "p", "v"), Mkdir("e")]).unwrap();
         txn.abort().unwrap();
@@ -210,7 +210,7 @@ fn users_locks_are_enforced_while_editing_and_at_the_commit() {
     let mut txn = begin(Some("alice"), &["opaquelocktoken:1"]);
     apply(&fs, &mut txn, &put).unwrap();
     txn.commit(&now).unwrap();
-    // Locked after it was edited: the commit sees it, and the transaction is still there.
+    // Locked after the edit: the commit fails, and the transaction still exists.
     let mut txn = begin(Some("bob"), &[]);
     apply(&fs, &mut txn, &[Put("g", text("changed\n"))]).unwrap();
     lock("/g", "opaquelocktoken:2");
@@ -250,7 +250,7 @@ fn a_commit_verifies_before_and_packs_after_if_told_to() {
     }
 }
 
-/// Readers in this process see each change at once, whatever they hold.
+/// Readers in this process see each change at once, through any handle that they hold.
 #[test]
 fn a_root_shows_the_transaction_as_it_is_now() {
     let repository = Repository::create("1.14", 1000, "");
@@ -285,7 +285,7 @@ fn a_root_shows_the_transaction_as_it_is_now() {
         fs.txn_root(txn.name()).unwrap().kind(&path("d/f")).unwrap(),
         NodeKind::None
     );
-    // Nobody else does, until it is laid down.
+    // Other processes do not, until it is written to disk.
     let other = compare::open(&repository);
     assert_eq!(
         other.txn_root(txn.name()).unwrap().kind(&path("d/e")).unwrap(),

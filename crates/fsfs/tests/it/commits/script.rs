@@ -1,4 +1,4 @@
-//! Commits as lists of steps that both sides do: ours on a transaction, theirs by `svnmucc`.
+//! Commits as lists of steps that both implementations do: ours on a transaction, the incumbent by `svnmucc`.
 
 use base::{Date, FsPath, Result, Revnum};
 use fsfs::{Committed, Fs, Txn, TxnOptions};
@@ -64,7 +64,7 @@ pub fn apply(fs: &Fs, txn: &mut Txn, ops: &[Op]) -> Result<()> {
     Ok(())
 }
 
-/// One commit by us.
+/// Makes a commit with our implementation.
 pub fn ours(fs: &Fs, ops: &[Op]) -> Result<Committed> {
     let mut txn = begin(fs);
     match apply(fs, &mut txn, ops) {
@@ -76,7 +76,7 @@ pub fn ours(fs: &Fs, ops: &[Op]) -> Result<Committed> {
     }
 }
 
-/// The same commit by them.
+/// Makes the same commit with the incumbent.
 pub fn theirs(repository: &Repository, ops: &[Op]) {
     let mut args: Vec<String> = Vec::new();
     for (at, op) in ops.iter().enumerate() {
@@ -115,7 +115,7 @@ pub fn copy_of(repository: &Repository) -> Repository {
     copy
 }
 
-/// The real tool finds nothing wrong.
+/// Checks that the incumbent's `verify` finds no damage.
 pub fn verify(repository: &Repository) {
     crate::incumbent::run("svnadmin", &["verify", "-q", arg(&repository.path())]);
 }

@@ -1,4 +1,4 @@
-//! What `svnfsfs` and `svnadmin build-repcache` do, compared with them.
+//! The functions behind `svnfsfs` and `svnadmin build-repcache`, compared with the incumbent's.
 
 use base::{Cancel, Code, Revnum};
 use fsfs::admin::indexes::{self, IndexEntry};
@@ -149,7 +149,7 @@ fn indexes_are_listed_like_the_real_tools_and_made_again_from_the_list() {
         shuffled.reverse();
         indexes::load(&fs, Revnum(rev), &shuffled).unwrap();
         assert!(std::fs::read(&path).unwrap() == before, "r{rev}");
-        // A checksum that lies is found by the real tool, and by us.
+        // A wrong checksum is found by the incumbent, and by us.
         let mut wrong = entries.clone();
         wrong[0].checksum ^= 1;
         indexes::load(&fs, Revnum(rev), &wrong).unwrap();
@@ -163,7 +163,7 @@ fn indexes_are_listed_like_the_real_tools_and_made_again_from_the_list() {
             0
         );
         indexes::load(&open(&repo), Revnum(rev), &entries).unwrap();
-        // Indexes and footer that are no good at all.
+        // Indexes and footer that are all damage.
         let end = entries.last().map(|last| last.offset + last.size).unwrap() as usize;
         std::fs::remove_file(&path).unwrap();
         std::fs::write(&path, [&before[..end], &b"garbage"[..]].concat()).unwrap();

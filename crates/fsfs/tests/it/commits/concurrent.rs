@@ -1,4 +1,4 @@
-//! Many who commit at once.
+//! Many commits at once.
 
 use std::collections::BTreeSet;
 use std::sync::Barrier;
@@ -45,7 +45,7 @@ fn two_hundred_commit_to_distinct_paths() {
     assert!(shared.list_txns().unwrap().is_empty());
 }
 
-/// Our threads and their processes commit to one repository.
+/// Our threads and processes of the incumbent commit to one repository.
 #[test]
 fn together_with_theirs() {
     let repository = Repository::create("1.14", 5, "");
@@ -68,7 +68,7 @@ fn together_with_theirs() {
     verify(&repository);
 }
 
-/// What one transaction shares with another that is committed meanwhile.
+/// Rep sharing with a transaction that is committed meanwhile.
 #[test]
 fn two_transactions_of_one_process_side_by_side() {
     let repository = Repository::create("1.8", 4, "");

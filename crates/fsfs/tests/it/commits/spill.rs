@@ -1,4 +1,4 @@
-//! Transactions that hold next to nothing in memory make the same revisions, byte for byte, as those that hold everything.
+//! Transactions that spill nearly everything make the same revisions, byte for byte, as those that hold everything in memory.
 
 use base::{NodeKind, Revnum};
 use fsfs::{Fs, Txn, TxnOptions};
@@ -19,7 +19,7 @@ pub(super) fn begin(fs: &Fs, max_in_memory: usize) -> Txn {
     txn
 }
 
-/// Files of a transaction that say what its tree is. (The log may have an entry more for a node.)
+/// The files of a transaction that describe its tree. (The log may have one more entry for a node.)
 fn files(repository: &Repository, txn: &Txn) -> Vec<(String, String)> {
     let dir = repository
         .db()
@@ -97,7 +97,7 @@ fn run(version: &str, seed: u8, commits: usize) {
                 continue;
             }
             if seed % 2 == 1 {
-                // What is read from files has been looked up by none before.
+                // A transaction that is read from files starts with an empty path chain.
                 let name = all.name().to_owned();
                 drop(all);
                 all = full.open_txn(&name).unwrap();

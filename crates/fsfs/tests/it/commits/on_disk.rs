@@ -1,4 +1,4 @@
-//! Transactions on disk: what we lay down, they read and commit; what they left, we read and commit.
+//! Transactions on disk: the incumbent reads and commits what we have written, and we read and commit what it has left.
 
 use std::os::unix::fs::PermissionsExt as _;
 
@@ -54,7 +54,7 @@ fn they_look_at_ours() {
         let mut txn = begin(&fs);
         let name = txn.name().to_owned();
         let edits = edits();
-        // Laid down more than once: what follows is added to what is there.
+        // Written to disk more than once: later changes are appended to the files.
         for part in edits.chunks(3) {
             apply(&fs, &mut txn, part).unwrap();
             txn.write_to_disk().unwrap();
@@ -80,7 +80,7 @@ fn they_look_at_ours() {
             crate::sample::noise(2, 120_000)
         );
         assert_eq!(repository.look(&["log", "-t", &name]), "change\n");
-        // Dropped, it stays; opened again, by another handle too, it is the same, and becomes a revision.
+        // A dropped transaction stays. Opened again, by another handle too, it is the same, and becomes a revision.
         drop(txn);
         assert_eq!(fresh.list_txns().unwrap(), std::slice::from_ref(&name));
         let mut txn = fresh.open_txn(&name).unwrap();
@@ -103,7 +103,7 @@ fn they_remove_ours() {
         let mut late = begin(&fs);
         apply(&fs, &mut late, &edits()).unwrap();
         let names = [early.name().to_owned(), late.name().to_owned()];
-        // As a killed process leaves it: never laid down.
+        // As a killed process leaves it: never written to disk.
         std::mem::forget(early);
         drop(late);
         let listed = String::from_utf8(run("svnadmin", &["lstxns", arg(&repository.path())])).unwrap();
@@ -126,7 +126,7 @@ fn they_remove_ours() {
     }
 }
 
-/// Their pre-commit hook puts our transaction in the place of theirs, and they commit it.
+/// The incumbent's pre-commit hook replaces its transaction by ours, and the incumbent commits it.
 #[test]
 fn they_commit_ours() {
     for version in VERSIONS {
@@ -163,7 +163,7 @@ fn we_commit_theirs() {
         let repository = Repository::create(version, 1000, "");
         let fs = compare::open(&repository);
         ours(&fs, &start()).unwrap();
-        // Their commit is killed in its pre-commit hook.
+        // The incumbent's commit is killed in its pre-commit hook.
         let hook = repository.path().join("hooks/pre-commit");
         std::fs::write(&hook, "#!/bin/sh\nkill -9 $PPID\n").unwrap();
         std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -233,7 +233,7 @@ fn we_commit_theirs() {
     }
 }
 
-/// Files that nobody has written, as they may be found.
+/// Damaged files, as they may be found.
 #[test]
 fn a_directory_within_itself_is_refused() {
     let repository = Repository::create("1.14", 1000, "");
