@@ -13,7 +13,7 @@
 //! How rules combine, as the incumbent does it:
 //!
 //! 1. Of two sections for the same path, the one with the repository's name is used if it applies to the user, else
-//! the general one. Its rights are the union of all its entries that match the user.
+//!    the general one. Its rights are the union of all its entries that match the user.
 //! 2. From the root to the path, each level's rule replaces what was inherited. Above the root there are no rights.
 //! 3. Where several rules match the same path (wildcards), the one later in the file wins.
 //!
