@@ -89,6 +89,16 @@ pub trait Disk: Send + Sync {
         self.rename(from, to)
     }
 
+    /// Makes sure that the names in a directory are those that other machines see, on a network file system. The caller holds the
+    /// lock under which others change them. A directory that does not exist is passed over.
+    ///
+    /// # Errors
+    /// The system's.
+    fn refresh_names(&self, dir: &Path) -> io::Result<()> {
+        let _ = dir;
+        Ok(())
+    }
+
     /// Removes a file.
     ///
     /// # Errors

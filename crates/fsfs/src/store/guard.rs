@@ -187,7 +187,10 @@ impl FileLock {
     fn wait_in(fs: &Store, name: &str) -> Result<FileLock> {
         let path = fs.layout().file(name);
         match Self::take(fs, &path, true)? {
-            Some(lock) => Ok(lock),
+            Some(lock) => {
+                fs.refresh_names(fs.path())?;
+                Ok(lock)
+            }
             None => Err(Error::new(
                 Code::FS_GENERAL,
                 format!("Can't lock '{}'", path.display()),

@@ -166,10 +166,18 @@ impl Store {
         // Loaded before the file is read: then a smaller number in the file means that `current` has gone back.
         let seen = self.0.youngest.load(Ordering::Acquire);
         let path = self.layout().file("current");
-        let before = self.disk().metadata(&path).ok();
-        let text = read_replaced(self.disk(), &path)?;
-        // Formats 1 and 2 have counters behind the number.
-        let rev = short_line::leading_revision(&text)?;
+        let read = || {
+            let before = self.disk().metadata(&path).ok();
+            let text = read_replaced(self.disk(), &path)?;
+            // Formats 1 and 2 have counters behind the number.
+            Ok::<_, Error>((before, short_line::leading_revision(&text)?))
+        };
+        let (mut before, mut rev) = read()?;
+        if rev.0 < seen {
+            // Revisions were replaced, or a network file system has shown an old file.
+            self.refresh_names(self.path())?;
+            (before, rev) = read()?;
+        }
         if rev.0 != seen || self.is_other_current(before) {
             self.compare_revisions(Revnum(seen), rev, before);
         }
@@ -354,6 +362,16 @@ impl Store {
     /// The state of the check for replaced revisions.
     pub(super) fn replacement(&self) -> &ReplacementDetector {
         &self.0.replacement
+    }
+
+    /// Makes sure that the names in a directory are those that other machines see, see [`Disk::refresh_names`]. To be called under
+    /// the lock, before a file is read that will be replaced.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn refresh_names(&self, dir: &Path) -> Result<()> {
+        let refreshed = self.disk().refresh_names(dir);
+        refreshed.map_err(|e| Error::io("Can't refresh the names of", dir, &e))
     }
 
     /// The number of commits in progress through this handle.

@@ -76,6 +76,8 @@ impl<'a> LockDigestChanges<'a> {
         let change_of = match digests.entry(Md5::of(path.as_str().as_bytes())) {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => {
+                let (folder, _) = file_name(new.key());
+                fs.refresh_names(&fs.layout().file("locks").join(folder))?;
                 let before = fs.lock_digest(new.key(), path)?.unwrap_or_default();
                 let after = before.clone();
                 new.insert(DigestChange { before, after })

@@ -88,6 +88,9 @@ impl RevpropsLocation {
             return Ok(RevpropsLocation::Packed(RevpropsPackFile::read(fs, rev)?));
         }
         let path = fs.layout().revprops(rev);
+        if let Some(dir) = path.parent() {
+            fs.refresh_names(dir)?;
+        }
         let list = read_replaced(fs.disk(), &path)?;
         Ok(RevpropsLocation::OwnFile { path, list })
     }
@@ -132,6 +135,7 @@ impl RevpropsPackFile {
         let dir = fs.layout().revprops_pack_dir(shard);
         // Revision 0 is not packed: the first manifest begins with revision 1.
         let first = (shard * size).max(1);
+        fs.refresh_names(&dir)?;
         let text = read_replaced(fs.disk(), &dir.join("manifest"))?;
         let manifest = RevpropsManifest::parse(&text, (shard + 1) * size - first).map_err(|e| {
             let message = format!("Packed revprop manifest for r{rev} {}", e.text());

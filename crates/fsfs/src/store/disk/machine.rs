@@ -6,7 +6,7 @@
 //!
 //! A lock file is locked twice, by `flock` and then by `fcntl` on the same descriptor. Subversion uses one or the
 //! other, depending on how it was built, and on Linux the two kinds do not exclude each other. On file systems where
-//! they do, `fcntl` alone is used, see [`sees_both_kinds`]. Closing any descriptor of a file releases all `fcntl`
+//! they do, `fcntl` alone is used, see [`is_network`]. Closing any descriptor of a file releases all `fcntl`
 //! locks that the process has on it, so a lock file that is held must not be opened a second time.
 
 use std::ffi::OsString;
@@ -101,6 +101,14 @@ macro_rules! machine {
 
             fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
                 super::names::rename_new(from, to)
+            }
+
+            fn refresh_names(&self, dir: &Path) -> io::Result<()> {
+                match is_on_network(dir) {
+                    Ok(true) => super::names::look_up_again(dir),
+                    Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+                    _ => Ok(()),
+                }
             }
 
             fn remove_file(&self, path: &Path) -> io::Result<()> {
@@ -281,13 +289,8 @@ fn lock(path: &Path, wait: bool) -> io::Result<Option<Box<dyn DiskLock>>> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => open(true)?,
         result => result?,
     };
-    let both = !sees_both_kinds(filesystem_of(&file)?);
-    let lock = lock_file(file, wait, both)?;
-    if lock.is_some() && !both {
-        // Until now this machine may have old names in its cache.
-        super::names::look_up_again(path)?;
-    }
-    Ok(lock)
+    let both = !is_network(filesystem_of(&file)?);
+    lock_file(file, wait, both)
 }
 
 /// Locks an open file by `fcntl`, and first by `flock` if `both`.
@@ -331,16 +334,28 @@ fn filesystem_of(file: &File) -> io::Result<u64> {
     Ok(stat.f_type as u64 & 0xffff_ffff)
 }
 
+/// True if a directory is on a network file system.
+#[cfg(target_os = "linux")]
+fn is_on_network(dir: &Path) -> io::Result<bool> {
+    let stat = retry_on_signal(|| rustix::fs::statfs(dir))?;
+    Ok(is_network(stat.f_type as u64 & 0xffff_ffff))
+}
+
 #[cfg(not(target_os = "linux"))]
 fn filesystem_of(_: &File) -> io::Result<u64> {
     Ok(0)
 }
 
-/// True for file systems on which `flock` and `fcntl` locks of one file exclude each other, even on one descriptor:
-/// the second would wait for the first for ever. They turn `flock` into a lock of all bytes and send both kinds to a
+#[cfg(not(target_os = "linux"))]
+fn is_on_network(_: &Path) -> io::Result<bool> {
+    Ok(false)
+}
+
+/// True for network file systems. Their clients cache names, and `flock` and `fcntl` locks of one file exclude each other, even on
+/// one descriptor: the second would wait for the first for ever. They turn `flock` into a lock of all bytes and send both kinds to a
 /// server. On Ceph, OCFS2, GFS2 and FUSE the two kinds are independent. On overlayfs they behave as on a local file
 /// system.
-fn sees_both_kinds(filesystem: u64) -> bool {
+fn is_network(filesystem: u64) -> bool {
     const NFS: u64 = 0x6969;
     const SMB: u64 = 0x517b;
     const CIFS: u64 = 0xff53_4d42;
@@ -405,7 +420,7 @@ mod tests {
     #[test]
     fn network_file_systems_get_one_kind_of_lock() {
         for network in [0x6969, 0xff53_4d42, 0xfe53_4d42, 0x0102_1997, 0x0bd0_0bd0] {
-            assert!(sees_both_kinds(network), "{network:x}");
+            assert!(is_network(network), "{network:x}");
         }
         // ext4, XFS, btrfs, tmpfs, overlayfs, FUSE, Ceph.
         for apart in [
@@ -417,7 +432,7 @@ mod tests {
             0x6573_5546,
             0x00c3_6400,
         ] {
-            assert!(!sees_both_kinds(apart), "{apart:x}");
+            assert!(!is_network(apart), "{apart:x}");
         }
     }
 

@@ -15,31 +15,26 @@ use rustix::io::Errno;
 
 use super::machine::retry_on_signal;
 
-/// Changes the directory of a lock file that is held, so that its names are looked up again. A process that may not write there
-/// changes nothing: it only reads the repository.
-pub(super) fn look_up_again(lock: &Path) -> io::Result<()> {
-    let mut name = lock.file_name().unwrap_or_default().to_owned();
-    name.push(".probe");
-    let probe = lock.with_file_name(name);
-    // A file that a crash left is as good: its removal is a change too.
+/// Creates a file in a directory and removes it, so that the names of the directory are looked up again. A process that may not
+/// write there changes nothing: it only reads the repository.
+pub(super) fn look_up_again(dir: &Path) -> io::Result<()> {
+    let probe = dir.join(format!("svn-probe-{}", std::process::id()));
     match OpenOptions::new().write(true).create_new(true).open(&probe) {
         Ok(_) => {}
+        // A file that a crash left is as good: its removal is a change too.
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
         Err(e)
             if matches!(
                 e.kind(),
-                io::ErrorKind::AlreadyExists | io::ErrorKind::PermissionDenied
-            ) => {}
+                io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::NotFound
+            ) =>
+        {
+            return Ok(());
+        }
         Err(e) => return Err(e),
     }
     match fs::remove_file(&probe) {
-        Err(e)
-            if matches!(
-                e.kind(),
-                io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied
-            ) =>
-        {
-            Ok(())
-        }
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,
     }
 }
@@ -127,10 +122,11 @@ mod tests {
     #[test]
     fn nothing_stays_of_a_probe() {
         let dir = tempfile::tempdir().expect("a directory");
-        let lock = dir.path().join("write-lock");
-        look_up_again(&lock).expect("probes");
-        fs::write(dir.path().join("write-lock.probe"), "").expect("writes");
-        look_up_again(&lock).expect("probes over what a crash left");
+        look_up_again(dir.path()).expect("probes");
+        let left = dir.path().join(format!("svn-probe-{}", std::process::id()));
+        fs::write(left, "").expect("writes");
+        look_up_again(dir.path()).expect("probes over what a crash left");
         assert_eq!(fs::read_dir(dir.path()).expect("lists").count(), 0);
+        look_up_again(&dir.path().join("missing")).expect("passes over");
     }
 }

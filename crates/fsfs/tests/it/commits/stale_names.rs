@@ -15,17 +15,32 @@ use super::script::Op::{Mkdir, Put};
 use super::script::{apply, begin, now, ours, verify};
 use crate::incumbent::Repository;
 
-/// A disk that shows revision 1 as the youngest one. The file of revision 2 is hidden until a file is created beside it.
+/// A disk that shows revision 1 as the youngest one, and revision 1 without properties. The file of revision 2 is hidden until a
+/// file is created beside it.
 #[derive(Clone, Default)]
-struct StaleNames(Arc<AtomicBool>, Arc<AtomicBool>);
+struct StaleNames {
+    is_stale: Arc<AtomicBool>,
+    shows_revision: Arc<AtomicBool>,
+    /// Ends the staleness when names are refreshed.
+    refreshes: Arc<AtomicBool>,
+}
 
 impl StaleNames {
     fn hides(&self, path: &Path) -> bool {
-        self.0.load(Ordering::Relaxed) && !self.1.load(Ordering::Relaxed) && path.ends_with("revs/0/2")
+        let is_shown = self.shows_revision.load(Ordering::Relaxed);
+        self.is_stale.load(Ordering::Relaxed) && !is_shown && path.ends_with("revs/0/2")
     }
 
-    fn is_old_current(&self, path: &Path) -> bool {
-        self.0.load(Ordering::Relaxed) && path.ends_with("db/current")
+    /// The old contents of a file.
+    fn old(&self, path: &Path) -> Option<&'static [u8]> {
+        if !self.is_stale.load(Ordering::Relaxed) {
+            return None;
+        }
+        match path {
+            path if path.ends_with("db/current") => Some(b"1\n"),
+            path if path.ends_with("revprops/0/1") => Some(b"END\n"),
+            _ => None,
+        }
     }
 }
 
@@ -37,9 +52,9 @@ impl Disk for StaleNames {
         }
     }
     fn read_small(&self, path: &Path) -> io::Result<Vec<u8>> {
-        match self.is_old_current(path) {
-            true => Ok(b"1\n".to_vec()),
-            false => RealDisk.read_small(path),
+        match self.old(path) {
+            Some(old) => Ok(old.to_vec()),
+            None => RealDisk.read_small(path),
         }
     }
     fn list(&self, path: &Path) -> io::Result<Vec<OsString>> {
@@ -53,7 +68,7 @@ impl Disk for StaleNames {
     }
     fn write(&self, path: &Path, how: Create) -> io::Result<Box<dyn DiskWriter>> {
         if path.parent().is_some_and(|dir| dir.ends_with("revs/0")) {
-            self.1.store(true, Ordering::Relaxed);
+            self.shows_revision.store(true, Ordering::Relaxed);
         }
         RealDisk.write(path, how)
     }
@@ -62,6 +77,12 @@ impl Disk for StaleNames {
     }
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<()> {
         RealDisk.rename_new(from, to)
+    }
+    fn refresh_names(&self, _: &Path) -> io::Result<()> {
+        if self.refreshes.load(Ordering::Relaxed) {
+            self.is_stale.store(false, Ordering::Relaxed);
+        }
+        Ok(())
     }
     fn remove_file(&self, path: &Path) -> io::Result<()> {
         RealDisk.remove_file(path)
@@ -96,7 +117,7 @@ fn start(version: &str) -> (Repository, Fs, StaleNames) {
     ours(&elsewhere, &[Mkdir("a")]).unwrap();
     let disk = StaleNames::default();
     let fs = Fs::open_on(&repository.db(), &Cache::new(16 << 20), Arc::new(disk.clone())).unwrap();
-    disk.0.store(true, Ordering::Relaxed);
+    disk.is_stale.store(true, Ordering::Relaxed);
     ours(&elsewhere, &[Put("acknowledged", b"text\n".to_vec())]).unwrap();
     (repository, fs, disk)
 }
@@ -119,10 +140,34 @@ fn a_commit_does_not_take_the_number_of_another() {
         assert_eq!(refused.code(), Code::FS_TXN_OUT_OF_DATE, "{refused:?}");
         check(&repository, 2);
         // Nothing of the transaction is lost.
-        disk.0.store(false, Ordering::Relaxed);
+        disk.is_stale.store(false, Ordering::Relaxed);
         assert_eq!(txn.commit(&now).unwrap().rev, Revnum(3));
         check(&repository, 3);
     }
+}
+
+#[test]
+fn names_are_refreshed_under_the_lock() {
+    let (repository, fs, disk) = start("1.14");
+    disk.refreshes.store(true, Ordering::Relaxed);
+    assert_eq!(ours(&fs, &[Mkdir("b")]).unwrap().rev, Revnum(3));
+    check(&repository, 3);
+    // Another machine's change of a property is not lost with ours.
+    let elsewhere = crate::compare::open(&repository);
+    elsewhere
+        .change_revprop(Revnum(1), "theirs", None, Some(b"x"))
+        .unwrap();
+    disk.is_stale.store(true, Ordering::Relaxed);
+    fs.change_revprop(Revnum(1), "ours", None, Some(b"y")).unwrap();
+    // A reader that has seen a revision does not go back.
+    assert_eq!(fs.youngest().unwrap(), Revnum(3));
+    disk.is_stale.store(true, Ordering::Relaxed);
+    assert_eq!(fs.youngest().unwrap(), Revnum(3));
+    let list = crate::compare::open(&repository).revprops(Revnum(1)).unwrap();
+    assert_eq!(
+        (list.get("theirs"), list.get("ours")),
+        (Some(&b"x"[..]), Some(&b"y"[..]))
+    );
 }
 
 #[test]
@@ -136,7 +181,7 @@ fn nor_does_a_group() {
     let refused = batch.commit(txn, &now).expect_err("because revision 2 exists");
     assert_eq!(refused.code(), Code::FS_TXN_OUT_OF_DATE, "{refused:?}");
     drop(batch);
-    disk.0.store(false, Ordering::Relaxed);
+    disk.is_stale.store(false, Ordering::Relaxed);
     check(&repository, 2);
     ours(&fs, &[Mkdir("b")]).unwrap();
     check(&repository, 3);
