@@ -8,9 +8,9 @@ use std::io::{BufRead, BufReader};
 use libfuzzer_sys::fuzz_target;
 use repos::dumpfile::{Reader, Record};
 
-type Told = Vec<(Record, Vec<base::PropChange>, Vec<u8>)>;
+type Records = Vec<(Record, Vec<base::PropChange>, Vec<u8>)>;
 
-fn read(input: impl BufRead) -> base::Result<Told> {
+fn read(input: impl BufRead) -> base::Result<Records> {
     let mut reader = Reader::open(input)?;
     let mut told = Vec::new();
     while let Some(record) = reader.next_record()? {

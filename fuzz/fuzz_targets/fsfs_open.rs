@@ -38,7 +38,7 @@ fn files(image: &[u8]) -> Vec<(PathBuf, Arc<Bytes>)> {
     let mut reader = Reader::new(image, Terminator::End, false);
     while let Ok(Some(entry)) = reader.next_entry() {
         let name = String::from_utf8_lossy(entry.key).into_owned();
-        // The locks that nobody reads would only waste patches.
+        // Lock files are not read: patches of them would be wasted.
         if name.starts_with("db/") && !name.ends_with('/') && !name.ends_with("lock") {
             let bytes = Bytes(entry.value.unwrap_or_default().to_vec());
             files.push((Path::new("/r").join(name), Arc::new(bytes)));

@@ -1,11 +1,11 @@
-//! An HTTP client that costs next to nothing: it sends requests that were written beforehand, and throws the answers away.
+//! A cheap HTTP client: it sends requests that were written beforehand, and discards the responses.
 //!
-//! A stock client takes most of the time of a hot answer for itself, and `curl` spends more on a request than the servers
-//! do: beside them no server can look twice as fast as another. This one is a thread that sends the next request of a list
-//! on whichever connection has heard its answer to the end, and counts. Whoever is measured gets the same list. It runs as
-//! a process of its own (`bench ask`), so that a server's clients are always other processes.
+//! Most of the time of a cached response is the stock client's own, and `curl` spends more on a request than the servers do: with
+//! them no server can look twice as fast as another. This client is a thread that sends the next request of a list on any
+//! connection whose response is complete, and counts. All servers get the same list. The client is a process of its own (`bench
+//! ask`), so that the clients of a server are always other processes.
 //!
-//! An answer that is no success, or a connection that ends, is an error: a server must not be quick by refusing.
+//! A response without success, or a connection that ends, is an error: a server must not be fast by refusing.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -219,7 +219,7 @@ impl Answer {
             bytes = &bytes[used..];
             if matches!(self, Answer::Body(0) | Answer::Last(0)) {
                 *self = Answer::new();
-                // Nobody answers what was not asked yet.
+                // A server does not respond to a request that was not sent.
                 return match bytes {
                     [] => Ok(true),
                     _ => Err("an answer goes on behind its end".to_owned()),

@@ -75,12 +75,12 @@ fn tool_with(command: &mut Command, input: Stdio, output: Stdio) -> Result<Cost,
 fn watch(child: &Child, mut look: impl FnMut()) -> Result<Instant, String> {
     let pid = Pid::from_child(child);
     let (tell, told) = mpsc::channel();
-    // Looking takes time and sleeps between: the end is noticed by somebody who does nothing else.
+    // Sampling takes time and sleeps in between, so a thread of its own notices the end.
     thread::scope(|scope| {
         scope.spawn(move || {
             let ended = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
             let ended = ended.map(|_| Instant::now()).map_err(|e| format!("waitid: {e}"));
-            // Nobody stops listening before.
+            // The receiver exists until the end.
             _ = tell.send(ended);
         });
         let mut pause = Duration::from_micros(500);

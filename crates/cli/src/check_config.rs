@@ -94,9 +94,9 @@ fn plan(config: &Config, out: &mut Out) -> Result<()> {
             out.line(&format!("{address} serves {}", config.located(root).display()))?;
         }
     }
-    let mut doors = shown("http", 80, file.listen.http.as_ref());
-    doors.extend(shown("https", 443, file.listen.https.as_ref()));
-    for door in &doors {
+    let mut listeners = shown("http", 80, file.listen.http.as_ref());
+    listeners.extend(shown("https", 443, file.listen.https.as_ref()));
+    for door in &listeners {
         for location in &file.location {
             let path = location.path.as_deref().unwrap_or("/").trim_end_matches('/');
             out.line(&format!(
@@ -118,7 +118,7 @@ fn plan(config: &Config, out: &mut Out) -> Result<()> {
             out.line(&format!("{door} serves {}", config.located(root).display()))?;
         }
     }
-    if doors.is_empty() && !file.location.is_empty() {
+    if listeners.is_empty() && !file.location.is_empty() {
         out.line("Locations are not served: [listen] names neither http nor https.")?;
     }
     out.line(&format!("{}: no mistakes.", config.path().display()))

@@ -75,7 +75,7 @@ impl Out {
         self.stdout.flush().map_err(|e| write_failed(&e, "Write error"))
     }
 
-    /// Prints text on standard error, after what standard output got so far. A standard error that is gone is nobody's loss.
+    /// Prints text on standard error, after what standard output got so far. A closed standard error is ignored.
     pub fn complain(&mut self, text: &str) {
         let _ = self.stdout.flush();
         let _ = io::stderr().write_all(self.charset.show(text).as_bytes());

@@ -10,7 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 pub enum Progress {
     /// Nothing: the user asked for quiet.
     Quiet,
-    /// The incumbent's lines, one a revision: nobody watches a terminal.
+    /// The incumbent's lines, one per revision: standard error is not a terminal.
     Lines,
     /// A bar on standard error.
     Bar(ProgressBar),

@@ -1,16 +1,16 @@
 //! `sven serve`: serves a directory of repositories (or one), or what a configuration file says.
 //!
-//! Without a file, what a repository's own `svnserve.conf` says holds; where it says nothing, anybody may read. Options win
+//! Without a file, what a repository's own `svnserve.conf` says holds; where it says nothing, all users may read. Options win
 //! over the file. `--demo` lays out a small repository with some history, serves it to this machine alone and prints what to
 //! try.
 //!
-//! [`doors`] has the sockets ([`activation`] takes those that systemd passes), [`running`] the server from its start to its
+//! [`listeners`] has the sockets ([`activation`] takes those that systemd passes), [`running`] the server from its start to its
 //! end, [`error_log`] and [`notify`] tell others how it is, [`found`] shows people what is served.
 
 mod activation;
-mod doors;
 mod error_log;
 mod found;
+mod listeners;
 mod notify;
 mod running;
 
@@ -36,7 +36,7 @@ use crate::config::file::{File, Listen};
 use crate::config::resolve::Settings;
 use crate::config::value::{Many, Size};
 use crate::out::Out;
-use doors::Doors;
+use listeners::Listeners;
 
 /// Serves every repository below ROOT, or ROOT itself.
 #[derive(Clone, Debug, Parser)]
@@ -116,14 +116,14 @@ impl Serve {
             ));
         }
         let settings = self.settings()?;
-        let doors = Doors::open(&settings, passed)?;
-        self.say_what_is_served(&settings, &doors, out)?;
+        let listeners = Listeners::open(&settings, passed)?;
+        self.say_what_is_served(&settings, &listeners, out)?;
         let this = self.clone();
         let again: Option<running::Again> = match self.config {
             Some(_) => Some(Box::new(move || this.settings())),
             None => None,
         };
-        Ok(running::run(settings, doors, again)?)
+        Ok(running::run(settings, listeners, again)?)
     }
 
     /// What the file and the command line say together.
@@ -153,7 +153,7 @@ impl Serve {
             if read_only {
                 file.serve.read_only = Some(true);
             }
-            // No room at all means that somebody else should say how much.
+            // Without a known size the default is used.
             if let Some(bytes) = memory.filter(|bytes| *bytes > 0) {
                 file.cache.memory = Some(Size(bytes));
             }
@@ -168,8 +168,8 @@ impl Serve {
     }
 
     /// One line for each URL, and the repositories there.
-    fn say_what_is_served(&self, settings: &Settings, doors: &Doors, out: &mut Out) -> Result<()> {
-        for (scheme, listeners) in doors.public() {
+    fn say_what_is_served(&self, settings: &Settings, listeners: &Listeners, out: &mut Out) -> Result<()> {
+        for (scheme, listeners) in listeners.public() {
             let usual = usual_port(scheme);
             for listener in listeners {
                 let url = found::url(scheme, listener.address()?, usual);
@@ -204,14 +204,14 @@ impl Serve {
     /// Serves the demonstration in `folder` and says what to try.
     fn demonstrate(&self, folder: &Path, out: &mut Out) -> Result<()> {
         lay_out(folder)?;
-        let doors = Doors {
+        let listeners = Listeners {
             svn: vec![self.demo_listener(&self.svn, PORT)?],
             http: vec![self.demo_listener(&self.http, HTTP_PORT)?],
-            ..Doors::default()
+            ..Listeners::default()
         };
         let address = |list: &[Listener]| list.iter().map(Listener::address).collect::<Result<Vec<_>>>();
-        let svn = found::url("svn", address(&doors.svn)?[0], PORT);
-        let web = found::url("http", address(&doors.http)?[0], 80);
+        let svn = found::url("svn", address(&listeners.svn)?[0], PORT);
+        let web = found::url("http", address(&listeners.http)?[0], 80);
         out.print(&what_to_try(&svn, &web))?;
         out.flush()?;
         let this = Serve {
@@ -219,10 +219,10 @@ impl Serve {
             config: None,
             ..self.clone()
         };
-        running::run(this.settings()?, doors, None)
+        running::run(this.settings()?, listeners, None)
     }
 
-    /// The port of the protocol if nobody has it, any other if so: the demonstration always starts.
+    /// Returns the port of the protocol, or any other if it is taken: the demonstration always starts.
     fn demo_listener(&self, asked: &[String], port: u16) -> Result<Listener> {
         if let Some(asked) = asked.first() {
             return Address::parse(asked, port)?.bind();
@@ -298,7 +298,7 @@ fn now() -> Date {
     Date(i64::try_from(since.as_micros()).unwrap_or(i64::MAX))
 }
 
-/// Nobody wants to hear how the demonstration is made.
+/// Ignores the progress of making the demonstration.
 struct Silent;
 
 impl load::LoadObserver for Silent {

@@ -82,7 +82,7 @@ pub trait Watcher: Send + Sync + 'static {
     }
 }
 
-/// The machine's files, with somebody watching. Nothing is really forced to the disk: who watches knows better.
+/// The machine's files, with a watcher that sees each call. Nothing is forced to the disk: the watcher decides what is durable.
 pub struct Watched<W>(Arc<Shared<W>>);
 
 struct Shared<W> {

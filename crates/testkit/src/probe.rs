@@ -139,7 +139,7 @@ impl Probe {
         Self::connect_as(server, url, None)
     }
 
-    /// Opens a session at a URL as a user with a password, or as nobody in particular.
+    /// Opens a session at a URL as a user with a password, or anonymously.
     pub fn connect_as(server: Arc<Server>, url: String, user: Option<(&str, &str)>) -> Probe {
         let to = TcpStream::connect(server.addr()).expect("because svnserve listens");
         to.set_nodelay(true).expect("because it is a TCP socket");

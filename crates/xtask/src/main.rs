@@ -1,8 +1,8 @@
-//! Chores of the house: `cargo xtask <chore>`.
+//! Development commands: `cargo xtask <command>`.
 //!
-//! `tidy` checks the rules that no compiler knows (who may name whom, where I/O is allowed, how big a room may get);
-//! `golden` makes the committed fixtures anew with the real tools, or checks them; `interop` runs the real clients
-//! against our server; `fuzz` gives every fuzz target its minutes; `ci` runs everything that a submission must pass.
+//! `tidy` checks the rules that the compiler does not (dependencies of crates, layers of modules, I/O, sizes of files, words); `golden`
+//! makes the committed fixtures again with the real tools, or checks them; `interop` runs the real clients against our server;
+//! `fuzz` runs each fuzz target for some time; `ci` runs everything that a submission must pass.
 
 mod ci;
 mod fuzz;

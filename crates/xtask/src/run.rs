@@ -1,4 +1,4 @@
-//! Runs other programs of the house and stops at the first that fails.
+//! Runs other programs and stops at the first that fails.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

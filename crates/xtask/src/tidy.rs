@@ -1,4 +1,4 @@
-//! The rules of the house that no compiler knows.
+//! The rules of the project that the compiler does not check.
 //!
 //! Each rule is a function from the tree to a list of complaints, so that `cargo xtask tidy` prints all of them and
 //! `cargo test` fails on any. What a rule forbids is in the tables at the end.
@@ -32,6 +32,7 @@ fn all() -> Vec<String> {
     out.extend(io_where_none_belongs(&files));
     out.extend(lint_excuses(&files));
     out.extend(vague_names(&files));
+    out.extend(banned_words(&files));
     out.extend(forbidden_edges());
     out.extend(upward_uses(&files));
     out.extend(undocumented_dependencies());
@@ -118,7 +119,7 @@ fn io_where_none_belongs(files: &[Source]) -> Vec<String> {
             let code = line.split("//").next().unwrap_or_default();
             for name in IO_NAMES.iter().filter(|name| code.contains(**name)) {
                 out.push(format!(
-                    "{}:{}: {name} in a room without I/O",
+                    "{}:{}: {name} in a module without I/O",
                     file.shown(),
                     number + 1
                 ));
@@ -152,6 +153,37 @@ fn vague_names(files: &[Source]) -> Vec<String> {
         .filter(stem)
         .map(|f| format!("{}: says nothing by its name", f.shown()))
         .collect()
+}
+
+/// Names and words that `docs/GLOSSARY.md` has better terms for.
+fn banned_words(files: &[Source]) -> Vec<String> {
+    let mut out = Vec::new();
+    for file in files
+        .iter()
+        .filter(|f| !f.is_test() && !f.path.starts_with("crates/xtask"))
+    {
+        for (number, line) in file.product_lines() {
+            let (code, comment) = line.split_at(line.find("//").unwrap_or(line.len()));
+            let is_help = comment.starts_with("///") && file.path.starts_with("crates/cli");
+            let words = |text: &str, banned: &[&str]| -> Vec<String> {
+                text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '`'))
+                    .filter(|word| banned.contains(word))
+                    .map(str::to_owned)
+                    .collect()
+            };
+            let mut found = words(code, BANNED_NAMES);
+            if !is_help {
+                found.extend(words(&comment.to_lowercase(), BANNED_IN_COMMENTS));
+            }
+            let at = number + 1;
+            out.extend(
+                found
+                    .iter()
+                    .map(|word| format!("{}:{at}: the word '{word}'", file.shown())),
+            );
+        }
+    }
+    out
 }
 
 fn forbidden_edges() -> Vec<String> {
@@ -274,7 +306,7 @@ const MAX_LINES: usize = 500;
 /// Files that hold one idea which splitting would tear, each with the reason.
 const LARGE_ON_PURPOSE: &[(&str, &str)] = &[];
 
-/// Rooms without I/O.
+/// Modules without I/O.
 const PURE: &[&str] = &[
     "crates/base/src",
     "crates/delta/src",
@@ -323,6 +355,44 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
         ],
     ),
 ];
+
+/// Names that say nothing outside of their module, or in it.
+const BANNED_NAMES: &[&str] = &[
+    "Standing",
+    "Told",
+    "Kept",
+    "Place",
+    "Door",
+    "Doors",
+    "doors",
+    "Room",
+    "Keeper",
+    "Talk",
+    "Visit",
+    "Aside",
+    "Look",
+    "Looked",
+    "Met",
+    "Said",
+    "Means",
+    "Settled",
+    "Asker",
+    "Hearer",
+    "Heard",
+    "Away",
+    "BREATH",
+    "HURRY",
+    "crew",
+    "pulse",
+    "intake",
+    "tally",
+    "lay_down",
+    "laid_down",
+    "takes_time",
+];
+
+/// Words that leave open who or what does something.
+const BANNED_IN_COMMENTS: &[&str] = &["nobody", "somebody", "anybody", "whoever", "whomever"];
 
 /// Which crates a crate may depend on.
 const EDGES: &[(&str, &[&str])] = &[

@@ -12,7 +12,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Bytes for the cache, if somebody said how many.
+    /// The size of the cache in bytes, if it was given.
     pub fn given(self) -> Option<u64> {
         self.megabytes.map(|megabytes| megabytes.saturating_mul(1 << 20))
     }

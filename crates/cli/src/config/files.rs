@@ -32,7 +32,7 @@ const LOOKED_AT: usize = 10_000;
 
 /// Looks at every file that `config` names.
 pub fn check(config: &Config) -> Findings {
-    let mut look = Look {
+    let mut look = FileChecks {
         config,
         cache: Cache::new(16 << 20),
         findings: Findings::default(),
@@ -66,13 +66,13 @@ pub fn check(config: &Config) -> Findings {
     look.findings
 }
 
-struct Look<'a> {
+struct FileChecks<'a> {
     config: &'a Config,
     cache: Arc<Cache>,
     findings: Findings,
 }
 
-impl Look<'_> {
+impl FileChecks<'_> {
     fn wrong(&mut self, key: &str, text: impl Into<String>) {
         self.findings.mistakes.push(self.config.mistake(key, text));
     }
@@ -176,7 +176,7 @@ impl Look<'_> {
         }
     }
 
-    /// The access file of each repository. Where one lacks it nobody may do anything there.
+    /// The access file of each repository. A repository without the file is closed to all users.
     fn repository_authz(&mut self, key: &str, name: &str, location: &Location) {
         for root in self.repositories(location).into_iter().take(LOOKED_AT) {
             let path = root.join("conf").join(name);

@@ -215,7 +215,7 @@ impl Config {
         })
     }
 
-    /// The rules for a location; `None` if nobody said anything about users and access.
+    /// The rules for a location; `None` if the file has no key about users and access.
     fn access(&self, at: &str, location: Option<&file::Location>) -> Result<Option<AccessRules>, Mistake> {
         let none = file::Location::default();
         let general = &self.file.auth;
@@ -414,7 +414,7 @@ pub fn recursion(given: &file::Location) -> Result<Option<Recursion>, String> {
     Recursion::new(&patterns.0, replay).map(Some)
 }
 
-/// What stands at the top of the URL space where nobody has said anything else.
+/// The default location: the top of the URL space.
 pub fn at_root(root: &Path, read_only: bool) -> Location {
     let source = match Repository::is_repository(root) {
         true => Source::Repository(root.to_owned()),

@@ -58,7 +58,7 @@ impl FromStr for Period {
         }
         while !rest.is_empty() {
             let digits = rest.find(|c: char| c != '.' && !c.is_ascii_digit());
-            // A number without a unit is nobody's guess to make.
+            // The unit of a bare number is not guessed.
             let after = &rest[digits.ok_or_else(expected)?..];
             let letters = after.trim_start();
             let end = letters

@@ -5,7 +5,7 @@
 //! `Require user alice` lets every user in whom the access file lets in. What is written keeps to that, and says so.
 
 use super::address::{both, by_address, either};
-use super::hosts::{Layer, Place, methods_of};
+use super::hosts::{Layer, LocationContext, methods_of};
 use super::syntax::Directive;
 
 /// What comes of a location's requirements.
@@ -15,7 +15,7 @@ pub struct Access {
     pub anonymous: Option<bool>,
     pub require: Option<String>,
     pub require_write: Option<String>,
-    /// Sentences for whoever reads the result.
+    /// Remarks for the reader of the result.
     pub remarks: Vec<String>,
 }
 
@@ -52,7 +52,7 @@ const WRITING: [&str; 12] = [
 ];
 
 /// Finds what holds for a location that has an access file or not.
-pub fn access(place: &Place<'_>, has_authz: bool) -> Access {
+pub fn access(place: &LocationContext<'_>, has_authz: bool) -> Access {
     let mut access = Access::default();
     let addresses = by_address(place);
     let satisfy_any = addresses.satisfies_any();
@@ -241,7 +241,7 @@ fn one(directive: &Directive, method: &str) -> Condition {
             true => Condition::Anyone,
             false => Condition::Nobody,
         },
-        // What cannot be asked for here lets nobody in: neither by itself nor by its negation.
+        // A requirement without a counterpart admits no one, neither by itself nor by its negation.
         "all" => Condition::Nobody,
         _ => return Condition::Nobody,
     };
@@ -284,7 +284,7 @@ fn of_access_file(condition: Condition, negated: bool) -> Condition {
         Condition::Not(inner) => Condition::Not(Box::new(of_access_file(*inner, !negated))),
         Condition::All(parts) => {
             let mut parts: Vec<Condition> = each(parts);
-            // A negation that keeps nobody out adds nothing.
+            // A negation that refuses no one adds nothing.
             let idle = |part: &Condition| *part == Condition::Not(Box::new(Condition::Nobody));
             if !negated && parts.iter().any(|part| !idle(part)) {
                 parts.retain(|part| !idle(part));

@@ -5,7 +5,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use super::access::Condition;
-use super::hosts::{Layer, Place, methods_of};
+use super::hosts::{Layer, LocationContext, methods_of};
 use super::syntax::Directive;
 
 /// What a section says of addresses.
@@ -15,7 +15,7 @@ pub struct ByAddress<'a>(Option<&'a Layer<'a>>);
 const DIRECTIVES: [&str; 4] = ["Order", "Allow", "Deny", "Satisfy"];
 
 /// What holds for a place.
-pub fn by_address<'a>(place: &'a Place<'_>) -> ByAddress<'a> {
+pub fn by_address<'a>(place: &'a LocationContext<'_>) -> ByAddress<'a> {
     let says = |layer: &&Layer<'_>| {
         let mut held = layer.directives.iter();
         held.any(|directive| DIRECTIVES.iter().any(|name| directive.is(name)))
@@ -132,7 +132,7 @@ pub fn either(one: Condition, other: Condition) -> Condition {
     }
 }
 
-/// A negation by itself lets nobody in.
+/// A negation by itself admits no one.
 fn negated(condition: Condition) -> Condition {
     match condition {
         Condition::Anyone => Condition::Nobody,

@@ -1,16 +1,16 @@
 //! What Apache keeps closed within a location and we have no word for: it is closed here as well, for everybody.
 //!
 //! Ours has one answer for a whole location. Another section of Apache's that holds for a part of it (a `<Location>` without `DAV`
-//! below it, `Redirect gone`) becomes a location that lets nobody in. A pattern or a condition may hold for any part, so it closes
+//! below it, `Redirect gone`) becomes a closed location. A pattern or a condition may hold for any part, so it closes
 //! the whole.
 
 use super::draft::Table;
-use super::hosts::{Host, Place, Server, contains, flatten, path_of};
+use super::hosts::{Host, LocationContext, Server, contains, flatten, path_of};
 use super::location::Translated;
 use super::moved::{is_refusal, refused_path};
 use super::syntax::Directive;
 
-/// Directives that may keep somebody out.
+/// Directives that may refuse requests.
 const CLOSING: &[&str] = &[
     "Require",
     "Order",
@@ -42,7 +42,7 @@ const CLOSING: &[&str] = &[
 ];
 
 /// Closes what is closed: whole locations, and new ones for parts of them.
-pub fn close(server: &Server<'_>, places: &[Place<'_>], all: &mut Vec<Translated>) {
+pub fn close(server: &Server<'_>, places: &[LocationContext<'_>], all: &mut Vec<Translated>) {
     let mut parts: Vec<Translated> = Vec::new();
     for (place, whole) in places.iter().zip(all.iter_mut()) {
         let own = place.host.map(|at| &server.hosts[at]);
@@ -77,7 +77,7 @@ pub fn close(server: &Server<'_>, places: &[Place<'_>], all: &mut Vec<Translated
 }
 
 /// The paths within a place for which another section says who is let in, and that section.
-fn inner<'a>(host: &Host<'a>, place: &Place<'_>) -> Vec<(String, &'a Directive)> {
+fn inner<'a>(host: &Host<'a>, place: &LocationContext<'_>) -> Vec<(String, &'a Directive)> {
     let within = |path: &str| path != place.path && contains(&place.path, path);
     let mut found = Vec::new();
     for location in &host.locations {
@@ -94,7 +94,7 @@ fn inner<'a>(host: &Host<'a>, place: &Place<'_>) -> Vec<(String, &'a Directive)>
     found
 }
 
-/// A location for a part of `whole` that lets nobody in.
+/// A closed location for a part of `whole`.
 fn part(path: &str, directive: &Directive, whole: &Translated) -> Translated {
     let mut table = Table::new("[[location]]");
     table.text("path", path);
@@ -120,7 +120,7 @@ fn part(path: &str, directive: &Directive, whole: &Translated) -> Translated {
     }
 }
 
-/// Lets nobody in, because of a directive that is not translated.
+/// Closes a location because of a directive that is not translated.
 fn shut(location: &mut Table, directive: &Directive) {
     location.remove("require-write");
     location.remove("anonymous");
@@ -133,7 +133,7 @@ fn shut(location: &mut Table, directive: &Directive) {
     ));
 }
 
-/// Directives that keep somebody out where a pattern or a condition holds.
+/// Directives that refuse requests to which a pattern or a condition applies.
 fn patterns<'a>(directives: &[&'a Directive]) -> Vec<&'a Directive> {
     let rewrites = directives.iter().rev().find(|d| d.is("RewriteEngine"));
     let rewrites = rewrites.is_some_and(|d| d.arg(0).eq_ignore_ascii_case("on"));

@@ -1,4 +1,4 @@
-//! The configuration that is being written: tables with keys, and remarks for whoever reads it.
+//! The configuration that is being written: tables with keys, and remarks for its reader.
 
 use std::fmt::Write as _;
 

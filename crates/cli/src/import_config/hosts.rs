@@ -22,7 +22,7 @@ pub struct Host<'a> {
 
 /// A location with repositories.
 #[derive(Debug)]
-pub struct Place<'a> {
+pub struct LocationContext<'a> {
     /// The beginning of its URLs.
     pub path: String,
     pub at: &'a At,
@@ -85,7 +85,7 @@ impl<'a> Server<'a> {
     }
 
     /// Every location with `DAV svn`.
-    pub fn places(&self) -> Vec<Place<'a>> {
+    pub fn places(&self) -> Vec<LocationContext<'a>> {
         let mut places = Vec::new();
         for location in self.global.locations.iter().filter(|l| serves(l)) {
             places.push(self.place(location, None));
@@ -107,7 +107,7 @@ impl<'a> Server<'a> {
             .any(|l| serves(l))
     }
 
-    fn place(&self, location: &'a Directive, host: Option<usize>) -> Place<'a> {
+    fn place(&self, location: &'a Directive, host: Option<usize>) -> LocationContext<'a> {
         let path = path_of(location);
         let own = host.map(|at| &self.hosts[at]);
         let mut layers = vec![layer(&self.global.settings, false)];
@@ -122,7 +122,7 @@ impl<'a> Server<'a> {
                 layers.push(layer(&inner, true));
             }
         }
-        Place {
+        LocationContext {
             path,
             at: &location.at,
             host,
@@ -146,7 +146,7 @@ impl<'a> Host<'a> {
     }
 }
 
-impl<'a> Place<'a> {
+impl<'a> LocationContext<'a> {
     /// The directive of this name that holds: the last.
     pub fn last(&self, name: &str) -> Option<&'a Directive> {
         let all = self
@@ -230,7 +230,7 @@ pub fn flatten<'a>(directive: &'a Directive, out: &mut Vec<&'a Directive>) {
         Some(inner) if methods_of(directive).is_some() || joins.iter().any(|name| directive.is(name)) => {
             inner.iter().for_each(|directive| flatten(directive, out));
         }
-        // Another kind of section stands for itself, for whoever tells what was not translated.
+        // A section of another kind is kept as it is, for the remark about what was not translated.
         _ => out.push(directive),
     }
 }

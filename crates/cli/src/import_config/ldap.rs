@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use super::draft::Table;
-use super::hosts::Place;
+use super::hosts::LocationContext;
 use super::location::located;
 use super::syntax::Directive;
 
 /// The directory that `place` asks.
-pub fn ldap(place: &Place<'_>, root: &Path) -> Table {
+pub fn ldap(place: &LocationContext<'_>, root: &Path) -> Table {
     let mut table = Table::new("[auth.ldap]");
     if let Some(directive) = place.last("AuthLDAPURL") {
         url(directive, &mut table);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::access::access;
 use super::draft::{Table, quoted};
-use super::hosts::Place;
+use super::hosts::LocationContext;
 use super::ldap::ldap;
 use super::syntax::Directive;
 use super::words;
@@ -19,7 +19,7 @@ pub struct Translated {
 }
 
 /// Translates `place`; relative names of files are relative to `root`.
-pub fn translate(place: &Place<'_>, root: &Path) -> Translated {
+pub fn translate(place: &LocationContext<'_>, root: &Path) -> Translated {
     let mut table = Table::new("[[location]]");
     table.text("path", place.path.clone());
     let file = |directive: &Directive| located(directive.arg(0), root);
@@ -88,7 +88,7 @@ pub fn translate(place: &Place<'_>, root: &Path) -> Translated {
 }
 
 /// What mod_dontdothat keeps away.
-fn recursion(place: &Place<'_>, root: &Path, table: &mut Table) {
+fn recursion(place: &LocationContext<'_>, root: &Path, table: &mut Table) {
     if place.last("DontDoThatDisallowReplay").is_some_and(Directive::on) {
         table.flag("refuse-replay", true);
     }
@@ -116,7 +116,7 @@ fn recursion(place: &Place<'_>, root: &Path, table: &mut Table) {
 }
 
 /// The access file, and what requirements make of those without a name.
-fn rules(place: &Place<'_>, root: &Path, table: &mut Table) {
+fn rules(place: &LocationContext<'_>, root: &Path, table: &mut Table) {
     let source = |directive: &Directive| match directive.arg(0) {
         name if name.starts_with("^/") || name.contains("://") => name.to_owned(),
         name => located(name, root),
@@ -148,7 +148,7 @@ fn rules(place: &Place<'_>, root: &Path, table: &mut Table) {
 }
 
 /// `[auth]` and `[auth.ldap]` for this location.
-fn users(place: &Place<'_>, root: &Path, remarks: &mut Table) -> (Table, Table) {
+fn users(place: &LocationContext<'_>, root: &Path, remarks: &mut Table) -> (Table, Table) {
     let (mut auth, mut directory) = (Table::new("[auth]"), Table::new("[auth.ldap]"));
     let Some(kind) = place.last("AuthType") else {
         return (auth, directory);

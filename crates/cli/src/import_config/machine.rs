@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::draft::{Table, quoted};
-use super::hosts::{Host, Place, Server};
+use super::hosts::{Host, LocationContext, Server};
 use super::location::located;
 use super::syntax::Directive;
 use crate::config::value::Size;
@@ -132,7 +132,7 @@ pub fn tls(server: &Server<'_>, root: &Path) -> Table {
 }
 
 /// `[limits]`, where Apache's are above ours.
-pub fn limits(place: &Place<'_>) -> Table {
+pub fn limits(place: &LocationContext<'_>) -> Table {
     let mut table = Table::new("[limits]");
     let ours = server::config::Limits::default();
     let number = |name: &str| {
@@ -168,7 +168,7 @@ pub fn limits(place: &Place<'_>) -> Table {
 }
 
 /// `[cache]` and `[compression]`.
-pub fn performance(place: &Place<'_>) -> [Table; 2] {
+pub fn performance(place: &LocationContext<'_>) -> [Table; 2] {
     let (mut cache, mut compression) = (Table::new("[cache]"), Table::new("[compression]"));
     if let Some(directive) = place.last("SVNInMemoryCacheSize")
         && let Ok(kilobytes) = directive.arg(0).parse::<u64>()
@@ -190,7 +190,7 @@ pub fn performance(place: &Place<'_>) -> [Table; 2] {
 }
 
 /// `[log]`.
-pub fn logs(server: &Server<'_>, place: &Place<'_>, root: &Path) -> Table {
+pub fn logs(server: &Server<'_>, place: &LocationContext<'_>, root: &Path) -> Table {
     let mut table = Table::new("[log]");
     let host = place.host.map_or(&server.global, |at| &server.hosts[at]);
     let mut all: Vec<&Directive> = server.global.settings.clone();
@@ -229,7 +229,7 @@ pub fn logs(server: &Server<'_>, place: &Place<'_>, root: &Path) -> Table {
 }
 
 /// `special-uri` for `[serve]`.
-pub fn special_uri(place: &Place<'_>) -> Option<String> {
+pub fn special_uri(place: &LocationContext<'_>) -> Option<String> {
     place
         .last("SVNSpecialURI")
         .map(|d| d.arg(0).trim_matches('/').to_owned())

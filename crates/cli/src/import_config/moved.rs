@@ -22,7 +22,7 @@ pub fn redirects(server: &Server<'_>, remarks: &mut Table) -> Vec<Table> {
                         tables.push(table);
                     }
                 }
-                // They keep somebody out, which is another module's subject.
+                // They refuse requests: see `closed`.
                 None if refused_path(directive).is_some() => {}
                 None if directive.is("RedirectMatch") && is_refusal(directive.arg(0)) => {}
                 _ => {

@@ -116,7 +116,7 @@ fn numbers(given: &ArgMatches) -> Vec<Table> {
     vec![cache, compression, limits, log]
 }
 
-/// The same rules for a location, for whoever wants to serve it over http:// too.
+/// The same rules for a location, for serving it over http:// too.
 fn over_http(file: &Path, conf: &ServerConf, root: &Path) -> [Table; 2] {
     let (mut location, mut auth) = (Table::new("[[location]]"), Table::new("[location.auth]"));
     location.remark(format!(

@@ -1,4 +1,4 @@
-//! Sockets that whoever started us has opened: systemd's socket activation.
+//! Sockets that the parent process has opened: systemd's socket activation.
 //!
 //! A passed socket takes the place of the configured addresses of its kind. Its kind is its name in the unit
 //! (`FileDescriptorName=svn`, `http`, `https` or `metrics`); without one of these names its port says it.
@@ -24,7 +24,7 @@ pub enum Kind {
 /// A socket that listens already.
 #[derive(Debug)]
 pub struct Passed {
-    /// As whoever passed it calls it; may be empty.
+    /// The name that the parent process gave it; may be empty.
     pub name: String,
     pub listener: Listener,
 }

@@ -31,7 +31,7 @@ impl ErrorLog {
         let lines = fmt::layer().with_ansi(false).with_target(false);
         let lines = lines.with_writer(writer);
         let registry = Registry::default().with(filter);
-        // It fails only if somebody logs already, and then so be it.
+        // It fails only if a logger is installed already, which then stays.
         _ = match logs.json {
             true => tracing::subscriber::set_global_default(registry.with(lines.json())),
             false => tracing::subscriber::set_global_default(registry.with(lines)),

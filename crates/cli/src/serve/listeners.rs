@@ -9,25 +9,25 @@ use crate::config::resolve::Settings;
 
 /// All sockets, by what is spoken there.
 #[derive(Debug, Default)]
-pub struct Doors {
+pub struct Listeners {
     pub svn: Vec<Listener>,
     pub http: Vec<Listener>,
     pub https: Vec<Listener>,
     pub metrics: Vec<Listener>,
-    /// For whoever asks how the service is.
+    /// For health checks and metrics.
     pub status: String,
 }
 
-impl Doors {
+impl Listeners {
     /// Opens all of them, or takes those that were passed.
     ///
     /// # Errors
     /// The first that cannot be opened, or is of no known kind.
-    pub fn open(settings: &Settings, passed: Vec<Passed>) -> Result<Doors> {
-        let mut doors = Doors::default();
+    pub fn open(settings: &Settings, passed: Vec<Passed>) -> Result<Listeners> {
+        let mut listeners = Listeners::default();
         for socket in passed {
             let kind = socket.kind(settings)?;
-            doors.of(kind).push(socket.listener);
+            listeners.of(kind).push(socket.listener);
         }
         for (kind, addresses) in [
             (Kind::Svn, &settings.svn),
@@ -35,20 +35,20 @@ impl Doors {
             (Kind::Https, &settings.https),
             (Kind::Metrics, &settings.metrics),
         ] {
-            let of_kind = doors.of(kind);
+            let of_kind = listeners.of(kind);
             if of_kind.is_empty() {
                 let opened: Result<Vec<Listener>> = addresses.iter().map(Address::bind).collect();
                 *of_kind = opened?;
             }
         }
         let mut serving = Vec::new();
-        for (scheme, list) in doors.public() {
+        for (scheme, list) in listeners.public() {
             for listener in list {
                 serving.push(format!("{scheme} {}", listener.address()?));
             }
         }
-        doors.status = format!("Serving {}", serving.join(", "));
-        Ok(doors)
+        listeners.status = format!("Serving {}", serving.join(", "));
+        Ok(listeners)
     }
 
     /// Those where repositories are served, with the scheme of their URLs.

@@ -1,13 +1,13 @@
 //! Telling systemd how things stand (`Type=notify`): one datagram for each change, to the socket that it named.
 //!
-//! Nobody who started us in another way is told anything, and nobody's not listening stops us.
+//! Without systemd nothing is sent, and a failure to send is ignored.
 
 use std::env;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixDatagram;
 
-/// The socket of whoever wants to know.
+/// The socket of the service manager.
 #[derive(Clone, Debug)]
 pub struct Notify {
     to: Option<OsString>,

@@ -1,7 +1,7 @@
 //! A server that runs: started from its settings, and given new ones on SIGHUP.
 //!
 //! What can change, changes for what begins afterwards: locations, rules, limits of requests, certificates, logs. What cannot
-//! is compared with what the server was started with, and said in the log: nobody should wonder why a new port is silent.
+//! is compared with what the server was started with, and logged, so that an administrator knows why a new port is not served.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use repos::Cache;
 use server::{AccessLog, OperationLog, Server, Service, Signals, Stop};
 use tracing_subscriber::filter::LevelFilter;
 
-use super::doors::Doors;
 use super::error_log::ErrorLog;
+use super::listeners::Listeners;
 use super::notify::Notify;
 use crate::args::option::default_budget;
 use crate::config::resolve::Settings;
@@ -23,7 +23,7 @@ pub type Again = Box<dyn Fn() -> Result<Settings> + Send>;
 ///
 /// # Errors
 /// What keeps it from starting.
-pub fn run(settings: Settings, doors: Doors, again: Option<Again>) -> Result<()> {
+pub fn run(settings: Settings, listeners: Listeners, again: Option<Again>) -> Result<()> {
     // Who has no file to log to reads what is on the terminal: nothing but what is wrong.
     let least = match again {
         Some(_) => LevelFilter::INFO,
@@ -45,11 +45,11 @@ pub fn run(settings: Settings, doors: Doors, again: Option<Again>) -> Result<()>
     }
     let notify = Notify::from_env();
     let stop = Stop::new()?;
-    let server = Server::new(service.clone(), doors.svn, settings.threads)
-        .with_http(doors.http)
-        .with_https(doors.https)
-        .with_status(doors.metrics);
-    let status = doors.status;
+    let server = Server::new(service.clone(), listeners.svn, settings.threads)
+        .with_http(listeners.http)
+        .with_https(listeners.https)
+        .with_status(listeners.metrics);
+    let status = listeners.status;
     let running = Running {
         service,
         settings,

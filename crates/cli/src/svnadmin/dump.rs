@@ -193,7 +193,7 @@ struct Teller {
 impl DumpObserver for Teller {
     fn dumped(&mut self, rev: Revnum) {
         if self.progress.done("Dumped", rev) {
-            // A standard error that is gone is nobody's loss.
+            // A closed standard error is ignored.
             let _ = writeln!(io::stderr(), "* Dumped revision {rev}.");
         }
     }

@@ -1,4 +1,4 @@
-//! `svnadmin freeze`: runs a program while nobody can change the repositories.
+//! `svnadmin freeze`: runs a program while the repositories cannot be changed.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;

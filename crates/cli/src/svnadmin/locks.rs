@@ -32,7 +32,7 @@ pub struct Unlock {
     operands: Vec<OsString>,
 }
 
-/// Takes away the locks of files, whoever holds them.
+/// Removes the locks of files, of any owner.
 #[derive(clap::Args)]
 #[command(override_usage = "rmlocks REPOS_PATH LOCKED_PATH...")]
 pub struct RmLocks {

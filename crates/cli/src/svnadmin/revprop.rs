@@ -42,7 +42,7 @@ pub struct SetLog {
 )]
 pub struct SetRevprop {
     #[command(flatten)]
-    place: Place,
+    place: PropTarget,
     operands: Vec<OsString>,
 }
 
@@ -55,13 +55,13 @@ pub struct SetRevprop {
 )]
 pub struct DelRevprop {
     #[command(flatten)]
-    place: Place,
+    place: PropTarget,
     operands: Vec<OsString>,
 }
 
 /// Of what, and with which hooks.
 #[derive(clap::Args)]
-struct Place {
+struct PropTarget {
     #[command(flatten)]
     range: Range,
     /// work on the transaction ARG
@@ -111,7 +111,7 @@ impl DelRevprop {
     }
 }
 
-impl Place {
+impl PropTarget {
     /// A revision or a transaction, not both.
     fn check(&self, out: &Out) -> Result<()> {
         if self.transaction.is_none() {

@@ -1,4 +1,4 @@
-//! `svnadmin rmtxns`: removes transactions that nobody will commit.
+//! `svnadmin rmtxns`: removes transactions that will not be committed.
 
 use std::ffi::OsString;
 

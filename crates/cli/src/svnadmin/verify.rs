@@ -133,7 +133,7 @@ struct Teller<'o> {
     failures: Vec<(Option<Revnum>, Error)>,
     /// The first failure to write.
     written: Result<()>,
-    /// Stops a run that nobody reads any more.
+    /// Stops the run when its output is closed.
     cancel: base::Cancel,
     out: &'o mut Out,
 }

@@ -1,6 +1,6 @@
-//! `svnfsfs`: looks below the surface of a repository: how much room what takes, and what its indexes say.
+//! `svnfsfs`: the sizes of a repository's parts, and the contents of its indexes.
 //!
-//! One file a subcommand. For whoever administers or repairs; nothing here is needed in daily life.
+//! One file per subcommand. They are for repairs and statistics.
 
 mod dump_index;
 mod entry_text;

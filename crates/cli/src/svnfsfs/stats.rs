@@ -1,4 +1,4 @@
-//! `svnfsfs stats`: how much room what takes.
+//! `svnfsfs stats`: the sizes of a repository's parts.
 
 use std::ffi::OsString;
 

@@ -2,7 +2,7 @@
 //!
 //! `changed`, `dirs-changed` and `diff` walk it. It is made from the marks of a replay: directories that were only passed
 //! through are in it, a replaced entry is there twice (deleted, then added). A mark on properties does not mean that any value
-//! changed; whoever cares compares.
+//! changed; a caller that needs to know compares.
 
 use base::checksum::Md5;
 use base::{FsPath, NodeKind, RelPath, Result, Revnum};

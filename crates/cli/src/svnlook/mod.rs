@@ -40,11 +40,11 @@ use crate::out::Out;
 #[command(name = "svnlook")]
 struct Cli {
     #[command(subcommand)]
-    command: Look,
+    command: LookCommand,
 }
 
 #[derive(Subcommand)]
-enum Look {
+enum LookCommand {
     Author(author::Author),
     Cat(cat::Cat),
     Changed(changed::Changed),
@@ -71,27 +71,27 @@ struct Help {
     topics: Vec<String>,
 }
 
-impl Look {
+impl LookCommand {
     fn run(self, out: &mut Out) -> Result<()> {
         match self {
             // Answered before any subcommand runs.
-            Look::Help(_) => Ok(()),
-            Look::Author(this) => this.run(out),
-            Look::Cat(this) => this.run(out),
-            Look::Changed(this) => this.run(out),
-            Look::Date(this) => this.run(out),
-            Look::Diff(this) => this.run(out),
-            Look::DirsChanged(this) => this.run(out),
-            Look::Filesize(this) => this.run(out),
-            Look::History(this) => this.run(out),
-            Look::Info(this) => this.run(out),
-            Look::Lock(this) => this.run(out),
-            Look::Log(this) => this.run(out),
-            Look::Propget(this) => this.run(out),
-            Look::Proplist(this) => this.run(out),
-            Look::Tree(this) => this.run(out),
-            Look::Uuid(this) => this.run(out),
-            Look::Youngest(this) => this.run(out),
+            LookCommand::Help(_) => Ok(()),
+            LookCommand::Author(this) => this.run(out),
+            LookCommand::Cat(this) => this.run(out),
+            LookCommand::Changed(this) => this.run(out),
+            LookCommand::Date(this) => this.run(out),
+            LookCommand::Diff(this) => this.run(out),
+            LookCommand::DirsChanged(this) => this.run(out),
+            LookCommand::Filesize(this) => this.run(out),
+            LookCommand::History(this) => this.run(out),
+            LookCommand::Info(this) => this.run(out),
+            LookCommand::Lock(this) => this.run(out),
+            LookCommand::Log(this) => this.run(out),
+            LookCommand::Propget(this) => this.run(out),
+            LookCommand::Proplist(this) => this.run(out),
+            LookCommand::Tree(this) => this.run(out),
+            LookCommand::Uuid(this) => this.run(out),
+            LookCommand::Youngest(this) => this.run(out),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Into the background without forking a process that has threads: the program starts itself again.
 //!
 //! The first process checks everything that can be wrong and opens the listening socket; the second gets that socket as its
-//! standard input, becomes the leader of a session without a terminal, and serves. The first then ends, and whoever
-//! started it knows that clients can connect.
+//! standard input, becomes the leader of a session without a terminal, and serves. When the first
+//! ends, its parent process knows that clients can connect.
 
 use std::ffi::OsString;
 use std::os::fd::AsFd;
@@ -46,7 +46,7 @@ pub fn take_over() -> Result<Listener> {
 
 /// Leaves the directory, so that it can be unmounted.
 pub fn leave_directory() {
-    // It only fails where even the root cannot be entered, and then it matters to nobody.
+    // It only fails where even the root cannot be entered, and then nothing depends on it.
     _ = std::env::set_current_dir("/");
 }
 

@@ -86,7 +86,7 @@ fn serve(given: &Svnserve, argv: &[OsString], out: &mut Out) -> Result<std::resu
     };
     let mut options = given.service()?;
     if let Some(path) = &given.config_file {
-        // Read now so that a mistake is told to whoever starts us.
+        // Read now, so that a mistake is reported to the parent process.
         ServerConf::read(path)?;
     }
     let log = match &given.log_file {
@@ -97,9 +97,9 @@ fn serve(given: &Svnserve, argv: &[OsString], out: &mut Out) -> Result<std::resu
     if mode == Mode::Daemon && !given.foreground && !given.inherited_listener {
         let listener = given.listen()?;
         let mut child = detach::hand_over(&listener, argv)?;
-        // Before we end: whoever started us may read it at once.
+        // Before this process ends: its parent may read the file at once.
         if let Err(error) = write_pid(given.pid_file.as_deref(), child.id()) {
-            // A server that nobody can find is worse than none; if it is gone already, as good.
+            // A server without its PID file is stopped; it may have ended already.
             _ = child.kill();
             _ = child.wait();
             return Err(error);
@@ -160,7 +160,7 @@ fn write_pid(path: Option<&Path>, pid: u32) -> Result<()> {
     writeln!(file, "{pid}").map_err(|e| Error::io("Can't write to file", path, &e))
 }
 
-/// A root that is not there is a mistake of whoever starts us.
+/// Refuses a root that does not exist.
 fn check_root(path: &Path) -> Result<()> {
     match path.metadata() {
         Ok(meta) if meta.is_dir() => return Ok(()),

@@ -1,8 +1,8 @@
 //! A disk that remembers what was done, and what of it was made durable.
 //!
 //! The model is the strict one of POSIX: bytes are durable once their file was synced, a name once its directory was. What was
-//! done and not synced may be there after a power cut or not, in any mixture; [`Loss`] names some. (Real filesystems keep more:
-//! whoever holds out here holds out there.)
+//! done and not synced may be there after a power cut or not, in any mixture; [`Loss`] names some. Real file systems keep more, so
+//! code that passes here is safe there.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;

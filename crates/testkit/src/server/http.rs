@@ -40,7 +40,7 @@ const LOADED_FOR_TLS: &[&str] = &["socache_shmcb", "ssl"];
 const USERS: &str = "alice:{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=\nbob:{SHA}GpHWL3ymc5liWkNopqtdSjuqYHM=\n\
                      carol:{SHA}GpHWL3ymc5liWkNopqtdSjuqYHM=\n";
 
-/// Anybody reads, those who have a password write.
+/// All users read; users with a password write.
 pub const READ_FREELY: &str = "AuthType Basic\nAuthName repository\nAuthUserFile USERS\n\
                                <LimitExcept GET PROPFIND OPTIONS REPORT>\nRequire valid-user\n</LimitExcept>\n";
 

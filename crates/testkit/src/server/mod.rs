@@ -133,7 +133,7 @@ impl Drop for Server {
     }
 }
 
-/// A port on the loopback that nobody listens on at this moment.
+/// A free port on the loopback interface.
 pub fn free_port() -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("because the loopback has ports left");
     listener.local_addr().expect("because it is bound").port()

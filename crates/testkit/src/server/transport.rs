@@ -15,7 +15,7 @@ pub enum Transport {
     Svn,
     /// `http://`.
     Http,
-    /// `http://` with a server that tells nobody of the newer protocol: DeltaV, as servers before 1.7 speak it.
+    /// `http://` with a server that does not announce the newer protocol: DeltaV, as servers before 1.7 speak it.
     HttpV1,
     /// `https://`.
     Https,

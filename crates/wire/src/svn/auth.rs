@@ -84,7 +84,7 @@ impl<'a> AuthAnswer<'a> {
 pub enum CramRefusal {
     /// No space, or no digest of 32 lower-case hexadecimal digits behind it.
     Malformed,
-    /// Nobody of that name.
+    /// The user name is unknown.
     UnknownUser,
     /// The digest is another one.
     WrongPassword,
