@@ -241,7 +241,7 @@ impl Batch {
                 self.is_first = false;
             }
             make_shard(&self.committed_fs, lock.youngest().next(), false)?;
-            strays::write_marker_if_free(&self.committed_fs, lock.youngest())?;
+            strays::check_free(&self.committed_fs, lock.youngest())?;
             self.see_committed(lock.youngest())?;
             self.lock = Some(lock);
             self.new_current.clear();

@@ -2,8 +2,8 @@
 //!
 //! A transaction starts as a copy of the root node-revision of its base. A changed node gets a node-revision of its own, and so
 //! does every directory above it ("bubble up"). Everything else stays a reference to the base. [`TxnState`] holds those
-//! node-revisions with their directories and property lists. It does no I/O itself: `write_files` writes it in the incumbent's
-//! formats, `begin` reads it back, `commit` turns it into a revision.
+//! node-revisions with their directories and property lists. It reads committed nodes and spilled parts; `write_files` writes it in
+//! the incumbent's formats, `begin` reads it back, `commit` turns it into a revision.
 //!
 //! A changed directory is its committed list with an overlay of changes: adding one file to a directory of ten thousand takes one
 //! entry.

@@ -141,20 +141,22 @@ pub(crate) fn write_marker(fs: &Fs, youngest: Revnum, last: Revnum, path: &Path)
         .map_err(|e| Error::io("Can't write to file", &marker_path, &e))
 }
 
-/// Marks the first revision of a group, as [`write_marker`] does, and makes sure that it does not exist. Creating the marker changes its
-/// directory, so that a network file system looks the names in it up again.
+/// Makes sure that the first revision of a group does not exist. A marker is created and removed again: that changes the directory,
+/// so that a network file system looks the names in it up again.
 ///
 /// # Errors
 /// `FS_TXN_OUT_OF_DATE` if the revision exists; the system's.
-pub(crate) fn write_marker_if_free(fs: &Fs, youngest: Revnum) -> Result<()> {
+pub(crate) fn check_free(fs: &Fs, youngest: Revnum) -> Result<()> {
     let rev = youngest.next();
     let path = fs.layout().rev(rev);
     write_marker(fs, youngest, rev, &path)?;
-    if is_file(fs.disk(), &path)? {
-        remove_marker(fs, youngest, &path);
-        return Err(out_of_date(youngest, rev));
+    let is_there = is_file(fs.disk(), &path);
+    // One that stayed would pass a later revision of another program for unfinished.
+    remove_marker(fs, youngest, &path);
+    match is_there? {
+        true => Err(out_of_date(youngest, rev)),
+        false => Ok(()),
     }
-    Ok(())
 }
 
 /// The error of a commit whose number another machine has taken: a network file system has shown an old `current`.
