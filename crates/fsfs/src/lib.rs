@@ -25,7 +25,7 @@ pub use store::cache::Cache;
 pub use store::cache::response::{ResponsePart, ShownRevprops};
 pub use store::cache::values::LogRecord;
 pub use store::counters::CacheCounts;
-pub use store::read_mode;
+pub use store::read_mode::ReadMode;
 pub use store::{FsInfo, Store, disk, guard};
 pub use tree::Fs;
 pub use tree::history::History;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use base::{Code, Date, Depth, Error, FsPath, Lock, Props, Result, Revnum, props};
 use fsfs::disk::{Disk, RealDisk, UnsyncedDisk};
-use fsfs::{Cache, ChangeKind, ChangeList, ChangedPath, Fs, FsInfo};
+use fsfs::{Cache, ChangeKind, ChangeList, ChangedPath, Fs, FsInfo, ReadMode};
 
 use crate::access::{Readable, Subtree};
 
@@ -22,7 +22,7 @@ use crate::access::{Readable, Subtree};
 pub struct Repository(Arc<Inner>);
 
 struct Inner {
-    path: PathBuf,
+    path: Arc<Path>,
     fs: Fs,
     format: u32,
 }
@@ -74,7 +74,7 @@ impl Repository {
         };
         let fs = Fs::open_on(&root.join("db"), cache, disk)?;
         Ok(Repository(Arc::new(Inner {
-            path: root.to_owned(),
+            path: root.into(),
             fs,
             format,
         })))
@@ -116,6 +116,18 @@ impl Repository {
     /// The storage engine.
     pub fn fs(&self) -> &Fs {
         &self.0.fs
+    }
+
+    /// Returns a handle to the same repository with another read mode.
+    pub fn with_read_mode(&self, read_mode: &ReadMode) -> Repository {
+        if self.fs().read_mode().may_wait() && read_mode.may_wait() {
+            return self.clone();
+        }
+        Repository(Arc::new(Inner {
+            path: self.0.path.clone(),
+            fs: self.0.fs.with_read_mode(read_mode),
+            format: self.0.format,
+        }))
     }
 
     /// The layout version of the directory: 3 or 5.

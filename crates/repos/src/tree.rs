@@ -9,7 +9,7 @@ use std::sync::Arc;
 use base::checksum::{Md5, Sha1, Sha1Stream};
 use base::{Date, FsPath, NodeKind, Props, Result, Revnum, props};
 use delta::editor::{EncodedVersions, TextChunk};
-use fsfs::{DirEntry, TextReader};
+use fsfs::{DirEntry, ReadMode, TextReader};
 
 use crate::access::{Readable, Subtree};
 use crate::repo::Repository;
@@ -96,6 +96,11 @@ impl Tree {
     /// `FS_NOT_FOUND`, `FS_NOT_DIRECTORY`.
     pub fn node(&self, path: &FsPath) -> Result<Node> {
         self.0.node(path).map(Node)
+    }
+
+    /// Returns the same tree with another read mode.
+    pub fn with_read_mode(&self, read_mode: &ReadMode) -> Tree {
+        Tree(self.0.with_read_mode(read_mode))
     }
 
     /// The revision; `None` for a transaction.

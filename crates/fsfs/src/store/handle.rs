@@ -17,6 +17,7 @@ use super::cache::{Cache, Instance, SharedInstance};
 use super::conf::FsConf;
 use super::disk::{Disk, DiskDir, read_replaced};
 use super::layout::Layout;
+use super::read_mode::ReadMode;
 use super::rep_cache::{RepCacheConnection, RepCacheRow};
 use super::replaced::ReplacementDetector;
 use super::rev_file::no_such_revision;
@@ -25,11 +26,15 @@ use super::small_files::{check_fs_type, read_format, read_ids};
 use crate::format::fs_format::FsFormat;
 use crate::format::short_line;
 
-/// The files of one open filesystem. Cheap to clone: all clones share one state.
+/// The files of one open filesystem. Cheap to clone: all clones share one state. Each has a read mode of its own.
 #[derive(Clone)]
-pub struct Store(Arc<StoreInner>);
+pub struct Store {
+    shared: Arc<StoreState>,
+    read_mode: ReadMode,
+}
 
-struct StoreInner {
+/// The state that all clones of a [`Store`] share.
+struct StoreState {
     disk: Arc<dyn Disk>,
     layout: Layout,
     format: FsFormat,
@@ -99,7 +104,7 @@ impl Store {
             "{uuid}\n{instance_id:?}\n{}\n{identity:?}\n{format:?}",
             db.display()
         );
-        let store = Store(Arc::new(StoreInner {
+        let store = Store::of(StoreState {
             instance: SharedInstance::new(cache.instance(name.clone())),
             instance_name: name,
             replacement: ReplacementDetector::default(),
@@ -114,16 +119,41 @@ impl Store {
             rep_cache: RepCacheConnection::default(),
             committing: AtomicUsize::new(0),
             group: None,
-        }));
+        });
         store.refresh_min_unpacked_rev()?;
         Ok(store)
     }
 
+    fn of(state: StoreState) -> Store {
+        Store {
+            shared: Arc::new(state),
+            read_mode: ReadMode::MayWait,
+        }
+    }
+
+    /// Returns a handle to the same files with another read mode.
+    pub(crate) fn with_read_mode(&self, read_mode: &ReadMode) -> Store {
+        Store {
+            shared: self.shared.clone(),
+            read_mode: read_mode.clone(),
+        }
+    }
+
+    /// Whether reads through this handle may wait for the disk.
+    pub fn read_mode(&self) -> &ReadMode {
+        &self.read_mode
+    }
+
+    /// As [`ReadMode::check_may_wait`], for this handle.
+    pub(crate) fn check_may_wait(&self) -> Result<()> {
+        self.read_mode.check_may_wait()
+    }
+
     /// Opens the same filesystem again, with a cache of its own of `budget` bytes.
     pub(crate) fn reopen(&self, budget: u64) -> Result<Store> {
-        let store = Self::open(self.path(), &Cache::new(budget), self.0.disk.clone())?;
+        let store = Self::open(self.path(), &Cache::new(budget), self.shared.disk.clone())?;
         store.youngest()?;
-        let Some(group) = &self.0.group else {
+        let Some(group) = &self.shared.group else {
             return Ok(store);
         };
         let view = store.group_view(self.last_youngest());
@@ -138,7 +168,7 @@ impl Store {
 
     /// The repository's UUID.
     pub fn uuid(&self) -> String {
-        self.0.uuid.clone()
+        self.shared.uuid.clone()
     }
 
     /// Reads what `svnadmin info` prints.
@@ -160,11 +190,11 @@ impl Store {
     /// # Errors
     /// `REVNUM_PARSE_FAILURE` if it does not start with a number; the system's.
     pub fn youngest(&self) -> Result<Revnum> {
-        if let Some(group) = &self.0.group {
+        if let Some(group) = &self.shared.group {
             return Ok(Revnum(group.youngest.load(Ordering::Acquire)));
         }
         // Loaded before the file is read: then a smaller number in the file means that `current` has gone back.
-        let seen = self.0.youngest.load(Ordering::Acquire);
+        let seen = self.shared.youngest.load(Ordering::Acquire);
         let path = self.layout().file("current");
         let read = || {
             let before = self.disk().metadata(&path).ok();
@@ -181,31 +211,31 @@ impl Store {
         if rev.0 != seen || self.is_other_current(before) {
             self.compare_revisions(Revnum(seen), rev, before);
         }
-        self.0.youngest.store(rev.0, Ordering::Release);
+        self.shared.youngest.store(rev.0, Ordering::Release);
         Ok(rev)
     }
 
     /// Moves this filesystem to a new instance in the cache, because the cached values are no longer valid.
     pub(crate) fn renew_instance(&self) {
         let fresh = self
-            .0
+            .shared
             .cache
-            .renew_instance(&self.0.instance_name, self.instance());
-        self.0.instance.store(fresh);
+            .renew_instance(&self.shared.instance_name, self.instance());
+        self.shared.instance.store(fresh);
     }
 
     /// The youngest revision when `current` was last read.
     pub(crate) fn last_youngest(&self) -> Revnum {
-        match &self.0.group {
+        match &self.shared.group {
             Some(group) => Revnum(group.youngest.load(Ordering::Acquire)),
-            None => Revnum(self.0.youngest.load(Ordering::Relaxed)),
+            None => Revnum(self.shared.youngest.load(Ordering::Relaxed)),
         }
     }
 
     /// Stores the youngest revision after this process has made it.
     pub(crate) fn set_youngest(&self, rev: Revnum) {
-        self.0.youngest.store(rev.0, Ordering::Release);
-        if let Some(group) = &self.0.group {
+        self.shared.youngest.store(rev.0, Ordering::Release);
+        if let Some(group) = &self.shared.group {
             group.youngest.store(rev.0, Ordering::Release);
         }
     }
@@ -215,13 +245,13 @@ impl Store {
     pub(crate) fn group_view(&self, youngest: Revnum) -> Store {
         let group = OpenGroup::default();
         group.youngest.store(youngest.0, Ordering::Release);
-        let named = match &self.0.group {
+        let named = match &self.shared.group {
             Some(group) => group.named.load(Ordering::Acquire),
             None => youngest.0,
         };
         group.named.store(named, Ordering::Release);
-        let inner = &self.0;
-        Store(Arc::new(StoreInner {
+        let inner = &self.shared;
+        Store::of(StoreState {
             disk: inner.disk.clone(),
             layout: inner.layout.clone(),
             format: inner.format,
@@ -236,13 +266,13 @@ impl Store {
             rep_cache: RepCacheConnection::default(),
             committing: AtomicUsize::new(0),
             group: Some(group),
-        }))
+        })
     }
 
     /// The file of an unpacked revision. Revisions of an open group have temporary names: a file with the name of a
     /// revision would count as one in `recover` and after a crash.
     pub(crate) fn rev_path(&self, rev: Revnum) -> PathBuf {
-        match &self.0.group {
+        match &self.shared.group {
             Some(group) if rev.0 > group.named.load(Ordering::Acquire) => self.group_path(rev),
             _ => self.layout().rev(rev),
         }
@@ -255,19 +285,19 @@ impl Store {
 
     /// Records that the files of all revisions up to `rev` have their final names.
     pub(crate) fn set_named(&self, rev: Revnum) {
-        if let Some(group) = &self.0.group {
+        if let Some(group) = &self.shared.group {
             group.named.store(rev.0, Ordering::Release);
         }
     }
 
     /// True for a handle that sees an open group: no other process writes to its transactions.
     pub(crate) fn is_group_view(&self) -> bool {
-        self.0.group.is_some()
+        self.shared.group.is_some()
     }
 
     /// The contents of an open group's revisions; `None` for a handle that sees no group.
     pub(crate) fn unshared_rows(&self) -> Option<UnsharedRows> {
-        self.0.group.as_ref().map(|group| group.rows.clone())
+        self.shared.group.as_ref().map(|group| group.rows.clone())
     }
 
     /// Checks that a revision exists.
@@ -275,7 +305,7 @@ impl Store {
     /// # Errors
     /// `FS_NO_SUCH_REVISION` if `rev` does not exist, according to a fresh read of `current`.
     pub(crate) fn check_rev(&self, rev: Revnum) -> Result<()> {
-        if rev.0 <= self.0.youngest.load(Ordering::Relaxed) || rev <= self.youngest()? {
+        if rev.0 <= self.shared.youngest.load(Ordering::Relaxed) || rev <= self.youngest()? {
             Ok(())
         } else {
             Err(no_such_revision(rev))
@@ -284,7 +314,7 @@ impl Store {
 
     /// Makes revisions up to `rev` readable until `current` is read again.
     pub(crate) fn assume_youngest(&self, rev: Revnum) {
-        self.0.youngest.store(rev.0, Ordering::Relaxed);
+        self.shared.youngest.store(rev.0, Ordering::Relaxed);
     }
 
     /// Reads `min-unpacked-rev` again.
@@ -302,7 +332,7 @@ impl Store {
                 "Linear layout with packed revisions",
             ));
         }
-        let before = self.0.min_unpacked_rev.swap(rev.0, Ordering::Relaxed);
+        let before = self.shared.min_unpacked_rev.swap(rev.0, Ordering::Relaxed);
         if before < rev.0 {
             self.cache().drop_unpacked(self.instance(), rev.0);
         }
@@ -311,12 +341,12 @@ impl Store {
 
     /// Treats the revisions below `rev` as packed until `min-unpacked-rev` is read again.
     pub(crate) fn assume_packed(&self, rev: Revnum) {
-        self.0.min_unpacked_rev.store(rev.0, Ordering::Relaxed);
+        self.shared.min_unpacked_rev.store(rev.0, Ordering::Relaxed);
     }
 
     /// The first unpacked revision when `min-unpacked-rev` was last read.
     pub(crate) fn min_unpacked_rev(&self) -> Revnum {
-        Revnum(self.0.min_unpacked_rev.load(Ordering::Relaxed))
+        Revnum(self.shared.min_unpacked_rev.load(Ordering::Relaxed))
     }
 
     /// Reads `format` again: another process may have upgraded the filesystem.
@@ -326,42 +356,42 @@ impl Store {
 
     /// A shared handle to the disk, for opening another filesystem on it.
     pub(crate) fn disk_handle(&self) -> Arc<dyn Disk> {
-        self.0.disk.clone()
+        self.shared.disk.clone()
     }
 
     /// The disk that the filesystem is on.
     pub(crate) fn disk(&self) -> &dyn Disk {
-        &*self.0.disk
+        &*self.shared.disk
     }
 
     /// The paths of all files.
     pub(crate) fn layout(&self) -> &Layout {
-        &self.0.layout
+        &self.shared.layout
     }
 
     /// `db/format` as it was when the filesystem was opened.
     pub(crate) fn format(&self) -> &FsFormat {
-        &self.0.format
+        &self.shared.format
     }
 
     /// `fsfs.conf` as it was when the filesystem was opened.
     pub(crate) fn conf(&self) -> &FsConf {
-        &self.0.conf
+        &self.shared.conf
     }
 
     /// The cache of the process.
     pub(crate) fn cache(&self) -> &Cache {
-        &self.0.cache
+        &self.shared.cache
     }
 
     /// The connection to the rep-cache database.
     pub(super) fn rep_cache(&self) -> &RepCacheConnection {
-        &self.0.rep_cache
+        &self.shared.rep_cache
     }
 
     /// The state of the check for replaced revisions.
     pub(super) fn replacement(&self) -> &ReplacementDetector {
-        &self.0.replacement
+        &self.shared.replacement
     }
 
     /// Makes sure that the names in a directory are those that other machines see, see [`Disk::refresh_names`]. To be called under
@@ -376,7 +406,7 @@ impl Store {
 
     /// The number of commits in progress through this handle.
     pub(crate) fn committing(&self) -> &AtomicUsize {
-        &self.0.committing
+        &self.shared.committing
     }
 
     /// The open directory of a shard, if several of its files were read recently. `path` returns the path of one of
@@ -398,7 +428,7 @@ impl Store {
 
     /// The instance that cache keys carry.
     pub(crate) fn instance(&self) -> Instance {
-        self.0.instance.load()
+        self.shared.instance.load()
     }
 }
 

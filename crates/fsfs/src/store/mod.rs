@@ -9,7 +9,7 @@
 //! | [`guard`] | locks between processes that write |
 //! | [`cache`] | parsed values, one budget for the process |
 //! | [`rep_cache`] | the SQLite table of shared contents |
-//! | [`read_mode`] | reads that may not wait for the disk |
+//! | [`read_mode`] | whether the reads of a handle may wait for the disk |
 //!
 //! What is absent: trees, paths of nodes, and transactions. Modules of this layer use each other and `format`,
 //! nothing above.

@@ -12,7 +12,6 @@ use base::{Code, Error, Result};
 use parking_lot::Mutex;
 
 use crate::store::disk::{Disk, DiskFile};
-use crate::store::read_mode::check_may_wait;
 
 /// An open file with its path and its last bytes in memory.
 pub(crate) struct OpenFile {
@@ -113,7 +112,6 @@ impl OpenFile {
     }
 
     fn read_file(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
-        check_may_wait()?;
         let Some(file) = &self.file else {
             return Ok(0);
         };
@@ -170,7 +168,6 @@ impl OpenFile {
 
     /// Appends up to `length` bytes, read from the disk.
     fn append(&self, buf: &mut Vec<u8>, length: usize, offset: u64) -> Result<()> {
-        check_may_wait()?;
         let Some(file) = &self.file else {
             return Ok(());
         };

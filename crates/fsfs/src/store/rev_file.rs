@@ -26,7 +26,6 @@ use crate::format::rev_trailer::{self, RevTrailer, TrailerError};
 use crate::store::cache::{Cache, Instance};
 use crate::store::disk::{is_missing, is_stale};
 use crate::store::open_file::OpenFile;
-use crate::store::read_mode::check_may_wait;
 use crate::store::shard_dirs::ShardKind;
 
 /// An open file of one revision or of one packed shard.
@@ -75,10 +74,12 @@ impl Store {
                 false => rev,
             };
             let key = (self.instance(), first_rev.0, is_packed);
-            if let Some(file) = self.cache().file(&key) {
+            if let Some(file) = self.cache().file(&key)
+                && (file.bytes().is_whole() || self.read_mode().may_wait())
+            {
                 return Ok(file);
             }
-            check_may_wait()?;
+            self.check_may_wait()?;
             match self.open_rev_file(first_rev, is_packed) {
                 Ok(file) => {
                     let file = Arc::new(file);

@@ -11,6 +11,7 @@ use super::root::Root;
 use crate::store::Store;
 use crate::store::cache::Cache;
 use crate::store::disk::{Disk, RealDisk};
+use crate::store::read_mode::ReadMode;
 
 /// An open filesystem. Cheap to clone; Send + Sync; every method may be called from many threads.
 ///
@@ -21,7 +22,7 @@ pub struct Fs(Arc<FsInner>);
 
 struct FsInner {
     store: Store,
-    open_txns: OpenTxns,
+    open_txns: Arc<OpenTxns>,
 }
 
 impl Deref for Fs {
@@ -59,7 +60,18 @@ impl Fs {
     fn of(store: Store) -> Fs {
         Fs(Arc::new(FsInner {
             store,
-            open_txns: OpenTxns::default(),
+            open_txns: Arc::default(),
+        }))
+    }
+
+    /// Returns a handle to the same filesystem, with the same transactions and another read mode.
+    pub fn with_read_mode(&self, read_mode: &ReadMode) -> Fs {
+        if self.read_mode().may_wait() && read_mode.may_wait() {
+            return self.clone();
+        }
+        Fs(Arc::new(FsInner {
+            store: self.0.store.with_read_mode(read_mode),
+            open_txns: self.0.open_txns.clone(),
         }))
     }
 

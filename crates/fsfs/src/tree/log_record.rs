@@ -13,7 +13,6 @@ use base::{PropList, Revnum};
 use crate::store::cache::Key;
 use crate::store::cache::values::LogRecord;
 use crate::store::disk::DiskDir;
-use crate::store::read_mode::check_may_wait;
 use crate::store::shard_dirs::ShardKind;
 use crate::tree::Fs;
 use crate::tree::changes_tail;
@@ -47,7 +46,7 @@ impl Fs {
         {
             return Some(cached.clone());
         }
-        check_may_wait().ok()?;
+        self.check_may_wait().ok()?;
         let changes = match cached {
             Some(cached) => cached.changes().clone(),
             None => changes_tail::read(&*dirs.revs, &name, rev)?,

@@ -233,7 +233,7 @@ impl Node {
                 let key = Key::new::<Arc<Props>>(self.fs().instance(), rev.0, item);
                 match self.fs().cache().get(&key) {
                     Some(props) => Ok(props),
-                    None => self.fs().cache().get_or_load(key, load),
+                    None => self.fs().cache().get_or_load(self.fs().read_mode(), key, load),
                 }
             }
             (RepPlace::Mutable, Some(txn)) => {

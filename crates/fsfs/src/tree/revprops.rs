@@ -18,7 +18,6 @@ use crate::format::revprops_pack::{RevpropsManifest, RevpropsPack, RevpropsPackE
 use crate::store::cache::values::{CachedFile, CachedManifest, CachedRevprops, CachedRevpropsPack};
 use crate::store::cache::{Cached, Key};
 use crate::store::disk::{ATTEMPTS, DiskDir, FileMeta, is_missing, is_stale};
-use crate::store::read_mode::check_may_wait;
 use crate::store::shard_dirs::ShardKind;
 use crate::tree::Fs;
 
@@ -114,7 +113,7 @@ impl Fs {
                 Ok(Err((bytes, meta))) => self.parse_and_cache(key, &bytes, meta, parse)?,
                 // Another directory may have taken the place of the open one.
                 Err(_) => {
-                    check_may_wait()?;
+                    self.check_may_wait()?;
                     self.forget_shard_dir(ShardKind::Revprops, shard);
                     self.current(key, &path(), parse)?
                 }
@@ -222,7 +221,7 @@ impl Fs {
         {
             return Ok(cached);
         }
-        check_may_wait()?;
+        self.check_may_wait()?;
         let bytes = self.disk().read_small(path).map_err(failed)?;
         self.parse_and_cache(key, &bytes, meta, parse)
     }
@@ -240,7 +239,7 @@ impl Fs {
         {
             return Ok(Ok(cached));
         }
-        check_may_wait().map_err(io::Error::other)?;
+        self.check_may_wait().map_err(io::Error::other)?;
         dir.read_small(name).map(Err)
     }
 

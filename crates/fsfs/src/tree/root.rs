@@ -24,6 +24,7 @@ use crate::store::cache::Key;
 use crate::store::cache::values::{CachedChildren, ChildrenFile};
 use crate::store::disk::is_missing;
 use crate::store::path_chain::PathChain;
+use crate::store::read_mode::ReadMode;
 use crate::tree::Fs;
 use crate::tree::node::Node;
 use crate::tree::rep::TextReader;
@@ -39,6 +40,12 @@ pub struct Root(Arc<RootInner>);
 struct RootInner {
     fs: Fs,
     kind: RootKind,
+    read: Arc<ReadNodes>,
+}
+
+/// The nodes that a root has read. Roots that differ in their read mode alone share them.
+#[derive(Default)]
+struct ReadNodes {
     /// The node-revision of `/`, for a revision.
     root: OnceLock<Arc<NodeRev>>,
     /// The directories of the last look-up, for a revision.
@@ -47,6 +54,7 @@ struct RootInner {
     deep_chain: OnceLock<Arc<Mutex<PathChain>>>,
 }
 
+#[derive(Clone)]
 enum RootKind {
     Revision(Revnum),
     Transaction(TxnId, String),
@@ -65,9 +73,19 @@ impl Root {
         Root(Arc::new(RootInner {
             fs: fs.clone(),
             kind,
-            root: OnceLock::new(),
-            chain: Mutex::default(),
-            deep_chain: OnceLock::new(),
+            read: Arc::default(),
+        }))
+    }
+
+    /// Returns the same tree with another read mode.
+    pub fn with_read_mode(&self, read_mode: &ReadMode) -> Root {
+        if self.fs().read_mode().may_wait() && read_mode.may_wait() {
+            return self.clone();
+        }
+        Root(Arc::new(RootInner {
+            fs: self.0.fs.with_read_mode(read_mode),
+            kind: self.0.kind.clone(),
+            read: self.0.read.clone(),
         }))
     }
 
@@ -173,7 +191,7 @@ impl Root {
     }
 
     pub(crate) fn root_noderev(&self) -> Result<Arc<NodeRev>> {
-        if let Some(noderev) = self.0.root.get() {
+        if let Some(noderev) = self.0.read.root.get() {
             return Ok(noderev.clone());
         }
         let noderev = match self.0.kind {
@@ -181,7 +199,7 @@ impl Root {
             // Not kept: this process or another may be editing the transaction.
             RootKind::Transaction(txn, _) => return self.fs().txn_noderev(txn, IdPart::ROOT, IdPart::ROOT),
         };
-        Ok(self.0.root.get_or_init(|| noderev).clone())
+        Ok(self.0.read.root.get_or_init(|| noderev).clone())
     }
 
     /// The sorted entries of a directory of this tree.
@@ -341,7 +359,7 @@ impl Fs {
                 // A separate look-up first: a hit is the common case and saves the closure.
                 match self.cache().get(&key) {
                     Some(entries) => Ok(entries),
-                    None => self.cache().get_or_load(key, load),
+                    None => self.cache().get_or_load(self.read_mode(), key, load),
                 }
             }
             (RepPlace::Mutable, Some(txn)) => {

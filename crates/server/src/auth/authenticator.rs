@@ -5,7 +5,6 @@ use std::path::Path;
 
 use base::Result;
 use repos::config::ConfigCache;
-use repos::read_mode::check_may_wait;
 
 use super::credential_cache::CredentialCache;
 use super::digest::{self, DigestResponse, DigestTarget, DigestVerdict, NonceTable};
@@ -266,7 +265,7 @@ impl Authenticator {
         if let Some(known) = self.verified.get(key, check.policy.remember) {
             return Ok(Some(LdapAnswer::User(known)));
         }
-        check_may_wait()?;
+        check.request.check_may_wait()?;
         let Some(found) = find().transpose()? else {
             return Ok(None);
         };
@@ -284,7 +283,7 @@ impl Authenticator {
         request: &Request,
     ) -> Result<AuthOutcome> {
         // A digest response counts once: the inline attempt must not use it up.
-        check_may_wait()?;
+        request.check_may_wait()?;
         let path_and_query = match &request.query {
             Some(query) => format!("{}?{query}", request.path),
             None => request.path.clone(),

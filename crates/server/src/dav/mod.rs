@@ -31,7 +31,6 @@ use std::sync::Arc;
 
 use base::FsPath;
 use http::StatusCode;
-use repos::read_mode::check_may_wait;
 use wire::dav::uri::Resource;
 
 use crate::config::HttpOptions;
@@ -87,11 +86,11 @@ fn answer(
     redirect::check(&options, request)?;
     match mount::find(site, &options, connection, request)? {
         MountLookup::Listing(location) => {
-            check_may_wait()?;
+            request.check_may_wait()?;
             repository_list::send(site, &options, connection, request, &location, reply)
         }
         MountLookup::Missing(missing) => {
-            check_may_wait()?;
+            request.check_may_wait()?;
             no_repository::refuse(&site.service, request, reply, missing)
         }
         MountLookup::NoResource(mount) => {
@@ -121,11 +120,11 @@ fn authorize(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Ou
 fn dispatch(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
     recursion::check_method(context)?;
     if proxy::is_wanted(context) {
-        check_may_wait()?;
+        context.request.check_may_wait()?;
         return proxy::forward(context, reply);
     }
     if context.resource.is_in_transaction() {
-        check_may_wait()?;
+        context.request.check_may_wait()?;
     }
     if autoversion::is_wanted(context) {
         return autoversion::autoversion(context, reply, dispatch);
@@ -134,7 +133,7 @@ fn dispatch(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Out
         "OPTIONS" => options::options(context, reply),
         "PROPFIND" => propfind::propfind(context, reply),
         "GET" | "HEAD" if web::wanted(&context.options, context.request, &context.resource) => {
-            check_may_wait()?;
+            context.request.check_may_wait()?;
             web::page(context, reply)
         }
         "GET" | "HEAD" => get::get(context, reply),

@@ -8,6 +8,7 @@ use std::time::Instant;
 use http::{Method, Request as Head, Response, StatusCode};
 use http_body::Body as _;
 use hyper::body::Incoming;
+use repos::ReadMode;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
@@ -68,6 +69,7 @@ pub(super) async fn exchange<H: Handler>(
         body,
         _memory: memory,
         wait: wait.clone(),
+        read_mode: ReadMode::MayWait,
     };
     let bodiless = request.method == Method::HEAD;
     // Subversion's clients accept gzip and are slowed down by it, unless their network slows them down even more.
@@ -79,14 +81,15 @@ pub(super) async fn exchange<H: Handler>(
         && let Some(body) = request.body.copy()
         && let Some(_permit) = connection.pool.try_inline()
     {
-        let reply = ResponseWriter::buffered(bodiless, wait.clone(), gzip);
+        request.read_mode = ReadMode::cached_only();
+        let reply = ResponseWriter::buffered(bodiless, wait.clone(), gzip, request.read_mode.clone());
         if let Some(response) = try_respond_inline(&connection, &mut request, reply) {
             if let Some(head) = head {
                 response_cache::store(&head, &options, &mut request, &response);
             }
             return Ok(response.map(|body| DeliveredBody { body, delivery }));
         }
-        (request.body, request.cacheable) = (body, None);
+        (request.body, request.cacheable, request.read_mode) = (body, None, ReadMode::MayWait);
     }
     let (sender, answered) = oneshot::channel();
     let reply = ResponseWriter::streaming(sender, bodiless, wait, gzip);

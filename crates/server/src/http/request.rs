@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use http::{HeaderMap, Method, Version};
+use repos::ReadMode;
 
 use super::client_wait::ClientWait;
 use super::request_body::RequestBody;
@@ -36,6 +37,8 @@ pub(crate) struct Request {
     pub(crate) _memory: QuotaShare,
     /// How the request's thread waits.
     pub(crate) wait: ClientWait,
+    /// Whether the handler may wait for the disk: not in an inline attempt.
+    pub(crate) read_mode: ReadMode,
 }
 
 /// A line for the operational log.
@@ -61,6 +64,14 @@ impl Request {
     /// meanwhile.
     pub(crate) fn acquire<'l>(&self, limit: &'l ConcurrencyLimit) -> Option<ConcurrencyPermit<'l>> {
         self.wait.while_blocked(|| limit.acquire(self.peer.address.ip()))
+    }
+
+    /// As [`ReadMode::check_may_wait`].
+    ///
+    /// # Errors
+    /// In an inline attempt: the request is then given to a thread of the pool.
+    pub(crate) fn check_may_wait(&self) -> base::Result<()> {
+        self.read_mode.check_may_wait()
     }
 
     /// Returns the value of a header if it is ASCII.

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use base::{Code, Error};
 use http::{Method, Response, StatusCode, Version};
-use repos::read_mode;
 
 use super::connection::ConnectionShared;
 use super::exchange::no_response;
@@ -40,27 +39,23 @@ pub(super) fn respond<H: Handler>(
     record(context, &request, &reply);
 }
 
-/// Answers a request that needs nothing but memory. Returns `None` for any other: such a request stays as it was, but for its body.
+/// Answers a request, whose read mode is [`CachedOnly`](repos::ReadMode::CachedOnly). Returns `None` if it needs more than memory: it stays as it
+/// was, but for its body.
 pub(super) fn try_respond_inline<H: Handler>(
     connection: &Arc<ConnectionShared<H>>,
     request: &mut Request,
     mut reply: ResponseWriter,
 ) -> Option<Response<ResponseBody>> {
     let context = &connection.context;
-    let served = read_mode::cached_only(|| {
-        run_handler(connection, request, &mut reply)?;
-        Ok::<(), Fault>(reply.finish()?)
-    });
-    match served {
-        Some(Ok(())) => {}
-        Some(Err(fault)) => {
-            fault.send(context, request, &mut reply);
-            _ = reply.finish();
-        }
-        None => {
-            (request.user, request.operation) = (None, None);
-            return None;
-        }
+    let handled = run_handler(connection, request, &mut reply);
+    let served = handled.and_then(|()| Ok(reply.finish()?));
+    if request.read_mode.has_failed() {
+        (request.user, request.operation) = (None, None);
+        return None;
+    }
+    if let Err(fault) = served {
+        fault.send(context, request, &mut reply);
+        _ = reply.finish();
     }
     record(context, request, &reply);
     Some(reply.take().unwrap_or_else(no_response))

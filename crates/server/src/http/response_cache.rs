@@ -24,8 +24,7 @@ use http::header::{
     IF_UNMODIFIED_SINCE, RANGE, REFERER, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
 };
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode, Version};
-use repos::Repository;
-use repos::read_mode::cached_only;
+use repos::{ReadMode, Repository};
 use wire::dav::http_date;
 
 use super::connection::ConnectionShared;
@@ -67,11 +66,12 @@ impl Validators {
     /// Returns whether they hold now, as far as that can be seen without waiting for the disk.
     fn hold(&self, repository: &Repository) -> bool {
         let Validators { youngest, date } = self;
-        let check = || {
-            youngest.is_none_or(|rev| repository.youngest().is_ok_and(|now| now == rev))
-                && date.is_none_or(|(rev, date)| repository.date(rev).is_ok_and(|now| now == date))
+        let date_holds = |(rev, date)| {
+            let repository = repository.with_read_mode(&ReadMode::cached_only());
+            repository.date(rev).is_ok_and(|now| now == date)
         };
-        youngest.is_none() && date.is_none() || cached_only(check) == Some(true)
+        youngest.is_none_or(|rev| repository.youngest().is_ok_and(|now| now == rev))
+            && date.is_none_or(date_holds)
     }
 }
 

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::{FsPath, NodeKind, Result};
-use repos::Repository;
 use repos::authz::Authz;
 use repos::config::{AuthzFiles, ServerConf};
+use repos::{ReadMode, Repository};
 
 use crate::log::Origin;
 use crate::service::Service;
@@ -30,16 +30,17 @@ pub(crate) fn conf_of(service: &Service, repository: &Repository) -> Result<Arc<
 /// `has_other_groups` the rules may use groups that the files do not define.
 ///
 /// # Errors
-/// Those of reading them.
+/// Those of reading them; that of [`ReadMode::check_may_wait`].
 pub(crate) fn authz_of(
     service: &Service,
     files: Option<AuthzFiles>,
     has_other_groups: bool,
+    mode: &ReadMode,
 ) -> Result<Option<Arc<Authz>>> {
     let Some(files) = files else {
         return Ok(None);
     };
-    let fetch = |path: &[u8]| fetch_youngest(service, Path::new(os_name(path)));
+    let fetch = |path: &[u8]| fetch_youngest(service, Path::new(os_name(path)), mode);
     match has_other_groups {
         true => service.config.open_authz(&files, &fetch),
         false => service.config.authz(&files, &fetch),
@@ -48,11 +49,11 @@ pub(crate) fn authz_of(
 }
 
 /// Reads a file in the youngest revision of the repository at or above `path`.
-fn fetch_youngest(service: &Service, path: &Path) -> Result<Option<Vec<u8>>> {
+fn fetch_youngest(service: &Service, path: &Path, mode: &ReadMode) -> Result<Option<Vec<u8>>> {
     let Some(root) = Repository::find_upward(path) else {
         return Ok(None);
     };
-    let repository = service.repositories.open(&root)?;
+    let repository = service.repositories.open(&root, mode)?.with_read_mode(mode);
     let below = path.strip_prefix(&root).unwrap_or(Path::new(""));
     let inside = FsPath::canonicalize(&below.to_string_lossy())?;
     let rev = repository.youngest()?;

@@ -10,8 +10,7 @@ use std::sync::Arc;
 use base::Result;
 use parking_lot::Mutex;
 use repos::config::FileStamp;
-use repos::read_mode::check_may_wait;
-use repos::{Cache, Repository};
+use repos::{Cache, ReadMode, Repository};
 
 /// The highest number of open repositories.
 const MAX_OPEN: usize = 4096;
@@ -33,11 +32,11 @@ impl Repositories {
         }
     }
 
-    /// Returns the repository at `path`, and opens it if it is not open.
+    /// Returns the repository at `path`, and opens it if it is not open. Its own reads may wait, whatever the mode of this one is.
     ///
     /// # Errors
-    /// As of [`Repository::open`].
-    pub(crate) fn open(&self, path: &Path) -> Result<Repository> {
+    /// As of [`Repository::open`]; that of [`ReadMode::check_may_wait`] if it is not open.
+    pub(crate) fn open(&self, path: &Path, mode: &ReadMode) -> Result<Repository> {
         let identity = identify(path);
         let known = self.open.lock().get(path).cloned();
         if let Some((known, repository)) = known
@@ -48,7 +47,7 @@ impl Repositories {
             return Ok(repository);
         }
         // Not under the lock: a slow disk of one repository must not delay the others.
-        check_may_wait()?;
+        mode.check_may_wait()?;
         let repository = Repository::open(path, &self.cache)?;
         let mut open = self.open.lock();
         if open.len() >= MAX_OPEN {

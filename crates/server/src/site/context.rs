@@ -27,6 +27,8 @@ pub(crate) struct RequestContext<'a> {
     pub(super) connection: &'a ConnectionCache,
     pub(crate) request: &'a mut Request,
     pub(crate) mount: Arc<MountedRepository>,
+    /// The repository of `mount`, with the read mode of the request.
+    repository: Repository,
     pub(crate) resource: Resource,
     /// The authenticated user; `None` is anonymous.
     pub(crate) user: Option<String>,
@@ -55,6 +57,7 @@ impl<'a> RequestContext<'a> {
             site,
             options,
             connection,
+            repository: mount.repository.with_read_mode(&request.read_mode),
             request,
             mount,
             resource,
@@ -67,9 +70,9 @@ impl<'a> RequestContext<'a> {
         }
     }
 
-    /// Returns the repository.
+    /// Returns the repository, with the read mode of the request.
     pub(crate) fn repository(&self) -> &Repository {
-        &self.mount.repository
+        &self.repository
     }
 
     /// Returns the builder of the repository's URLs.
@@ -82,7 +85,7 @@ impl<'a> RequestContext<'a> {
         match self.youngest.get() {
             Some(rev) => Ok(*rev),
             None => {
-                let rev = self.mount.repository.youngest()?;
+                let rev = self.repository.youngest()?;
                 Ok(*self.youngest.get_or_init(|| rev))
             }
         }
@@ -98,7 +101,8 @@ impl<'a> RequestContext<'a> {
     /// # Errors
     /// `FS_NO_SUCH_REVISION`.
     pub(crate) fn tree(&self, rev: Revnum) -> Result<Tree> {
-        self.connection.tree(&self.mount, rev)
+        let tree = self.connection.tree(&self.mount, rev)?;
+        Ok(tree.with_read_mode(&self.request.read_mode))
     }
 
     /// Returns the filter for the paths in a response: what the user may read.

@@ -18,6 +18,7 @@ use crate::http::{Fault, Request};
 
 /// A repository, and the location where it is mounted.
 pub(crate) struct MountedRepository {
+    /// Its reads may wait: it is kept for later requests. A request works with [`RequestContext::repository`](super::RequestContext::repository).
     pub(crate) repository: Repository,
     pub(crate) location: Arc<Location>,
     /// The builder of its URLs.
@@ -120,7 +121,7 @@ pub(crate) fn find(
             Err(error) => return missing(1, Some(error)),
         },
     };
-    let repository = match site.service.repositories.open(&path) {
+    let repository = match site.service.repositories.open(&path, &request.read_mode) {
         Ok(repository) => repository,
         Err(error) => return missing(names, Some(error)),
     };

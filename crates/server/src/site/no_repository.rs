@@ -10,6 +10,7 @@ use std::sync::LazyLock;
 
 use base::{Code, Error, FsPath};
 use http::StatusCode;
+use repos::ReadMode;
 use repos::config::Access;
 use wire::dav::uri::Resource;
 
@@ -200,7 +201,9 @@ fn rules_of(target: &MissingTarget<'_>, service: &Service) -> Result<Option<Repo
     let Some(access) = &target.location.access else {
         return Ok(None);
     };
-    let rules = rules_at(service, access, &target.folder, || target.realm.clone());
+    // These requests are not answered inline.
+    let mode = ReadMode::MayWait;
+    let rules = rules_at(service, access, &target.folder, || target.realm.clone(), &mode);
     rules.map(Some).or_else(|error| match access.authz {
         // The rules of a missing repository are missing: no user has a right in it.
         None => Ok(Some(RepositoryRules {

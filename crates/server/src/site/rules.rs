@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use base::Error;
 use http::StatusCode;
+use repos::ReadMode;
 use repos::authz::{Authz, Source, UserRights};
 use repos::config::{Access, AuthzFiles, UsernameCase};
 
@@ -73,7 +74,13 @@ pub(super) fn rules(context: &RequestContext<'_>) -> Result<Arc<RepositoryRules>
 fn of_location(context: &RequestContext<'_>, access: &AccessRules) -> Result<RepositoryRules, Error> {
     let root = context.mount.repository.path();
     let uuid = || context.mount.repository.uuid();
-    rules_at(&context.site.service, access, root, uuid)
+    rules_at(
+        &context.site.service,
+        access,
+        root,
+        uuid,
+        &context.request.read_mode,
+    )
 }
 
 /// Returns how a location's users log in; `realm` makes one where none is configured.
@@ -97,6 +104,7 @@ pub(super) fn rules_at(
     access: &AccessRules,
     root: &Path,
     realm: impl FnOnce() -> String,
+    mode: &ReadMode,
 ) -> Result<RepositoryRules, Error> {
     let files = match (&access.authz, &access.repository_authz) {
         (Some(files), _) => Some(AuthzFiles {
@@ -123,7 +131,7 @@ pub(super) fn rules_at(
         policy: policy_of(access, realm),
         no_auth_when_anonymous: access.no_auth_when_anonymous,
         has_require,
-        authz: authz_of(service, files, has_groups)?,
+        authz: authz_of(service, files, has_groups, mode)?,
         anonymous_rights: None,
         username_case: access.username_case,
     })
@@ -157,7 +165,7 @@ fn of_repository(context: &RequestContext<'_>) -> Result<RepositoryRules, Error>
         },
         no_auth_when_anonymous: false,
         has_require: false,
-        authz: authz_of(&context.site.service, files, false)?,
+        authz: authz_of(&context.site.service, files, false, &context.request.read_mode)?,
         anonymous_rights: None,
         username_case: conf.username_case,
     })

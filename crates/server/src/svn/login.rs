@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use base::{Code, Error, FsPath, Result};
 use delta::svndiff::Codec;
-use repos::Repository;
 use repos::authz::Authz;
 use repos::config::{Access, AuthzFiles, Passwords, ServerConf};
+use repos::{ReadMode, Repository};
 use wire::svn::handshake::{Capabilities, Hello, ReposInfo};
 use wire::svn::response;
 
@@ -191,7 +191,7 @@ fn find(service: &Service, url: &str, origin: Origin<'_>) -> Result<(SessionRepo
         )
     })?;
     let count = names.len();
-    let repository = service.repositories.open(&path)?;
+    let repository = service.repositories.open(&path, &ReadMode::MayWait)?;
     let authz_name = (count > 0).then(|| names.join("/"));
     let in_url = count - host.len().min(count);
     let parent = FsPath::canonicalize(&parsed.behind(in_url))?;
@@ -212,7 +212,13 @@ fn find(service: &Service, url: &str, origin: Origin<'_>) -> Result<(SessionRepo
         Some(path) => service.config.passwords(path).map_err(for_client)?,
         None => None,
     };
-    let authz = authz_of(service, AuthzFiles::of(&conf, repository.path()), false).map_err(for_client)?;
+    let authz = authz_of(
+        service,
+        AuthzFiles::of(&conf, repository.path()),
+        false,
+        &ReadMode::MayWait,
+    )
+    .map_err(for_client)?;
     service.log_config_warnings(origin);
     let realm = match &conf.realm {
         Some(realm) => String::from_utf8_lossy(realm).into_owned(),

@@ -26,7 +26,7 @@ use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 use self::values::{Value, ValueKind};
 use super::counters::{CacheCounts, Counters};
-use super::read_mode::check_may_wait;
+use super::read_mode::ReadMode;
 use super::rev_file::RevFile;
 use super::shard_dirs::ShardDirs;
 
@@ -210,9 +210,17 @@ impl Cache {
     }
 
     /// Returns the value. If it is missing, `load` makes it, while other threads that need it wait.
-    pub(crate) fn get_or_load<T: Cached>(&self, key: Key, load: impl FnOnce() -> Result<T>) -> Result<T> {
+    ///
+    /// # Errors
+    /// Those of `load`; that of [`ReadMode::check_may_wait`] if the value is missing.
+    pub(crate) fn get_or_load<T: Cached>(
+        &self,
+        mode: &ReadMode,
+        key: Key,
+        load: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
         if self.item_limit == 0 {
-            check_may_wait()?;
+            mode.check_may_wait()?;
             return load();
         }
         let value = match self.items.get(&key) {
@@ -221,7 +229,7 @@ impl Cache {
                 value
             }
             None => {
-                check_may_wait()?;
+                mode.check_may_wait()?;
                 let mut loaded = false;
                 let value = self.items.get_or_insert_with(&key, || {
                     loaded = true;
@@ -316,14 +324,20 @@ mod tests {
     #[test]
     fn a_failed_load_is_not_cached() {
         let cache = Cache::new(1 << 20);
-        let failed = cache.get_or_load::<Chunk>(key(&cache, 1), || Err(Error::bare(Code::FS_CORRUPT)));
+        let failed = cache.get_or_load::<Chunk>(&ReadMode::MayWait, key(&cache, 1), || {
+            Err(Error::bare(Code::FS_CORRUPT))
+        });
         assert_eq!(
             failed.map(|_| ()).expect_err("the loader's error").code(),
             Code::FS_CORRUPT
         );
-        let loaded = cache.get_or_load(key(&cache, 1), || Ok(chunk(3))).expect("loads");
+        let loaded = cache
+            .get_or_load(&ReadMode::MayWait, key(&cache, 1), || Ok(chunk(3)))
+            .expect("loads");
         assert_eq!(loaded.bytes().len(), 3);
-        let hit = cache.get_or_load::<Chunk>(key(&cache, 1), || Err(Error::bare(Code::FS_CORRUPT)));
+        let hit = cache.get_or_load::<Chunk>(&ReadMode::MayWait, key(&cache, 1), || {
+            Err(Error::bare(Code::FS_CORRUPT))
+        });
         assert_eq!(hit.expect("cached").bytes().len(), 3);
     }
 
@@ -347,7 +361,7 @@ mod tests {
         let cache = Cache::new(0);
         assert_eq!(
             cache
-                .get_or_load(key(&cache, 1), || Ok(chunk(3)))
+                .get_or_load(&ReadMode::MayWait, key(&cache, 1), || Ok(chunk(3)))
                 .expect("loads")
                 .bytes()
                 .len(),
@@ -368,7 +382,9 @@ mod tests {
                         std::thread::sleep(std::time::Duration::from_millis(20));
                         Ok(chunk(3))
                     };
-                    cache.get_or_load(key(&cache, 1), load).expect("loads");
+                    cache
+                        .get_or_load(&ReadMode::MayWait, key(&cache, 1), load)
+                        .expect("loads");
                 });
             }
         });

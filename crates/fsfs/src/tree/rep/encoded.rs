@@ -100,7 +100,7 @@ impl WindowReader {
             (None, _) if self.chain.ends_before(at)? => return Ok(None),
             (None, Some(key)) => {
                 let fs = self.fs.clone();
-                fs.cache().get_or_load(key, || self.load(at))?
+                fs.cache().get_or_load(fs.read_mode(), key, || self.load(at))?
             }
             (None, None) => self.load(at)?,
         };

@@ -15,7 +15,6 @@ use super::chain::{DeltaChain, RepAddress, cached_chunk, chunk_key};
 use crate::format::id::TxnId;
 use crate::format::rep_line::{Rep, RepPlace, RepSize};
 use crate::store::cache::{Chunk, WatchedChunk};
-use crate::store::read_mode::check_may_wait;
 use crate::tree::Fs;
 
 /// A content that is being read.
@@ -281,7 +280,7 @@ impl ChunkReader {
             }
             (None, Some(key)) => {
                 let fs = self.fs.clone();
-                fs.cache().get_or_load(key, || self.load(at))?
+                fs.cache().get_or_load(fs.read_mode(), key, || self.load(at))?
             }
             (None, None) => self.load(at)?,
         };
@@ -334,7 +333,7 @@ impl ChunkReader {
         };
         reader.next = 0;
         for at in 0..end {
-            check_may_wait()?;
+            self.fs.check_may_wait()?;
             let key = chunk_key(&self.fs, self.address, at);
             let cached = key.and_then(|key| self.fs.cache().get::<Chunk>(&key));
             let chunk = match cached {

@@ -79,7 +79,7 @@ impl Root {
     /// a deep tree visits each revision many times, with a new root each time.
     fn chain_for(&self, path: &FsPath) -> &Mutex<PathChain> {
         match self.revision() {
-            Some(rev) if path.len() >= DEEP => self.0.deep_chain.get_or_init(|| {
+            Some(rev) if path.len() >= DEEP => self.0.read.deep_chain.get_or_init(|| {
                 let key = Key::new::<Arc<Mutex<PathChain>>>(self.fs().instance(), rev.0, 0);
                 self.fs().cache().get(&key).unwrap_or_else(|| {
                     let chain = Arc::default();
@@ -87,7 +87,7 @@ impl Root {
                     chain
                 })
             }),
-            _ => &self.0.chain,
+            _ => &self.0.read.chain,
         }
     }
 

@@ -11,7 +11,6 @@ mod text;
 
 use base::{Date, Revnum};
 use http::StatusCode;
-use repos::read_mode::check_may_wait;
 use repos::tree::Node;
 use wire::dav::conditions::Precondition;
 use wire::dav::http_date;
@@ -60,7 +59,7 @@ pub(super) fn get(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) 
         return index::index(context, &target, reply);
     }
     if let Some(base) = delta::base(context)? {
-        check_may_wait()?;
+        context.request.check_may_wait()?;
         return delta::send(context, node, &base, reply);
     }
     let checked = text::send(context, &target, &tag, modified, reply)?;

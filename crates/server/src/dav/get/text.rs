@@ -11,7 +11,6 @@ use bytes::Bytes;
 use http::StatusCode;
 use repos::TextReader;
 use repos::keywords::{FileFacts, KEYWORDS, Keywords};
-use repos::read_mode::{check_may_wait, may_wait};
 use wire::dav::conditions;
 use wire::dav::range::{self, Part};
 use wire::dav::report::Hrefs;
@@ -74,7 +73,7 @@ pub(super) fn send(
         return Ok(true);
     }
     if size > MAX_INLINE_BODY {
-        check_may_wait()?;
+        context.request.check_may_wait()?;
     }
     let mut reader = node.reader()?;
     if wanted == (0..size) && svn_client && has_digest(context) {
@@ -98,7 +97,9 @@ fn has_digest(context: &RequestContext<'_>) -> bool {
     let client = context.request.peer.address.ip();
     let (digests, root) = (&context.site.announced_digests, context.base().root());
     // An inline attempt must not take the note: either the text is in memory and so checked, or the request runs again.
-    may_wait() && context.request.query.is_none() && digests.take(client, root, &location)
+    context.request.read_mode.may_wait()
+        && context.request.query.is_none()
+        && digests.take(client, root, &location)
 }
 
 /// Sends a text with its keywords expanded.

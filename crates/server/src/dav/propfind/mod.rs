@@ -8,7 +8,6 @@ mod value;
 
 use base::Depth;
 use http::StatusCode;
-use repos::read_mode::check_may_wait;
 use wire::dav::fault::XML_TYPE;
 use wire::dav::live::Live;
 use wire::dav::multistatus::{Multistatus, Response, stored_name};
@@ -38,7 +37,7 @@ pub(super) fn propfind(context: &mut RequestContext<'_>, reply: &mut ResponseWri
     log(context, &subject, depth, &properties);
     let mut values = LiveProperties::new(context);
     if properties.asks_for(Live::LockDiscovery) {
-        check_may_wait()?;
+        context.request.check_may_wait()?;
         values.find_locks(&subject, depth);
         if let Some(lock) = subject.node().and_then(|node| values.lock_on(node)) {
             reply.head.header("x-svn-lock-owner", &lock.owner);

@@ -13,7 +13,7 @@ use std::io::{self, Write};
 
 use bytes::Bytes;
 use http::Response;
-use repos::read_mode;
+use repos::ReadMode;
 use tokio::sync::{mpsc, oneshot};
 
 use self::compression::BodyCompression;
@@ -50,6 +50,7 @@ pub(crate) struct ResponseWriter {
     /// The body is XML: it shows by itself whether it is complete.
     is_xml: bool,
     end: ResponseEnd,
+    read_mode: ReadMode,
 }
 
 /// How a response has ended.
@@ -87,9 +88,17 @@ impl ResponseWriter {
     }
 
     /// Returns a writer that holds the whole response, for inline requests. A response that becomes long, or must be compressed, is
-    /// given up ([`read_mode::check_may_wait`]).
-    pub(super) fn buffered(bodiless: bool, wait: ClientWait, gzip: Option<u32>) -> ResponseWriter {
-        ResponseWriter::new(HeadState::Buffered(VecDeque::new()), bodiless, wait, gzip)
+    /// given up ([`ReadMode::check_may_wait`] of `read_mode`).
+    pub(super) fn buffered(
+        bodiless: bool,
+        wait: ClientWait,
+        gzip: Option<u32>,
+        read_mode: ReadMode,
+    ) -> ResponseWriter {
+        let state = HeadState::Buffered(VecDeque::new());
+        let mut writer = ResponseWriter::new(state, bodiless, wait, gzip);
+        writer.read_mode = read_mode;
+        writer
     }
 
     fn new(state: HeadState, bodiless: bool, wait: ClientWait, gzip: Option<u32>) -> ResponseWriter {
@@ -106,7 +115,13 @@ impl ResponseWriter {
             compression: BodyCompression::new(gzip.filter(|_| !bodiless)),
             is_xml: false,
             end: ResponseEnd::Complete,
+            read_mode: ReadMode::MayWait,
         }
+    }
+
+    /// As [`ReadMode::check_may_wait`].
+    fn check_may_wait(&self) -> io::Result<()> {
+        self.read_mode.check_may_wait().map_err(io::Error::other)
     }
 
     /// Returns how the thread that makes this response waits.
@@ -214,7 +229,7 @@ impl ResponseWriter {
     fn send(&mut self, bytes: Bytes) -> io::Result<()> {
         self.recording.take_if(|recording| !recording.add(&bytes));
         if !self.begun() && self.compression.is_wanted(&self.head) {
-            check_may_wait()?;
+            self.check_may_wait()?;
             self.compression.begin(&mut self.head);
         }
         let bytes = self.compression.compress(bytes)?;
@@ -225,7 +240,7 @@ impl ResponseWriter {
         self.sent += bytes.len() as u64;
         if let HeadState::Buffered(pieces) = &mut self.state {
             if self.sent > MAX_INLINE_BODY {
-                check_may_wait()?;
+                self.read_mode.check_may_wait().map_err(io::Error::other)?;
             }
             pieces.extend((!bytes.is_empty()).then_some(bytes));
             return Ok(());
@@ -282,7 +297,7 @@ impl ResponseWriter {
             _ => std::mem::take(&mut self.buffer).into(),
         };
         if whole.len() >= MIN_COMPRESSED && self.compression.is_wanted(&self.head) {
-            check_may_wait()?;
+            self.check_may_wait()?;
             whole = self.compression.compress_whole(&mut self.head, &whole)?;
         }
         let is_empty = self.bodiless || self.head.is_without_body();
@@ -379,11 +394,6 @@ impl Write for ResponseWriter {
         }
         Ok(())
     }
-}
-
-/// As [`read_mode::check_may_wait`].
-fn check_may_wait() -> io::Result<()> {
-    read_mode::check_may_wait().map_err(io::Error::other)
 }
 
 fn gone() -> io::Error {
