@@ -22,7 +22,7 @@ pub use format::changes::{ChangeKind, ChangedPath};
 pub use format::dir::DirEntry;
 pub use format::id::NodeRevId;
 pub use store::cache::Cache;
-pub use store::cache::response::{ResponsePart, ShownRevprops};
+pub use store::cache::Instance;
 pub use store::cache::values::LogRecord;
 pub use store::counters::CacheCounts;
 pub use store::read_mode::ReadMode;
@@ -31,6 +31,7 @@ pub use tree::Fs;
 pub use tree::history::History;
 pub use tree::node::{Ancestors, Node, Relation, RepKey};
 pub use tree::rep::{DeltaStream, EncodedText, TextPiece, TextReader};
+pub use tree::revprops_dirs::RevpropsDirs;
 pub use tree::root::Root;
 pub use txn::{
     Batch, Committed, LockAccess, LockRequest, LockTarget, TextWriter, Txn, TxnFingerprint, TxnOptions,

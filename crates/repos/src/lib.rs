@@ -38,8 +38,8 @@ pub mod user_locks;
 
 pub use create::{CreateOptions, create};
 pub use fsfs::{
-    Cache, CacheCounts, Change, ChangeKind, ChangeList, ChangedPath, FsInfo, ReadMode, ResponsePart,
-    TextPiece, TextReader,
+    Cache, CacheCounts, Change, ChangeKind, ChangeList, ChangedPath, FsInfo, Instance, ReadMode, TextPiece,
+    TextReader,
 };
 pub use get::{Dirent, DirentFields, File, FirstEntries};
 pub use repo::{OpenOptions, Repository, RevisionAccess};

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use base::{Code, Date, Depth, Error, FsPath, Lock, Props, Result, Revnum, props};
 use fsfs::disk::{Disk, RealDisk, UnsyncedDisk};
-use fsfs::{Cache, ChangeKind, ChangeList, ChangedPath, Fs, FsInfo, ReadMode};
+use fsfs::{Cache, ChangeKind, ChangeList, ChangedPath, Fs, FsInfo, Instance, ReadMode};
 
 use crate::access::{Readable, Subtree};
 
@@ -116,6 +116,11 @@ impl Repository {
     /// The storage engine.
     pub fn fs(&self) -> &Fs {
         &self.0.fs
+    }
+
+    /// Returns the instance of the repository: another one after its revisions were replaced.
+    pub fn instance(&self) -> Instance {
+        self.fs().instance()
     }
 
     /// Returns a handle to the same repository with another read mode.

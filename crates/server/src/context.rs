@@ -16,6 +16,7 @@ use crate::log::{AccessLog, OneLine, OperationLog, Origin};
 use crate::metrics::{MetricSample, Metrics};
 use crate::net::Quota;
 use crate::net::tls::Tls;
+use crate::response_cache::ResponseCache;
 
 /// Settings, logs, counters and limits of the process. Shared by all threads.
 pub(crate) struct ServerContext {
@@ -26,6 +27,7 @@ pub(crate) struct ServerContext {
     /// The operational log, if there is one.
     pub(crate) log: Option<Arc<OperationLog>>,
     pub(crate) metrics: Metrics,
+    pub(crate) responses: ResponseCache,
     pub(crate) limits: ResourceLimits,
     /// The server stops: sessions end after their current command.
     pub(crate) stopping: AtomicBool,
@@ -43,7 +45,11 @@ pub(crate) struct ResourceLimits {
 
 impl ServerContext {
     /// Makes a context with default HTTP options and neither TLS nor an access log.
-    pub(crate) fn new(options: Options, log: Option<Arc<OperationLog>>) -> Arc<ServerContext> {
+    pub(crate) fn new(
+        options: Options,
+        log: Option<Arc<OperationLog>>,
+        responses: ResponseCache,
+    ) -> Arc<ServerContext> {
         let context = ServerContext {
             options: RwLock::new(Arc::new(options)),
             http_options: RwLock::new(Arc::new(HttpOptions::default())),
@@ -51,6 +57,7 @@ impl ServerContext {
             access_log: RwLock::default(),
             log,
             metrics: Metrics::default(),
+            responses,
             limits: ResourceLimits {
                 request_memory: Quota::new(REQUEST_MEMORY, REQUEST_MEMORY / 4),
                 connections: Quota::new(u64::MAX, u64::MAX),

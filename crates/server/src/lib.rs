@@ -17,6 +17,7 @@
 //! | `metrics` | counters and samples |
 //! | `signals` | SIGTERM, SIGINT, SIGHUP, and the request to stop |
 //! | `net` | listeners, streams, threads, quotas, TLS; no protocol |
+//! | `response_cache` | responses that are sent again |
 //! | `context` | what connections of all protocols share: settings, logs, limits |
 //! | `http` | the protocol of HTTP/1.1; no WebDAV, no repository's URL |
 //! | `auth` | user names, passwords, certificates of HTTP requests |
@@ -40,6 +41,7 @@ mod log;
 mod metrics;
 mod net;
 mod percent_encoding;
+mod response_cache;
 mod server;
 mod service;
 mod signals;
@@ -50,6 +52,7 @@ mod web;
 pub use config::{Options, Threads, Tunnel};
 pub use log::{AccessLog, LogFile, OperationLog};
 pub use net::{Listener, Stream};
+pub use response_cache::MemoryBudget;
 pub use server::{Server, serve_session};
 pub use service::Service;
 pub use signals::{Signals, Stop};

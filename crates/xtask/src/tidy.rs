@@ -344,6 +344,7 @@ const LAYERS: &[(&str, &[&[&str]])] = &[
             &["log", "config"],
             &["metrics", "signals"],
             &["net"],
+            &["response_cache"],
             &["context"],
             &["http"],
             &["auth"],

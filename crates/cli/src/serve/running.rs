@@ -6,8 +6,7 @@
 use std::sync::Arc;
 
 use base::Result;
-use repos::Cache;
-use server::{AccessLog, OperationLog, Server, Service, Signals, Stop};
+use server::{AccessLog, MemoryBudget, OperationLog, Server, Service, Signals, Stop};
 use tracing_subscriber::filter::LevelFilter;
 
 use super::error_log::ErrorLog;
@@ -34,8 +33,9 @@ pub fn run(settings: Settings, listeners: Listeners, again: Option<Again>) -> Re
         Some(path) => Some(Arc::new(OperationLog::open(path)?)),
         None => None,
     };
-    let cache = Cache::new(settings.memory.unwrap_or_else(default_budget));
-    let service = Service::new(settings.options.clone(), cache, operations);
+    let has_http = !(listeners.http.is_empty() && listeners.https.is_empty());
+    let memory = MemoryBudget::new(settings.memory.unwrap_or_else(default_budget), has_http);
+    let service = Service::new(settings.options.clone(), memory, operations);
     service.set_http(settings.web.clone());
     if let Some(tls) = &settings.tls {
         service.set_tls(tls.clone())?;

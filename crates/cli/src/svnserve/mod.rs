@@ -18,9 +18,8 @@ use std::sync::Arc;
 
 use base::{Code, Error, Result};
 use clap::{CommandFactory as _, FromArgMatches as _};
-use repos::Cache;
 use repos::config::ServerConf;
-use server::{OperationLog, Server, Service, Signals, Stop, Stream, Tunnel};
+use server::{MemoryBudget, OperationLog, Server, Service, Signals, Stop, Stream, Tunnel};
 
 use crate::args::{self, Refusal};
 use crate::out::Out;
@@ -113,9 +112,9 @@ fn serve(given: &Svnserve, argv: &[OsString], out: &mut Out) -> Result<std::resu
         };
         options.tunnel = Some(Tunnel { user });
     }
-    let cache = Cache::new(given.cache_budget());
+    let memory = MemoryBudget::new(given.cache_budget(), false);
     let patience = options.stall_timeout;
-    let service = Service::new(options, cache, log.clone());
+    let service = Service::new(options, memory, log.clone());
     match mode {
         Mode::Inetd | Mode::Tunnel => converse(&service, Stream::Stdio)?,
         Mode::ListenOnce => {

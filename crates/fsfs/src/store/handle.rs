@@ -427,7 +427,7 @@ impl Store {
     }
 
     /// The instance that cache keys carry.
-    pub(crate) fn instance(&self) -> Instance {
+    pub fn instance(&self) -> Instance {
         self.shared.instance.load()
     }
 }

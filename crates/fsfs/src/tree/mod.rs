@@ -10,13 +10,12 @@
 //! | [`revprops`] | revision properties |
 //! | [`lock`] | user locks |
 //! | [`log_record`], [`changes_tail`] | fast reads for logs |
-//! | [`cached_response`] | responses that are sent again |
+//! | [`revprops_dirs`] | whether revision properties may have changed |
 //! | [`open_txns`] | the transactions that this process edits |
 //!
 //! A transaction that this process edits is read from memory, through [`OpenTxns`](open_txns::OpenTxns): the layer
 //! above adds its transactions there. What is absent: every change of a file.
 
-pub(crate) mod cached_response;
 pub(crate) mod changes_tail;
 mod fs;
 pub(crate) mod history;
@@ -26,6 +25,7 @@ pub(crate) mod node;
 pub(crate) mod open_txns;
 pub(crate) mod rep;
 pub(crate) mod revprops;
+pub(crate) mod revprops_dirs;
 pub(crate) mod root;
 
 pub use fs::Fs;

@@ -5,8 +5,9 @@ use std::rc::Rc;
 
 use base::{PropList, Result, Revnum, props};
 use delta::editor::{DirToken, Editor, FileToken, TextChunk};
-use fsfs::{Fs, Node, ShownRevprops};
+use fsfs::{Fs, Node};
 
+use super::SentRevisions;
 use super::prefetch::PrefetchedEntry;
 
 /// An open node of the edit, by its token.
@@ -31,7 +32,7 @@ pub(super) struct NodeSender<'a> {
     uuid: String,
     committed: HashMap<Revnum, Rc<CommittedProps>>,
     /// The revisions whose properties were sent. `None` if they are not collected, or if there were too many.
-    sent_revisions: Option<Vec<ShownRevprops>>,
+    sent_revisions: Option<SentRevisions>,
 }
 
 /// The entry properties that all nodes of one revision share.
@@ -48,12 +49,12 @@ impl<'a> NodeSender<'a> {
             fs,
             uuid: fs.uuid(),
             committed: HashMap::new(),
-            sent_revisions: collect.then(Vec::new),
+            sent_revisions: collect.then(SentRevisions::default),
         }
     }
 
     /// Returns the revisions whose properties were sent, if they were collected.
-    pub fn into_sent_revisions(self) -> Option<Vec<ShownRevprops>> {
+    pub fn into_sent_revisions(self) -> Option<SentRevisions> {
         self.sent_revisions
     }
 
@@ -177,7 +178,7 @@ impl<'a> NodeSender<'a> {
         });
         if let Some(sent_revisions) = &mut self.sent_revisions {
             match sent_revisions.len() < MOST_COLLECTED {
-                true => sent_revisions.push(ShownRevprops::of(rev, revprops)),
+                true => sent_revisions.add(rev, revprops),
                 false => self.sent_revisions = None,
             }
         }

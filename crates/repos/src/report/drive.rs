@@ -9,17 +9,17 @@ use std::collections::HashMap;
 
 use base::{Code, Depth, Error, FsPath, NodeKind, RelPath, Result, Revnum};
 use delta::editor::Editor;
-use fsfs::{DirEntry, Fs, Node, Root, ShownRevprops};
+use fsfs::{DirEntry, Fs, Node, Root};
 
 use crate::access::{Readable, Subtree};
 use crate::repo::Repository;
-use crate::report::ReportOptions;
 use crate::report::content::{NodeSender, OpenNode};
 use crate::report::depth::{EntryAction, below, entry_action};
 use crate::report::entry::Candidate;
 use crate::report::frame::{Frame, Pass, SourceNode};
 use crate::report::prefetch::{EntryPrefetch, PrefetchedEntry};
 use crate::report::reported_paths::{Cursor, Reported};
+use crate::report::{ReportOptions, SentRevisions};
 
 /// Drives the whole edit. With `collect`, returns the revisions whose properties were sent, unless there were too
 /// many.
@@ -30,7 +30,7 @@ pub(super) fn drive(
     cursor: Cursor,
     editor: &mut dyn Editor,
     collect: bool,
-) -> Result<Option<Vec<ShownRevprops>>> {
+) -> Result<Option<SentRevisions>> {
     let fs = repo.fs();
     let walk = ReportWalk {
         repo,
@@ -64,7 +64,7 @@ pub(super) struct ReportWalk<'a> {
 }
 
 impl ReportWalk<'_> {
-    fn run(mut self) -> Result<Option<Vec<ShownRevprops>>> {
+    fn run(mut self) -> Result<Option<SentRevisions>> {
         let options = self.options;
         let source_path = options.anchor.join_str(&options.operand);
         let target_path = options.switch_to.clone().unwrap_or_else(|| source_path.clone());

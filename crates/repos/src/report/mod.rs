@@ -10,7 +10,7 @@
 //!   and deep trees need no stack. [`entry`] compares one entry.
 //! * [`prefetch`] walks ahead where everything is new, and lets other threads read.
 //! * [`content`] sends properties and texts of one node; [`depth`] decides which entries a depth includes.
-//! * [`response_cache`] stores whole responses.
+//! * `sent_revisions` says whether the revision properties in a response are still the same.
 //!
 //! The walk stops wherever source and target are the same node-revision, so an update costs as much as what changed.
 //! A checkout has no source: texts pass from disk to the editor as they are stored if the editor takes them
@@ -23,17 +23,18 @@ mod entry;
 mod frame;
 mod prefetch;
 mod reported_paths;
-mod response_cache;
+mod sent_revisions;
 
 use std::sync::Arc;
 
 use base::{Code, Depth, Error, FsPath, RelPath, Result, Revnum};
 use delta::editor::Editor;
-use fsfs::ShownRevprops;
 
 use crate::access::{Readable, Subtree};
 use crate::repo::Repository;
 use reported_paths::{Reported, ReportedPath, ReportedPaths};
+
+pub use sent_revisions::SentRevisions;
 
 /// A request, without the client's state.
 #[derive(Clone, Debug)]
@@ -72,7 +73,7 @@ pub struct Report {
 }
 
 /// The result of a report: facts for the log, and for the response cache.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct ReportOutcome {
     /// The revision of the first entry: what the client has at the top.
     pub from_rev: Option<Revnum>,
@@ -80,7 +81,7 @@ pub struct ReportOutcome {
     pub is_checkout: bool,
     /// The revisions whose properties were sent, if [`Report::collect_sent_revisions`] was called and there were not
     /// too many.
-    pub sent_revisions: Option<Vec<ShownRevprops>>,
+    pub sent_revisions: Option<SentRevisions>,
 }
 
 impl Report {

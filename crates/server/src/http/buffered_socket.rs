@@ -23,9 +23,9 @@ use bytes::{Buf as _, Bytes, BytesMut};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::cached_requests::{CacheLookup, CachedRequests, ResponseSink};
 use super::handler::Handler;
 use super::request_reader::RequestReader;
-use super::response_cache::{CacheLookup, ResponseCache, ResponseSink};
 use super::timeouts::Timeouts;
 
 /// A buffer of this many bytes is sent at once.
@@ -45,7 +45,7 @@ pub(super) struct BufferedSocket<S, H: Handler> {
     state: Arc<Mutex<SocketState<S>>>,
     pieces: PendingPieces,
     timeouts: Timeouts,
-    cache: Option<Arc<ResponseCache<H>>>,
+    cache: Option<Arc<CachedRequests<H>>>,
 }
 
 /// The handles of body pieces that hyper is about to write. Clones share them.
@@ -112,7 +112,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin, H: Handler> BufferedSocket<S, H> {
     pub(super) fn new(
         stream: RequestReader<S>,
         timeouts: Timeouts,
-        cache: Option<ResponseCache<H>>,
+        cache: Option<CachedRequests<H>>,
     ) -> BufferedSocket<S, H> {
         let state = SocketState {
             stream,
@@ -169,12 +169,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
     /// Reads the next request for hyper. Requests with a cached response are answered here.
     fn poll_next<H: Handler>(
         &mut self,
-        cache: Option<&ResponseCache<H>>,
+        cache: Option<&CachedRequests<H>>,
         timeouts: &Timeouts,
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let mut batch = ResponseCache::begin(cache);
+        let mut batch = CachedRequests::begin(cache);
         self.has_unread = false;
         self.head = None;
         loop {
@@ -186,7 +186,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> SocketState<S> {
             match batch.look_up(self.stream.waiting()) {
                 CacheLookup::Hit(response, length) => {
                     self.stream.skip(length);
-                    let sent = response.send(&mut batch, self);
+                    let sent = batch.send(&response, self);
                     batch.record(&response, sent);
                 }
                 CacheLookup::Miss(head) => {

@@ -19,13 +19,13 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::buffered_socket::BufferedSocket;
+use super::cached_requests::CachedRequests;
 use super::exchange::exchange;
 use super::handler::Handler;
 use super::request::Peer;
 use super::request_framing::RequestFraming;
 use super::request_reader::{HadFragment, RequestReader};
 use super::response_body::ResponseDelivery;
-use super::response_cache::ResponseCache;
 use super::server::ListenerKind;
 use super::timeouts::{TimeoutVerdict, Timeouts};
 use crate::context::ServerContext;
@@ -118,7 +118,7 @@ impl<H: Handler> Connection<H> {
         let limits = shared.context.http_options().limits;
         let framing = RequestFraming::new(limits.header_bytes.max(16 << 10));
         let refused = framing.refused();
-        let cache = ResponseCache::new(shared.clone(), timeouts.clone());
+        let cache = CachedRequests::new(shared.clone(), timeouts.clone());
         let reader = RequestReader::new(stream, framing);
         let socket = BufferedSocket::new(reader, timeouts.clone(), Some(cache));
         let busy = timeouts.clone();

@@ -12,6 +12,7 @@ use repos::ReadMode;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
+use super::cached_requests;
 use super::client_wait::ClientWait;
 use super::connection::ConnectionShared;
 use super::handler::Handler;
@@ -20,7 +21,6 @@ use super::request_body::RequestBody;
 use super::request_reader::HadFragment;
 use super::respond::{respond, try_respond_inline};
 use super::response_body::{DeliveredBody, ResponseBody, ResponseDelivery};
-use super::response_cache;
 use super::response_writer::ResponseWriter;
 
 /// Answers one request. `head` is the request's head as it was sent, if that is known: then the response may be cached.
@@ -85,7 +85,7 @@ pub(super) async fn exchange<H: Handler>(
         let reply = ResponseWriter::buffered(bodiless, wait.clone(), gzip, request.read_mode.clone());
         if let Some(response) = try_respond_inline(&connection, &mut request, reply) {
             if let Some(head) = head {
-                response_cache::store(&head, &options, &mut request, &response);
+                cached_requests::store(&connection.context.responses, &head, &mut request, &response);
             }
             return Ok(response.map(|body| DeliveredBody { body, delivery }));
         }

@@ -7,9 +7,9 @@ use std::time::Instant;
 use http::{HeaderMap, Method, Version};
 use repos::ReadMode;
 
+use super::cached_requests::CacheableResponse;
 use super::client_wait::ClientWait;
 use super::request_body::RequestBody;
-use super::response_cache::CacheableResponse;
 use crate::net::{ConcurrencyLimit, ConcurrencyPermit, QuotaShare};
 
 /// A request whose head has been read.

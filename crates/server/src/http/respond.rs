@@ -202,6 +202,7 @@ pub(super) mod tests {
     use crate::config::{HttpOptions, Options};
     use crate::http::{CachedAuth, HttpServer};
     use crate::net::Listener;
+    use crate::response_cache::ResponseCache;
 
     /// A handler with mistakes: it panics before it writes anything, or in the middle of a response.
     pub(in crate::http) struct PanickingHandler;
@@ -250,7 +251,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_handler_that_panics_costs_one_response_and_no_more() {
-        let context = ServerContext::new(Options::default(), None);
+        let context = ServerContext::new(Options::default(), None, ResponseCache::new(0));
         let listener = Listener::bind(Some("127.0.0.1"), 0, false).expect("a free port");
         let address = listener.address().expect("it is bound");
         let listeners = vec![(ListenerKind::Plain, listener)];

@@ -24,6 +24,7 @@ use crate::context::ServerContext;
 use crate::log::{AccessLog, OneLine, OperationLog, Origin};
 use crate::metrics::MetricSample;
 use crate::net::ConcurrencyLimit;
+use crate::response_cache::{MemoryBudget, ResponseCache};
 
 /// What sessions and requests of all protocols share. Shared by all threads.
 pub struct Service {
@@ -38,11 +39,15 @@ pub struct Service {
 }
 
 impl Service {
-    /// Makes a service with no repository open. Texts and indexes of all repositories share `cache`.
-    pub fn new(options: Options, cache: Arc<Cache>, log: Option<Arc<OperationLog>>) -> Arc<Service> {
-        let context = ServerContext::new(options, log);
-        let counted = cache.clone();
-        context.metrics.watch(move || cache_samples(&counted));
+    /// Makes a service with no repository open. Its caches have the budget `memory`.
+    pub fn new(options: Options, memory: MemoryBudget, log: Option<Arc<OperationLog>>) -> Arc<Service> {
+        let context = ServerContext::new(options, log, ResponseCache::new(memory.responses));
+        let cache = Cache::new(memory.repositories);
+        let (counted, weak) = (cache.clone(), Arc::downgrade(&context));
+        context.metrics.watch(move || match weak.upgrade() {
+            Some(context) => cache_samples(&counted, &context.responses),
+            None => Vec::new(),
+        });
         Arc::new(Service {
             context,
             repositories: Repositories::new(cache),
@@ -101,9 +106,9 @@ impl Service {
     }
 }
 
-fn cache_samples(cache: &Cache) -> Vec<MetricSample> {
+fn cache_samples(cache: &Cache, responses: &ResponseCache) -> Vec<MetricSample> {
     let counts = cache.counts();
-    vec![
+    let mut samples = vec![
         MetricSample {
             name: "cache_lookups",
             help: "Questions to the cache: what was there, what was loaded, what somebody else was loading",
@@ -126,8 +131,14 @@ fn cache_samples(cache: &Cache) -> Vec<MetricSample> {
                 ("made", counts.made_windows),
             ],
         },
-        MetricSample::gauge("cache_bytes", "Memory that the cache holds", cache.used()),
-    ]
+        MetricSample::gauge(
+            "cache_bytes",
+            "Memory that the cache holds",
+            cache.used() + responses.used(),
+        ),
+    ];
+    samples.extend(responses.samples());
+    samples
 }
 
 /// The highest number of web pages that wait to be made.

@@ -3,10 +3,10 @@
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
-use base::{Code, Error, Result, Revnum};
+use base::{Code, Error, FsPath, Result, Revnum};
 use http::StatusCode;
 use repos::Repository;
-use repos::access::{Everything, Readable};
+use repos::access::{Everything, Readable, Subtree};
 use repos::authz::UserRights;
 use repos::tree::Tree;
 use wire::dav::uri::{Base, Resource};
@@ -18,6 +18,7 @@ use super::mount::MountedRepository;
 use crate::config::{HttpOptions, PathAuthz};
 use crate::http::{Fault, Operation, Request};
 use crate::log::Origin;
+use crate::response_cache::{Requester, RequiredAccess, Validators};
 
 /// A request to a mounted repository.
 pub(crate) struct RequestContext<'a> {
@@ -73,6 +74,18 @@ impl<'a> RequestContext<'a> {
     /// Returns the repository, with the read mode of the request.
     pub(crate) fn repository(&self) -> &Repository {
         &self.repository
+    }
+
+    /// Returns the validators of a response to this request that shows nothing that can change.
+    pub(crate) fn validators(&self, access: RequiredAccess) -> Validators {
+        Validators {
+            options: self.options.clone(),
+            root: self.mount.root.clone(),
+            access,
+            youngest: None,
+            date: None,
+            sent_revisions: None,
+        }
     }
 
     /// Returns the builder of the repository's URLs.
@@ -161,6 +174,27 @@ impl<'a> RequestContext<'a> {
             repository: self.mount.log_name(),
             text,
         });
+    }
+}
+
+impl Requester for RequestContext<'_> {
+    fn repository(&self) -> &Repository {
+        &self.repository
+    }
+
+    fn options(&self) -> &Arc<HttpOptions> {
+        &self.options
+    }
+
+    fn root(&self) -> &str {
+        &self.mount.root
+    }
+
+    fn may_read(&self, access: &RequiredAccess) -> bool {
+        match access {
+            RequiredAccess::Path(path) => self.readable().read(path),
+            RequiredAccess::Everything => self.readable().subtree(&FsPath::root()) == Subtree::All,
+        }
     }
 }
 

@@ -12,11 +12,10 @@ use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use repos::Cache;
 use repos::authz::Source as AuthzSource;
 use repos::config::AuthzFiles;
 use server::config::{AccessRules, HttpOptions, Location, Source};
-use server::{Listener, Options, Server, Service, Stop, Threads};
+use server::{Listener, MemoryBudget, Options, Server, Service, Stop, Threads};
 use tempfile::TempDir;
 use testkit::Tool;
 use testkit::history::Random;
@@ -76,7 +75,7 @@ impl Site {
                 config_file: Some(at("conf")),
                 ..Options::default()
             };
-            let service = Service::new(options, Cache::new(4 << 20), None);
+            let service = Service::new(options, MemoryBudget::new(4 << 20, true), None);
             service.set_http(web(folder.path()));
             let here = || Listener::bind(Some("127.0.0.1"), 0, false).expect("a free port");
             let (svn, http) = (here(), here());

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use repos::Cache;
 use server::config::{AccessRules, HttpOptions, Location, Source, TlsOptions};
-use server::{Listener, Options, Server, Service, Stop, Threads};
+use server::{Listener, MemoryBudget, Options, Server, Service, Stop, Threads};
 use tempfile::TempDir;
 use testkit::Tool;
 use testkit::probe::hear;
@@ -63,7 +62,7 @@ impl Site {
             root,
             ..Options::default()
         };
-        let service = Service::new(options, Cache::new(32 << 20), None);
+        let service = Service::new(options, MemoryBudget::new(32 << 20, true), None);
         service.set_http(made.options);
         let here = || Listener::bind(Some("127.0.0.1"), 0, false).expect("a free port");
         let address = |listener: &Listener| listener.address().expect("it is bound");

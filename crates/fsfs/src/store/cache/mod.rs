@@ -12,7 +12,6 @@
 //! [`values`] lists the types that are cached. Open revision files and open directories are cached beside the values.
 
 mod chunk;
-pub(crate) mod response;
 pub(crate) mod values;
 
 use std::collections::HashMap;
@@ -59,8 +58,10 @@ const SMALL_FILES: (u64, u64, u64) = (16, 1 << 20, 64 << 20);
 const OVERHEAD: u64 = 96;
 
 /// The number of an instance of a filesystem.
+///
+/// It tells a filesystem from all others that the process opens, also from one that takes its place at the same path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Instance(u32);
+pub struct Instance(u32);
 
 /// An instance that can be replaced while other threads read it.
 pub(crate) struct SharedInstance(AtomicU32);

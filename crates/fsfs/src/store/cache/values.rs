@@ -8,7 +8,6 @@ use base::{PropList, Props};
 use delta::svndiff::OwnedWindow;
 use parking_lot::Mutex;
 
-use super::response::{CachedResponse, ResponsePart};
 use super::{Chunk, Instance, Key};
 use crate::format::change_list::ChangeList;
 use crate::format::dir::DirEntry;
@@ -102,10 +101,6 @@ cached! {
     Children(CachedChildren) = |value| value.bytes + value.value.entries.len() * size_of::<DirEntry>();
     /// Node-revision at a path by revision and a hash of the path.
     NodeRevAtPath(NodeRevAtPath) = |value| size_of::<NodeRev>() + 64 + value.0.len();
-    /// A response without its parts, by a hash of its name.
-    Response(Arc<CachedResponse>) = |value| value.bytes();
-    /// A part of a response by the number of the response and that of the part.
-    ResponsePart(ResponsePart) = |value| 64 + value.as_ref().len();
     /// The changed paths and properties of a revision for a log, by revision.
     Log(LogRecord) = |value| value.bytes();
     /// Changed-path list by revision.

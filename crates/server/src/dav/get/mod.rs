@@ -19,7 +19,8 @@ use self::target::{GetLookup, GetTarget};
 use super::Outcome;
 use super::preconditions::{conditions, entity_tag};
 use crate::clock::now;
-use crate::http::{CacheableResponse, Fault, Request, ResponseWriter, Validators};
+use crate::http::{CacheableResponse, Fault, Request, ResponseWriter};
+use crate::response_cache::{RequiredAccess, Validators};
 use crate::site::RequestContext;
 
 pub(super) fn get(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) -> Outcome {
@@ -63,11 +64,9 @@ pub(super) fn get(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) 
         return delta::send(context, node, &base, reply);
     }
     let checked = text::send(context, &target, &tag, modified, reply)?;
-    if checked && let Some(validators) = validators(&target, modified) {
+    if checked && let Some(validators) = validators(context, &target, modified) {
         context.request.cacheable = Some(CacheableResponse {
-            repository: context.mount.repository.clone(),
-            root: context.mount.root.clone(),
-            path: target.node.path().clone(),
+            instance: context.repository().instance(),
             validators,
         });
     }
@@ -75,11 +74,16 @@ pub(super) fn get(context: &mut RequestContext<'_>, reply: &mut ResponseWriter) 
 }
 
 /// Returns the facts that the response with a text depends on; `None` if [`Validators`] cannot express them.
-fn validators(target: &GetTarget, modified: Option<Date>) -> Option<Validators> {
+fn validators(
+    context: &RequestContext<'_>,
+    target: &GetTarget,
+    modified: Option<Date>,
+) -> Option<Validators> {
     if target.working || target.keywords || !(target.public || target.immutable) {
         return None;
     }
-    let (node, mut validators) = (&target.node, Validators::default());
+    let node = &target.node;
+    let mut validators = context.validators(RequiredAccess::Path(node.path().clone()));
     if target.public {
         validators.date = Some((node.created_rev()?, modified));
     }

@@ -1,11 +1,9 @@
 //! The update report, for checkout, export, update, switch, status and diff.
 
 use base::{Code, Depth, Error, FsPath, RelPath, Revnum};
-use bytes::Bytes;
 use delta::editor::Editor;
 use delta::svndiff::Codec;
 use http::StatusCode;
-use repos::ResponsePart;
 use repos::report::{Report, ReportOptions, ReportOutcome as Reported};
 use wire::dav::report::{
     Entry, Hrefs, Out, ResourceWalk, UpdateEditor, UpdateForm, UpdateItem, UpdateRequest,
@@ -17,6 +15,7 @@ use crate::config::Bulk;
 use crate::dav::recursion::ReportGuard;
 use crate::http::{Fault, ResponseWriter};
 use crate::log::operation_text;
+use crate::response_cache::{CachedResponse, RequestKind, RequiredAccess, Validators};
 use crate::site::RequestContext;
 
 pub(super) fn update(context: &mut RequestContext<'_>, reply: &mut ResponseWriter, body: Body) -> Outcome {
@@ -36,16 +35,18 @@ pub(super) fn update(context: &mut RequestContext<'_>, reply: &mut ResponseWrite
     report.set_options(query.options.clone())?;
     report.validate()?;
     let key = cache_key(context, kind, &request, &query, &report);
+    let responses = &context.site.service.context.responses;
     if let Some(key) = &key
-        && let Some(parts) = context.repository().cached_report(key)?
+        && let Some(response) = responses.get(RequestKind::UpdateReport, key.as_bytes(), context)?
     {
         context.log_operation(|| query.log_text(&request, is_checkout, &Reported::default()));
-        reply.whole(parts.into_iter().map(Bytes::from_owner));
+        reply.whole(response.body.iter().cloned());
         return Ok(());
     }
+    let instance = context.repository().instance();
     if key.is_some() {
         report.collect_sent_revisions();
-        reply.record();
+        reply.record(responses.record());
     }
     let (version, level) = svndiff(context);
     let form = UpdateForm {
@@ -70,9 +71,17 @@ pub(super) fn update(context: &mut RequestContext<'_>, reply: &mut ResponseWrite
         )?;
     }
     Out(reply.buffer()).raw("</S:update-report>\n");
-    if let (Some(key), Some(parts)) = (key, reply.take_recording()) {
-        let parts = parts.into_iter().map(ResponsePart::new).collect();
-        context.repository().cache_report(&key, done, parts);
+    if let (Some(key), Some(body), Some(sent)) = (key, reply.take_recording(), done.sent_revisions) {
+        let response = CachedResponse {
+            validators: Validators {
+                sent_revisions: Some(sent),
+                ..context.validators(RequiredAccess::Everything)
+            },
+            head: Box::default(),
+            body: body.into(),
+            logged: None,
+        };
+        responses.insert(instance, RequestKind::UpdateReport, key.as_bytes(), response);
     }
     Ok(())
 }

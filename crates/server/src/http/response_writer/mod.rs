@@ -6,7 +6,6 @@
 
 mod compression;
 mod head;
-mod recording;
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -18,9 +17,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use self::compression::BodyCompression;
 use self::head::ResponseHead;
-use self::recording::BodyRecording;
 use super::client_wait::ClientWait;
 use super::response_body::ResponseBody;
+
+use crate::response_cache::BodyRecording;
 
 /// Size of the pieces that are sent, bytes.
 const PIECE: usize = 64 << 10;
@@ -189,8 +189,8 @@ impl ResponseWriter {
     }
 
     /// Records what is written from now on, if it does not become too long.
-    pub(crate) fn record(&mut self) {
-        self.recording = Some(BodyRecording::default());
+    pub(crate) fn record(&mut self, recording: BodyRecording) {
+        self.recording = Some(recording);
     }
 
     /// Takes the recording, up to here; `None` if there is none or it has become too long.

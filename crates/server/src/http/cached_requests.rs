@@ -1,30 +1,24 @@
-//! Whole responses that are sent again to requests with the same head.
+//! Requests whose whole response is in the [response cache](crate::response_cache), by their head.
 //!
-//! A checkout requests each file by its path and the revision of its last change. The content of such a URL never changes, and every
-//! client of the same kind sends the same bytes. Other clients request the path alone, and get the same until the next commit. So
-//! a response that was made out of memory is stored as it was sent, under the request's head. When the same head arrives again, it is
+//! A response that was made out of memory is stored as it was sent, under the request's head. When the same head arrives again, it is
 //! neither parsed nor answered by a handler: that saves two thirds of what such a request costs.
 //!
-//! A stored response is sent only while its [`Validators`] hold: the options are the same, the repository at the path is the same,
-//! the youngest revision and the shown date are the same where they matter, the user may read the path (by the rules that the
-//! connection's last request went by, while they hold: [`Handler::cached_auth`]), and the client is not so slow that responses to
-//! it are compressed. Otherwise the request is handled as usual. User names and passwords are no part of the key.
-//!
-//! Responses are stored in the process's cache, within its budget.
+//! The requester's rights are those by which the connection's last request went, while they hold ([`Handler::cached_auth`]). Clients
+//! that are so slow that responses to them are compressed get no stored response. User names and passwords are no part of the key.
 
 use std::cell::RefCell;
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 
-use base::{Date, FsPath, Revnum};
+use base::Date;
 use bytes::Bytes;
 use http::header::{
     CONNECTION, CONTENT_LENGTH, EXPECT, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE,
     IF_UNMODIFIED_SINCE, RANGE, REFERER, TRANSFER_ENCODING, UPGRADE, USER_AGENT,
 };
-use http::{HeaderName, HeaderValue, Method, Response, StatusCode, Version};
-use repos::{ReadMode, Repository};
+use http::{HeaderName, Method, Response, StatusCode, Version};
+use repos::{Instance, Repository};
 use wire::dav::http_date;
 
 use super::connection::ConnectionShared;
@@ -38,70 +32,28 @@ use crate::clock::now;
 use crate::config::HttpOptions;
 use crate::log::AccessLine;
 use crate::metrics::{FinishedOperation, Protocol};
+use crate::response_cache::{
+    CachedResponse, LoggedRequest, RequestKind, Requester, RequiredAccess, ResponseCache, Validators,
+};
 
 /// The longest head that is looked up, bytes.
 const MAX_HEAD: usize = 8 << 10;
 
 /// What a handler says about a response that may be stored.
-#[derive(Clone)]
 pub(crate) struct CacheableResponse {
-    pub(crate) repository: Repository,
-    /// The path of the repository's URL.
-    pub(crate) root: Arc<str>,
-    /// Users who may read this path may have the response.
-    pub(crate) path: FsPath,
+    pub(crate) instance: Instance,
     pub(crate) validators: Validators,
 }
 
-/// The facts that must still hold when a stored response is sent again, beside the identity of the repository.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Validators {
-    /// This is the youngest revision.
-    pub(crate) youngest: Option<Revnum>,
-    /// This is the date of that revision.
-    pub(crate) date: Option<(Revnum, Option<Date>)>,
-}
-
-impl Validators {
-    /// Returns whether they hold now, as far as that can be seen without waiting for the disk.
-    fn hold(&self, repository: &Repository) -> bool {
-        let Validators { youngest, date } = self;
-        let date_holds = |(rev, date)| {
-            let repository = repository.with_read_mode(&ReadMode::cached_only());
-            repository.date(rev).is_ok_and(|now| now == date)
-        };
-        youngest.is_none_or(|rev| repository.youngest().is_ok_and(|now| now == rev))
-            && date.is_none_or(date_holds)
-    }
-}
-
-/// A stored response.
-pub(super) struct CachedResponse {
-    /// The options that it was made under.
-    options: Arc<HttpOptions>,
-    /// The path of the repository's URL.
-    root: Arc<str>,
-    /// Users who may read this path may have the response.
-    path: FsPath,
-    validators: Validators,
-    /// The head, without the lines that differ each time.
-    head: Box<[u8]>,
-    body: Box<[Bytes]>,
-    /// For the access log, as are the next two.
-    target: Box<str>,
-    referer: Option<HeaderValue>,
-    agent: Option<HeaderValue>,
-}
-
 /// Looks up stored responses for one connection.
-pub(super) struct ResponseCache<H: Handler> {
+pub(super) struct CachedRequests<H: Handler> {
     connection: Arc<ConnectionShared<H>>,
     timeouts: Timeouts,
 }
 
 /// The requests that have arrived together.
 pub(super) struct RequestBatch<'a, H: Handler> {
-    cache: Option<&'a ResponseCache<H>>,
+    cache: Option<&'a CachedRequests<H>>,
     /// The options and rights that hold for the batch; `None` before the first look-up.
     auth: Option<Option<(Arc<HttpOptions>, H::Auth)>>,
     /// When they were read.
@@ -122,6 +74,34 @@ pub(super) enum CacheLookup {
     Incomplete,
 }
 
+/// The request of a head, by the rights of the connection's last request.
+struct HeadRequester<'a, A> {
+    options: &'a Arc<HttpOptions>,
+    auth: &'a A,
+    authorization: Option<&'a [u8]>,
+}
+
+impl<A: CachedAuth> Requester for HeadRequester<'_, A> {
+    fn repository(&self) -> &Repository {
+        self.auth.repository()
+    }
+
+    fn options(&self) -> &Arc<HttpOptions> {
+        self.options
+    }
+
+    fn root(&self) -> &str {
+        self.auth.root()
+    }
+
+    fn may_read(&self, access: &RequiredAccess) -> bool {
+        match access {
+            RequiredAccess::Path(path) => self.auth.may_read(self.authorization, path),
+            RequiredAccess::Everything => false,
+        }
+    }
+}
+
 /// Takes the bytes of responses.
 pub(super) trait ResponseSink {
     /// Takes bytes of a head.
@@ -130,13 +110,13 @@ pub(super) trait ResponseSink {
     fn piece(&mut self, piece: &Bytes);
 }
 
-impl<H: Handler> ResponseCache<H> {
-    pub(super) fn new(connection: Arc<ConnectionShared<H>>, timeouts: Timeouts) -> ResponseCache<H> {
-        ResponseCache { connection, timeouts }
+impl<H: Handler> CachedRequests<H> {
+    pub(super) fn new(connection: Arc<ConnectionShared<H>>, timeouts: Timeouts) -> CachedRequests<H> {
+        CachedRequests { connection, timeouts }
     }
 
     /// Begins a batch; without a cache every look-up is a miss.
-    pub(super) fn begin(cache: Option<&ResponseCache<H>>) -> RequestBatch<'_, H> {
+    pub(super) fn begin(cache: Option<&CachedRequests<H>>) -> RequestBatch<'_, H> {
         RequestBatch {
             cache,
             auth: None,
@@ -183,13 +163,23 @@ impl<H: Handler> RequestBatch<'_, H> {
             cache.auth()
         });
         let (options, auth) = auth.as_ref()?;
-        let key = head.key.as_deref()?;
-        let repository = auth.repository();
-        let response = repository.cached_response(key)?;
-        let response = response.downcast::<CachedResponse>().ok()?;
-        let is_same = Arc::ptr_eq(&response.options, options) && *response.root == *auth.root();
-        let may_have = is_same && auth.may_read(head.authorization, &response.path);
-        (may_have && response.validators.hold(repository)).then_some(response)
+        let requester = HeadRequester {
+            options,
+            auth,
+            authorization: head.authorization,
+        };
+        let responses = &cache.connection.context.responses;
+        let response = responses.get(RequestKind::Head, head.key.as_deref()?, &requester);
+        // An error comes again when a handler answers the request.
+        response.ok().flatten()
+    }
+
+    /// Sends a response again; returns the bytes of its body.
+    pub(super) fn send(&mut self, response: &CachedResponse, out: &mut impl ResponseSink) -> u64 {
+        out.head(&response.head);
+        out.head(self.tail().as_bytes());
+        response.body.iter().for_each(|piece| out.piece(piece));
+        response.body.iter().map(|piece| piece.len() as u64).sum()
     }
 
     /// Called before the connection waits for more bytes. Returns true if a response was sent since the last call.
@@ -205,18 +195,18 @@ impl<H: Handler> RequestBatch<'_, H> {
         let Some(cache) = self.cache else { return };
         let ConnectionShared { context, peer, .. } = &*cache.connection;
         let took = self.begun.elapsed();
-        if let Some(log) = context.access_log() {
+        if let (Some(log), Some(logged)) = (context.access_log(), &response.logged) {
             let auth = self.auth.as_ref().and_then(Option::as_ref);
             log.add(&AccessLine {
                 address: peer.address.ip(),
                 user: auth.and_then(|(_, auth)| auth.user()),
                 method: "GET",
-                target: &response.target,
+                target: &logged.target,
                 version: Version::HTTP_11,
                 status: StatusCode::OK,
                 bytes: sent,
-                referer: response.referer.as_ref(),
-                agent: response.agent.as_ref(),
+                referer: logged.referer.as_ref(),
+                agent: logged.agent.as_ref(),
                 took,
                 id: self.id(),
                 operation: None,
@@ -253,35 +243,10 @@ impl<H: Handler> RequestBatch<'_, H> {
     }
 }
 
-impl CachedResponse {
-    /// Sends the response again; returns the bytes of its body.
-    pub(super) fn send<H: Handler>(
-        &self,
-        batch: &mut RequestBatch<'_, H>,
-        out: &mut impl ResponseSink,
-    ) -> u64 {
-        out.head(&self.head);
-        out.head(batch.tail().as_bytes());
-        self.body.iter().for_each(|piece| out.piece(piece));
-        self.body.iter().map(|piece| piece.len() as u64).sum()
-    }
-
-    /// Returns about how many bytes it takes in memory.
-    fn weight(&self) -> usize {
-        let body: usize = self.body.iter().map(Bytes::len).sum();
-        size_of::<CachedResponse>()
-            + self.root.len()
-            + self.path.as_str().len()
-            + self.head.len()
-            + self.target.len()
-            + body
-    }
-}
-
 /// Stores a response that was made out of memory alone, if the handler has said that it may be stored.
 pub(super) fn store(
+    responses: &ResponseCache,
     head: &[u8],
-    options: &Arc<HttpOptions>,
     request: &mut Request,
     response: &Response<ResponseBody>,
 ) {
@@ -314,25 +279,18 @@ pub(super) fn store(
         Some(query) => format!("{}?{query}", request.path),
         None => request.path.clone(),
     };
-    let CacheableResponse {
-        repository,
-        root,
-        path,
-        validators,
-    } = cacheable;
+    let CacheableResponse { instance, validators } = cacheable;
     let stored = CachedResponse {
-        options: options.clone(),
-        root,
-        path,
         validators,
         head: stored_head(response, &body).into(),
         body,
-        target: target.into(),
-        referer: request.headers.get(REFERER).cloned(),
-        agent: request.headers.get(USER_AGENT).cloned(),
+        logged: Some(LoggedRequest {
+            target: target.into(),
+            referer: request.headers.get(REFERER).cloned(),
+            agent: request.headers.get(USER_AGENT).cloned(),
+        }),
     };
-    let weight = stored.weight();
-    repository.cache_response(&key, Arc::new(stored), weight);
+    responses.insert(instance, RequestKind::Head, &key, stored);
 }
 
 /// Returns the head of a response as it is sent, without the lines that differ each time.
