@@ -105,7 +105,13 @@ pub fn run(
         versions.reverse();
     }
     let versions: Arc<[FileVersion]> = versions.into();
-    let mut prefetched = VersionPrefetch::start(fs, &versions, include_merged, sink.accepts_encoded());
+    let mut prefetched = VersionPrefetch::start(
+        repo.prefetch(),
+        fs,
+        &versions,
+        include_merged,
+        sink.accepts_encoded(),
+    );
     // The node of the version before, if this thread looked it up.
     let mut last: Option<Node> = None;
     for (at, version) in versions.iter().enumerate() {

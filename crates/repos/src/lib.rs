@@ -42,4 +42,5 @@ pub use fsfs::{
     TextReader,
 };
 pub use get::{Dirent, DirentFields, File, FirstEntries};
+pub use prefetch::PrefetchPool;
 pub use repo::{OpenOptions, Repository, RevisionAccess};

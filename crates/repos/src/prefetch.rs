@@ -1,6 +1,6 @@
 //! Prefetch: other threads read what a long response needs next, while the response is being sent.
 //!
-//! The process has one small pool of threads for all responses, one fewer than there are cores. A response that finds the
+//! A [`PrefetchPool`] is a small pool of threads for all responses of a server, one fewer than there are cores. A response that finds the
 //! pool busy does the work itself (see [`base::ordered`]): a thousand clients at once are a thousand threads that each do
 //! their own work.
 //!
@@ -11,6 +11,12 @@ use std::sync::OnceLock;
 
 use base::ordered::{Limits, OrderedQueue, ThreadPool, cores};
 use base::{Code, Error, Result};
+
+/// The threads that prefetch for the repositories of a server. They start when they are first needed, and end when this is dropped.
+#[derive(Default)]
+pub struct PrefetchPool {
+    threads: OnceLock<Option<ThreadPool<'static>>>,
+}
 
 /// Prefetched results in the order in which they are sent.
 pub(crate) struct PrefetchQueue<T>(OrderedQueue<'static, T>);
@@ -24,14 +30,30 @@ const LIMITS: Limits = Limits {
 /// Bytes that all responses together may have prefetched.
 const TOTAL_BYTES: usize = 64 << 20;
 
-impl<T: Send + 'static> PrefetchQueue<T> {
+impl PrefetchPool {
     /// Returns an empty queue; `None` on a machine with one core, where prefetch gains nothing, or if no thread was started.
-    pub(crate) fn new() -> Option<Self> {
-        static POOL: OnceLock<Option<ThreadPool<'static>>> = OnceLock::new();
-        let pool = POOL.get_or_init(|| ThreadPool::start("prefetch", cores() - 1, TOTAL_BYTES));
-        Some(PrefetchQueue(OrderedQueue::new(pool.as_ref()?, LIMITS)))
+    pub(crate) fn queue<T: Send + 'static>(&self) -> Option<PrefetchQueue<T>> {
+        let start = || ThreadPool::start("prefetch", cores() - 1, TOTAL_BYTES);
+        let pool = self.threads.get_or_init(start).as_ref()?;
+        Some(PrefetchQueue(OrderedQueue::new(pool, LIMITS)))
     }
+}
 
+impl Drop for PrefetchPool {
+    fn drop(&mut self) {
+        if let Some(Some(pool)) = self.threads.get() {
+            pool.close();
+        }
+    }
+}
+
+impl std::fmt::Debug for PrefetchPool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PrefetchPool")
+    }
+}
+
+impl<T: Send + 'static> PrefetchQueue<T> {
     /// True if another task may be pushed.
     pub(crate) fn has_room(&self) -> bool {
         self.0.has_room()
@@ -69,7 +91,8 @@ mod tests {
 
     #[test]
     fn a_panic_is_an_error_of_its_task() {
-        let Some(mut queue) = PrefetchQueue::new() else {
+        let pool = PrefetchPool::default();
+        let Some(mut queue) = pool.queue() else {
             return;
         };
         for number in 0..3 {

@@ -16,20 +16,24 @@ use fsfs::disk::{Disk, RealDisk, UnsyncedDisk};
 use fsfs::{Cache, ChangeKind, ChangeList, ChangedPath, Fs, FsInfo, Instance, ReadMode};
 
 use crate::access::{Readable, Subtree};
+use crate::prefetch::PrefetchPool;
 
 /// An opened repository. Clones share everything.
 #[derive(Clone)]
 pub struct Repository(Arc<Inner>);
 
 struct Inner {
+    prefetch: Arc<PrefetchPool>,
     path: Arc<Path>,
     fs: Fs,
     format: u32,
 }
 
 /// Options for opening a repository.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct OpenOptions {
+    /// The threads that read ahead for long responses; `None` for a pool of the repository's own.
+    pub prefetch: Option<Arc<PrefetchPool>>,
     /// The system decides when data is on disk (`--no-flush-to-disk`): faster, and written data may be lost if the
     /// machine crashes.
     pub no_flush: bool,
@@ -74,6 +78,7 @@ impl Repository {
         };
         let fs = Fs::open_on(&root.join("db"), cache, disk)?;
         Ok(Repository(Arc::new(Inner {
+            prefetch: options.prefetch.unwrap_or_default(),
             path: root.into(),
             fs,
             format,
@@ -113,6 +118,11 @@ impl Repository {
         &self.0.path
     }
 
+    /// The threads that read ahead.
+    pub(crate) fn prefetch(&self) -> &PrefetchPool {
+        &self.0.prefetch
+    }
+
     /// The storage engine.
     pub fn fs(&self) -> &Fs {
         &self.0.fs
@@ -129,6 +139,7 @@ impl Repository {
             return self.clone();
         }
         Repository(Arc::new(Inner {
+            prefetch: self.0.prefetch.clone(),
             path: self.0.path.clone(),
             fs: self.0.fs.with_read_mode(read_mode),
             format: self.0.format,

@@ -28,6 +28,9 @@ pub(crate) struct ServerContext {
     pub(crate) log: Option<Arc<OperationLog>>,
     pub(crate) metrics: Metrics,
     pub(crate) responses: ResponseCache,
+    /// The ID of the process, and the number of the next request over HTTP.
+    process: u32,
+    next_request: AtomicU64,
     pub(crate) limits: ResourceLimits,
     /// The server stops: sessions end after their current command.
     pub(crate) stopping: AtomicBool,
@@ -58,6 +61,8 @@ impl ServerContext {
             log,
             metrics: Metrics::default(),
             responses,
+            process: std::process::id(),
+            next_request: AtomicU64::new(0),
             limits: ResourceLimits {
                 request_memory: Quota::new(REQUEST_MEMORY, REQUEST_MEMORY / 4),
                 connections: Quota::new(u64::MAX, u64::MAX),
@@ -98,6 +103,11 @@ impl ServerContext {
     /// Returns the options for a request that begins now.
     pub(crate) fn http_options(&self) -> Arc<HttpOptions> {
         self.http_options.read().clone()
+    }
+
+    /// Returns the two parts of the ID of a new request over HTTP: the ID of the process, and a number.
+    pub(crate) fn next_request(&self) -> (u32, u64) {
+        (self.process, self.next_request.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Sets the highest number of connections.

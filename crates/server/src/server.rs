@@ -49,7 +49,8 @@ pub fn serve_session(service: &Arc<Service>, stream: Stream) -> Option<Error> {
 }
 
 impl Server {
-    /// Returns a server that serves svn:// on `listeners` with at most `threads` busy threads.
+    /// Returns a server that serves svn:// on `listeners`. The sessions and requests of all protocols have at most `threads` busy
+    /// threads.
     pub fn new(service: Arc<Service>, listeners: Vec<Listener>, threads: Threads) -> Server {
         Server {
             service,
@@ -90,11 +91,15 @@ impl Server {
         context.limit_connections(max_connections as u64);
         avoid_huge_pages();
         let parked = ParkedSessions::new(stop)?;
-        let pool = ThreadPool::new("svn", self.threads, 0);
+        let cores = thread::available_parallelism().map_or(2, usize::from);
+        let pool = ThreadPool::new("worker", self.threads, cores);
         let watched = Arc::downgrade(&pool);
+        // Both names were in use when each protocol had threads of its own.
         context.metrics.watch(move || {
             let count = watched.upgrade().map(|pool| pool.count());
-            vec![MetricSample::threads("svn_threads", count)]
+            ["svn_threads", "http_threads"]
+                .map(|name| MetricSample::threads(name, count))
+                .into()
         });
         let scheduler = SessionScheduler::new(pool.clone(), parked.clone());
         let watcher = {
@@ -111,7 +116,13 @@ impl Server {
             none if none.is_empty() => None,
             listeners => {
                 let handler = Arc::new(DavHandler::new(site.clone()));
-                Some(HttpServer::start(&context, &handler, listeners, max_connections)?)
+                Some(HttpServer::start(
+                    &context,
+                    &handler,
+                    &pool,
+                    listeners,
+                    max_connections,
+                )?)
             }
         };
         let outcome = self.accept_until(stop, &scheduler, max_connections);

@@ -42,7 +42,7 @@ pub(super) enum Priority {
 const MOST_WAITING: usize = 1024;
 
 impl ThreadPool<'static> {
-    /// Starts a pool that lasts as long as the process, with `threads` threads beside the callers'. All queues together hold
+    /// Starts a pool that lasts until [`ThreadPool::close`], with `threads` threads beside the callers'. All queues together hold
     /// `bytes` of results at most, as [`Limits::bytes`](super::Limits::bytes) says. `None` if no thread was started.
     pub fn start(name: &str, threads: usize, bytes: usize) -> Option<Self> {
         let pool = ThreadPool::new(bytes);
@@ -88,7 +88,7 @@ impl<'w> ThreadPool<'w> {
     }
 
     /// Ends the threads after their current jobs, and takes no jobs any more.
-    fn close(&self) {
+    pub fn close(&self) {
         let jobs = {
             let mut waiting = self.0.waiting.lock();
             waiting.is_closed = true;

@@ -107,7 +107,7 @@ impl Config {
             redirects.push(made);
         }
         let threads = Threads {
-            max: file.limits.threads.unwrap_or(Threads::default().max),
+            max: file.limits.threads.unwrap_or(DEFAULT_THREADS),
             ..Threads::default()
         };
         Ok(Settings {
@@ -171,7 +171,6 @@ impl Config {
             connections_per_address: given
                 .connections_per_address
                 .unwrap_or(default.connections_per_address),
-            threads: given.threads.unwrap_or(default.threads),
         }
     }
 
@@ -427,6 +426,8 @@ pub fn at_root(root: &Path, read_only: bool) -> Location {
 
 /// How hard gzip tries: more costs more than it saves.
 const GZIP: u32 = 4;
+/// The highest number of threads that work on requests and commands, where none is configured.
+const DEFAULT_THREADS: usize = 1024;
 /// How long a directory may take.
 const LDAP_TIMEOUT: Duration = Duration::from_secs(10);
 /// What `never` comes to where a span is needed.

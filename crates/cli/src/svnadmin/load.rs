@@ -181,6 +181,7 @@ impl Common {
     fn open(&self, operands: &[OsString], budget: u64) -> Result<Repository> {
         let options = OpenOptions {
             no_flush: self.no_flush_to_disk,
+            ..OpenOptions::default()
         };
         Repository::open_with(&repository::path(operands), &Cache::new(budget), options)
     }

@@ -18,6 +18,7 @@ pub(crate) mod cache;
 pub(crate) mod conf;
 pub(crate) mod counters;
 pub mod disk;
+pub(crate) mod encoder_buffers;
 pub mod guard;
 mod handle;
 pub(crate) mod layout;

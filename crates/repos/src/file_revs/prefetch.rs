@@ -14,7 +14,7 @@ use delta::window::Window;
 use fsfs::{Fs, Node};
 
 use super::FileVersion;
-use crate::prefetch::PrefetchQueue;
+use crate::prefetch::{PrefetchPool, PrefetchQueue};
 
 /// The difference of a version from the one sent before.
 pub(super) struct VersionDiff {
@@ -113,6 +113,7 @@ const LONGEST: usize = 1 << 20;
 impl VersionPrefetch {
     /// Begins with the first version. `None` if the history is short or no other thread can help.
     pub fn start(
+        pool: &PrefetchPool,
         fs: &Fs,
         versions: &Arc<[FileVersion]>,
         include_merged: bool,
@@ -122,7 +123,7 @@ impl VersionPrefetch {
             return None;
         }
         Some(VersionPrefetch {
-            queue: PrefetchQueue::new()?,
+            queue: pool.queue()?,
             fs: fs.clone(),
             versions: versions.clone(),
             include_merged,

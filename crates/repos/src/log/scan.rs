@@ -6,7 +6,6 @@ use base::{Result, Revnum};
 use fsfs::Fs;
 
 use super::entry::{EntrySender, PrefetchedRevision};
-use crate::prefetch::PrefetchQueue;
 
 /// Entries that are sent before prefetch begins.
 const PREFETCH_AFTER: usize = 32;
@@ -23,7 +22,7 @@ pub(super) fn run(entries: &mut EntrySender<'_, '_>, mut revs: impl Iterator<Ite
     if revs.peek().is_none() {
         return Ok(());
     }
-    let Some(mut queue) = PrefetchQueue::new() else {
+    let Some(mut queue) = entries.repo.prefetch().queue() else {
         return revs.try_for_each(|rev| entries.send(rev));
     };
     let wanted = (entries.needs_changes(), entries.needs_revprops());

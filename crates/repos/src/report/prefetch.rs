@@ -13,7 +13,7 @@ use delta::editor::WindowForm;
 use delta::svndiff::OwnedWindow;
 use fsfs::{DirEntry, Node, NodeRevId, Root};
 
-use crate::prefetch::PrefetchQueue;
+use crate::prefetch::{PrefetchPool, PrefetchQueue};
 
 /// The content of an entry that was read ahead.
 pub(super) struct PrefetchedEntry {
@@ -53,9 +53,9 @@ const MOST_ASKED: usize = 4096;
 impl EntryPrefetch {
     /// Starts before entry `at` of `dir` and continues to the end of what is below it. `None` if no other thread can
     /// help.
-    pub fn start(dir: &Node, entries: &Arc<[DirEntry]>, at: usize) -> Option<Self> {
+    pub fn start(pool: &PrefetchPool, dir: &Node, entries: &Arc<[DirEntry]>, at: usize) -> Option<Self> {
         Some(EntryPrefetch {
-            queue: PrefetchQueue::new()?,
+            queue: pool.queue()?,
             form: None,
             root: dir.root().clone(),
             dir: dir.path().clone(),

@@ -17,7 +17,10 @@ impl LoadObserver for Deaf {
 }
 
 fn load(path: &Path, stream: Vec<u8>, options: &load::LoadOptions) -> Result<()> {
-    let open = OpenOptions { no_flush: true };
+    let open = OpenOptions {
+        no_flush: true,
+        ..OpenOptions::default()
+    };
     let repository = Repository::open_with(path, &Cache::new(8 << 20), open)?;
     let clock: load::Clock = Arc::new(|| Date(0));
     let input = Cursor::new(stream);

@@ -166,8 +166,6 @@ pub struct Limits {
     pub connections: usize,
     /// The highest number of connections of one network; 0 is half of all.
     pub connections_per_address: usize,
-    /// The highest number of threads that answer requests.
-    pub threads: usize,
 }
 
 impl Limits {
@@ -215,7 +213,6 @@ impl Default for Limits {
             stall: Duration::from_secs(30 * 60),
             connections: 100_000,
             connections_per_address: 0,
-            threads: 1024,
         }
     }
 }

@@ -80,7 +80,11 @@ pub(super) fn forward(context: &mut RequestContext<'_>, reply: &mut ResponseWrit
         whole.extend(body.read_all(context.options.limits.xml_body)?);
         first = Some(replaced(&whole, &paths.here, &paths.there).into());
     }
-    let mut upstream = Upstream::begin(reply, paths.is_tls, authority, request, first.is_some());
+    let tls = match paths.is_tls {
+        true => Some(context.site.upstream_tls().map_err(unreachable)?),
+        false => None,
+    };
+    let mut upstream = Upstream::begin(reply, tls, authority, request, first.is_some());
     while let Some(piece) = first {
         if upstream.send(piece).is_err() {
             break;

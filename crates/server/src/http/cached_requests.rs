@@ -7,7 +7,6 @@
 //! that are so slow that responses to them are compressed get no stored response. User names and passwords are no part of the key.
 
 use std::cell::RefCell;
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -22,7 +21,7 @@ use repos::{Instance, Repository};
 use wire::dav::http_date;
 
 use super::connection::ConnectionShared;
-use super::exchange::next_number;
+use super::exchange::write_id;
 use super::handler::{CachedAuth, Handler};
 use super::request::Request;
 use super::request_head::RequestHead;
@@ -233,10 +232,12 @@ impl<H: Handler> RequestBatch<'_, H> {
 
     /// Returns the header lines that are new in each response, and the end of the head.
     fn tail(&mut self) -> &str {
-        let (process, count) = next_number();
         self.tail.clear();
-        // Writing to a string cannot fail.
-        _ = write!(self.tail, "{ID}{process:x}-{count:x}\r\ndate: ");
+        self.tail.push_str(ID);
+        if let Some(cache) = self.cache {
+            write_id(&cache.connection.context, &mut self.tail);
+        }
+        self.tail.push_str("\r\ndate: ");
         with_date(|date| self.tail.push_str(date));
         self.tail.push_str("\r\n\r\n");
         &self.tail

@@ -1,8 +1,8 @@
 //! One request and its response: from hyper to a thread of the pool, and back.
 
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Instant;
 
 use http::{Method, Request as Head, Response, StatusCode};
@@ -22,6 +22,7 @@ use super::request_reader::HadFragment;
 use super::respond::{respond, try_respond_inline};
 use super::response_body::{DeliveredBody, ResponseBody, ResponseDelivery};
 use super::response_writer::ResponseWriter;
+use crate::context::ServerContext;
 
 /// Answers one request. `head` is the request's head as it was sent, if that is known: then the response may be cached.
 /// The connection is busy until the response has been sent.
@@ -53,6 +54,8 @@ pub(super) async fn exchange<H: Handler>(
         // A client that sends its body slowly must not hold a thread.
         body.gather(options.limits.xml_body, &mut memory).await;
     }
+    let mut id = String::new();
+    write_id(&connection.context, &mut id);
     let mut request = Request {
         path: parts.uri.path().to_owned(),
         query: parts.uri.query().map(str::to_owned),
@@ -60,7 +63,7 @@ pub(super) async fn exchange<H: Handler>(
         version: parts.version,
         headers: parts.headers,
         peer: connection.peer.clone(),
-        id: next_id(),
+        id,
         begun: Instant::now(),
         had_fragment: parts.extensions.get::<HadFragment>().is_some(),
         user: None,
@@ -113,15 +116,9 @@ pub(super) fn no_response() -> Response<ResponseBody> {
     response
 }
 
-/// Returns a request ID: unique in this process, and unlikely to be one of another process.
-fn next_id() -> String {
-    let (process, count) = next_number();
-    format!("{process:x}-{count:x}")
-}
-
-/// Returns the two parts of a request ID.
-pub(super) fn next_number() -> (u32, u64) {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    static PROCESS: LazyLock<u32> = LazyLock::new(std::process::id);
-    (*PROCESS, COUNT.fetch_add(1, Ordering::Relaxed))
+/// Appends a request ID: unique in this process, and unlikely to be one of another process.
+pub(super) fn write_id(context: &ServerContext, id: &mut String) {
+    let (process, count) = context.next_request();
+    // Writing to a string cannot fail.
+    _ = write!(id, "{process:x}-{count:x}");
 }

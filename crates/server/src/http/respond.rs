@@ -199,9 +199,9 @@ pub(super) mod tests {
     use repos::Repository;
 
     use super::*;
-    use crate::config::{HttpOptions, Options};
+    use crate::config::{HttpOptions, Options, Threads};
     use crate::http::{CachedAuth, HttpServer};
-    use crate::net::Listener;
+    use crate::net::{Listener, ThreadPool};
     use crate::response_cache::ResponseCache;
 
     /// A handler with mistakes: it panics before it writes anything, or in the middle of a response.
@@ -255,7 +255,8 @@ pub(super) mod tests {
         let listener = Listener::bind(Some("127.0.0.1"), 0, false).expect("a free port");
         let address = listener.address().expect("it is bound");
         let listeners = vec![(ListenerKind::Plain, listener)];
-        let server = HttpServer::start(&context, &Arc::new(PanickingHandler), listeners, 100);
+        let pool = ThreadPool::new("test", Threads::default(), 1);
+        let server = HttpServer::start(&context, &Arc::new(PanickingHandler), &pool, listeners, 100);
         let server = server.expect("threads can be started");
         let mut socket = TcpStream::connect(address).expect("it listens");
         // The last one ends the connection.

@@ -11,9 +11,7 @@ use tokio::sync::{Semaphore, watch};
 
 use super::connection::Connection;
 use super::handler::Handler;
-use crate::config::Threads;
 use crate::context::ServerContext;
-use crate::metrics::MetricSample;
 use crate::net::{Listener, ThreadPool};
 
 /// How long running requests have to finish when the server stops.
@@ -45,13 +43,14 @@ pub(crate) struct HttpServer {
 }
 
 impl HttpServer {
-    /// Starts to serve `listeners` with `handler`: at most `max_connections` connections, or fewer if the options say so.
+    /// Starts to serve `listeners` with `handler` and the threads of `pool`: at most `max_connections` connections, or fewer if the options say so.
     ///
     /// # Errors
     /// The system's; `BAD_CONFIG_VALUE` for a TLS listener without TLS settings.
     pub(crate) fn start<H: Handler>(
         context: &Arc<ServerContext>,
         handler: &Arc<H>,
+        pool: &Arc<ThreadPool>,
         listeners: Vec<(ListenerKind, Listener)>,
         max_connections: usize,
     ) -> Result<HttpServer> {
@@ -78,16 +77,6 @@ impl HttpServer {
         let slots = Arc::new(Semaphore::new(slots));
         // Clients must not keep an administrator from seeing the state of the server.
         let status_slots = Arc::new(Semaphore::new(STATUS_CONNECTIONS));
-        let threads = Threads {
-            min: 0,
-            max: limits.threads,
-        };
-        let pool = ThreadPool::new("http", threads, cores);
-        let watched = Arc::downgrade(&pool);
-        context.metrics.watch(move || {
-            let count = watched.upgrade().map(|pool| pool.count());
-            vec![MetricSample::threads("http_threads", count)]
-        });
         for (kind, listener) in listeners {
             let entered = runtime.enter();
             let listener = listener.into_tokio()?;

@@ -4,8 +4,7 @@
 //! from it, piece by piece, so neither is whole in memory.
 
 use std::io;
-use std::path::Path;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -26,14 +25,11 @@ use tokio_rustls::TlsConnector;
 use super::client_wait::ClientWait;
 use super::response_body::ResponseBody;
 use super::response_writer::ResponseWriter;
-use crate::net::tls::authorities;
 
 /// How long it may take to connect to the other server.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How many pieces may wait in either direction.
 const QUEUE: usize = 4;
-/// The certificates of trusted authorities, where distributions keep them.
-const ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 
 /// A request that is passed to another server, and its response.
 pub(crate) struct Upstream {
@@ -44,10 +40,11 @@ pub(crate) struct Upstream {
 }
 
 impl Upstream {
-    /// Begins to pass a request on, for the client that `reply` answers. `has_body` says that pieces of a body follow.
+    /// Begins to pass a request on, for the client that `reply` answers. Without `tls` it is not encrypted.
+    /// `has_body` says that pieces of a body follow.
     pub(crate) fn begin(
         reply: &ResponseWriter,
-        is_tls: bool,
+        tls: Option<Arc<ClientConfig>>,
         authority: Authority,
         request: Request<()>,
         has_body: bool,
@@ -65,7 +62,7 @@ impl Upstream {
         let request = request.map(|()| ours);
         wait.runtime.spawn(async move {
             let mut head = Some(head);
-            let passed = pass(is_tls, &authority, request, &mut head, &to).await;
+            let passed = pass(tls, &authority, request, &mut head, &to).await;
             let Err(error) = passed else { return };
             match head {
                 // An error means that the waiting thread has ended.
@@ -115,25 +112,26 @@ impl Upstream {
 }
 
 async fn pass(
-    is_tls: bool,
+    tls: Option<Arc<ClientConfig>>,
     authority: &Authority,
     request: Request<ResponseBody>,
     head: &mut Option<oneshot::Sender<io::Result<response::Parts>>>,
     pieces: &Sender<io::Result<Bytes>>,
 ) -> io::Result<()> {
     let host = authority.host().trim_matches(['[', ']']);
-    let port = authority.port_u16().unwrap_or(if is_tls { 443 } else { 80 });
+    let port = authority
+        .port_u16()
+        .unwrap_or(if tls.is_some() { 443 } else { 80 });
     let late = |_| io::Error::from(io::ErrorKind::TimedOut);
     let socket = timeout(CONNECT_TIMEOUT, TcpStream::connect((host, port)))
         .await
         .map_err(late)??;
     socket.set_nodelay(true)?;
-    if !is_tls {
+    let Some(config) = tls else {
         return exchange(TokioIo::new(socket), request, head, pieces).await;
-    }
+    };
     let name =
         ServerName::try_from(host.to_owned()).map_err(|e| io::Error::new(io::ErrorKind::InvalidInput, e))?;
-    let config = CONFIG.clone().map_err(io::Error::other)?;
     let encrypted = TlsConnector::from(config).connect(name, socket);
     let encrypted = timeout(CONNECT_TIMEOUT, encrypted).await.map_err(late)??;
     exchange(TokioIo::new(encrypted), request, head, pieces).await
@@ -165,7 +163,3 @@ async fn exchange(
     running.abort();
     Ok(())
 }
-
-/// The TLS settings for other servers; read when the first one is connected to.
-static CONFIG: LazyLock<Result<Arc<ClientConfig>, String>> =
-    LazyLock::new(|| authorities::client_config(Path::new(ROOTS)));

@@ -1,4 +1,4 @@
-//! The threads of one protocol.
+//! The threads of a server, for both protocols.
 //!
 //! A job is a request over HTTP, or a part of a svn:// session. A thread takes a job and runs it to its end. Threads are started
 //! when there is a job and no idle thread, and end after a while without a job. A thread that waits for its peer, or for the process of
@@ -37,7 +37,7 @@ const MAX_BLOCKED: usize = 8192;
 /// The highest number of them that wait for peers of one network.
 const MAX_BLOCKED_PER_NETWORK: u64 = MAX_BLOCKED as u64 / 8;
 
-/// The threads of one protocol.
+/// The threads of a server.
 #[derive(Debug)]
 pub(crate) struct ThreadPool {
     /// The name of the threads.

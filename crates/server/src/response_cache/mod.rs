@@ -216,7 +216,7 @@ impl ResponseCache {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         vec![MetricSample {
             name: "response_cache_lookups",
-            help: "Look-ups in the cache of whole responses",
+            help: "Requests to the cache of whole responses",
             grows: true,
             label: "result",
             values: vec![("hit", count(&self.hits)), ("miss", count(&self.misses))],

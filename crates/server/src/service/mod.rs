@@ -9,6 +9,7 @@ pub(crate) mod access_files;
 mod dirents;
 mod repositories;
 
+use std::hash::RandomState;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -36,6 +37,8 @@ pub struct Service {
     pub(crate) page_limit: ConcurrencyLimit,
     /// The host name, for authentication challenges.
     pub(crate) host: String,
+    /// The keys of the realms of missing repositories.
+    pub(crate) realm_keys: [RandomState; 2],
 }
 
 impl Service {
@@ -55,6 +58,7 @@ impl Service {
             authenticator: Authenticator::default(),
             page_limit: ConcurrencyLimit::of_processors(MAX_WAITING_PAGES),
             host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            realm_keys: Default::default(),
         })
     }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use base::Result;
 use parking_lot::Mutex;
 use repos::config::FileStamp;
-use repos::{Cache, ReadMode, Repository};
+use repos::{Cache, OpenOptions, PrefetchPool, ReadMode, Repository};
 
 /// The highest number of open repositories.
 const MAX_OPEN: usize = 4096;
@@ -18,6 +18,7 @@ const MAX_OPEN: usize = 4096;
 /// The open repositories, by path.
 pub(crate) struct Repositories {
     cache: Arc<Cache>,
+    prefetch: Arc<PrefetchPool>,
     open: Mutex<HashMap<PathBuf, (Identity, Repository)>>,
 }
 
@@ -28,6 +29,7 @@ impl Repositories {
     pub(crate) fn new(cache: Arc<Cache>) -> Self {
         Repositories {
             cache,
+            prefetch: Arc::default(),
             open: Mutex::new(HashMap::new()),
         }
     }
@@ -48,7 +50,11 @@ impl Repositories {
         }
         // Not under the lock: a slow disk of one repository must not delay the others.
         mode.check_may_wait()?;
-        let repository = Repository::open(path, &self.cache)?;
+        let options = OpenOptions {
+            prefetch: Some(self.prefetch.clone()),
+            ..OpenOptions::default()
+        };
+        let repository = Repository::open_with(path, &self.cache, options)?;
         let mut open = self.open.lock();
         if open.len() >= MAX_OPEN {
             open.clear();

@@ -20,7 +20,11 @@ pub(crate) mod redirect;
 mod required_rights;
 mod rules;
 
-use std::sync::Arc;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use rustls::ClientConfig;
 
 pub(crate) use self::connection_cache::{ConnectionAuth, ConnectionCache};
 pub(crate) use self::context::RequestContext;
@@ -29,6 +33,7 @@ pub(crate) use self::open_transactions::{LockedTxn, StepCaller, StepRefusal};
 use self::announced_digests::AnnouncedDigests;
 use self::connection_cache::RecentLookups;
 use self::open_transactions::OpenTransactions;
+use crate::net::tls::authorities;
 use crate::service::Service;
 
 /// What all HTTP requests share. Shared by all threads.
@@ -40,6 +45,8 @@ pub(crate) struct Site {
     pub(crate) announced_digests: AnnouncedDigests,
     /// The transactions of commits over HTTP.
     pub(crate) transactions: Arc<OpenTransactions>,
+    /// The TLS settings for other servers; read when the first one is connected to.
+    upstream_tls: OnceLock<Result<Arc<ClientConfig>, String>>,
 }
 
 impl Site {
@@ -50,6 +57,22 @@ impl Site {
             recent: RecentLookups::default(),
             announced_digests: AnnouncedDigests::default(),
             transactions: Arc::default(),
+            upstream_tls: OnceLock::new(),
         }
     }
+
+    /// Returns the TLS settings for connections to other servers: the authorities that the system trusts.
+    ///
+    /// # Errors
+    /// Those of reading their certificates.
+    pub(crate) fn upstream_tls(&self) -> io::Result<Arc<ClientConfig>> {
+        let read = || authorities::client_config(Path::new(SYSTEM_AUTHORITIES));
+        self.upstream_tls
+            .get_or_init(read)
+            .clone()
+            .map_err(io::Error::other)
+    }
 }
+
+/// The certificates of trusted authorities, where distributions keep them.
+const SYSTEM_AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";

@@ -4,9 +4,8 @@
 //! one at its location, and only then refused with 404. Where each repository's own `svnserve.conf` has the rules, a missing
 //! repository has none, and the answer is 404.
 
-use std::hash::{BuildHasher as _, RandomState};
+use std::hash::BuildHasher as _;
 use std::path::PathBuf;
-use std::sync::LazyLock;
 
 use base::{Code, Error, FsPath};
 use http::StatusCode;
@@ -52,7 +51,7 @@ pub(crate) fn refuse(
         location: &location,
         folder,
         name,
-        realm: made_up_realm(&location, &joined),
+        realm: made_up_realm(service, &location, &joined),
         path: resource.path().cloned(),
     };
     authorize(&target, service, request, reply)?;
@@ -84,7 +83,7 @@ pub(crate) fn authenticate(
         location,
         folder: folder.clone(),
         name: None,
-        realm: made_up_realm(location, ""),
+        realm: made_up_realm(service, location, ""),
         path: None,
     };
     let Some(rules) = rules_of(&target, service)? else {
@@ -116,10 +115,10 @@ fn is_fulfilled_by(
 }
 
 /// Returns a realm in the form of a UUID for a missing repository, so that the realm does not tell what exists. It stays the same
-/// during the life of the process.
-fn made_up_realm(location: &Location, name: &str) -> String {
-    static KEYS: LazyLock<[RandomState; 2]> = LazyLock::new(Default::default);
-    let [high, low] = KEYS
+/// while the server runs.
+fn made_up_realm(service: &Service, location: &Location, name: &str) -> String {
+    let [high, low] = service
+        .realm_keys
         .each_ref()
         .map(|keys| keys.hash_one((&location.prefix, name)));
     format!(

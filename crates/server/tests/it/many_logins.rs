@@ -74,7 +74,7 @@ fn a_directory_that_does_not_respond_delays_no_other_request() {
             groups: None,
             timeout: Duration::from_secs(1),
         };
-        plan.options.limits.threads = 4;
+        plan.threads.max = 4;
         closed(plan, Provider::Ldap(Box::new(ldap)));
     });
     let (busy, failed) = flood(&site, 500);

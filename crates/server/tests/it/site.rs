@@ -23,6 +23,7 @@ pub struct Plan {
     pub tls: Option<TlsOptions>,
     pub realm: Option<String>,
     pub autoversioning: bool,
+    pub threads: Threads,
 }
 
 /// A server that runs until it is dropped.
@@ -51,6 +52,7 @@ impl Site {
             tls: None,
             realm: None,
             autoversioning: false,
+            threads: Threads::default(),
         };
         plan(&mut made, folder.path());
         let mut location = Location::new("", Source::Parent(root.clone()));
@@ -68,7 +70,7 @@ impl Site {
         let address = |listener: &Listener| listener.address().expect("it is bound");
         let (plain, secure, status) = (here(), here(), here());
         let (at_plain, at_secure, at_status) = (address(&plain), address(&secure), address(&status));
-        let mut server = Server::new(service.clone(), vec![], Threads::default())
+        let mut server = Server::new(service.clone(), vec![], made.threads)
             .with_http(vec![plain])
             .with_status(vec![status]);
         if let Some(tls) = made.tls {

@@ -9,7 +9,7 @@ use super::site::{BIG, Client, Site, make_big, request, status_of};
 
 fn patient() -> Site {
     let site = Site::new(|plan, _| {
-        plan.options.limits.threads = 2;
+        plan.threads.max = 2;
         plan.options.limits.stall = Duration::from_secs(2);
     });
     make_big(&site);
@@ -90,7 +90,7 @@ fn metric(site: &Site, name: &str) -> u64 {
 
 #[test]
 fn requests_whose_bodies_do_not_come_take_no_threads() {
-    let site = Site::new(|plan, _| plan.options.limits.threads = 2);
+    let site = Site::new(|plan, _| plan.threads.max = 2);
     let methods = [
         "REPORT",
         "PROPFIND",

@@ -25,6 +25,7 @@ use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 use self::values::{Value, ValueKind};
 use super::counters::{CacheCounts, Counters};
+use super::encoder_buffers::SpareBuffers;
 use super::read_mode::ReadMode;
 use super::rev_file::RevFile;
 use super::shard_dirs::ShardDirs;
@@ -44,6 +45,8 @@ pub struct Cache {
     instances: Mutex<HashMap<String, u32>>,
     next_instance: AtomicU32,
     pub(crate) counters: Counters,
+    /// Buffers for the encoders of all filesystems.
+    pub(crate) spare_buffers: Arc<SpareBuffers>,
 }
 
 type Items = QuickCache<Key, Value, ValueWeighter>;
@@ -151,6 +154,7 @@ impl Cache {
             instances: Mutex::default(),
             next_instance: AtomicU32::new(0),
             counters: Counters::default(),
+            spare_buffers: Arc::default(),
         })
     }
 

@@ -1,14 +1,15 @@
 //! Encoding the body of a representation: windows of the content as deltas against the base, compressed.
 
-use ::delta::svndiff::{Codec, write_header, write_insertion, write_window};
-use ::delta::window::{WINDOW_SIZE, Window};
-use ::delta::xdelta::Matcher;
+use std::sync::Arc;
+
+use ::delta::svndiff::{write_header, write_insertion, write_window};
+use ::delta::window::WINDOW_SIZE;
 use base::{Code, Error, Result};
-use parking_lot::Mutex;
 
 use crate::format::rep_header::RepHeader;
 use crate::format::rep_line::{Rep, RepPlace};
 use crate::store::conf::Compression;
+use crate::store::encoder_buffers::{EncoderBuffers, SpareBuffers};
 use crate::tree::Fs;
 use crate::tree::rep::TextReader;
 
@@ -21,22 +22,9 @@ pub(super) struct Encoder {
     level: u8,
     /// Always present; the drop takes them.
     buffers: Option<EncoderBuffers>,
+    /// Where they go back to.
+    spare: Arc<SpareBuffers>,
 }
-
-/// Reusable buffers for encoding windows.
-#[derive(Default)]
-struct EncoderBuffers {
-    matcher: Matcher,
-    codec: Codec,
-    window: Window,
-    out: Vec<u8>,
-}
-
-/// Buffers that no encoder uses. An idle connection holds none.
-static SPARE_BUFFERS: Mutex<Vec<EncoderBuffers>> = Mutex::new(Vec::new());
-
-/// Most spare buffers.
-const MAX_SPARE: usize = 16;
 
 impl Encoder {
     /// Starts a delta against `base`. Returns the header line too.
@@ -72,7 +60,8 @@ impl Encoder {
             source_offset: 0,
             version,
             level,
-            buffers: Some(SPARE_BUFFERS.lock().pop().unwrap_or_default()),
+            buffers: Some(fs.cache().spare_buffers.take()),
+            spare: fs.cache().spare_buffers.clone(),
         };
         Ok((encoder, header))
     }
@@ -118,9 +107,8 @@ impl Encoder {
 
 impl Drop for Encoder {
     fn drop(&mut self) {
-        let mut spare = SPARE_BUFFERS.lock();
-        if spare.len() < MAX_SPARE {
-            spare.extend(self.buffers.take());
+        if let Some(buffers) = self.buffers.take() {
+            self.spare.give_back(buffers);
         }
     }
 }
