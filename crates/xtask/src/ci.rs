@@ -2,7 +2,7 @@
 
 use crate::run::run;
 
-/// Runs formatting, lints, tidy, all tests (interop among them), the golden check and a small benchmark.
+/// Runs formatting, lints, tidy, the checks of dependencies, all tests (interop among them), the golden check and a small benchmark.
 pub fn main() -> Result<(), String> {
     run("cargo", &["fmt", "--all", "--check"])?;
     run(
@@ -18,6 +18,7 @@ pub fn main() -> Result<(), String> {
         ],
     )?;
     crate::tidy::main()?;
+    crate::deny::main()?;
     run("cargo", &["test", "--workspace", "--locked"])?;
     crate::golden::main(&["--check".to_owned()])?;
     for bench in ["read", "write", "http"] {
