@@ -37,7 +37,7 @@ use crate::{front, local_path};
 /// Administers a Subversion repository.
 #[derive(Parser)]
 #[command(name = "svnadmin")]
-struct Cli {
+pub struct Cli {
     #[command(subcommand)]
     command: Admin,
 }
