@@ -4,4 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|data: &[u8]| wire::svn::fuzz_message(data));
+#[path = "../../crates/wire/tests/it/any_message.rs"]
+mod any_message;
+
+fuzz_target!(|data: &[u8]| any_message::any_message(data));

@@ -71,7 +71,7 @@ fn lookup(code: Code) -> Option<&'static (Code, &'static str, &'static str)> {
 macro_rules! codes {
     ($($id:ident = $number:literal, $name:literal, $text:literal;)*) => {
         impl Code {
-            $(#[doc = $text] pub const $id: Code = Code($number);)*
+            $(#[doc = concat!("`", $name, "`: `", $text, "`.")] pub const $id: Code = Code($number);)*
         }
         static TABLE: &[(Code, &str, &str)] = &[$((Code($number), $name, $text),)*];
     };

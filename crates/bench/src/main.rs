@@ -7,6 +7,12 @@
 //!
 //! Rivals are processes: nothing here links against them, and without them only our own columns fill.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program, not a library"
+)]
+
 mod asker;
 mod cells;
 mod crowd;

@@ -20,7 +20,7 @@ use crate::out::Out;
 /// Looks for mistakes in a configuration file.
 #[derive(Debug, Parser)]
 #[command(name = "check-config")]
-struct CheckConfig {
+pub struct CheckConfig {
     /// say nothing unless something is wrong
     #[arg(short = 'q', long)]
     quiet: bool,

@@ -18,6 +18,8 @@ mod local_path;
 mod locale;
 mod lock_text;
 mod out;
+#[cfg(any(test, feature = "package-files"))]
+mod package_files;
 mod progress;
 mod serve;
 mod svnadmin;
@@ -128,6 +130,8 @@ fn sven(mut argv: Vec<OsString>) -> ExitCode {
         Some("check-config") => return check_config::run(Out::new("sven check-config"), argv),
         Some("import-config") => return import_config::run(Out::new("sven import-config"), argv),
         Some("install-links") => install_links::run(&mut out, &argv),
+        #[cfg(feature = "package-files")]
+        Some("package-files") => package_files::run(&argv),
         _ => {
             let text = format!(
                 "Unknown subcommand: '{}'\nType 'sven help' for usage.\n",

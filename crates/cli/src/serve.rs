@@ -41,7 +41,7 @@ use listeners::Listeners;
 /// Serves every repository below ROOT, or ROOT itself.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "serve")]
-struct Serve {
+pub struct Serve {
     /// address to serve svn:// on, as HOST:PORT, HOST, :PORT or PORT; every address and port 3690 if no other address is given
     #[arg(long, value_name = "ADDR")]
     svn: Vec<String>,

@@ -1,6 +1,12 @@
 //! Times commits: `commits REPOS COUNT [group]` edits files of a small tree COUNT times, by single commits or in groups of so
 //! many.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a program, not a library"
+)]
+
 use std::path::PathBuf;
 use std::time::Instant;
 

@@ -1,6 +1,13 @@
 //! Commits files made up on the spot, and says how fast that went: `put DB KIND FILES BYTES`, where KIND is `noise`
 //! (does not compress), `text` or `zeros`, into one revision below a new directory.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "a program, not a library"
+)]
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;

@@ -1,6 +1,12 @@
 //! Reads a repository and tells how long that took: `walk changes REPOS [CACHE-MB]` reads what each revision changed,
 //! `walk tree REPOS REV [CACHE-MB]` a whole tree, `walk trees REPOS STEP [CACHE-MB]` every STEP-th tree without texts.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a program, not a library"
+)]
+
 use std::time::Instant;
 
 use base::{NodeKind, Result, Revnum};

@@ -10,6 +10,7 @@
 
 pub mod admin;
 mod format;
+#[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzz_api;
 mod store;

@@ -254,7 +254,7 @@ pub fn sven() -> PathBuf {
     let path = profile_dir().join("sven");
     assert!(
         path.exists(),
-        "{} is missing: run `cargo build -p cli` first",
+        "{} is missing: run `cargo build -p sven` first",
         path.display()
     );
     path

@@ -1,8 +1,8 @@
 //! Everything that a submission must pass, quickest first.
 
-use crate::run::run;
+use crate::run::{run, run_with};
 
-/// Runs formatting, lints, tidy, all tests (interop among them), the golden check and a small benchmark.
+/// Runs formatting, lints, tidy, the checks of dependencies, documentation, all tests (interop and examples in the documentation among them), the golden check and a small benchmark.
 pub fn main() -> Result<(), String> {
     run("cargo", &["fmt", "--all", "--check"])?;
     run(
@@ -18,6 +18,18 @@ pub fn main() -> Result<(), String> {
         ],
     )?;
     crate::tidy::main()?;
+    crate::deny::main()?;
+    run_with(
+        "cargo",
+        &[
+            "doc",
+            "--workspace",
+            "--no-deps",
+            "--document-private-items",
+            "--locked",
+        ],
+        &[("RUSTDOCFLAGS", "-D warnings")],
+    )?;
     run("cargo", &["test", "--workspace", "--locked"])?;
     crate::golden::main(&["--check".to_owned()])?;
     for bench in ["read", "write", "http"] {

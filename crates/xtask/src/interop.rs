@@ -51,7 +51,7 @@ pub fn main(rest: &[String]) -> Result<(), String> {
         filters => (&TRANSPORTS, filters),
     };
     for transport in chosen {
-        let mut args = vec!["test", "--package", "cli", "--locked", "--test", "interop", "--"];
+        let mut args = vec!["test", "--package", "sven", "--locked", "--test", "interop", "--"];
         match filters {
             [] if *transport != "svn" => {
                 let here = |scenario: &&str| !(*transport == "http-v1" && *scenario == RACING);

@@ -2,12 +2,21 @@
 //!
 //! `tidy` checks the rules that the compiler does not (dependencies of crates, layers of modules, I/O, sizes of files, words); `golden`
 //! makes the committed fixtures again with the real tools, or checks them; `interop` runs the real clients against our server;
-//! `fuzz` runs each fuzz target for some time; `ci` runs everything that a submission must pass.
+//! `fuzz` runs each fuzz target for some time; `deny` checks the dependencies' licences, versions and sources;
+//! `package-files` writes man pages and shell completions; `ci` runs everything that a submission must pass.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program, not a library"
+)]
 
 mod ci;
+mod deny;
 mod fuzz;
 mod golden;
 mod interop;
+mod package_files;
 mod run;
 mod tidy;
 
@@ -22,6 +31,8 @@ fn main() -> ExitCode {
         "golden" => golden::main(&rest),
         "interop" => interop::main(&rest),
         "fuzz" => fuzz::main(&rest),
+        "deny" => deny::main(),
+        "package-files" => package_files::main(&rest),
         "ci" => ci::main(),
         _ => Err(USAGE.to_owned()),
     };
@@ -34,5 +45,4 @@ fn main() -> ExitCode {
     }
 }
 
-const USAGE: &str =
-    "usage: cargo xtask tidy | golden [--check] | interop [--over TRANSPORT] [FILTER] | fuzz [SECONDS] | ci";
+const USAGE: &str = "usage: cargo xtask tidy | golden [--check] | interop [--over TRANSPORT] [FILTER] | fuzz [SECONDS] | deny | package-files [DIR] | ci";

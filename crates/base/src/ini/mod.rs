@@ -9,7 +9,7 @@
 //! * A byte order mark is skipped, CR before LF dropped, a NUL byte ends a value. Nothing else is said about
 //!   the encoding: values are bytes.
 //!
-//! [`parse`] reads text as a stream of events, for readers with rules of their own (authz); [`Ini`] keeps the values.
+//! [`parse()`] reads text as a stream of events, for readers with rules of their own (authz); [`Ini`] keeps the values.
 //! A file is read in full by the caller, who names it in the error.
 
 mod parse;

@@ -26,7 +26,7 @@ impl Sven {
         let own = std::env::current_exe().map_err(|e| e.to_string())?;
         let binary = own.with_file_name("sven");
         let mut build = Command::new("cargo");
-        build.args(["build", "--quiet", "--locked", "--package", "cli"]);
+        build.args(["build", "--quiet", "--locked", "--package", "sven"]);
         if own.components().any(|c| c.as_os_str() == "release") {
             build.arg("--release");
         }

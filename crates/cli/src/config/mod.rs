@@ -1,6 +1,6 @@
 //! The configuration file of `sven serve`: TOML, one file for everything.
 //!
-//! [`file`] is the file as typed, [`keys`] lists the keys and their places, [`judge`] checks which keys exclude each other, [`files`]
+//! [`mod@file`] is the file as typed, [`keys`] lists the keys and their places, [`judge`] checks which keys exclude each other, [`files`]
 //! checks the files that it names. All mistakes of a file are reported at once, each with its line: an administrator who corrects one
 //! does not find the next after a restart. Relative file names are relative to the configuration file's own folder.
 //!

@@ -35,7 +35,7 @@ use draft::Table;
 /// Writes a configuration file for what Apache or svnserve serves.
 #[derive(Debug, Parser)]
 #[command(name = "import-config")]
-struct ImportConfig {
+pub struct ImportConfig {
     /// read Apache's configuration from file ARG: apache2.conf or httpd.conf with all that they include, or a site's alone. May be
     /// given several times
     #[arg(long, value_name = "FILE")]

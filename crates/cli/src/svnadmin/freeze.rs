@@ -63,6 +63,7 @@ fn freeze(paths: &[PathBuf], work: &mut dyn FnMut() -> Result<ExitCode>) -> Resu
 }
 
 /// Runs a program with our streams and answers how it ends.
+#[expect(clippy::disallowed_methods, reason = "the user names a program to run")]
 fn execute(out: &mut Out, name: &OsStr, arguments: &[OsString]) -> Result<ExitCode> {
     let status = match Command::new(name).args(arguments).status() {
         Ok(status) => status,

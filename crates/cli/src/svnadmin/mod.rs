@@ -1,6 +1,6 @@
 //! `svnadmin`: administers a repository.
 //!
-//! One file a subcommand; [`repository`] opens, [`range`] turns `-r` into revisions of an open repository.
+//! One file a subcommand; [`mod@repository`] opens, [`range`] turns `-r` into revisions of an open repository.
 
 mod build_repcache;
 mod create;
@@ -37,7 +37,7 @@ use crate::{front, local_path};
 /// Administers a Subversion repository.
 #[derive(Parser)]
 #[command(name = "svnadmin")]
-struct Cli {
+pub struct Cli {
     #[command(subcommand)]
     command: Admin,
 }

@@ -23,7 +23,7 @@ pub use target::fetch;
 /// Under the name 'svnauthz-validate' it takes nothing but TARGET and checks it.
 #[derive(Parser)]
 #[command(name = "svnauthz", subcommand_value_name = "TARGET")]
-struct Cli {
+pub struct Cli {
     #[command(subcommand)]
     command: Command,
 }

@@ -23,7 +23,7 @@ use crate::{front, local_path};
 /// Examines how a Subversion repository is stored, and repairs its indexes.
 #[derive(Parser)]
 #[command(name = "svnfsfs")]
-struct Cli {
+pub struct Cli {
     #[command(subcommand)]
     command: Fsfs,
 }

@@ -183,6 +183,10 @@ impl Printer<'_> {
     }
 
     /// Lets a program compare two texts; its output goes where ours goes.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the user names a program that compares texts"
+    )]
     fn external(&mut self, program: &OsString, labels: [&str; 2], texts: [&[u8]; 2]) -> Result<()> {
         let mut command = Command::new(program);
         match &self.options.extensions {

@@ -38,7 +38,7 @@ use crate::out::Out;
 /// youngest revision if it gets neither.
 #[derive(Parser)]
 #[command(name = "svnlook")]
-struct Cli {
+pub struct Cli {
     #[command(subcommand)]
     command: LookCommand,
 }

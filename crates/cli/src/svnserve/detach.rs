@@ -16,6 +16,10 @@ use server::Listener;
 ///
 /// # Errors
 /// The system's.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the daemon is a second process of this program"
+)]
 pub fn hand_over(listener: &Listener, argv: &[OsString]) -> Result<Child> {
     let can_not = |e: std::io::Error| Error::os(&e, "Can't start in the background");
     let program = std::env::current_exe().map_err(can_not)?;
@@ -54,6 +58,10 @@ pub fn leave_directory() {
 ///
 /// # Errors
 /// If the system does not know one.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the system's program asks directory services"
+)]
 pub fn process_owner() -> Result<String> {
     // Names may come from a directory service: the system's own program knows how to ask.
     let output = Command::new("id")

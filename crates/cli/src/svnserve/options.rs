@@ -49,10 +49,10 @@ pub struct Svnserve {
     /// use the configuration in file ARG for all repositories
     #[arg(long)]
     pub config_file: Option<PathBuf>,
-    /// port to listen on; 3690 by default [daemon, listen-once]
+    /// port to listen on; 3690 by default (with -d or -X)
     #[arg(long, value_parser = port)]
     listen_port: Option<u16>,
-    /// name or address to listen on; all addresses by default [daemon, listen-once]
+    /// name or address to listen on; all addresses by default (with -d or -X)
     #[arg(long)]
     listen_host: Option<String>,
     /// choose IPv6 where a name has addresses of both kinds
@@ -100,7 +100,7 @@ pub struct Svnserve {
     /// 0 is never
     #[arg(long, value_parser = count)]
     stall_timeout: Option<i64>,
-    /// stay in the foreground [daemon]
+    /// stay in the foreground (with -d)
     #[arg(long)]
     pub foreground: bool,
     /// serve one client at a time
@@ -109,10 +109,10 @@ pub struct Svnserve {
     /// append a line to file ARG for everything a client asks
     #[arg(long)]
     pub log_file: Option<PathBuf>,
-    /// write the process id to file ARG [daemon, listen-once]
+    /// write the process id to file ARG (with -d or -X)
     #[arg(long)]
     pub pid_file: Option<PathBuf>,
-    /// name of the user at the other end of the tunnel; by default the owner of this process [tunnel]
+    /// name of the user at the other end of the tunnel; by default the owner of this process (with -t)
     #[arg(long)]
     pub tunnel_user: Option<String>,
     /// explain this program

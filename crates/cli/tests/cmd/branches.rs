@@ -1,7 +1,7 @@
 //! Whole histories of branches through `svnadmin dump` and `load`, as they are, renumbered, below a directory and in parts: both
 //! programs make the same repository of the same stream, and each reads what the other has written, in every format.
 //!
-//! `BRANCHES_SEEDS=100..1000 cargo test -p cli --test cmd histories_of_branches` tries these seeds.
+//! `BRANCHES_SEEDS=100..1000 cargo test -p sven --test cmd histories_of_branches` tries these seeds.
 
 use std::collections::BTreeSet;
 

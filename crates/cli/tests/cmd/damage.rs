@@ -1,7 +1,7 @@
 //! `svnadmin verify` of damaged repositories, beside the incumbent: what it refuses is refused here, nothing panics or hangs, and
 //! the first error has the same number almost always.
 //!
-//! The ordinary run is short. `DAMAGE_SEEDS=1000..9000 TMPDIR=/dev/shm cargo test -p cli --test cmd damaged -- --nocapture` tries
+//! The ordinary run is short. `DAMAGE_SEEDS=1000..9000 TMPDIR=/dev/shm cargo test -p sven --test cmd damaged -- --nocapture` tries
 //! these seeds, one damage each, and shows what differs in other ways, by kind.
 
 use std::collections::BTreeMap;

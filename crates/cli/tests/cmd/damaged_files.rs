@@ -1,7 +1,7 @@
 //! Files of a repository that are missing, empty, cut, directories, FIFOs or unreadable: what each command makes of them, beside
 //! the incumbent. The exit status must be equal, and a FIFO keeps nothing waiting.
 //!
-//! The ordinary run takes some of the table; `DAMAGED_FILES=all TMPDIR=/dev/shm cargo test -p cli --test cmd damaged_files` all.
+//! The ordinary run takes some of the table; `DAMAGED_FILES=all TMPDIR=/dev/shm cargo test -p sven --test cmd damaged_files` all.
 
 use std::fs;
 use std::path::{Path, PathBuf};

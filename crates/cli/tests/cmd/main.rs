@@ -1,5 +1,7 @@
 //! What our tools say, beside what the incumbent's say, word for word.
 
+#![expect(clippy::print_stdout, reason = "a generator prints its seeds")]
+
 mod arguments;
 mod branches;
 mod configuration;

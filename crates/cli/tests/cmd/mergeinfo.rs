@@ -1,7 +1,7 @@
 //! Random mergeinfo through `svnadmin load`: parsing, joining, renumbering and printing, value by value as the incumbent's.
 //!
 //! One stream holds many values, because unparsable ones are left as they are with `--bypass-prop-validation`. The ordinary run
-//! is short; `MERGEINFO_SEEDS=100..1000 cargo test -p cli --test cmd random_mergeinfo` tries these seeds, 200 values each.
+//! is short; `MERGEINFO_SEEDS=100..1000 cargo test -p sven --test cmd random_mergeinfo` tries these seeds, 200 values each.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Dates as revisions: random sequences of revision dates, ascending or not, beside the real tools, over both protocols and for
 //! `svnadmin`.
 //!
-//! What every run asks is a small part; `DATED_SEEDS=0..2000 cargo test -p cli --test interop dates_find_the_same_revisions` asks more.
+//! What every run asks is a small part; `DATED_SEEDS=0..2000 cargo test -p sven --test interop dates_find_the_same_revisions` asks more.
 
 use std::fmt::Write as _;
 use std::fs;

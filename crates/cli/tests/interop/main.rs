@@ -6,6 +6,13 @@
 //!
 //! What differs rightly is taken out ([`pair`]): ports, folders, and the order of lines where the protocol leaves it open.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "tests start programs, make files and print their seeds"
+)]
+
 mod access;
 mod apache;
 mod checkout;

@@ -1,6 +1,6 @@
 //! Sparse working copies: every shape with every command that takes a depth or a target, with the stock client.
 //!
-//! An ordinary run takes every thirteenth pair of a shape and a command; `SPARSE_ALL=1 cargo test -p cli --test interop sparse` takes all.
+//! An ordinary run takes every thirteenth pair of a shape and a command; `SPARSE_ALL=1 cargo test -p sven --test interop sparse` takes all.
 
 use testkit::stream::{Content, Kind, Stream};
 use testkit::{Spec, Tool};

@@ -1,7 +1,7 @@
 //! Whole tables of scenarios, each cell run by the stock client through both servers, over each protocol: locks (who has locked what, what
 //! is changed, how it is committed), and commits of what is out of date (what others have done, what is changed).
 //!
-//! What every run does are a few cells of each; `TABLES=all cargo test -p cli --test interop tables` does all of them, `TABLES=WORD` those
+//! What every run does are a few cells of each; `TABLES=all cargo test -p sven --test interop tables` does all of them, `TABLES=WORD` those
 //! whose names contain the word.
 
 use std::fmt::Write as _;

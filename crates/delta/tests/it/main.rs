@@ -1,5 +1,10 @@
 //! Tests of the delta crate through its front door, in one binary.
 
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests start programs and make files"
+)]
 #![expect(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 mod arbitrary;

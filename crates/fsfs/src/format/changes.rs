@@ -313,6 +313,7 @@ pub(crate) fn encode_entry(out: &mut Vec<u8>, entry: &RawChange) {
 pub(crate) const END: u8 = b'\n';
 
 /// Appends the list of a revision with its end; entries in the given order.
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn encode(out: &mut Vec<u8>, entries: &[RawChange]) {
     for entry in entries {
         encode_entry(out, entry);

@@ -30,6 +30,7 @@ pub(crate) mod dir;
 pub(crate) mod fold;
 pub(crate) mod footer;
 pub(crate) mod fs_format;
+#[cfg(feature = "fuzzing")]
 pub mod fuzz_api;
 pub(crate) mod id;
 pub(crate) mod l2p;

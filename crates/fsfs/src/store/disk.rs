@@ -9,6 +9,11 @@
 //! Repositories may be on NFS, where a file that another process replaces by rename can be missing or stale for a
 //! moment. [`read_replaced`] tries again then, as Subversion does.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the one module of this crate that calls the system's files"
+)]
+
 mod directory;
 mod machine;
 mod names;

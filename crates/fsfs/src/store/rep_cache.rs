@@ -15,6 +15,11 @@
 //! An open filesystem keeps one connection ([`Store::with_rep_cache`]) and opens another one when the file was
 //! replaced.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "SQLite opens this file itself, not through `disk`"
+)]
+
 use std::path::Path;
 use std::time::Duration;
 

@@ -1,4 +1,9 @@
 //! Integration tests of the storage engine, against repositories made by the real Subversion.
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "tests start programs, make files and print their seeds"
+)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod admin;

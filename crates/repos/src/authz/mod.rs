@@ -37,24 +37,3 @@ mod source;
 pub use rights::{Required, Rights, UserRights};
 pub use rules::Authz;
 pub use source::{FetchRevisioned, Source};
-
-/// Parses `text` and checks the own path of each section: the entry point of the fuzz target.
-#[doc(hidden)]
-pub fn fuzz_authz(text: &[u8], groups: Option<&[u8]>, path: &base::FsPath) {
-    use crate::access::{Readable, Subtree};
-    let Ok(authz) = Authz::parse(text, groups) else {
-        return;
-    };
-    for user in [None, Some("x"), Some("y")] {
-        for repository in [None, Some("r")] {
-            let rights = authz.rights(repository, user);
-            let recursive = rights.allows(path, Required::Read, true);
-            assert!(
-                !recursive || rights.read(path),
-                "recursive includes the path itself"
-            );
-            assert!(!recursive || rights.subtree(path) == Subtree::All);
-            assert!(rights.rights(path) <= rights.max_rights() || rights.rights(path) == Rights::None);
-        }
-    }
-}

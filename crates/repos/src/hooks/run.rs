@@ -86,6 +86,7 @@ pub(super) fn broken_link(path: &Path) -> Error {
 }
 
 /// Starts the program; `None` if it cannot be executed.
+#[expect(clippy::disallowed_methods, reason = "the one place that starts hooks")]
 fn start(program: &Path, call: &HookCall<'_>) -> Result<Option<Child>> {
     let refuse =
         |e: io::Error, what: &str| Error::os(&e, what).wrap(Code::REPOS_BAD_ARGS, failed_to_start(program));

@@ -2,7 +2,7 @@
 //!
 //! Nodes come in pre-order, entries in byte order of their names. A pattern is matched against the last component of
 //! the path only; the walk enters directories that do not match. Names are folded before matching, patterns are not:
-//! the client sends them folded ([`fold`] does it for callers without a client).
+//! the client sends them folded ([`fold()`] does it for callers without a client).
 
 use std::sync::Arc;
 

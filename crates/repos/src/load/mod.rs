@@ -115,7 +115,7 @@ pub enum LoadEvent {
         /// Its number in the stream.
         original: Revnum,
     },
-    /// The properties of a revision were set ([`revprops`] only).
+    /// The properties of a revision were set ([`revprops()`] only).
     PropsSet(Revnum),
     /// An oddity that does not stop the load: its number and a text.
     Warning(u16, &'static str),

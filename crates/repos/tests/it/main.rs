@@ -1,5 +1,11 @@
 //! Everything that is tested through the crate's front door.
 
+#![expect(
+    clippy::print_stderr,
+    clippy::disallowed_methods,
+    reason = "tests start programs, make files and print their seeds"
+)]
+
 mod authz;
 mod commit;
 mod create;

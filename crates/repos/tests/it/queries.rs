@@ -529,7 +529,7 @@ fn random_histories_in_old_formats_give_the_same_answers() {
     }
 }
 
-/// More of the same, by hand: `QUERY_SEEDS=100..200 cargo test -p repos --test it by_hand`. `QUERY_ONLY=log,locations`
+/// More of the same, by hand: `QUERY_SEEDS=100..200 cargo test -p sven-repos --test it by_hand`. `QUERY_ONLY=log,locations`
 /// chooses queries, `QUERY_COMPATIBLE=1.5` the format, `QUERY_OUT=FILE` writes the first history as a dump stream.
 #[test]
 fn random_histories_by_hand() {

@@ -1,5 +1,7 @@
 //! Logs, metrics and health.
 
+use std::collections::BTreeMap;
+
 use super::site::{Client, Site, request, status_of};
 
 #[test]
@@ -95,4 +97,62 @@ fn status_pages_can_be_on_all_listeners() {
     assert_eq!(site.ask("HEAD", "/-/metrics", "").0, 200);
     assert_eq!(site.ask("POST", "/-/health", "").0, 405);
     assert_eq!(site.ask("GET", "/-/else", "").0, 404);
+}
+
+/// The rows of the table in docs/METRICS.md: name, type and labels.
+fn documented_metrics() -> BTreeMap<&'static str, (&'static str, Vec<&'static str>)> {
+    let page = include_str!("../../../../docs/METRICS.md");
+    let rows = page.lines().filter(|line| line.starts_with("| `sven_"));
+    rows.map(|row| {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let labels = cells[3].split(", ").map(|label| label.trim_matches('`'));
+        (
+            cells[1].trim_matches('`'),
+            (cells[2], labels.filter(|label| *label != "–").collect()),
+        )
+    })
+    .collect()
+}
+
+#[test]
+fn the_page_has_each_metric_and_no_other() {
+    let site = Site::plain();
+    site.ask("OPTIONS", "/repo", "");
+    site.ask("PROPFIND", "/nowhere", "Content-Length: 0\r\n");
+    let ask = || {
+        let mut client = Client::to(site.status);
+        client.send(request("GET", "/-/metrics", "Connection: close\r\n"));
+        client.rest()
+    };
+    let counted = "sven_operations_failed_total{";
+    let text = (0..100).map(|_| ask()).find(|text| text.contains(counted));
+    let text = text.expect("the failure is counted");
+    let documented = documented_metrics();
+    let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    let exposed = types.filter_map(|line| line.split_once(' '));
+    let exposed: BTreeMap<String, &str> = exposed
+        .map(|(name, kind)| match kind {
+            "counter" => (format!("{name}_total"), kind),
+            _ => (name.to_owned(), kind),
+        })
+        .collect();
+    let described: BTreeMap<String, &str> = documented
+        .iter()
+        .map(|(name, (kind, _))| ((*name).to_owned(), *kind))
+        .collect();
+    assert_eq!(described, exposed);
+    for line in text.lines().filter(|line| line.starts_with("sven_")) {
+        let (series, _) = line.split_once(' ').expect("a value");
+        let (name, labels) = series.split_once('{').unwrap_or((series, ""));
+        let row = documented.iter().find(|(row, (kind, _))| {
+            *row == &name || *kind == "histogram" && name.starts_with(&format!("{row}_"))
+        });
+        let (_, (_, expected)) = row.expect("each metric has a row");
+        let found = labels.split(',').filter_map(|label| label.split_once('='));
+        let found: Vec<&str> = found
+            .map(|(label, _)| label)
+            .filter(|label| *label != "le")
+            .collect();
+        assert_eq!(&found, expected, "{line}");
+    }
 }

@@ -1,5 +1,7 @@
 //! The server from outside: connections, bytes, and responses.
 
+#![expect(clippy::disallowed_methods, reason = "tests start programs")]
+
 mod access;
 mod announced_digests;
 mod auth;

@@ -2,7 +2,7 @@
 //! root, and is judged by the rules for its canonical name.
 //!
 //! Each repository below the root has a section that grants nothing, while `[/]` grants all, so a spelling that passes by a
-//! section reads something; and each repository outside of it has none. `NAMES=100000 NAMES_SEED=7 cargo test -p server --test
+//! section reads something; and each repository outside of it has none. `NAMES=100000 NAMES_SEED=7 cargo test -p sven-server --test
 //! it names` asks more.
 
 use std::fs;

@@ -1,6 +1,6 @@
 //! `PROPPATCH`: which properties are to change, and the answer that says what became of each.
 //!
-//! A property of Subversion's is an element in one of two namespaces ([`PropName::versioned`]). Its value is the element's text, or
+//! A property of Subversion's is an element in one of two namespaces ([`SVN_PROP`], [`CUSTOM_PROP`]). Its value is the element's text, or
 //! base64 of it. In front of the text may stand what the client believes to be the present value.
 
 use std::fmt::Write as _;

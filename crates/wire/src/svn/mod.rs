@@ -1,6 +1,6 @@
 //! The `svn://` protocol: one long, ordered conversation of nested lists.
 //!
-//! From the bottom up: [`item`] finds where an item ends and reads it, [`write`] appends items, [`handshake`] opens the
+//! From the bottom up: [`item`] finds where an item ends and reads it, [`mod@write`] appends items, [`handshake`] opens the
 //! conversation, [`auth`] proves who is there, [`command`] is what a client may ask, [`report`] what it says about
 //! its working copy, [`response`] what comes back, [`edit`] how one tree's difference from another travels, in either
 //! direction.
@@ -25,36 +25,3 @@ pub use edit_decode::{Consumed, EditDecoder, EditFault};
 pub use edit_drive::{EditDriver, MessageSink, write_revprops};
 pub use item::{Item, Malformed, Scanner, Tuple};
 pub use write::Writer;
-
-/// Reads `bytes` as messages of every kind: the entry of the fuzz targets `svn_item` and `svn_command`. What the scanner
-/// passes must parse, and what a reader understands must not depend on how it was cut.
-#[doc(hidden)]
-pub fn fuzz_message(bytes: &[u8]) {
-    let mut rest = bytes;
-    while let Ok(Some(len)) = Scanner::default().scan(rest) {
-        let item = Item::parse(&rest[..len]).expect("because the scanner has passed it");
-        if let Ok(named) = command::Named::parse(item) {
-            if let Ok(Some(command)) = command::Command::parse(named) {
-                command.write(&mut Vec::new());
-            }
-            if let Ok(Some(command)) = report::ReportCommand::parse(named) {
-                command.write(&mut Vec::new());
-            }
-            if let Ok(Some(command)) = edit::EditCommand::parse(named) {
-                command.write(&mut Vec::new());
-            }
-        }
-        if let Ok(tuple) = item.list() {
-            if let Ok(hello) = handshake::Hello::parse(tuple) {
-                hello.write(&mut Vec::new());
-            }
-            if let Ok(answer) = auth::AuthAnswer::parse(tuple) {
-                answer.write(&mut Vec::new());
-            }
-            if let Ok(response::Response::Failure(error)) = response::Response::parse(tuple) {
-                response::write_failure(&mut Vec::new(), &error);
-            }
-        }
-        rest = &rest[len..];
-    }
-}

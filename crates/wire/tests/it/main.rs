@@ -1,5 +1,6 @@
 //! The codec of `svn://` against arbitrary messages, arbitrary bytes and recorded conversations.
 
+mod any_message;
 mod edits;
 mod messages;
 mod recorded;

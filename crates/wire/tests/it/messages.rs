@@ -254,7 +254,7 @@ proptest! {
 
     #[test]
     fn arbitrary_bytes_are_refused_or_read(bytes in "[ ()\\n0-9:a-z-]{0,60}") {
-        wire::svn::fuzz_message(bytes.as_bytes());
+        crate::any_message::any_message(bytes.as_bytes());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Mutated dump streams through `svnadmin load` and `load-revprops`, beside the incumbent: the same exit status, the same error,
 //! and the same dump of what was loaded, also of what was loaded before an error.
 //!
-//! The ordinary run is short. `STREAMS_SEEDS=1000..9000 TMPDIR=/dev/shm cargo test -p cli --test cmd mutated_streams` tries these
+//! The ordinary run is short. `STREAMS_SEEDS=1000..9000 TMPDIR=/dev/shm cargo test -p sven --test cmd mutated_streams` tries these
 //! seeds, one stream each, and counts what differs by kind before it fails.
 
 mod mutation;

@@ -1,7 +1,7 @@
 //! Requests on one transaction in every order, beside Apache: complete, half-sent, aborted and interleaved ones, as the stock client
 //! and as a hostile one would send them. Statuses and trees are equal, and no request waits for the body of another one.
 //!
-//! What every run does is a small part; `TXN_SEEDS=100..10000 cargo test -p cli --test interop transactions_in_every_order` does more.
+//! What every run does is a small part; `TXN_SEEDS=100..10000 cargo test -p sven --test interop transactions_in_every_order` does more.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -1,7 +1,7 @@
 //! Random reports about random histories: what Apache answers and what we answer is the same, but for the order of what has none
 //! and for the bytes of deltas.
 //!
-//! What every run asks is a small part; `ASK_SEEDS=100..200 cargo test -p cli --test interop random_reports_by_hand` asks more.
+//! What every run asks is a small part; `ASK_SEEDS=100..200 cargo test -p sven --test interop random_reports_by_hand` asks more.
 //! `ASK_ONLY=update,list` chooses kinds of requests, `ASK_ROUNDS` and `ASK_REVS` their number and the length of the histories,
 //! `ASK_GO_ON` counts differences instead of stopping at the first; with `ASK_AUTHZ` random access files say what may be read, by
 //! those without a name or, every other time, by alice. `ASK_BRANCHES` asks about histories of branches.

@@ -2,7 +2,7 @@
 //!
 //! Each round makes one configuration with many locations, whose access is decided by random `Require` lines and sections, access
 //! files, `Satisfy` and `<Limit>`; Apache reads it, `sven import-config` translates it, and every user asks every path by several methods. A
-//! round in the ordinary suite is short; `RULES=100 RULES_SEED=7 cargo test -p cli --test interop random_set_ups` runs more.
+//! round in the ordinary suite is short; `RULES=100 RULES_SEED=7 cargo test -p sven --test interop random_set_ups` runs more.
 
 use std::fmt::Write as _;
 

@@ -2,7 +2,7 @@
 //! in the revision. Apache gets the same requests one after the other, because its own storage may refuse or lose some of those that
 //! come together; statuses and trees are equal.
 //!
-//! `WRITERS_SEEDS=100..2000 cargo test -p cli --test interop writers_of_one_transaction` tries these seeds and prints the longest
+//! `WRITERS_SEEDS=100..2000 cargo test -p sven --test interop writers_of_one_transaction` tries these seeds and prints the longest
 //! time that a request took.
 
 use std::sync::Barrier;

@@ -1,7 +1,7 @@
 //! Programs that copy whole histories, on random histories of branches: `svnrdump` and `svnsync` in both directions, and `git svn`,
 //! with the incumbent's server and with ours, over svn:// and http://.
 //!
-//! `FOREIGN_SEEDS=100..200 cargo test -p cli --test interop copied_histories` tries these; `FOREIGN_GIT` adds `git svn`, which takes
+//! `FOREIGN_SEEDS=100..200 cargo test -p sven --test interop copied_histories` tries these; `FOREIGN_GIT` adds `git svn`, which takes
 //! long.
 
 use std::fs;

@@ -1,7 +1,7 @@
 //! Merges over random histories of branches: what the stock client shows of them, does in working copies and commits, with the
 //! incumbent's server and with ours, over svn:// and http://.
 //!
-//! Each history has a seed, which says everything. `MERGE_SEEDS=100..200 cargo test -p cli --test interop merges_of_branches` tries
+//! Each history has a seed, which says everything. `MERGE_SEEDS=100..200 cargo test -p sven --test interop merges_of_branches` tries
 //! these; `MERGE_QUESTIONS` and `MERGE_MERGES` are the numbers of questions and of merges of each transport, `MERGE_REVS` the length
 //! of the histories; `MERGE_KEEP` names a folder that the repositories are copied to; `MERGE_GO_ON` reports all differences at the end instead of stopping at the first.
 

@@ -1,7 +1,7 @@
 //! Random questions about random histories under random authz files, put to both servers in the protocol's own words: the
 //! raw answers must be equal, error codes and messages included.
 //!
-//! What every run asks is a small part; `ASK_SEEDS=100..200 cargo test -p cli --test interop by_hand` asks more.
+//! What every run asks is a small part; `ASK_SEEDS=100..200 cargo test -p sven --test interop by_hand` asks more.
 //! `ASK_ONLY=log,list` chooses kinds of questions, `ASK_ROUNDS`, `ASK_REVS` their number and the length of the histories,
 //! `ASK_BRANCHES` asks about histories of branches alone, `ASK_COMPATIBLE=1.5` the format, `ASK_FREE` takes the authz files away, `ASK_GO_ON` counts differences instead of stopping at
 //! the first, `ASK_EXACT` takes known differences for differences.

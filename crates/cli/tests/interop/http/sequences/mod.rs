@@ -1,7 +1,7 @@
 //! Random sequences of requests on transactions of both protocols, beside Apache: over connections of their own, kept and pipelined,
 //! in parallel, cut off at any byte, and with `Expect`. Answers and trees are equal, and no request waits where Apache's does not.
 //!
-//! `SEQUENCES=100..10000 cargo test -p cli --test interop sequences` runs these seeds.
+//! `SEQUENCES=100..10000 cargo test -p sven --test interop sequences` runs these seeds.
 
 mod drive;
 mod generator;

@@ -1,0 +1,150 @@
+//! `sven package-files DIR`: man pages and shell completions, made from the definitions that parse the command lines.
+//!
+//! `DIR/man` has a page for each program name, `DIR/bash`, `DIR/zsh` and `DIR/fish` a completion for each. The command exists only in
+//! a build with the feature `package-files`, which `cargo xtask package-files` makes; the program that is packaged has none of it.
+
+mod man;
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+
+use base::{Code, Error, Result};
+use clap::{Arg, Command, CommandFactory as _};
+use clap_complete::{Shell, generate};
+
+use crate::{check_config, import_config, serve, svnadmin, svnauthz, svnfsfs, svnlook, svnserve};
+
+/// Writes the files below the directory that `argv` names.
+///
+/// # Errors
+/// `CL_ARG_PARSING_ERROR` for a wrong number of operands, `errno` where a file cannot be written.
+#[cfg_attr(test, expect(dead_code, reason = "the command is not in a build of tests"))]
+pub fn run(argv: &[OsString]) -> Result<()> {
+    let [dir] = argv else {
+        let text = "package-files takes exactly one directory";
+        return Err(Error::new(Code::CL_ARG_PARSING_ERROR, text));
+    };
+    for (name, bytes) in files()? {
+        let path = Path::new(dir).join(name);
+        let folder = path.parent().unwrap_or(&path);
+        fs::create_dir_all(folder).map_err(|e| Error::io("Can't create directory", folder, &e))?;
+        fs::write(&path, bytes).map_err(|e| Error::io("Can't write file", &path, &e))?;
+    }
+    Ok(())
+}
+
+/// A program name, the section of its man page, and its definition.
+struct Program {
+    name: &'static str,
+    section: u8,
+    command: Command,
+}
+
+/// Returns all files: name below the directory, and contents.
+fn files() -> Result<Vec<(String, Vec<u8>)>> {
+    let mut out = Vec::new();
+    for Program {
+        name,
+        section,
+        command,
+    } in programs()
+    {
+        let page = man::page(name, section, &command)
+            .map_err(|e| Error::os(&e, &format!("Can't lay out the page of {name}")))?;
+        out.push((format!("man/man{section}/{name}.{section}"), page));
+        let completions = [
+            (Shell::Bash, format!("bash/{name}")),
+            (Shell::Zsh, format!("zsh/_{name}")),
+            (Shell::Fish, format!("fish/{name}.fish")),
+        ];
+        for (shell, file) in completions {
+            let mut text = Vec::new();
+            generate(shell, &mut command.clone(), name, &mut text);
+            out.push((file, text));
+        }
+    }
+    Ok(out)
+}
+
+fn programs() -> Vec<Program> {
+    let program = |name, section, command: Command| Program {
+        name,
+        section,
+        command: shown(command),
+    };
+    vec![
+        program("sven", 8, sven()),
+        program("svnadmin", 1, svnadmin::Cli::command()),
+        program("svnauthz", 1, svnauthz::Cli::command()),
+        program("svnauthz-validate", 1, svnauthz_validate()),
+        program("svnfsfs", 1, svnfsfs::Cli::command()),
+        program("svnlook", 1, svnlook::Cli::command()),
+        program("svnserve", 8, svnserve::Svnserve::command()),
+    ]
+}
+
+/// The program under its own name, as `main` takes it apart.
+fn sven() -> Command {
+    let install_links = Command::new("install-links")
+        .about("Makes links in DIR that start sven under the names of Subversion's programs")
+        .override_usage("install-links DIR")
+        .arg(Arg::new("DIR"));
+    let tools = crate::PERSONALITIES.iter().map(|tool| {
+        let definition = match tool.name {
+            "svnadmin" => svnadmin::Cli::command(),
+            "svnlook" => svnlook::Cli::command(),
+            "svnauthz" => svnauthz::Cli::command(),
+            "svnfsfs" => svnfsfs::Cli::command(),
+            "svnserve" => svnserve::Svnserve::command(),
+            _ => svnauthz_validate(),
+        };
+        let definition = definition.name(tool.word);
+        match tool.word == tool.name {
+            true => definition,
+            false => definition.visible_alias(tool.name),
+        }
+    });
+    Command::new("sven")
+        .about("Subversion's server side in one program")
+        .long_about(
+            "Opens Subversion repositories in place, serves them over svn://, http:// and https:// to unmodified clients, and administers \
+             them.\n\nStarted under the name of one of Subversion's programs, sven is that program: 'sven install-links' makes such links.",
+        )
+        .subcommand_value_name("COMMAND")
+        .subcommand(
+            serve::Serve::command()
+                .override_usage("serve [OPTIONS] ROOT\nserve [OPTIONS] --config FILE\nserve --demo"),
+        )
+        .subcommand(check_config::CheckConfig::command().override_usage("check-config [-q] FILE"))
+        .subcommand(import_config::ImportConfig::command().override_usage(
+            "import-config --apache FILE...\nimport-config --svnserve FILE... [svnserve's options]",
+        ))
+        .subcommand(install_links)
+        .subcommands(tools)
+}
+
+fn svnauthz_validate() -> Command {
+    Command::new("svnauthz-validate")
+        .about("Checks an authz file, as 'svnauthz validate' does")
+        .override_usage("svnauthz-validate TARGET")
+        .arg(Arg::new("TARGET"))
+}
+
+/// The definition as help shows it: operands are in the usage, and values are called ARG.
+fn shown(command: Command) -> Command {
+    let command = command
+        .disable_help_flag(true)
+        .disable_version_flag(true)
+        .disable_help_subcommand(true)
+        .mut_args(
+            |arg| match (arg.is_positional(), arg.get_action().takes_values()) {
+                (true, _) => arg.hide(true),
+                (false, true) => arg.value_name("ARG"),
+                (false, false) => arg,
+            },
+        );
+    command.mut_subcommands(shown)
+}
