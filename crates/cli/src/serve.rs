@@ -52,7 +52,7 @@ struct ServeArgs {
     /// address to serve https:// on; port 8443 unless it says another. The certificate is named in the configuration file
     #[arg(long, value_name = "ADDR")]
     https: Vec<String>,
-    /// serve as file ARG says; SIGHUP reads it reload
+    /// serve as file ARG says; SIGHUP reads it again
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// make a small repository, serve it to this machine and say what to try

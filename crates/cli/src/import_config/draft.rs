@@ -167,7 +167,7 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
-/// Wraps a remark. DraftLine feeds and control characters become spaces, so that the text stays inside the comment.
+/// Wraps a remark. Line feeds and control characters become spaces, so that the text stays inside the comment.
 fn wrapped(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {

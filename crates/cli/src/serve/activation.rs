@@ -1,6 +1,6 @@
 //! Sockets that the parent process has opened: systemd's socket activation.
 //!
-//! PassedSocket sockets replace the configured addresses of the same protocol. The protocol is the socket's name in the
+//! Passed sockets replace the configured addresses of the same protocol. The protocol is the socket's name in the
 //! unit (`FileDescriptorName=svn`, `http`, `https` or `metrics`). With any other name it follows from the port.
 
 use std::env;

@@ -17,7 +17,7 @@ use super::notify::Notifier;
 use crate::args::option::default_budget;
 use crate::config::resolve::Settings;
 
-/// A function that reads the settings from the configuration file reload.
+/// A function that reads the settings from the configuration file again.
 pub type ReloadSettings = Box<dyn Fn() -> Result<Settings> + Send>;
 
 /// Serves until a signal stops the server. With `reload`, SIGHUP loads new settings. Without it SIGHUP stops the
@@ -98,7 +98,7 @@ impl RunningServer {
         if let Err(error) = self.error_log.switch(&settings.log, self.default_level) {
             tracing::error!("The error log stays where it was: {}", error.message());
         }
-        // Opens the log files reload, and reads certificates whose file names have not changed.
+        // Opens the log files again, and reads certificates whose file names have not changed.
         self.service.hang_up();
         if self.settings.log.access != settings.log.access {
             match settings.log.access.as_deref().map(AccessLog::open).transpose() {
@@ -116,7 +116,7 @@ impl RunningServer {
             && let Err(error) = self.service.set_tls(tls.clone())
         {
             tracing::error!("Certificates stay as they were: {}", error.message());
-            // The next reload tries the new certificates reload.
+            // The next reload tries the new certificates again.
             settings.tls = self.settings.tls.clone();
         }
         for what in self.unchangeable_differences(&settings) {
