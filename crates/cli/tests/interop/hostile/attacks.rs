@@ -50,7 +50,9 @@ const fn attack(name: &'static str, entry: Entry, way: Way, says: fn(&Target, us
 }
 
 pub const ATTACKS: &[Attack] = &[
-    attack("http: a silent connection", Entry::Http, Way::Hold, |_, _| Vec::new()),
+    attack("http: a silent connection", Entry::Http, Way::Hold, |_, _| {
+        Vec::new()
+    }),
     attack("http: half a head", Entry::Http, Way::Hold, |_, _| {
         b"REPORT /r HTTP/1.1\r\nHost: x\r\nX: ".to_vec()
     }),
@@ -175,20 +177,15 @@ pub const ATTACKS: &[Attack] = &[
         is_costly: true,
         kinds: 4,
         more_memory: 256 << 20,
-        ..attack(
-            "http: expensive pages",
-            Entry::Http,
-            Way::Hold,
-            |_, kind| {
-                let pages = [
-                    "/r/?view=revision&p=2",
-                    "/r/ends?view=file",
-                    "/r/lines?view=blame",
-                    "/r/lines?view=log",
-                ];
-                request("GET", pages[kind], "Accept: text/html\r\n", "")
-            },
-        )
+        ..attack("http: expensive pages", Entry::Http, Way::Hold, |_, kind| {
+            let pages = [
+                "/r/?view=revision&p=2",
+                "/r/ends?view=file",
+                "/r/lines?view=blame",
+                "/r/lines?view=log",
+            ];
+            request("GET", pages[kind], "Accept: text/html\r\n", "")
+        })
     },
     attack("http: wrong passwords", Entry::Http, Way::Repeat, |_, _| {
         request(
@@ -206,19 +203,18 @@ pub const ATTACKS: &[Attack] = &[
             "",
         )
     }),
-    attack(
-        "http: short connections",
-        Entry::Http,
-        Way::Repeat,
-        |_, _| b"\r\n".to_vec(),
-    ),
+    attack("http: short connections", Entry::Http, Way::Repeat, |_, _| {
+        b"\r\n".to_vec()
+    }),
     attack("https: half a handshake", Entry::Tls, Way::Hold, |_, _| {
         b"\x16\x03\x01\x02\x00\x01\x00\x01".to_vec()
     }),
     attack("metrics: half a head", Entry::Metrics, Way::Hold, |_, _| {
         b"GET /-/metrics HTTP/1.1\r\n".to_vec()
     }),
-    attack("svn: a silent connection", Entry::Svn, Way::Hold, |_, _| Vec::new()),
+    attack("svn: a silent connection", Entry::Svn, Way::Hold, |_, _| {
+        Vec::new()
+    }),
     attack("svn: half a greeting", Entry::Svn, Way::Hold, |_, _| {
         b"( 2 ( edit-pipeline ) 60000:svn://".to_vec()
     }),
@@ -361,12 +357,9 @@ pub const ATTACKS: &[Attack] = &[
             )
         },
     ),
-    attack(
-        "svn: short connections",
-        Entry::Svn,
-        Way::Repeat,
-        |_, _| b"( 2 ( ) 1:x ) ".to_vec(),
-    ),
+    attack("svn: short connections", Entry::Svn, Way::Repeat, |_, _| {
+        b"( 2 ( ) 1:x ) ".to_vec()
+    }),
 ];
 
 const METHODS: [&str; 16] = [
